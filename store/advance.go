@@ -11,7 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// writer gathers the decisions of a batch and writes them in bulk.
+// writer collects the decisions of a batch and writes them in bulk.
 type writer struct {
 	s        *Store
 	tx       *engine.Tx
@@ -32,21 +32,21 @@ type writer struct {
 	rules    []ruleRow
 	events   []Event
 	replan   []int64
-	unseen   map[string][]int64 // jobs that are planned with other days than their schedules know, by calendar
+	unseen   map[string][]int64 // jobs that were planned with other days than their schedules know, by calendar
 	ends     endRows
-	after    map[int64]int    // of jobs that run after others, of which one is new: how many these are
+	after    map[int64]int    // jobs that run after others, one of which is new: the number of those others
 	owners   []int64          // jobs that were given to another owner
 	planned  map[int64]string // the jobs' plan_input as it was read
 	instants map[time.Time]string
 }
 
-// newWriter has room for one run and one plan of each case, which is what most decisions make.
+// newWriter has room for one run and one plan per case, since most decisions make no more.
 func newWriter(s *Store, tx *engine.Tx, now time.Time, cases int) *writer {
 	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{}, after: map[int64]int{}, instants: map[time.Time]string{},
 		made: make([]Run, 0, cases), queued: make([]queuedRow, 0, cases), due: make([]dueRow, 0, cases)}
 }
 
-// The rows of the documents; their names are those of the columns.
+// The rows of the documents. The names of their fields are those of the columns.
 type (
 	runRow struct {
 		ID            string `json:"id"`
@@ -116,7 +116,7 @@ type (
 		RepeatFrom       string `json:"repeat_from,omitempty"`
 		Skips            string `json:"skips,omitempty"`
 	}
-	// dueRow is a plan that has gone on, and nothing else: see goneOn.
+	// dueRow is a plan of which nothing changed but that it has gone on: see goneOn.
 	dueRow struct {
 		JobID            int64  `json:"job_id"`
 		Version          int64  `json:"version"`
@@ -152,8 +152,7 @@ type (
 	}
 )
 
-// at is the text of an instant. Those of a batch are few: its own, and the minutes at which jobs
-// are due.
+// at returns the text of an instant. A batch has few instants: its own, and the minutes at which jobs are due.
 func (w *writer) at(t time.Time) string {
 	text, ok := w.instants[t]
 	if !ok {
@@ -163,7 +162,7 @@ func (w *writer) at(t time.Time) string {
 	return text
 }
 
-// make takes in a new run, and gives it an id.
+// make adds a new run, and gives it an id.
 func (w *writer) make(r Run) {
 	at := w.at
 	r.ID = NewRunID(w.now, w.seq)
@@ -188,7 +187,7 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 	w.events = append(w.events, d.Events...)
 	for _, m := range d.Updates {
 		r := m.Run
-		if r.Fault != "" { // what cannot be read is not written back
+		if r.Fault != "" { // a value that cannot be read is not written back
 			w.buried = append(w.buried, buryRow{r.ID, r.State, m.From, at(m.ExpiresAt), clip(r.Error)})
 			continue
 		}
@@ -231,20 +230,20 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 	}
 }
 
-// goneOn reports whether all that changes of a plan is that one run was made of what was due until
-// now, as with most jobs that are due. The rest of such a plan need not be written.
+// goneOn reports whether the only change of a plan is that one run was made of what was due until now, as it is for
+// most due jobs. The rest of such a plan need not be written.
 func (w *writer) goneOn(before, after *Plan) bool {
 	same := *after
 	same.NextRun, same.LastScheduledFor, same.DecidedThrough, same.RunsMade = before.NextRun, before.LastScheduledFor, before.DecidedThrough, before.RunsMade
 	return same == *before && after.DecidedThrough.Equal(w.now) && after.RunsMade == before.RunsMade+1
 }
 
-// park writes only two facts of a plan: why the job is parked, and when it is tried again.
+// park writes only two values of a plan: why the job is parked, and when it is tried again.
 func (w *writer) park(job int64, why string, again time.Time) {
 	w.parks = append(w.parks, parkRow{job, clip(why), w.at(again)})
 }
 
-// write is one statement for each kind of row that there is.
+// write executes one statement for each kind of row that the batch has.
 func (w *writer) write(ctx context.Context) error {
 	if err := bulk(ctx, w, "insert_runs", w.runs, nil); err != nil {
 		return err
@@ -293,15 +292,14 @@ func (w *writer) write(ctx context.Context) error {
 	if err := bulk(ctx, w, "park_plans", w.parks, nil); err != nil {
 		return err
 	}
-	// The guard that makes the decision right where there is no lock: every plan still has the
-	// version that was read.
+	// This guard keeps decisions right where an engine has no lock: every plan still has the version that was read.
 	if err := bulk(ctx, w, "advance", w.plans, guard("plans", len(w.plans))); err != nil {
 		return err
 	}
 	return bulk(ctx, w, "advance_due", w.due, guard("plans", len(w.due)))
 }
 
-// loseAttempts ends the attempts of runs whose holder has not come back.
+// loseAttempts ends the attempts of runs whose holder did not come back.
 func (w *writer) loseAttempts(ctx context.Context) error {
 	var lost []string
 	for _, m := range w.moves {
@@ -321,8 +319,8 @@ func (w *writer) loseAttempts(ctx context.Context) error {
 	return err
 }
 
-// writeStops asks holders to cancel runs, and pauses jobs that failed: when what many jobs need is
-// gone, many do.
+// writeStops asks holders to cancel runs, and pauses jobs that failed. There may be many such jobs at once, if
+// something that all of them need is gone.
 func (w *writer) writeStops(ctx context.Context) error {
 	now := w.now
 	if len(w.cancel) > 0 {
@@ -333,8 +331,8 @@ func (w *writer) writeStops(ctx context.Context) error {
 	return w.s.pauseFailing(ctx, w.tx, now, w.pauses)
 }
 
-// writeRules records what the plans were made from, and marks the definitions that it was read
-// from. A definition that somebody is editing stays unmarked, so the next pass reads it again.
+// writeRules records the rules from which the plans were made, and marks the definitions from which the rules were
+// read. A definition that a session is editing stays unmarked, so the next pass reads it again.
 func (w *writer) writeRules(ctx context.Context) error {
 	if len(w.replan) == 0 {
 		return nil
@@ -376,10 +374,10 @@ func (w *writer) writeRules(ctx context.Context) error {
 	return w.markOwn(ctx, ids)
 }
 
-// links locks the links of the jobs, and returns those jobs of which nobody edits any: to mark the
-// others would be to wait.
+// links locks the links of the jobs, and returns the jobs that have no link which another session is editing. Marking
+// the links of the other jobs would have to wait for those sessions.
 func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
-	free := map[int64]int{} // less than were read: somebody has one
+	free := map[int64]int{} // negative: fewer links were locked than read, so another session has one of them
 	for i := range w.rules {
 		if !w.rules[i].bare {
 			free[w.rules[i].JobID]--

@@ -15,7 +15,7 @@ import (
 // readSnapshots locks the plans and reads the rest.
 func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) ([]Snapshot, error) {
 	whatever := 0
-	if p.need != Due { // a due plan is there; for the others there may be none yet
+	if p.need != Due { // a due job has a plan; the others may have none yet
 		whatever = 1
 		if _, err := tx.Exec(ctx, "enlist", engine.Args{"ids": p.jobs}); err != nil {
 			return nil, err
@@ -23,7 +23,7 @@ func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) ([]Sn
 	}
 	cases := make([]Snapshot, 0, len(p.jobs))
 	var l Plan
-	rd := engine.Reads(scanPlan(&l)...) // once for all rows: thousands of them, with dozens of columns each
+	rd := engine.Reads(scanPlan(&l)...) // made once for all rows: there may be thousands of them, with dozens of columns each
 	err := tx.Query(ctx, "batch_plans", engine.Args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, rd.Each(func(fault string) error {
 		cases = append(cases, Snapshot{Plan: l, PlanFault: fault})
 		l = Plan{}
@@ -70,7 +70,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 	if err := s.lockExpired(ctx, tx, runs.expired, byJob); err != nil {
 		return err
 	}
-	if runs.followers { // whatever the need is, an ended run is settled, and wakes its followers
+	if runs.followers { // an ended run is settled and wakes its followers, whichever need the page is for
 		if err := s.readFollowers(ctx, tx, ids, byJob); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 				continue
 			}
 			c.Pauses = append(c.Pauses, pause)
-			if fault != "" && pause.Scope == ScopeJob { // one of many jobs must not stop them all: it holds by what can be read
+			if fault != "" && pause.Scope == ScopeJob { // one pause of one job must not stop all jobs: other pauses hold by the values that can be read
 				c.fault(fmt.Sprintf("pause %d", pause.ID), fault)
 			}
 		}
@@ -96,14 +96,14 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 	}))
 }
 
-// fault notes that of what the decision is made from something cannot be read.
+// fault records that a value from which the decision is made cannot be read.
 func (c *Snapshot) fault(what, fault string) {
 	if fault != "" {
 		c.Fault = engine.JoinFaults(c.Fault, what+": "+fault)
 	}
 }
 
-// readStepAttempts reads which steps have a number of tries of their own.
+// readStepAttempts reads the steps that have their own number of attempts.
 func (s *Store) readStepAttempts(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	if len(ids) == 0 {
 		return nil
@@ -150,8 +150,8 @@ func (s *Store) lockExpired(ctx context.Context, tx *engine.Tx, ids []string, by
 	return s.readRecorded(ctx, tx, ids, byJob)
 }
 
-// readRecorded reads which of the expired runs have succeeded but for the record of their ends: after their locks, under
-// which a step that has committed has recorded that.
+// readRecorded reads which of the expired runs have succeeded, but lack the record of their ends. It reads after the
+// runs are locked: a committed step recorded its success under that lock.
 func (s *Store) readRecorded(ctx context.Context, tx *engine.Tx, ids []string, byJob map[int64]*Snapshot) error {
 	var id string
 	var job int64
@@ -167,7 +167,7 @@ func (s *Store) readRecorded(ctx context.Context, tx *engine.Tx, ids []string, b
 	}))
 }
 
-// since is the instant from which on the first of the jobs is to be decided.
+// since is the earliest instant from which one of the jobs is to be decided for.
 func since(byJob map[int64]*Snapshot) (first time.Time) {
 	for _, c := range byJob {
 		from := c.Plan.DecidedThrough
@@ -181,10 +181,10 @@ func since(byJob map[int64]*Snapshot) (first time.Time) {
 	return first
 }
 
-// kinds are jobs by their plan_input: most jobs are alike, and the three dozen columns that a decision looks at are read
-// once for all that are.
+// kinds has jobs by their plan_input. Most jobs are alike, so the three dozen columns that a decision looks at are
+// read once for all jobs that are alike.
 type kinds struct {
-	sync.Mutex // batches are decided side by side
+	sync.Mutex // several batches are decided at the same time
 	jobs       map[string]*Job
 }
 
@@ -203,7 +203,7 @@ func (k *kinds) put(input string, j *Job) {
 	k.jobs[input] = j
 }
 
-// like makes the job one of the same kind.
+// like fills the job with the values of another job of the same kind. It keeps only its identity and its instants.
 func (j *Job) like(kind *Job) {
 	who := *j
 	*j = *kind
@@ -240,7 +240,8 @@ func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int
 		}
 		return nil
 	}))
-	// One round for all kinds, and another where somebody changed the one that was to stand for others.
+	// One round is enough for all kinds. Another one follows where a session has changed the job that was to stand
+	// for others.
 	for len(unknown) > 0 && err == nil {
 		unknown, err = s.readKinds(ctx, tx, k, unknown, byJob)
 	}
@@ -258,7 +259,7 @@ func (s *Store) readKinds(ctx context.Context, tx *engine.Tx, k *kinds, unknown 
 		}
 	}
 	for _, c := range first {
-		c.Job = Job{} // unless it is still there
+		c.Job = Job{} // stays empty unless the job is still there
 	}
 	var read Job
 	var input string
@@ -277,7 +278,7 @@ func (s *Store) readKinds(ctx context.Context, tx *engine.Tx, k *kinds, unknown 
 	for _, c := range unknown {
 		kind := k.get([]byte(c.input))
 		switch {
-		case slices.Contains(ids, c.Plan.JobID): // read by itself, or gone
+		case slices.Contains(ids, c.Plan.JobID): // the job was read for its kind, or is gone
 		case kind == nil:
 			left = append(left, c)
 		default:
@@ -288,8 +289,8 @@ func (s *Store) readKinds(ctx context.Context, tx *engine.Tx, k *kinds, unknown 
 	return left, err
 }
 
-// Covers reports whether a pause is about a job. A pause of a schedule is kept beside the job's others: its reader
-// applies it to that schedule's times.
+// Covers reports whether a pause is about a job. A pause of a schedule is kept with the job's other pauses: the
+// reader applies it to the times of that schedule only.
 func (p *Pause) Covers(c *Snapshot) bool {
 	switch p.Scope {
 	case ScopeAll:
@@ -314,7 +315,8 @@ func (p *Pause) Covers(c *Snapshot) bool {
 	return false
 }
 
-// readRules reads the rules as they were planned, and for the jobs that may not stand as planned, their schedules.
+// readRules reads the rules as they were planned. For jobs that may have changed since they were planned, it also
+// reads the schedules.
 func (s *Store) readRules(ctx context.Context, q engine.Runner, n Need, ids []int64, byJob map[int64]*Snapshot) error {
 	var u Rule
 	var job int64
@@ -337,8 +339,8 @@ func (s *Store) readRules(ctx context.Context, q engine.Runner, n Need, ids []in
 	}
 	var look []int64
 	for _, id := range ids {
-		// A plan without any rule is one of a job without schedules, or one whose rows somebody deleted. A nominal time that has
-		// come and a run that wakes its job change no schedule: what is new there is a need of its own.
+		// A plan has no rule if the job has no schedules, or if somebody deleted the plan's rows. A nominal time that
+		// has come, or a run that wakes its job, changes no schedule: an edit of a schedule is a need of its own.
 		if c := byJob[id]; n != Due && n != RunWakes || c.Stale || changed[id] || len(c.Rules) == 0 {
 			look = append(look, id)
 			for i := range c.Rules {
@@ -352,7 +354,7 @@ func (s *Store) readRules(ctx context.Context, q engine.Runner, n Need, ids []in
 	return s.readLinks(ctx, q, look, byJob)
 }
 
-// readLinks reads the schedules of the jobs as they stand.
+// readLinks reads the schedules of the jobs as they are defined now.
 func (s *Store) readLinks(ctx context.Context, q engine.Runner, ids []int64, byJob map[int64]*Snapshot) error {
 	var u Rule
 	var job int64

@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Batch is what became of a page.
+// Batch is the result of deciding for a page.
 type Batch struct {
 	Now       time.Time
 	Decided   int
@@ -21,36 +21,36 @@ type Batch struct {
 	Gaps      map[string]int // by reason
 	Parked    []Parked
 	Moved     int
-	Ends      int         // for jobs that run after several: these are to be decided next
-	Woken     int         // of them, runs of other jobs whose turn in a group it is: their jobs are to be decided next
-	Ended     []EndedRun  // runs that the decision has ended: cancelled, never brought back, or tried until the next occurrence
-	Retention []Retention // of jobs that have runs newly settled
+	Ends      int         // for jobs that run after several jobs: those jobs are decided for next
+	Woken     int         // runs, counted in Moved too, of other jobs whose turn in a group has come: their jobs are decided for next
+	Ended     []EndedRun  // runs that the decision has ended: cancelled, never recovered, or tried until the next occurrence
+	Retention []Retention // of jobs that have newly settled runs
 	Passed    []PassedOver
-	// Refused are jobs for which no decision could be written: they are parked, or, if even that was refused, left as they
-	// are. They are listed in Parked, and those that are not even parked in Stuck.
+	// Refused are jobs for which no decision could be written. They are parked; where the database refused even that,
+	// they are left as they are. The parked ones are listed in Parked, the others in Stuck.
 	Refused []int64
 	Stuck   []Parked
 	Unheard []Unheard // events whose hooks could not be run
-	Waits   int       // for locks, until the time for it was over
+	Waits   int       // waits for locks that timed out
 
 	Settlements map[string]*Settlement // of runs that were made, by their ids
 }
 
-// PassedOver is a job that was not decided for, since somebody else has locked something of it.
+// PassedOver is a job that got no decision, since another session has locked one of its rows.
 type PassedOver struct {
 	JobID  int64
-	Due    time.Time // since when it needs a decision; zero for a changed definition
-	What   string    // that is locked; empty: the plan, as it is while another session decides for the job
-	Waited bool      // until the time for it was over
+	Due    time.Time // since when the job needs a decision; zero for a changed definition
+	What   string    // what is locked; empty: the plan, since another session decides for the job
+	Waited bool      // the decision waited for the lock until its time was over
 }
 
-// What may be locked elsewhere, besides the plan.
+// The other things that another session may have locked, besides the plan.
 const (
 	lockedRun  = "one of its runs"
 	lockedLong = "something that its decision has to write"
 )
 
-// passOver notes the jobs of a page that are not among the cases.
+// passOver records the jobs of a page that are not among the cases.
 func (b *Batch) passOver(p *Page, cases []Snapshot, what string) {
 	known := make(map[int64]bool, len(cases)+len(b.Passed))
 	for i := range cases {
@@ -66,7 +66,7 @@ func (b *Batch) passOver(p *Page, cases []Snapshot, what string) {
 	}
 }
 
-// join adds what became of another part of a page.
+// join adds the result of another part of a page.
 func (b *Batch) join(o Batch) {
 	b.Decided, b.Moved, b.Woken, b.Ends = b.Decided+o.Decided, b.Moved+o.Moved, b.Woken+o.Woken, b.Ends+o.Ends
 	b.Made, b.Parked, b.Ended = append(b.Made, o.Made...), append(b.Parked, o.Parked...), append(b.Ended, o.Ended...)
@@ -84,28 +84,30 @@ type EndedRun struct {
 	Job string // owner/name
 }
 
-// Decider is what makes the decisions of a batch.
+// Decider has the functions that make the decisions of a batch.
 type Decider struct {
 	// Job decides for one job.
 	Job func(now time.Time, c *Snapshot) Decision
-	// Groups is given the jobs of groups together. It lets go what their caps admit, and names waiting runs of other jobs that
-	// are to ask again.
+	// Groups gets the jobs of groups together. It lets the runs start that the groups' caps admit, and returns the
+	// ids of waiting runs of other jobs that are to ask for their group again.
 	Groups func([]GroupDecision) []string
 }
 
-// Decide locks the plans of the page's jobs, passing over those that somebody else decides for, reads what their
-// decisions are made from, asks for each decision, and writes all that follows, in one transaction and with a number of
-// round trips that does not depend on the size of the page. The instant is the one that the page was read at.
+// Decide makes the decisions for a page and writes them, in one transaction. It locks the plans of the page's jobs,
+// and passes over the jobs that another session decides for. It reads what the decisions need, asks for each
+// decision, and writes everything that follows from them. The number of round trips does not depend on the size of
+// the page. The instant of the decisions is the instant at which the page was read.
 //
-// A job of which somebody else has a run locked that the decision would change is passed over, too. What cannot be reported
-// before, such as who has locked the gap of an index into which a row is to go, shows as a statement that waits: then the
-// page is divided, until what is waited for stands alone. So it is where the database refuses what one of the jobs needs (a
-// trigger, a constraint, a number that is full), or where a decision ends in a panic: that job is parked with the reason,
-// and looked at again after a while.
+// If a decision would change a run that another session has locked, its job is passed over too. Some locks cannot be
+// seen beforehand, such as a lock on the gap of an index into which a row is to be inserted. Such a lock shows as a
+// statement that waits: then the page is divided, until the job that has to wait stands alone. The page is divided in
+// the same way where the database refuses what one of the jobs needs (a trigger, a constraint, a number that is
+// full), or where a decision ends in a panic: that job is parked with the reason, and decided for again after a
+// while.
 //
-// Crash windows: before COMMIT nothing has happened. After COMMIT, and before the answer is here, all has happened: the
-// next pass finds the plans advanced and the runs made, and makes none twice, since (job, occurrence) is unique and the
-// plan's version has moved on.
+// Crash windows: before COMMIT nothing has happened. After COMMIT, and before the answer has arrived, everything has
+// happened: the next pass finds the plans advanced and the runs made. It makes no run twice, since (job, occurrence)
+// is unique and the version of the plan has changed.
 func (s *Store) Decide(ctx context.Context, p *Page, with Decider) (Batch, error) {
 	waits := max(1, min(maxWaits, p.Waits))
 	d := deciding{s, with, waits, mostRefusals, false, false}
@@ -115,22 +117,22 @@ func (s *Store) Decide(ctx context.Context, p *Page, with Decider) (Batch, error
 }
 
 const (
-	maxWaits = 8 // for locks, by one page: then what is left of it is passed over
-	parts    = 8 // into which a page is divided
-	// mostRefusals is how many transactions may be refused before one of a page is not: then it is no single job's fault, such
-	// as a right that is missing, and the pass ends with the error.
+	maxWaits = 8 // waits for locks that one page may have: then the rest of the page is passed over
+	parts    = 8 // the number of parts into which a page is divided
+	// mostRefusals is how many transactions of a page may be refused before any of it is decided. Beyond that, the
+	// fault is not that of a single job, but for example a missing right, and the pass ends with the error.
 	mostRefusals = 40
-	// fewConflicts is how often a page is tried that somebody else changes meanwhile: one job that is always refused is sooner
-	// found by parts.
+	// fewConflicts is how often a page is tried that other sessions change meanwhile. If one job is refused each
+	// time, dividing the page finds it sooner.
 	fewConflicts = 6
 )
 
-// deciding is the deciding of one page.
+// deciding has the state of the decisions for one page.
 type deciding struct {
 	s *Store
 	Decider
 	waits, refusals int
-	decided         bool // something of the page was
+	decided         bool // at least one job of the page has a decision
 	hooked          bool // the last decisions had runs of hooks to write
 }
 
@@ -156,9 +158,9 @@ func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
 		if d.refusals--; d.refusals < 0 && !d.decided {
 			return b, err
 		}
-		if alone && d.hooked && p.refused == "" { // a hook holds up nothing
+		if alone && d.hooked && p.refused == "" { // a hook must not hold up a job
 			again := *p
-			if again.refusals++; again.refusals > 1 { // it was no single incident
+			if again.refusals++; again.refusals > 1 { // it was not a single incident
 				again.refused = d.s.kept(err.Error())
 			}
 			return d.parts(ctx, &again)
@@ -169,14 +171,15 @@ func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
 	default:
 		return b, err
 	}
-	// In any order: where there are more waits than a page may have, it is not always the same jobs that are left.
+	// The parts are decided for in random order: where there are more waits than a page may have, it is not always
+	// the same jobs that are passed over.
 	size := (len(p.jobs) + parts - 1) / parts
 	for _, i := range rand.Perm((len(p.jobs) + size - 1) / size) {
 		part := *p
 		part.jobs, part.due = p.jobs[i*size:min(len(p.jobs), (i+1)*size)], p.due[i*size:min(len(p.due), (i+1)*size)]
 		b, err := d.parts(ctx, &part)
 		all.join(b)
-		if err != nil { // what is done is done
+		if err != nil { // what is done stays done
 			return all, err
 		}
 	}
@@ -200,7 +203,7 @@ func (d *deciding) page(ctx context.Context, p *Page) (b Batch, err error) {
 			return d.inTx(ctx, tx, p, &b)
 		})
 	})
-	if err != nil { // nothing of it is written, or nobody knows
+	if err != nil { // nothing of it is written, or it is unknown whether it is
 		return Batch{}, err
 	}
 	return b, nil
@@ -231,13 +234,13 @@ func (d *deciding) inTx(ctx context.Context, tx *engine.Tx, p *Page, b *Batch) e
 	return nil
 }
 
-// decisions are those for the cases of a page, made together.
+// decisions are the decisions for the cases of a page, which are made together.
 type decisions struct {
 	members []GroupDecision
 	wake    []string // runs of other jobs that are to ask for their group again
 }
 
-// all decides for the cases, which are as they were read however often that is done.
+// all decides for the cases. It does not change them, so it can be called again for the same cases.
 func (d *deciding) all(now time.Time, cases []Snapshot) (made decisions) {
 	var grouped []GroupDecision
 	made.members = make([]GroupDecision, 0, len(cases))
@@ -261,11 +264,12 @@ func (d *deciding) all(now time.Time, cases []Snapshot) (made decisions) {
 	return made
 }
 
-// free says for each requested run whether its lock was free.
+// free says for each run whose lock was requested whether the lock was free.
 type free map[string]bool
 
-// lockMoved locks the runs that the decisions change, and returns the jobs of which somebody else has one locked: to wait
-// for it would hold up all the others. Of the runs to be woken, those stay that are free.
+// lockMoved locks the runs that the decisions change. It returns the jobs that have such a run locked by another
+// session: a wait for that lock would hold up all other jobs. Of the runs to be woken, it keeps those whose lock was
+// free.
 func (s *Store) lockMoved(ctx context.Context, tx *engine.Tx, made *decisions, known free) (taken []int64, err error) {
 	var ask []string
 	want := func(id string) {
@@ -307,7 +311,7 @@ func (s *Store) lockMoved(ctx context.Context, tx *engine.Tx, made *decisions, k
 	return taken, nil
 }
 
-// write writes what was decided.
+// write writes the decisions.
 func (d *deciding) write(ctx context.Context, w *writer, made decisions, refused string, b *Batch) error {
 	if err := w.s.wakeHeld(ctx, w.tx, made.wake); err != nil {
 		return err
@@ -328,7 +332,7 @@ func (d *deciding) write(ctx context.Context, w *writer, made decisions, refused
 	return w.write(ctx)
 }
 
-// add takes a decision in.
+// add adds a decision to the batch and to the writer.
 func (b *Batch) add(w *writer, c *Snapshot, d *Decision) {
 	if d.Nothing(&c.Plan) {
 		return

@@ -10,21 +10,21 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// A job that runs after several others has one run for each interval, when all of them have a run for it
-// that ended as asked. The decision that settles such an end writes it down, in its own transaction.
-// That alone is not enough to make the run: two decisions for two of the jobs do not see each other
-// before they commit. So the run is made by a decision for the job itself, under the lock of its plan,
-// which the rows of job_ends that it has not seen ask for. The decision after the last commit sees all.
+// A job that runs after several others has one run for each interval, once all of them have a run for it that ended
+// as asked. The decision that settles such an end writes a row of job_ends, in its own transaction. That row alone is
+// not enough to make the run: two decisions for two of the jobs do not see each other before they commit. So a
+// decision for the job itself makes the run, under the lock of its plan. Rows of job_ends that it has not seen ask
+// for that decision. The decision after the last commit sees all rows.
 
-// End is an end of a run that counts for a job that runs after several.
+// End is an end of a run that counts for a job that runs after several jobs.
 type End struct {
 	JobID, AfterID int64
 	RunID          string
 	Meets          string // see Run.Meets
 }
 
-// Meets is what the runs of several jobs have in common where one run follows on all of them: the end of
-// their interval. Runs without one meet where they follow the same run. Empty: it meets none.
+// Meets is what the runs of several jobs have in common if one run follows all of them: the end of their interval.
+// Runs without an interval meet where they follow the same run. Empty: it meets no other run.
 func (r *Run) Meets() string {
 	if r.IntervalEnd.IsZero() {
 		return r.Predecessor()
@@ -35,19 +35,19 @@ func (r *Run) Meets() string {
 // Meeting is an interval for which each of the jobs that a job runs after has a run that counts.
 type Meeting struct {
 	Meets      string
-	Start, End time.Time // from the earliest start of their intervals; zero: none, or unknown
-	Args       string    // of all their runs, each with the name of its job before it
+	Start, End time.Time // from the earliest start of their intervals; zero: there is none, or it is unknown
+	Args       string    // the arguments of all their runs, each after the name of its job
 }
 
-// WaitingEnd is an end that waits for those of other jobs.
+// WaitingEnd is an end that waits for the ends of other jobs.
 type WaitingEnd struct {
 	End
-	At                         time.Time // when it was written down
+	At                         time.Time // when its row was written
 	Seen                       bool      // a decision for the job has read it
 	IntervalStart, IntervalEnd time.Time // of the run
 }
 
-// WaitingEnds reads the ends that wait for those of other jobs, by the job that runs after them.
+// WaitingEnds reads the ends that wait for the ends of other jobs, by the job that runs after them.
 func (s *Store) WaitingEnds(ctx context.Context) (map[int64][]WaitingEnd, error) {
 	list := map[int64][]WaitingEnd{}
 	var e WaitingEnd
@@ -69,10 +69,10 @@ type endRead struct {
 	met   bool
 }
 
-// waitsForOthers is how long the end of a run waits for those of the other jobs.
+// waitsForOthers is how long the end of a run waits for the ends of the other jobs.
 const waitsForOthers = 30 * 24 * time.Hour
 
-// readEnds reads which intervals have met, of those for which there is something new.
+// readEnds reads which intervals have met, among those that have a new end.
 func (s *Store) readEnds(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	var id, job, after int64
 	var meets, name string
@@ -104,17 +104,17 @@ func (s *Store) readEnds(ctx context.Context, tx *engine.Tx, ids []int64, byJob 
 	return nil
 }
 
-// endOf is an end with its run.
+// endOf is an end together with its run.
 type endOf struct {
 	endRead
 	job    int64
-	of     int    // how many jobs are to have one
+	of     int    // how many jobs must have an end
 	name   string // of the job whose run ended
-	counts bool   // the job still runs after that one, and the run can be read
+	counts bool   // the job still runs after that job, and the run can be read
 	run    Run
 }
 
-// meet takes in the ends for one interval.
+// meet adds the ends for one interval.
 func (c *Snapshot) meet(ends []endOf) error {
 	met := !slices.ContainsFunc(ends, func(e endOf) bool { return !e.counts }) && len(ends) == ends[0].of
 	for i := range ends {
@@ -128,7 +128,7 @@ func (c *Snapshot) meet(ends []endOf) error {
 	args := map[string]json.RawMessage{}
 	for i := range ends {
 		e := &ends[i]
-		if e.run.IntervalStart.Before(m.Start) { // zero where one is not known
+		if e.run.IntervalStart.Before(m.Start) { // zero where one start is not known
 			m.Start = e.run.IntervalStart
 		}
 		var given map[string]json.RawMessage
@@ -157,15 +157,15 @@ type meetRow struct {
 	RunID   string `json:"run_id"`
 }
 
-// endRows are what a batch writes of job_ends.
+// endRows are the rows of job_ends that a batch writes or deletes.
 type endRows struct {
 	rows       []meetRow
-	known      map[End]struct{} // rows, without their runs
-	done, seen []int64          // rows that were read, by id
-	of         []int64          // the jobs of which they are
+	known      map[End]struct{} // the rows, without their runs
+	done, seen []int64          // ids of rows that were read
+	of         []int64          // the jobs to which those rows belong
 }
 
-// addEnds takes in the ends that a decision has found, and those that it was made from.
+// addEnds adds the ends that a decision has found, and the ends from which it was made.
 func (w *writer) addEnds(c *Snapshot, d *Decision) {
 	for _, e := range d.Ends {
 		key := End{JobID: e.JobID, AfterID: e.AfterID, Meets: e.Meets}
@@ -189,7 +189,7 @@ func (w *writer) addEnds(c *Snapshot, d *Decision) {
 	}
 }
 
-// writeEnds writes what addEnds has taken in.
+// writeEnds writes what addEnds has collected.
 func (w *writer) writeEnds(ctx context.Context) error {
 	if err := bulk(ctx, w, "insert_ends", w.ends.rows, nil); err != nil {
 		return err

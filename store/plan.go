@@ -11,8 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Plan is the row in which decisions about a job are kept. The lock of that row is the right to
-// decide for the job.
+// Plan is the row that keeps the decisions about a job. A session that has locked this row has the right to decide
+// for the job.
 type Plan struct {
 	JobID            int64
 	Version          int64
@@ -30,19 +30,17 @@ type Plan struct {
 	RunsMade         int64
 	StartupIDs       string    // starts of hosts that the job has run for, the newest first
 	RepeatFrom       time.Time // the instant from which repeat_after counts; zero: not decided yet
-	Skips            string    // nominal times to come that are not to run: see Skip
+	Skips            string    // future nominal times that are not to run: see Skip
 	owner            string    // of the job when it was planned; empty on SQLite
 }
 
-// startups is the number of start identities that a plan remembers, for hosts that tick one
-// database in turn.
+// startups is the number of start identities that a plan remembers, for several hosts that tick one database in turn.
 const startups = 32
 
 // KnowsStartup reports whether the job has had its run for the start with this identity.
 func (l *Plan) KnowsStartup(id string) bool { return strings.Contains(l.StartupIDs, "\n"+id+"\n") }
 
-// AddStartup remembers that the job has had its run for a start. It forgets the oldest start where
-// there are too many.
+// AddStartup records that the job has had its run for a start. It forgets the oldest starts where there are too many.
 func (l *Plan) AddStartup(id string) {
 	known := strings.Split(strings.Trim(l.StartupIDs, "\n"), "\n")
 	known = append([]string{id}, known[:min(len(known), startups-1)]...)
@@ -61,8 +59,8 @@ type Rule struct {
 	LinkPlanned bool      // the link is marked as planned
 	NewInput    string
 	Schedule    Schedule
-	Calendar    *Calendar // that the schedule names; nil: it names none, or there is none of that name
-	ChangedAt   time.Time // of the schedule, by a command
+	Calendar    *Calendar // the calendar that the schedule names; nil: it names none, or no calendar has that name
+	ChangedAt   time.Time // when a command last changed the schedule
 	Lost        bool      // the link is there, but the row of the schedule is not
 	bare        bool      // the job's own schedule, which has no link
 	otherDays   bool      // the calendar has other days than the schedule knows: see daysRead
@@ -84,26 +82,26 @@ type Snapshot struct {
 	Runs      []Run // not settled yet, oldest first
 	// Followers are the jobs that run after this one.
 	Followers []Follower
-	// Met are the intervals for which each of the jobs that this one runs after has a run that ended as
-	// asked. They are read for the need AfterEnded.
+	// Met are the intervals for which each of the jobs that this job runs after has a run that ended as asked. They
+	// are read for the need AfterEnded.
 	Met    []Meeting
-	ends   []endRead // what they were read from, and the others
+	ends   []endRead // the ends from which Met was made, and the ends of other intervals
 	Pauses []Pause
-	// StepAttempts has the attempts of steps that have their own number, by position. It is read
-	// where a run waits for another attempt.
+	// StepAttempts has the number of attempts of each step that has its own number, by position. It is read where a
+	// run waits for another attempt.
 	StepAttempts map[int]Attempts
 	Circle       bool // the job runs after itself, through others; read where that may have changed
-	AfterLost    bool // the row of the job that it runs after was deleted; read likewise
+	AfterLost    bool // the row of the job that it runs after was deleted; read where that may have changed
 	AfterChanged bool // no decision has seen one of the jobs that it runs after
 	Recalled     bool // the plan was deleted, and is made again from the records
-	// Mistake says why no run could execute the steps. It is looked for where the definition may be
-	// new, and after a failure.
+	// Mistake says why no run could execute the steps. It is checked where the definition may be new, and after a
+	// failure.
 	Mistake string
-	// Fault names the values of the definition that cannot be read, and PlanFault those of the
-	// plan. Either parks the job.
+	// Fault names the values of the definition that cannot be read, and PlanFault those of the plan. Either of them
+	// parks the job.
 	Fault, PlanFault string
 	input            string
-	follows          bool // the job runs after others: Job.After has their ids where Circle was read
+	follows          bool // the job runs after other jobs: Job.After has their ids if Circle was read
 }
 
 // UntilNext reports whether a step is tried until the next occurrence.
@@ -122,29 +120,29 @@ func (c *Snapshot) name() string {
 	return c.Job.FullName()
 }
 
-// Decision is the outcome for one job. All of it is written in the transaction that advances the
-// plan, or nothing of it.
+// Decision is the outcome for one job. The transaction that advances the plan writes all of it, or none of it.
 type Decision struct {
 	Plan      Plan
 	Made      []Run       // new runs; ids are given when they are written
 	Updates   []RunUpdate // runs that are queued, held, recovered or settled
 	Gaps      []Gap
 	Retention []Retention // the history that is kept, where runs were settled
-	// Cancel names running runs that are to be stopped. Their holders look for that.
+	// Cancel has the ids of running runs that are to be stopped. Their holders look for that.
 	Cancel []string
 	// Pause pauses the job from now on, for this reason.
 	Pause string
 	// Remove removes the job, for this reason.
 	Remove   string
-	Events   []Event  // that hooks follow; each has one
-	Ends     []End    // of runs of the job, for jobs that run after several
-	Met      []string // of Snapshot.Met, those that are done with: they have a run, or never will
+	Events   []Event  // events that hooks follow; each event has one hook
+	Ends     []End    // ends of runs of the job, for jobs that run after several jobs
+	Met      []string // the meetings of Snapshot.Met that are finished: they have a run, or never will
 	Rules    []Rule   // with Replan: the rules that the plan has from now on, as Text, Ends and Input
 	UnderWay int      // runs of the job that are under way after this decision
 	Park     bool     // the plan cannot be read, so only its error and its next run are written
 	Replan   bool     // the rules are written anew and the definitions are marked as planned
 
-	// Settlement is what settles the one run that was made together with its end, should it succeed; nil: a decision does.
+	// Settlement settles the one run that was made, together with the run's end if it succeeds; nil: a decision
+	// settles it.
 	Settlement *Settlement
 }
 
@@ -157,8 +155,7 @@ func (d *Decision) Nothing(before *Plan) bool {
 	return after == *before && !d.Replan && d.Pause == "" && d.Remove == "" && len(d.Made)+len(d.Updates)+len(d.Gaps)+len(d.Retention)+len(d.Cancel) == 0
 }
 
-// RunUpdate is a change of a run that a decision has read. It fails if somebody has changed the run
-// meanwhile.
+// RunUpdate is a change of a run that a decision has read. It fails if another session has changed the run meanwhile.
 type RunUpdate struct {
 	Run       Run       // with its new values
 	From      string    // the state that was read
@@ -177,15 +174,15 @@ const (
 	LinkChanged
 	ScheduleChanged
 	PauseChanged
-	RunWakes // a wait is over, a lease ends, a run has ended
+	RunWakes // a wait is over, a lease has ended, or a run has ended
 	Due
-	AfterEnded // runs of jobs that it runs after have ended, of several such jobs
+	AfterEnded // runs of several jobs that the job runs after have ended
 	needs
 
 	// Startup is the need of jobs with on_startup, where the tick was given the identity of a
 	// start.
 	Startup = needs
-	// Check finds rows that plain SQL has deleted, which leaves no mark; see Probe.CheckDue.
+	// Check finds rows that plain SQL has deleted, since a deleted row leaves no mark: see Probe.CheckDue.
 	Check = needs + 1
 )
 
@@ -198,7 +195,7 @@ func Needs() []Need {
 	return all
 }
 
-// String is the need in words.
+// String returns the need in words.
 func (n Need) String() string {
 	return [...]string{"job changed", "schedules of the job changed", "schedule changed", "pause changed", "run ended or waits no longer", "due", "runs of other jobs ended", "start-up", "hourly check"}[n]
 }
@@ -207,12 +204,11 @@ func (n Need) statement() string {
 	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan", "need_ended", "need_startup", "need_check"}[n]
 }
 
-// Page is a place in the list of a need. Paging by key leaves out the rows that other sessions have
-// locked. It also does not read the index entries of advanced rows again, which the engine may not
-// be able to remove yet.
+// Page is a position in the list of a need. Paging by key skips the rows that other sessions have locked. It also
+// does not read the index entries of advanced rows again, which the engine may not be able to remove yet.
 type Page struct {
 	need  Need
-	at    any // a time, or the value of the column where that is no time
+	at    any // a time, or the value of the column if the column has no time
 	id    any
 	jobs  []int64
 	due   []time.Time
@@ -223,22 +219,23 @@ type Page struct {
 	wide  bool
 	begun bool
 
-	// Without are jobs that are left out, because the engine refused their decisions before.
+	// Without are jobs that are skipped, because the engine refused their decisions before.
 	Without map[int64]bool
 
-	// Crowds are the jobs for which many requests wait; one for all pages of a pass. Without, each
-	// decision reads all runs.
+	// Crowds are the jobs for which many requests wait. All pages of a pass share one. If it is nil, each decision
+	// reads all runs.
 	Crowds *Crowds
 
-	// Decisions with hooks that are refused are tried once more, and then without their hooks:
-	// refused says why.
+	// Decisions with hooks that are refused are tried once more, and then without their hooks: refused has the
+	// reason.
 	refusals int
 	refused  string
 
 	// Waits is the number of times that the decisions for the page may wait for locks.
 	Waits int
 
-	// Owner, for the needs Due and Startup, is whose jobs are wanted; empty: those of the login.
+	// Owner, for the needs Due and Startup, is the owner whose jobs are wanted; empty: the jobs are those of the
+	// login.
 	Owner string
 
 	// StartupID is the identity that the jobs of the need Startup have not run for yet.
@@ -248,15 +245,15 @@ type Page struct {
 // Jobs is the number of jobs of the page.
 func (p *Page) Jobs() int { return len(p.jobs) }
 
-// Each calls fn for each job of the page, with the time since which it is due. That is zero for a
-// changed definition.
+// Each calls fn for each job of the page, with the time since which the job is due. That time is zero for a changed
+// definition.
 func (p *Page) Each(fn func(job int64, due time.Time)) {
 	for i := range p.jobs {
 		fn(p.jobs[i], p.due[i])
 	}
 }
 
-// dueOf are the due times of some of its jobs.
+// dueOf returns the due times of some of the page's jobs.
 func (p *Page) dueOf(jobs []int64) []time.Time {
 	list := make([]time.Time, len(jobs))
 	for i, id := range jobs {
@@ -276,10 +273,9 @@ func NewPage(n Need, upTo time.Time, u *Unmarked) *Page {
 	return p
 }
 
-// Next reads the next jobs that need a decision, at most limit, without a lock. It returns false
-// when there is none.
+// Next reads the next jobs that need a decision, at most limit, without a lock. It returns false if there are none.
 func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
-	p.jobs, p.due = nil, nil // a copy of the page may still be under way
+	p.jobs, p.due = nil, nil // not cleared in place: a copy of the page may still be in use
 	if p.last {
 		return false, nil
 	}

@@ -26,7 +26,7 @@ type Probe struct {
 	Others      bool      // there are jobs of other logins; their own ticks decide their nominal times
 	NextWake    time.Time // when the next decision is needed; not after Now: one is needed now
 	Need        [needs]bool
-	Calendar    bool // a calendar was edited: SeeCalendars tells its schedules
+	Calendar    bool // a calendar was edited: SeeCalendars finds its schedules
 	since       time.Time
 	lastTick    time.Time
 	passes      int64 // of the stretch that lastTick ended
@@ -54,8 +54,8 @@ func (p *Probe) Unfinished() bool {
 // regular is how many passes without a silence show that a trigger comes at least every five minutes.
 const regular = 10
 
-// SilentSince is the last pass of the trigger, where that is longer ago than allowed although the
-// trigger came regularly before; else it is zero. A trigger of each hour is never silent by this.
+// SilentSince is the last pass of the trigger, if that is longer ago than allowed although the trigger came regularly
+// before; otherwise it is zero. An hourly trigger never counts as silent.
 func (p *Probe) SilentSince(allowed time.Duration) time.Time {
 	if allowed <= 0 || p.passes < regular || p.Now.Sub(p.lastTick) <= max(allowed, silence) {
 		return time.Time{}
@@ -86,7 +86,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	// An instant that cannot be read may hide the ones behind it in the index, so it counts as due.
+	// An instant that cannot be read may hide other instants behind it in the index, so it counts as due.
 	due := func(m *engine.Moment) bool { return m.Unreadable || m.Set() && !m.After(p.Now) }
 	for _, owner := range s.served {
 		var first engine.Moment
@@ -119,8 +119,7 @@ func (s *Store) CountPaused(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Parked is a job that is not planned until its definition is repaired, or a host has what it
-// needs.
+// Parked is a job that is not planned until its definition is repaired, or until a host has what the job needs.
 type Parked struct {
 	Job   string `json:"job"` // owner/name
 	Error string `json:"error"`
@@ -133,7 +132,7 @@ type Failing struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// Troubled names the first of the jobs that Probe counts as parked, and of those that it counts as
+// Troubled returns the first of the jobs that Probe counts as parked, and the first of those that it counts as
 // failing.
 func (s *Store) Troubled(ctx context.Context, limit int) (parked []Parked, failing []Failing, err error) {
 	var j Job
@@ -156,7 +155,7 @@ func (s *Store) Troubled(ctx context.Context, limit int) (parked []Parked, faili
 type Unserved struct {
 	Owner string    `json:"owner"`
 	Jobs  int       `json:"jobs"`
-	Since time.Time `json:"since"` // the one that has been due longest
+	Since time.Time `json:"since"` // since when the first of them has been due
 }
 
 // unservedAfter is how long the jobs of other owners may be due before the pass reports them: until

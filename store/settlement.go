@@ -8,34 +8,34 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Settlement is what a decision would write of a run that succeeded, where that is known beforehand: the run is settled
-// together with its end, and needs no decision. It holds only as long as the plan has this version, the job was not edited,
-// and no other job runs after it.
+// Settlement is what a decision would write for a run that succeeded, if that is known beforehand. The run is then
+// settled together with its end, and needs no decision. A settlement is valid only while the plan has this version,
+// the job is not edited, and no other job runs after it.
 type Settlement struct {
 	JobID   int64
 	Version int64         // of the plan
 	Keep    time.Duration // of the run, from its end
 	Below   int64         // runs of the job up to this number are no longer kept
-	Age     time.Duration // nor are gaps that are older
+	Age     time.Duration // gaps that are older are not kept either
 }
 
-// Retention says which of the job's history is kept once the run is settled.
+// Retention says which part of the job's history is kept once the run is settled.
 func (e *Settlement) Retention(now time.Time) Retention {
 	return Retention{JobID: e.JobID, Below: e.Below, Since: now.Add(-e.Age)}
 }
 
-// settlingRow is a plan that counts a run with its end.
+// settlingRow is a plan that counts a run together with the run's end.
 type settlingRow struct {
 	JobID   int64  `json:"job_id"`
 	Version int64  `json:"version"`
 	RunID   string `json:"run_id"`
 }
 
-// lockSettling locks the plans of the runs that are to be settled with their ends, as far as nobody else has them locked
-// and each is as it was. Of the others it takes the settlement away: decisions settle them. The document that it returns is
-// that of settle_plans; empty: there is none.
+// lockSettling locks the plans of the runs that are to be settled with their ends. It skips the plans that other
+// sessions have locked, and those that have changed. It removes the settlement of the runs of those plans: decisions
+// settle them. It returns the document for settle_plans; empty: there is nothing to settle.
 //
-// Plans are locked before runs elsewhere. Here they come after, and are never waited for.
+// Elsewhere, plans are locked before runs. Here they are locked after them, but the lock never waits.
 func (s *Store) lockSettling(ctx context.Context, tx *engine.Tx, rows []endingRow, free ended) (string, error) {
 	var list []settlingRow
 	for i := range rows {

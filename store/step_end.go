@@ -16,36 +16,36 @@ type StepEnd struct {
 	State    string // of the attempt: succeeded, failed, cancelled, cut
 	Rows     *int64
 	Error    string
-	RunError string // what the run says of it; empty: the same
-	Intended bool   // the step has succeeded, and its way on is to fail
+	RunError string // the error that the run shows; empty: the same as Error
+	Intended bool   // the step has succeeded, and its definition says that the run fails next
 	Code     string
 	Line     int
 	Severity string
 	Detail   string
 	Hint     string
-	Output   string // what it told; the record keeps of it what Output does
-	Result   string // what later steps may name, as JSON; empty: none does
+	Output   string // the output of the step; the record keeps as much of it as Output says
+	Result   string // the values that later steps may name, as JSON; empty: there are none
 
-	// One of these. With none, the run ends as Final says.
-	NextStep  int  // goes on with this step
-	Retry     bool // tries the step again after Backoff
+	// At most one of these. With none, the run ends as Final says.
+	NextStep  int  // the run goes on with this step
+	Retry     bool // the step is tried again after Backoff
 	Backoff   time.Duration
-	Redeliver bool   // cut short, or never begun: delivered again after Backoff; uses up a delivery, not an attempt
+	Redeliver bool   // stopped early, or never begun: the run is delivered again after Backoff; that uses up a delivery, not an attempt
 	Final     string // succeeded, failed, cancelled
 
-	Pause string // why the job is paused with this end; empty: it is not
+	Pause string // why the job is paused together with this end; empty: it is not paused
 
-	Recorded bool // the attempt has ended, in the transaction of the step: only the run's end is to be written, see EndStepIn
-	InDoubt  bool // the step may have succeeded, and recorded that: then this end is refused with ErrRecorded
+	Recorded bool // the transaction of the step has recorded the end of the attempt: only the end of the run is still to be written, see EndStepIn
+	InDoubt  bool // the step may have succeeded and recorded its success: in that case this end is refused with ErrRecorded
 }
 
 // EndStep records the end of the task's attempt and moves its run, in one transaction and only with the fence of the
-// delivery: ErrOutdated says that the run was delivered again meanwhile, and nothing was written. The task's run is
-// brought up to date. ErrRecorded says that the attempt has succeeded, as its own transaction has recorded: nothing was
-// written either.
+// delivery. It also updates the task's run. ErrOutdated says that the run was delivered again meanwhile. ErrRecorded
+// says that the attempt has succeeded, and that its own transaction has recorded the success. In both cases nothing
+// was written.
 //
-// Crash window: before COMMIT the attempt counts as running; the lease ends, and the step is tried again by the next
-// delivery, with the same run id. After COMMIT it never runs again.
+// Crash window: before COMMIT the attempt counts as running; the lease ends, and the next delivery tries the step
+// again, with the same run id. After COMMIT the attempt never runs again.
 func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error {
 	var run Run
 	err := s.db.InTx(ctx, func(tx *engine.Tx) error {
@@ -58,14 +58,14 @@ func (s *Store) EndStep(ctx context.Context, t *Task, e StepEnd, h Holder) error
 	return err
 }
 
-// EndStepIn records the end of an atomic step within the transaction of its effects: the two commit together. Where the
-// run goes on, that is all that EndStep does. Where the run succeeds with it, it is the end of the attempt alone, the
-// least that makes it exactly once, under the lock of the run: the run's own end is to be recorded next, by EndSteps with
-// Recorded, together with those of others.
+// EndStepIn records the end of an atomic step within the transaction of its effects: both commit together. If the run
+// goes on, it does the same as EndStep. If the run succeeds with this end, it records only the end of the attempt,
+// under the lock of the run: that is the least that makes the step execute exactly once. The caller then records the
+// end of the run by EndSteps with Recorded, together with the ends of other runs.
 //
-// Crash window: between that COMMIT and the record of the run's end, the run counts as running. Its lease ends, and the
-// next decision finds the attempt that has succeeded: the run has succeeded at that instant, and never executes again.
-// See decision.recoverExpired (tick/decide/ended_runs.go).
+// Crash window: between that COMMIT and the record of the run's end, the run counts as running. Its lease ends, and
+// the next decision finds the attempt that has succeeded: the run has succeeded at that instant, and never executes
+// again. See decision.recoverExpired (tick/decide/ended_runs.go).
 func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h Holder) (commit func(), err error) {
 	run := t.Run
 	switch {
@@ -87,13 +87,13 @@ func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h
 	return func() { t.Run = run }, nil
 }
 
-// Succeeds reports whether the run succeeds with this end, and nothing else is to be written with it.
+// Succeeds reports whether the run succeeds with this end, and nothing else has to be written with it.
 func (e *StepEnd) Succeeds() bool {
 	return e.Finishes() && e.State == Succeeded && e.Final == Succeeded
 }
 
-// recordAttempt records the success of the attempt, and leaves the run as it is, for as long as that is still ours: the
-// lock of its row keeps everybody from delivering it again before COMMIT.
+// recordAttempt records the success of the attempt, if this process still holds the run, and leaves the run as it is.
+// The lock of the run's row keeps every other process from delivering it again before COMMIT.
 func (s *Store) recordAttempt(ctx context.Context, q engine.Runner, t *Task, e *StepEnd) error {
 	run := &t.Run
 	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "number": run.Attempts, "waited_ms": t.Waited.Milliseconds(),
@@ -135,7 +135,7 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	default:
 		run.State = e.Final
 	}
-	// The run first: its row is the lock, and its fence decides.
+	// The run is written first: its row is the lock, and its fence decides.
 	n, err := q.Exec(ctx, move, a)
 	if err != nil {
 		return err
@@ -164,8 +164,8 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	return err
 }
 
-// endAttempt ends the attempt, unless it has succeeded: an atomic step has recorded that, and the answer to its COMMIT
-// was lost.
+// endAttempt ends the attempt, unless the attempt has succeeded: then an atomic step has recorded its success, and
+// the answer to its COMMIT was lost.
 func (s *Store) endAttempt(ctx context.Context, q engine.Runner, a engine.Args) error {
 	n, err := q.Exec(ctx, "end_attempt", a)
 	if err != nil || n > 0 {
@@ -178,8 +178,8 @@ func (s *Store) endAttempt(ctx context.Context, q engine.Runner, a engine.Args) 
 	return fmt.Errorf("end the attempt: %w", ErrRecorded)
 }
 
-// clip makes a message fit for every engine: an engine may quote a whole statement of megabytes, or bytes that are no
-// text.
+// clip makes a message fit for every engine: an engine may quote a whole statement of megabytes, or bytes that are
+// not valid text.
 func clip(s string) string {
 	const most = 4000
 	if s = harmless(s); len(s) <= most {

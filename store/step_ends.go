@@ -12,24 +12,23 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Ending is an end that is recorded together with others.
+// Ending is an end that is recorded together with other ends.
 type Ending struct {
 	Task *Task
 	End  StepEnd
-	Err  error // what became of it: nil, ErrAlone, or why it could not be recorded
+	Err  error // the outcome: nil, ErrAlone, or why the end could not be recorded
 }
 
-// ErrAlone says of an end that it was not recorded with the others, and is to be recorded by EndStep, which tells why.
+// ErrAlone says that an end was not recorded with the others. The caller records it by EndStep, whose error says why.
 var ErrAlone = errors.New("this end is to be recorded by itself")
 
-// Finishes reports whether the end is that of the run, and nothing else is to be written with it: such ends can be
-// recorded together.
+// Finishes reports whether the end is also the end of the run, and nothing else has to be written with it. Such ends
+// can be recorded together.
 func (e *StepEnd) Finishes() bool {
 	return e.NextStep <= 0 && !e.Retry && !e.Redeliver && e.Pause == "" && !e.InDoubt
 }
 
-// Size is about how much of a write the end takes, beside a few hundred bytes: what a list of ends is
-// bounded by.
+// Size is about how many bytes the end adds to a write, besides a few hundred. It bounds how many ends one list has.
 func (e *StepEnd) Size() int {
 	return min(len(e.Output), MostOutput) + min(len(e.Result), mostResult) + len(e.Error) + len(e.RunError) + len(e.Detail) + len(e.Hint)
 }
@@ -52,20 +51,21 @@ type endingRow struct {
 	Result   any    `json:"result,omitempty"`
 	Waited   int64  `json:"waited_ms,omitempty"`
 
-	// Of one that settles its run.
+	// For an end that settles its run.
 	JobID   int64 `json:"job_id,omitempty"`
 	Version int64 `json:"version,omitempty"`
 	Keep    int64 `json:"keep_ms,omitempty"`
 }
 
 // EndSteps records ends that finish their runs, all in one transaction, each only with the fence of its own delivery.
-// Each Err says what became of it. The row of a run that somebody else has locked keeps none of the others: that end is
-// left to EndStep, and so is one that is outdated. Where the database refuses what is to be written, the list is divided
-// by halves until the culprit stands alone. paused reports whether everything is paused.
+// Err of each one has its outcome. If another session has locked the row of a run, that end is left to EndStep, and
+// does not hold up the others. An outdated end is left to EndStep too. Where the database refuses the write, the list
+// is divided into halves until the end that causes the refusal stands alone. paused reports whether everything is
+// paused.
 //
 // Crash window: as with EndStep, for all runs of the list.
 func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
-	// By id, so that two who write at once meet in the same order.
+	// Sorted by id, so that two processes that write at once lock the rows in the same order.
 	list = slices.SortedFunc(slices.Values(list), func(a, b *Ending) int { return cmp.Compare(a.Task.Run.ID, b.Task.Run.ID) })
 	rows := make([]endingRow, len(list))
 	for i, e := range list {
@@ -73,7 +73,7 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 	}
 	var free ended
 	waits := 1
-	if s.Engine().OneWriter { // it waits for the file, as anybody else would
+	if s.Engine().OneWriter { // it waits for the lock of the file, like any other writer
 		waits = engine.Attempts
 	}
 	err := s.db.RetryFor(ctx, waits, fewConflicts, func() (err error) {
@@ -118,17 +118,17 @@ func (s *Store) endingRow(e *Ending) endingRow {
 	return row
 }
 
-// delivered is one delivery of a run: a list may hold two of the same run.
+// delivered is one delivery of a run. A list may hold two deliveries of the same run.
 type delivered struct {
 	run   string
 	fence int
 }
 
-// ended are deliveries whose ends may be written, or are, each with whether its run is settled by that.
+// ended are deliveries whose ends may be written, or are written. The value says whether the end settles the run.
 type ended map[delivered]bool
 
-// finishRuns writes what it may of the rows, and tells which: by one statement, or where the engine has none that does
-// all, in one transaction.
+// finishRuns writes the rows that it may write, and returns them: by one statement, or, where the engine has no such
+// statement, in one transaction.
 func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free ended, paused bool, err error) {
 	if len(rows) == 1 && s.db.Has("finish_attempt") {
 		return s.finishRun(ctx, &rows[0])
@@ -204,8 +204,8 @@ func (s *Store) finishRun(ctx context.Context, r *endingRow) (free ended, paused
 	return free, paused, err
 }
 
-// lockEnding locks the runs of deliveries that are still the holder's, as far as nobody else has them locked, and tells
-// which those are.
+// lockEnding locks the runs of deliveries that this holder still has, and skips those that other sessions have
+// locked. It returns the locked ones.
 func (s *Store) lockEnding(ctx context.Context, tx *engine.Tx, rows any, paused *bool) (ended, error) {
 	text, err := doc(rows)
 	if err != nil {

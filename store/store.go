@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// Options are what the program, or a test, sets beside a URL.
+// Options are the settings that the program, or a test, adds to a URL.
 type Options struct {
 	// Create makes an SQLite file, its folder and its tables where they are missing. It never
 	// creates a database on a server.
@@ -32,16 +32,15 @@ type Options struct {
 	// place of those in the URL: passwords may change while a process lives, and tokens last for
 	// minutes. An empty user means the URL's user.
 	Login func(context.Context) (user, password string, err error)
-	// Patience is how long a server that does not answer is asked for a connection again, such as one that sleeps until somebody
-	// connects; 0: once.
+	// Patience is how long the store keeps asking a server that does not answer for a connection, such as a server
+	// that sleeps until a client connects. 0: it asks once.
 	Patience time.Duration
 	// OtherFiles lets the SQL of jobs reach other files than the one of an SQLite database, by ATTACH
 	// and VACUUM INTO. It is for JobSessions.
 	OtherFiles bool
 }
 
-// Store is an open database. It keeps no state in sessions, so that a proxy that pools transactions
-// may stand between.
+// Store is an open database. It keeps no state in sessions, so a proxy that pools transactions may stand between.
 type Store struct {
 	db    *engine.DB
 	clock func() time.Time
@@ -53,13 +52,13 @@ type Store struct {
 // Serve makes the store decide for the jobs of these owners, and take their runs, as it does for those of its login.
 func (s *Store) Serve(owners []string) { s.served = owners }
 
-// Served are the owners of Serve.
+// Served returns the owners that Serve set.
 func (s *Store) Served() []string { return s.served }
 
-// owners is the argument :owners. A list is never empty, since an engine may not have such.
+// owners is the argument :owners. The list is never empty, since an engine may not accept an empty list.
 func (s *Store) owners() []string { return append([]string{""}, s.served...) }
 
-// macros are those of the statements that stand for lists in Go.
+// macros are the macros of the statements that stand for lists in Go.
 var macros = map[string]string{
 	"@job_columns": jobColumns, "@job_beside": jobBeside, "@job_fields": jobFields, "@job_types": jobTypes, "@job_values": jobValues, "@job_changes": jobChanges,
 	"@job_changes_by_name": jobChangesByName, "@job_facts": jobFacts, "@selected": runSelected, "@tried": runTried, "@attempt_columns": attemptColumns,
@@ -126,7 +125,7 @@ func (s *Store) Login(ctx context.Context) (string, error) { return s.db.Login(c
 // is none.
 func (s *Store) Warning(ctx context.Context) (string, error) { return s.db.Warning(ctx) }
 
-// Room is how many connections more the server would give to this login, as far as that is known: see engine.DB.
+// Room is how many more connections the server would give to this login, as far as that is known: see engine.DB.
 func (s *Store) Room(ctx context.Context) (left int, known bool, err error) { return s.db.Room(ctx) }
 
 // LockHolders names the sessions that have rows or tables of dbjobs locked: see engine.DB.
@@ -157,8 +156,8 @@ func (s *Store) now() any {
 	return s.clock()
 }
 
-// kept is an error's text as it is recorded: without secrets, and no longer than a column holds. Of
-// a text of megabytes, only a beginning is searched for secrets.
+// kept is the text of an error as it is recorded: without secrets, and no longer than a column holds. If the text has
+// megabytes, only its beginning is searched for secrets.
 func (s *Store) kept(text string) string {
 	const most = 64 << 10
 	return clip(s.db.Hide(secret.Cut(text, most)))
@@ -178,10 +177,10 @@ var (
 	ErrLocked      = engine.ErrLocked
 	ErrNoAnswer    = engine.ErrNoAnswer
 	ErrOutdated    = errors.New("the run was delivered again")                  // a write with an old fence
-	ErrRecorded    = errors.New("the attempt has succeeded, and recorded that") // with its effects: it is not to be ended otherwise
+	ErrRecorded    = errors.New("the attempt has succeeded, and recorded that") // its effects are committed with the record: it must not end otherwise
 )
 
-// ErrNoLogins says that the engine has neither rights nor owners, and LoginKinds are the kinds of logins of Grants.
+// ErrNoLogins says that the engine has neither rights nor owners. LoginKinds are the kinds of logins of Grants.
 var (
 	ErrNoLogins = engine.ErrNoLogins
 	LoginKinds  = engine.LoginKinds

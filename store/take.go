@@ -9,7 +9,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Refusals are runs that could not be delivered, and were ended for it or, if even that was refused, are passed over.
+// Refusals are runs that could not be delivered. They were ended for that reason; where the database refused even
+// that, they are passed over.
 type Refusals struct {
 	mu    sync.Mutex
 	known map[string]bool
@@ -17,8 +18,7 @@ type Refusals struct {
 	left  []Parked
 }
 
-// Take gives what there is to tell since the last time: the runs that were ended, and the jobs of those that stay as they
-// are.
+// Take returns the news since the last call: the runs that were ended, and the jobs whose runs stay as they are.
 func (f *Refusals) Take() (ended []EndedRun, left []Parked) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,23 +57,25 @@ type attemptRow struct {
 	Holder   string `json:"holder"`
 }
 
-// Take delivers up to limit queued runs of a queue: by priority, then age. Each has a new fence and a lease, and its
-// attempt is on record as running.
+// Take delivers up to limit queued runs of a queue, by priority, then by age. Each run gets a new fence and a lease,
+// and its attempt is recorded as running.
 //
-// A run that cannot be read, or whose job or steps cannot, ends as failed with the reason. Where the database refuses to
-// deliver what was chosen, the choice is divided by halves until the culprit stands alone, which ends likewise: the
-// others go on.
+// A run that cannot be read, or whose job or steps cannot be read, ends as failed with the reason. Where the database
+// refuses to deliver the chosen runs, the list is divided into halves until the run that causes the refusal stands
+// alone. That run ends in the same way, and the others are delivered.
 //
-// What may be executed once only, or whose next loss is the last, is not taken to wait here: the list ends there.
+// Some runs may be executed only once, or end with their next loss. Such a run is not taken ahead, to wait in this
+// process: the list ends before it.
 //
-// Crash window: after COMMIT, and before the answer is here, the runs are delivered to nobody. Their leases end, and
-// the next pass hands them out again; nothing has been executed. Nothing executes before COMMIT has succeeded.
+// Crash window: after COMMIT, and before the answer has arrived, the runs are delivered to nobody. Their leases end,
+// and the next pass delivers them again. Nothing has been executed, since no run executes before COMMIT has
+// succeeded.
 func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]Task, error) {
 	if h.Refused == nil {
 		h.Refused = &Refusals{}
 	}
-	// More candidates than wanted, unlocked: those that another process has locked meanwhile are passed over. Where others
-	// have all of them, there may be more behind.
+	// Reads more candidates than wanted, without locks: those that another process has locked meanwhile are passed
+	// over. If other processes have all of them, there may be more candidates behind them.
 	for window, held := limit+min(3*limit, 64)+16, 0; ; {
 		var candidates []string
 		err := s.db.Query(ctx, "queued_ids", engine.Args{"now": s.now(), "queue": queue, "limit": window, "login": h.Login, "owners": s.owners(),
@@ -84,11 +86,11 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 		found := len(candidates)
 		t := taking{s: s, h: h, refusals: mostRefusals, waits: 4, places: limit - h.Ahead}
 		tasks, err := t.among(ctx, slices.DeleteFunc(candidates, h.Refused.has), limit)
-		if len(tasks) > 0 || t.stopped { // what is taken is to be executed, whatever befell the rest: an error that lasts comes again
+		if len(tasks) > 0 || t.stopped { // the taken runs must be executed, whatever happened to the others; an error that lasts comes again
 			return tasks, nil
 		}
 		if err == nil && t.held != nil {
-			if held++; held < holdUps { // by others who take, most likely: they end soon
+			if held++; held < holdUps { // most likely other processes that take runs hold the locks, and they end soon
 				continue
 			}
 			err = s.db.NameHolders(ctx, t.held)
@@ -100,20 +102,20 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 	}
 }
 
-// holdUps is how often a take begins again where all that it tries waits for locks until its time is over, before that is
-// an error.
+// holdUps is how often a take starts again if every run that it tries waits for a lock until its time is over. After
+// that, it is an error.
 const holdUps = 3
 
-// taking is one taking of runs, by halves where it is refused.
+// taking is one call of Take. Where the database refuses a list of runs, it continues with the halves of the list.
 type taking struct {
 	s        *Store
 	h        Holder
 	refusals int
-	taken    bool  // something was
-	waits    int   // for locks, that are still to be borne
-	held     error // what the last one waited for
-	places   int   // for those that begin at once
-	stopped  bool  // at one that is not taken ahead
+	taken    bool  // at least one run was taken
+	waits    int   // timed-out waits for locks that are still allowed
+	held     error // the error of the last timed-out wait
+	places   int   // for runs that begin at once
+	stopped  bool  // at a run that is not taken ahead
 }
 
 func (t *taking) among(ctx context.Context, candidates []string, limit int) ([]Task, error) {
@@ -131,7 +133,7 @@ func (t *taking) among(ctx context.Context, candidates []string, limit int) ([]T
 	case !t.s.Refused(ctx, err):
 		return nil, err
 	}
-	if t.refusals--; t.refusals < 0 && !t.taken { // no single run's fault
+	if t.refusals--; t.refusals < 0 && !t.taken { // the fault is not that of a single run
 		return nil, err
 	}
 	if len(candidates) == 1 {
@@ -146,7 +148,8 @@ func (t *taking) among(ctx context.Context, candidates []string, limit int) ([]T
 	return append(tasks, more...), err
 }
 
-// oneByOne takes what it can where to write of one would be to wait, so that it keeps none of the others.
+// oneByOne takes the runs one by one, where a write of one of them would have to wait. So that run does not hold up
+// the others.
 func (t *taking) oneByOne(ctx context.Context, candidates []string, limit int, held error) (tasks []Task, err error) {
 	if t.held = held; len(candidates) == 1 {
 		t.waits--
@@ -161,7 +164,7 @@ func (t *taking) oneByOne(ctx context.Context, candidates []string, limit int, h
 	return tasks, nil
 }
 
-// once takes in one transaction.
+// once takes runs in one transaction.
 func (t *taking) once(ctx context.Context, candidates []string, limit int) (tasks []Task, err error) {
 	s := t.s
 	var ended []EndedRun
@@ -185,7 +188,7 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 			rd := engine.Reads(append(scanRun(&k.Run), counter[int]{&tried}, engine.At(&k.Now))...)
 			err := tx.Query(ctx, "lock_queued", engine.Args{"now": s.now(), "ids": free, "limit": limit}, rd.Each(func(fault string) error {
 				k.Run.Fault = fault
-				k.Run.Attempts = max(k.Run.Attempts, tried) // of a run that somebody put back by hand
+				k.Run.Attempts = max(k.Run.Attempts, tried) // for a run that somebody put back into the queue by hand
 				tasks = append(tasks, k)
 				k, tried = Task{}, 0
 				return nil
@@ -204,7 +207,7 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 	return tasks, nil
 }
 
-// deliver marks the locked runs as running and reads what they are to do. Those that cannot be read are ended.
+// deliver marks the locked runs as running and reads their jobs and steps. It ends the runs that cannot be read.
 func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks []Task, ended []EndedRun, err error) {
 	s, h := t.s, t.h
 	if err := s.readTasks(ctx, tx, all); err != nil {
@@ -223,7 +226,7 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 			continue
 		}
 		if len(tasks) >= t.places && r.Losses+1 >= max(k.Job.MaxDeliveries, 1) {
-			t.stopped = true // and what comes behind it: the order is kept
+			t.stopped = true // and at all runs behind it, since the order is kept
 			break
 		}
 		k.was = *r
@@ -258,7 +261,7 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 	return tasks, ended, err
 }
 
-// name is the job's full name, or its id where it is gone.
+// name is the full name of the job, or its id where the job is gone.
 func (t *Task) name() string {
 	c := Snapshot{Plan: Plan{JobID: t.Run.JobID}, Job: t.Job}
 	return c.name()
@@ -322,7 +325,7 @@ func (s *Store) readSteps(ctx context.Context, q engine.Runner, statement string
 	}))
 }
 
-// endRow is a queued run that ends without being delivered.
+// endRow is a queued run that ends without a delivery.
 type endRow struct {
 	ID    string `json:"id"`
 	Error string `json:"error"`
@@ -341,7 +344,8 @@ func (s *Store) endQueued(ctx context.Context, tx *engine.Tx, runs []endRow) err
 	return err
 }
 
-// end ends the one run that the database did not let be delivered. If even that is refused, it is passed over.
+// end ends the one run that the database refused to deliver. If the database refuses even that, the run is passed
+// over.
 func (t *taking) end(ctx context.Context, id string, refusal error) error {
 	s := t.s
 	t.h.Refused.pass(id)

@@ -9,26 +9,27 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Task is a run that was delivered, with what is needed to execute it.
+// Task is a run that was delivered, with everything that is needed to execute it.
 type Task struct {
 	Run Run       // as it is after the delivery
 	Job Job       // with its steps
 	Now time.Time // of the delivery, by the database's clock
 
-	// Steps are what earlier steps told, by their names, for a step that refers to them.
+	// Steps are the facts that earlier steps gave, by the names of the steps, for a step that refers to them.
 	Steps map[string]StepFacts
 
-	// Waited is how long it was here until it began, where it was taken ahead: the attempt that began with the delivery
-	// began so much later.
+	// Waited is how long a run that was taken ahead waited in this process until it began. Its attempt is recorded as
+	// begun at the delivery, and began later by this time.
 	Waited time.Duration
 	was    Run // before the delivery
 
-	// Settlement settles the run with its end, if it succeeds; nil: a decision does. Settled says that this was done.
+	// Settlement settles the run together with its end, if the run succeeds; nil: a decision settles it. Settled says
+	// that this was done.
 	Settlement *Settlement
 	Settled    bool
 }
 
-// StepAt is the step at a position counted from 1; nil beyond the last.
+// StepAt returns the step at a position counted from 1; nil beyond the last step.
 func (t *Task) StepAt(position int) *Step {
 	if position < 1 || position > len(t.Job.Steps) {
 		return nil
@@ -43,22 +44,24 @@ type Holder struct {
 	Lease time.Duration
 	Login string // it takes only runs of this owner's jobs; empty: of all jobs
 
-	// Refused keeps the runs that the database did not let be delivered, so that they are passed over from then on; nil
-	// forgets them.
+	// Refused keeps the runs that the database refused to deliver, so that later calls pass over them. If it is nil,
+	// each call starts without them.
 	Refused *Refusals
 
-	// Ahead is how many of those that are taken are to wait here: none of them is one that a delivery which does not come
-	// back would end.
+	// Ahead is how many of the taken runs wait in this process before they begin. A run that would end if its
+	// delivery does not come back is never one of them.
 	Ahead int
 
-	// Within is the time that is left here: a run whose timeout is longer is not taken. 0: there is no end.
+	// Within is the time that is left to this process: a run with a longer timeout is not taken. 0: there is no
+	// limit.
 	Within time.Duration
-	Timed  bool // and neither is one without a timeout
-	// Until leaves runs that were made after it, but for those that follow on a run of this holder; zero: none.
+	Timed  bool // a run without a timeout is not taken either
+	// Until is the instant after which no run may have been made, except a run that follows a run of this holder;
+	// zero: there is no limit.
 	Until time.Time
 }
 
-// ids scans rows of one id each.
+// ids scans rows that have only an id.
 func ids(list *[]string) func(*sql.Rows) error {
 	return func(r *sql.Rows) error {
 		var id string
@@ -68,9 +71,8 @@ func ids(list *[]string) func(*sql.Rows) error {
 	}
 }
 
-// Queues returns the queues that have queued runs, in the order of their names. It goes from queue to
-// queue along the index, however long they are. With one recursive statement, MariaDB would read all of
-// their runs.
+// Queues returns the queues that have queued runs, in the order of their names. It goes from queue to queue along the
+// index, however long the queues are. With one recursive statement, MariaDB would read all of their runs.
 func (s *Store) Queues(ctx context.Context) (list []string, err error) {
 	for name := ""; ; list = append(list, name) {
 		err := s.db.Row(ctx, "next_queue", engine.Args{"after": name}, &name)
@@ -108,10 +110,12 @@ type Sign struct {
 	Cancel bool // somebody requested that the run is cancelled
 }
 
-// Heartbeat extends the leases of runs and returns those that are still held; one that is missing was delivered again.
+// Heartbeat extends the leases of runs and returns the runs that are still held. A run that is missing was delivered
+// again.
 //
-// One whose row somebody has locked, such as its own step that commits with its end, or a session that was left open, keeps
-// its lease as it is: to wait for it would let the leases of all the others end. Nobody recovers it meanwhile.
+// Another session may have locked the row of a run, such as the run's own step that commits with its end, or a
+// session that somebody left open. Such a run keeps its lease as it is: waiting for the lock would let the leases of
+// all the other runs end. No session recovers the run while its row is locked.
 func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[string]Sign, error) {
 	a := engine.Args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "ids": runs, "holder": h.Name}
 	err := s.db.InTx(ctx, func(tx *engine.Tx) error {
@@ -128,8 +132,8 @@ func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[str
 	return s.Held(ctx, runs, h)
 }
 
-// Held returns which runs are still held, and for which of them somebody requested a cancellation. It
-// writes nothing, so it may be called often.
+// Held returns the runs that are still held, and says for which of them somebody requested a cancellation. It writes
+// nothing, so it may be called often.
 func (s *Store) Held(ctx context.Context, runs []string, h Holder) (map[string]Sign, error) {
 	signs := map[string]Sign{}
 	var id string

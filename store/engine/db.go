@@ -14,40 +14,43 @@ import (
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// Options are the arguments of Open beside the URL.
+// Options are the arguments of Open besides the URL.
 type Options struct {
 	// Create makes an SQLite file and its folder where they are missing. Servers are never created.
 	Create bool
 	// Wrap stands between database/sql and the driver in tests, to count calls or to break them.
 	Wrap func(driver.Connector) driver.Connector
-	// Login, if it is set, is asked before each new connection to a server whom to be and with which password, in place
-	// of what the URL says: passwords may change while a process lives, and tokens last for minutes. An empty user leaves
-	// the URL's.
+	// Login, if set, returns the user and the password for each new connection to a server, in place of those in the
+	// URL: passwords may change while a process lives, and tokens last for minutes. An empty user means the URL's
+	// user.
 	Login func(context.Context) (user, password string, err error)
-	// Patience is how long a server that does not answer, or says that it starts, is asked again; 0: once.
+	// Patience is how long Open keeps asking a server that does not answer, or that says that it is starting; 0: it
+	// asks once.
 	Patience time.Duration
-	// Words are macros of the caller's in the statements, such as the columns that it reads in one order.
+	// Words are macros of the caller in the statements, such as the columns that the caller always reads in one
+	// order.
 	Words *Words
-	// Actions say what statements do, by their names: for errors. A statement without one is named by its name.
+	// Actions say what each statement does, by the name of the statement. Errors use them. If a statement has no
+	// action, errors use its name.
 	Actions map[string]string
 
-	// Secrets are hidden in all errors. The passwords of the database are added to them. Nil: there are
-	// no others.
+	// Secrets are hidden in all errors. The passwords of the database are added to them. Nil: there are no others.
 	Secrets *secret.Known
 
 	// OtherFiles lets the SQL of jobs reach other files than the one of an SQLite database. It is for JobSessions.
 	OtherFiles bool
 
-	// Target says that the database is none of dbjobs' own: its settings stay as they are, and nothing of it is created.
-	// What the environment holds for dbjobs' own database, such as PGPASSWORD, is not told to it.
+	// Target says that the database does not hold dbjobs' own tables: its settings stay as they are, and nothing is
+	// created in it. It does not get the values that the environment holds for dbjobs' own database, such as
+	// PGPASSWORD.
 	Target bool
 
 	forJobs bool // the connections are for the SQL of jobs
-	oneFile bool // and reach no other file
+	oneFile bool // these connections reach no other file
 }
 
-// DB is an open database. It needs no session state: a transaction-pooling proxy may stand between. A statement that it is
-// given itself stands alone.
+// DB is an open database. It needs no session state, so a transaction-pooling proxy may stand between. A statement
+// that is executed on the DB directly is a transaction of its own.
 type DB struct {
 	runner
 	pool       *sql.DB
@@ -59,16 +62,16 @@ type DB struct {
 	around func(driver.Connector) driver.Connector
 	login  func(context.Context) (user, password string, err error)
 	target bool     // see Options.Target
-	spared sync.Map // names of statements that the server lacks something for
-	// secrets are those of the URL and of the login, and those of the options: none of them is in an error or in a record.
+	spared sync.Map // names of statements for which the server lacks something
+	// secrets are those of the URL, of the login and of the options. No error and no record shows one of them.
 	secrets *secret.Known
 
 	mu       sync.Mutex
 	sessions []*Sessions
 }
 
-// New is the database of a URL. Nothing connects to it before it is needed. The error is a *URLError, or says that an SQLite
-// file is not there.
+// New returns the database of a URL. It does not connect before a connection is needed. The error is a *URLError, or
+// says that an SQLite file does not exist.
 func New(rawURL string, o Options) (*DB, error) {
 	e, err := of(rawURL, o.Target)
 	if err != nil {
@@ -107,7 +110,7 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := db.pool.Conn(ctx) // connects; a ping would be one round trip more
+	conn, err := db.pool.Conn(ctx) // this connects; a ping would need one more round trip
 	if err != nil {
 		db.pool.Close()
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
@@ -121,11 +124,12 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// idle is how many connections wait for the next statement: those of many runs side by side, each of which would else
-// connect anew for its end.
+// idle is how many connections are kept open for the next statement. When many runs execute at once, each of them
+// would otherwise connect again to record its end.
 const idle = 32
 
-// makeRoom ends the connections that wait for a statement, also of jobs: another may need one of them.
+// makeRoom closes the connections that wait for a statement, also those for jobs: another process may need one of
+// them.
 func (db *DB) makeRoom() {
 	db.pool.SetMaxIdleConns(0)
 	db.pool.SetMaxIdleConns(idle)
@@ -140,26 +144,26 @@ func (db *DB) makeRoom() {
 // Close ends the connections.
 func (db *DB) Close() error { return db.pool.Close() }
 
-// Sleep closes all connections but one: for a process that is frozen between its uses. Before the next one, Wake reports
-// whether the database still answers on it.
+// Sleep closes all connections but one, for a process that is frozen between its uses. Before the next use, Wake
+// reports whether the database still answers on that connection.
 func (db *DB) Sleep() { db.pool.SetMaxIdleConns(1) }
 
-// Wake asks the database for a sign of life, after Sleep. While the process was frozen, the connection may have died on
-// the way without a word: the end of ctx says how long to wait. After an error the database is to be closed.
+// Wake asks the database for an answer, after Sleep. While the process was frozen, the connection may have been lost
+// without a notice: ctx bounds the wait for an answer. After an error, the caller closes the database.
 func (db *DB) Wake(ctx context.Context) error {
 	db.pool.SetMaxIdleConns(idle)
 	return db.Wrap("waking the connection", db.pool.PingContext(ctx))
 }
 
-// JobPool is a pool of connections for the SQL of jobs, apart from the DB's own. Without a Wrap, it has the DB's; its Login
-// is the DB's.
+// JobPool returns a pool of connections for the SQL of jobs, apart from the DB's own connections. It has the DB's
+// Login. It has the DB's Wrap unless the options have one.
 func (db *DB) JobPool(o Options) (*sql.DB, error) {
 	o.forJobs, o.Login, o.Secrets, o.Target = true, db.login, db.secrets, db.target
 	c, err := db.e.connector(db.url, o)
 	if err != nil {
 		return nil, db.hide(err)
 	}
-	c = connecting(db.e, c, db.makeRoom, 0) // it is awake
+	c = connecting(db.e, c, db.makeRoom, 0) // no Patience: the server is awake
 	if o.Wrap == nil {
 		o.Wrap = db.around
 	}
@@ -167,12 +171,12 @@ func (db *DB) JobPool(o Options) (*sql.DB, error) {
 		c = o.Wrap(c)
 	}
 	pool := sql.OpenDB(c)
-	pool.SetMaxIdleConns(0) // thrown away after the run: whatever a statement did to its session goes with it
+	pool.SetMaxIdleConns(0) // a connection is closed after the run: all that a statement did to its session ends with it
 	return pool, nil
 }
 
-// Room is how many connections more the server would give to this login, as far as the login can see, and at least none.
-// known reports whether the engine has such a bound.
+// Room is how many more connections the server would give to this login, as far as the login can see. It is never
+// negative. known reports whether the engine has such a limit.
 func (db *DB) Room(ctx context.Context) (left int, known bool, err error) {
 	if !db.Has("room") {
 		return 0, false, nil
@@ -192,16 +196,16 @@ func (db *DB) Room(ctx context.Context) (left int, known bool, err error) {
 	return max(left-open, 0), known && err == nil, err
 }
 
-// Engine is the database's.
+// Engine returns the engine of the database.
 func (db *DB) Engine() *Engine { return db.e }
 
-// Has reports whether the engine has a statement that others do without, and the server has not refused it for ever.
+// Has reports whether the engine has a statement that other engines lack, and the server has not refused it for good.
 func (db *DB) Has(name string) bool { return db.statements.has(name) && !db.isSpared(name) }
 
 // Where names the database for messages: scheme, host and path, never user, password or options.
 func (db *DB) Where() string { return db.e.Where(db.url) }
 
-// Where does the same for a URL.
+// Where is like DB.Where, for a URL.
 func (e *Engine) Where(raw string) string {
 	if e.where != nil {
 		return e.where(raw)
@@ -225,14 +229,15 @@ func (db *DB) Version(ctx context.Context) (string, error) {
 	return v, nil
 }
 
-// Login is the name under which the database knows us, without host; empty where it knows no logins.
+// Login is the name under which the database knows this program, without the host. It is empty where the database has
+// no logins.
 func (db *DB) Login(ctx context.Context) (string, error) {
 	var v string
 	err := db.Row(ctx, "login", Args{}, &v)
 	return v, err
 }
 
-// Warning tells what is wrong with the settings of the database, and what to do; empty where nothing is.
+// Warning describes a problem of the database's settings, and what to do. It is empty where there is none.
 func (db *DB) Warning(ctx context.Context) (string, error) {
 	var path, login string
 	err := db.Row(ctx, "path", Args{}, &path, &login)

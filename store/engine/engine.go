@@ -12,7 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// An Engine is what differs between databases beyond the text of the statements.
+// An Engine has what differs between databases besides the texts of the statements.
 type Engine struct {
 	Name        string // its folder below sql
 	OneWriter   bool   // it has one writer at a time, and the driver waits for its turn
@@ -25,8 +25,8 @@ type Engine struct {
 	schemes   []string          // of its URLs
 	form      string            // of a URL, for messages
 	prefix    string            // replaces "dbjobs." in the statements
-	numbered  bool              // placeholders are numbered: an argument that is used twice has only one
-	functions string            // written before the functions that every engine has
+	numbered  bool              // placeholders are numbered: an argument that is used twice has one placeholder
+	functions string            // prefix of the functions that every engine has
 	layout    string            // of an instant in a document
 	least     any               // see Earliest
 	macros    map[string]string // @name in the statements
@@ -42,30 +42,32 @@ type Engine struct {
 	encrypted  func(options url.Values) bool // nil: there is nothing to encrypt
 	connector  func(rawURL string, o Options) (driver.Connector, error)
 	where      func(rawURL string) string                           // name of the database for messages; nil: the URL without its secrets
-	version    func(answer string) string                           // makes the answer of the statement engine readable; nil: it is
+	version    func(answer string) string                           // makes the answer of the statement engine readable; nil: it is readable
 	classify   func(error) class                                    // of a driver's error
-	starting   func(error) bool                                     // the server says that it starts, in its own way; nil: it never says so
+	starting   func(error) bool                                     // the server says in its own way that it is starting; nil: it never says so
 	atFault    func(error) bool                                     // see Engine.Refused
 	advise     func(error) string                                   // what to do about an error whose text does not say it; "" for others
 	holderLock func(rawURL, holder string) (path string, err error) // see DB.Hold; nil: there is only the heartbeat
 	ddlCommits bool                                                 // DDL ends a transaction, so each statement stands alone
 	untold     string                                               // why the engine may refuse lock_holders
-	lacks      func(statement string, err error) bool               // the server lacks what a statement needs that can be spared; nil: none can
+	lacks      func(statement string, err error) bool               // the server lacks something for a statement that is not essential; nil: every statement is
 
 	views map[string]string // macros of the views: no text of a view has arguments
 
-	// barrier makes a view hide rows also from a caller whose WHERE fails, or keeps, what it computes for a row: without it, the
-	// server may compute that for rows that the view leaves out. nil: no view needs one.
+	// barrier changes a view so that a caller's WHERE cannot get at rows that the view leaves out, by failing or by
+	// keeping what it computes for a row: without it, the server may compute the WHERE for those rows too. nil: no
+	// view needs one.
 	barrier func(view *Repeatable)
 
-	// viewAlso are the statements that follow on one that makes a view, with what its file says of it.
+	// viewAlso returns the statements that follow on a statement that makes a view. comment is what the file of the
+	// view says about it.
 	viewAlso func(name, comment string) []string
 
-	orReplace    []string                                            // kinds of objects that each server of the engine replaces by CREATE OR REPLACE
-	mayReplace   []string                                            // kinds that some servers replace so
+	orReplace    []string                                            // kinds of objects that every server of the engine replaces by CREATE OR REPLACE
+	mayReplace   []string                                            // kinds that only some servers replace that way
 	replaces     func(context.Context, *DB, *Tx, []Repeatable) error // nil: one after the other; see DB.Replace
-	rightsOf     map[string]string                                   // that an object of a kind needs, where the server does not name them
-	hides        bool                                                // from a login what it may not use
+	rightsOf     map[string]string                                   // rights that an object of a kind needs, where the server does not name them
+	hides        bool                                                // it hides from a login the objects that the login may not use
 	clientSplits bool                                                // its client ends a statement at each semicolon
 
 	jobs jobSQL
@@ -74,7 +76,7 @@ type Engine struct {
 // All returns the engines that can hold dbjobs' own tables.
 func All() []*Engine { return []*Engine{postgres, mysqlEngine, sqlite} }
 
-// class is the kind of an error, by what has to be done about it.
+// class is the kind of an error, by what the caller has to do about it.
 type class int
 
 const (
@@ -85,9 +87,9 @@ const (
 	readOnly          // the database accepts no writes
 	diskFull          // the disk is full
 	unreachable       // there is no connection, or it broke
-	gone              // the server had ended the session before the statement arrived: nothing of it is done
+	gone              // the server had ended the session before the statement arrived: no part of the statement was executed
 	refused           // the server refuses the login, or the login lacks a right
-	crowded           // the server or the login has all connections that are allowed
+	crowded           // all connections that the server or the login may have are in use
 	duplicate         // a unique key exists already
 )
 

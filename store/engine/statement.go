@@ -40,19 +40,20 @@ var (
 	parameter = lazyregexp.New(`(^|[^:\w]):([a-z_]+)`)
 	macro     = lazyregexp.New(`@[a-z_]+`)
 	rowsOf    = lazyregexp.New(`@rows\(([^()]*)\)`)
-	function  = lazyregexp.New(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // those that statements for all engines use
+	function  = lazyregexp.New(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // the functions that the shared statements use
 	shared    = map[string]string{
 		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
 		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now",
-		// Of a plan: its job is as it was planned, and no other runs after it.
+		// For a plan: its job is as it was planned, and no other job runs after it.
 		"@settles": "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN @stale THEN 1 ELSE 0 END = 0) IS NOT NULL" +
 			" AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL",
-		// A plan whose state is reported: its job exists and is enabled. Each value is looked up by key, as in queued_ids.
+		// For a plan whose state is reported: its job exists and is enabled. Each value is looked up by key, as in
+		// queued_ids.
 		"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true"}
 )
 
-// Words are macros of a caller in the statements, such as lists of columns. The statements of an engine with
-// the same Words are the same ones.
+// Words are macros of a caller in the statements, such as lists of columns. All calls with the same Words share the
+// statements of an engine.
 type Words struct {
 	macros map[string]string
 	texts  sync.Map // of *Statements, by *Engine
@@ -72,7 +73,7 @@ type Statements struct {
 	ready sync.Map // of statement, by name
 }
 
-// Statements returns the statements of the engine. Without words, they know no macros but the engine's.
+// Statements returns the statements of the engine. Without words, they have only the macros of the engine.
 func (e *Engine) Statements(words *Words) *Statements {
 	if words == nil {
 		return &Statements{e: e}
@@ -101,7 +102,7 @@ func (all *Statements) Text(name string) (text string, arguments []string, err e
 	return s.text, s.args, err
 }
 
-// Literal returns a statement with values instead of placeholders, to be run by hand.
+// Literal returns a statement with values instead of placeholders, for a person who executes it by hand.
 func (all *Statements) Literal(name string, values map[string]string) (string, error) {
 	s, err := all.get(name)
 	if err != nil {
@@ -143,9 +144,8 @@ func (all *Statements) has(name string) bool {
 	return ok
 }
 
-// load reads sql/queries.sql, whose statements all engines share, and the engine's own queries.sql, whose
-// statements replace shared ones of the same name. Tables are written dbjobs.NAME; :name is an argument,
-// @name a macro.
+// load reads sql/queries.sql, whose statements all engines share, and the engine's own queries.sql, whose statements
+// replace shared ones of the same name. A table is written dbjobs.NAME, an argument :name, a macro @name.
 func (all *Statements) load() map[string]string {
 	all.read.Do(func() {
 		all.texts = map[string]string{}
@@ -225,7 +225,7 @@ func (all *Statements) translate(name, text string) (statement, error) {
 	return s, nil
 }
 
-// spread is the prefix of an argument that is a list with a placeholder for each value: each_ids for ids.
+// spread is the prefix of an argument that is a list with one placeholder for each value: each_ids for ids.
 const spread = "each_"
 
 // bind returns the arguments in the order of the placeholders, encoded for the driver.
@@ -263,7 +263,7 @@ func anyOf(column string, n int) string {
 	return "(" + strings.Join(lists, " OR ") + ")"
 }
 
-// each returns the values of a list.
+// each returns the values of a list as arguments.
 func each(list any) []any {
 	var out []any
 	switch list := list.(type) {
@@ -317,7 +317,7 @@ func (e *Engine) encode(v any) any {
 	return v
 }
 
-// Earliest is before every value that a column of instants can hold.
+// Earliest is a value before every value that a column of instants can hold.
 type Earliest struct{}
 
 // ID is a UUID.

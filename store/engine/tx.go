@@ -12,7 +12,7 @@ import (
 // Tx is a transaction.
 type Tx struct{ runner }
 
-// In is a transaction that the caller began on a connection of JobPool, and that the caller ends.
+// In returns a transaction that the caller began on a connection of JobPool, and that the caller ends.
 func (db *DB) In(tx *sql.Tx) *Tx { return &Tx{runner{db, tx}} }
 
 // ErrConflict says that another session changed what a decision was made from. The transaction is tried
@@ -25,8 +25,8 @@ var ErrConflict = errors.New("changed by another session")
 // seconds; the caller's context may end them earlier.
 const Attempts = 18
 
-// RetryDelay is how long to wait before a transaction that lost against others is tried again, after that
-// number of tries. It grows with each try, and is random, so that the losers do not meet again.
+// RetryDelay is how long to wait before a transaction that lost against others is tried again, after that number of
+// tries. It grows with each try. It is random, so that the losers do not meet again.
 func RetryDelay(tries int) time.Duration {
 	pause := time.Duration(min(1<<tries, 256)) * time.Millisecond
 	return pause + rand.N(pause)
@@ -39,8 +39,8 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	return db.Retry(ctx, func() error { return db.TryTx(ctx, fn) })
 }
 
-// InSnapshot runs fn in a transaction that sees one state of the database, and only reads: a login that
-// may read, and a replica, are enough. It takes no lock that a writer waits for.
+// InSnapshot runs fn in a transaction that sees one state of the database, and only reads: a login with read rights
+// is enough, and so is a replica. It takes no lock for which a writer would have to wait.
 func (db *DB) InSnapshot(ctx context.Context, fn func(*Tx) error) error {
 	o := sql.TxOptions{ReadOnly: true}
 	if db.e.Isolation != sql.LevelDefault {
@@ -49,14 +49,14 @@ func (db *DB) InSnapshot(ctx context.Context, fn func(*Tx) error) error {
 	return db.Retry(ctx, func() error { return db.try(ctx, &o, fn) })
 }
 
-// Retry repeats an action that lost against another transaction, and for LockPatience one that waits for
-// a lock.
+// Retry repeats an action that lost against another transaction. It repeats an action that waits for a lock for as
+// long as LockPatience.
 func (db *DB) Retry(ctx context.Context, fn func() error) error {
 	return db.NameHolders(ctx, db.RetryFor(ctx, int(LockPatience/lockWait), Attempts, fn))
 }
 
-// RetryFor repeats an action that lost against another transaction. waits bounds the tries that end
-// waiting for a lock, conflicts those that end with ErrConflict, and Attempts all others.
+// RetryFor repeats an action that lost against another transaction. waits bounds the tries that end with a timed-out
+// wait for a lock, conflicts the tries that end with ErrConflict, and Attempts all other tries.
 func (db *DB) RetryFor(ctx context.Context, waits, conflicts int, fn func() error) error {
 	for try := 1; ; try++ {
 		err := fn()
@@ -105,8 +105,8 @@ func (db *DB) try(ctx context.Context, o *sql.TxOptions, fn func(*Tx) error) err
 // errLocked says for which lock a statement waited too long.
 var errLocked = fmt.Errorf("%w: another process holds the lock for writing to the file", ErrReadOnly)
 
-// waited says that a write on SQLite that could not begin in time waited for the lock of the file:
-// nothing else takes that long.
+// waited says that a write on SQLite that could not begin in time waited for the lock of the file: nothing else takes
+// that long.
 func (db *DB) waited(err error) error {
 	if err != nil && db.e.OneWriter && (errors.Is(err, context.DeadlineExceeded) || db.e.classify(err) == transient) {
 		return fmt.Errorf("%w: %w", errLocked, err)
