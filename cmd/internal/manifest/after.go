@@ -28,7 +28,7 @@ func afters(into *[]store.After) reading {
 	}
 }
 
-// afterOne adds one of them: its name, or a mapping with the ends that count.
+// afterOne adds one of these jobs: its name, or a mapping that also has the ends that count.
 func afterOne(into *[]store.After) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		at := n
@@ -51,7 +51,7 @@ func afterOne(into *[]store.After) reading {
 	}
 }
 
-// after writes them in the shortest form.
+// after writes these jobs in the shortest form.
 func (o *object) after(key string, list []store.After) {
 	all := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 	for _, f := range list {
@@ -74,7 +74,7 @@ func (o *object) after(key string, list []store.After) {
 	}
 }
 
-// entryList is the values of a flag, of which a mapping stands in braces, as in a file.
+// entryList turns the values of a flag into a list. A value that is a mapping stands in braces, as in a file.
 func entryList(values []string) *yaml.Node {
 	all := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, v := range values {

@@ -18,13 +18,13 @@ import (
 const (
 	// MaxBytes is the longest manifest that is read.
 	MaxBytes = 16 << 20
-	// maxValues bounds the number of keys and values, with aliases expanded: a few lines of anchors can
-	// stand for billions.
+	// maxValues limits the number of keys and values, with aliases expanded: a few lines of anchors can expand
+	// to billions.
 	maxValues = 400_000
-	// aliasBytes is how many bytes aliases may add to those of the file.
+	// aliasBytes is how many bytes aliases may add to the bytes of the file.
 	aliasBytes = 4 << 20
-	// maxMarks bounds the characters that may begin a value. The YAML library allocates about 400 bytes
-	// for each before it returns the first, so megabytes of quotes would take gigabytes.
+	// maxMarks limits the number of characters that may begin a value. The YAML library allocates about 400
+	// bytes for each of them before it returns the first value, so megabytes of quotes would take gigabytes.
 	maxMarks = 500_000
 
 	maxProblems = 50   // reported for one file
@@ -33,14 +33,14 @@ const (
 	maxQuoted   = 80   // bytes quoted of a value
 )
 
-// spend counts a node. It returns false if the file expands to too much; that is reported once.
+// spend counts a node. It returns false if the file expands to too much. It reports that once.
 func (d *decoder) spend(n *yaml.Node, path string) bool {
 	d.values++
 	d.bytes += len(n.Value)
 	if d.over || !d.tooMuch(d.values, d.bytes) {
 		return !d.over
 	}
-	d.problems = nil // the others do not matter beside this one
+	d.problems = nil // the other problems do not matter beside this one
 	if d.values > maxValues {
 		d.problem(n, path, "the aliases of this file expand to more than %d values", maxValues)
 	} else {
@@ -52,15 +52,16 @@ func (d *decoder) spend(n *yaml.Node, path string) bool {
 
 func (d *decoder) tooMuch(values, bytes int) bool { return values > maxValues || bytes > d.mostBytes() }
 
-// mostBytes is how many bytes the values of the file may have: an escape of two may stand for three.
+// mostBytes returns how many bytes the values of the file may have. An escape of two bytes may become three
+// bytes.
 func (d *decoder) mostBytes() int { return 2*d.length + aliasBytes }
 
-// block matches the end of a line that begins a block scalar. The lines of a block scalar are one
-// value, whatever they hold.
+// block matches the end of a line that begins a block scalar. All lines of a block scalar are one value,
+// whatever they contain.
 var block = lazyregexp.New(`(?:^|[\s:])[|>][-+0-9]{0,2}[ \t]*(?: #.*)?$`)
 
-// crowded reports whether a text may hold more values than may be read. It does not parse the text,
-// but counts the characters that could begin a value, outside of block scalars.
+// crowded reports whether a text may contain more values than may be read. It does not parse the text. It
+// counts the characters outside of block scalars that could begin a value.
 func crowded(data []byte) bool {
 	marks, flow, within := 0, 0, -1 // within: indentation of the line in which a block scalar began
 	for line := range bytes.Lines(data) {
@@ -93,8 +94,8 @@ func crowded(data []byte) bool {
 	return false
 }
 
-// bounded makes an error of the first problems, in the order of the file, and of the number of the
-// others.
+// bounded makes an error of the first problems, in the order of the file, and of the number of the problems
+// after them.
 func bounded(file string, list []Problem) *Error {
 	more := 0
 	list = slices.DeleteFunc(list, func(p Problem) bool {
@@ -103,7 +104,7 @@ func bounded(file string, list []Problem) *Error {
 		}
 		return p.Text == ""
 	})
-	files := map[string]int{} // in their order
+	files := map[string]int{} // the files, in the order of their first problem
 	for _, p := range list {
 		if _, known := files[p.File]; !known {
 			files[p.File] = len(files)
@@ -124,7 +125,7 @@ func bounded(file string, list []Problem) *Error {
 // excerpt quotes a value for a message.
 func excerpt(s string) string { return strconv.Quote(cut(s, maxQuoted)) }
 
-// cut shortens a text that is longer than most bytes.
+// cut shortens a text to at most most bytes.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s

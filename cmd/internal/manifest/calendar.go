@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// maxDays bounds the file of a calendar, in bytes.
+// maxDays is the size of the longest file of a calendar, in bytes.
 const maxDays = 4 << 20
 
 // readCalendars reads the calendars: each a list of days, or a mapping with days, a file with days, or
@@ -63,7 +63,7 @@ func (f *file) calendarFields(c *store.Calendar) []field {
 	}
 }
 
-// days reads a list of days. YAML takes 2026-12-25 for a time.
+// days reads a list of days. YAML reads 2026-12-25 as a time.
 func (f *file) days(c *store.Calendar) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		for i, item := range d.items(n, path) {
@@ -81,7 +81,7 @@ func (f *file) days(c *store.Calendar) reading {
 	}
 }
 
-// daysFile reads a file of days. A path that is not absolute begins where the manifest is.
+// daysFile reads a file of days. A relative path begins in the folder of the manifest.
 func (f *file) daysFile(c *store.Calendar) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		name := ""
@@ -125,7 +125,7 @@ func readDays(name string, now time.Time) ([]string, error) {
 	return days, nil
 }
 
-// calendarNode writes a calendar: its days alone, where it has no more.
+// calendarNode writes a calendar. If the calendar has only days, it writes the days alone.
 func calendarNode(c store.Calendar) *yaml.Node {
 	days := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 	for _, day := range c.Days {

@@ -7,9 +7,9 @@
 // where a text belongs, a second document, or an empty file is an error. If a schedule silently
 // differed from what its author wrote, somebody would notice weeks later that a run is missing.
 //
-// A manifest may have several files (Read). Variables of the environment are put into the values of a
-// file before they are read, so that each value is checked as it will be.
+// A manifest may have several files (Read). Variables of the environment are put into the values of a file
+// before the values are read, so that each value is checked in its final form.
 //
-// Anchors, aliases and merge keys work as in any YAML file. Keys at the top level that begin with x-
-// are ignored, so that there is a place for anchors. The size to which aliases may expand is bounded.
+// Anchors, aliases and merge keys work as in any YAML file. Keys at the top level that begin with x- are
+// ignored, so that there is a place for anchors. The size to which aliases may expand is limited.
 package manifest

@@ -13,21 +13,21 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// Edit changes a definition in place. It writes the definition as a manifest has it, changes keys of
-// that, and reads it back: so the file, the flags of create and those of an edit have one grammar.
+// Edit changes a definition in place. It writes the definition as an entry of a manifest, changes keys of that
+// entry, and reads it back. So the file, the flags of create and the flags of an edit share one grammar.
 type Edit struct {
 	Command string   // for problems: job alter
 	Given   Given    // values of flags
-	Reset   []string // flags or keys that are to have their default again
+	Reset   []string // flags or keys that get their default again
 	Now     time.Time
 }
 
-// AlterFlags are the flags of job alter: what a job may have, but for its owner.
+// AlterFlags returns the flags of job alter: all that a job may have, except its owner.
 func AlterFlags() []Flag {
 	return slices.DeleteFunc(slices.Concat(RuleFlags, JobFlags), func(fl Flag) bool { return fl.Path == "owner" })
 }
 
-// draft is a job that is being edited, as it stands in a manifest. Its steps have their names.
+// draft is a job that is being edited, in the form of a manifest. Each step has its name.
 type draft struct {
 	object
 	job   *store.Job
@@ -35,12 +35,12 @@ type draft struct {
 	step  int // the step that the flags are about; -1: none
 }
 
-// at is the entry of a step.
+// at returns the entry of a step.
 func (d *draft) at(i int) *object { return &object{*d.steps.Content[i]} }
 
 func (d *draft) keep(i int, entry *object) { d.steps.Content[i] = entry.node() }
 
-// find returns the place of a step.
+// find returns the index of a step.
 func (d *draft) find(name string) (int, error) {
 	names := make([]string, len(d.job.Steps))
 	for i, s := range d.job.Steps {
@@ -52,7 +52,7 @@ func (d *draft) find(name string) (int, error) {
 		Problem: fmt.Sprintf("there is no step %s; %s", excerpt(name), oneOf(name, names))}
 }
 
-// job edits a job. The manifest that it returns has that job alone.
+// job edits a job. The manifest that it returns has only that job.
 func (e Edit) job(j store.Job, change func(d *draft) error) (*Manifest, error) {
 	d := &draft{object: *policiesNode(j, j.Owner, ""), job: &j, steps: &yaml.Node{Kind: yaml.SequenceNode}, step: -1}
 	for _, s := range j.Steps {
@@ -82,8 +82,8 @@ func (e Edit) job(j store.Job, change func(d *draft) error) (*Manifest, error) {
 	return f.m, nil
 }
 
-// ofFlags names flags in the place of what a manifest would name: for schedules, targets, and keys of
-// the step that the flags are about.
+// ofFlags puts flags into the problems in place of paths of a manifest: for schedules, for targets, and for
+// keys of the step that the flags are about.
 func (f *file) ofFlags(step int) {
 	for i := range f.m.elsewhere {
 		f.m.elsewhere[i].at = Problem{File: f.file, Path: "--schedule"}
@@ -103,7 +103,7 @@ func (f *file) ofFlags(step int) {
 	}
 }
 
-// Job gives a job the values of the flags, and takes those away that are to be reset. A flag that
+// Job sets the fields of a job to the values of the flags, and removes the fields that are reset. A flag that
 // collects values replaces all of them.
 func (e Edit) Job(j store.Job) (*Manifest, error) {
 	return e.job(j, func(d *draft) error {
@@ -137,8 +137,7 @@ func (e Edit) Job(j store.Job) (*Manifest, error) {
 	})
 }
 
-// when gives the job its times. --schedule replaces all of them; the other flags change the rule of the
-// job's own.
+// when sets the times of the job. --schedule replaces all of them; the other flags change the job's own rule.
 func (e Edit) when(d *draft) error {
 	names := e.Given["schedule"]
 	if len(names) == 1 && asRule(names[0], "UTC", e.Now) == nil && !slices.Contains(d.job.Schedules, names[0]) {
@@ -162,7 +161,7 @@ func (e Edit) when(d *draft) error {
 	return nil
 }
 
-// does gives a step what it does. A step that comes to do something else loses what it did.
+// does sets what a step does. A step that gets another executor loses the keys of the old one.
 func (e Edit) does(d *draft, i int) {
 	entry := d.at(i)
 	d.step = i
@@ -188,12 +187,12 @@ func (e Edit) does(d *draft, i int) {
 	d.keep(i, entry)
 }
 
-// first reports whether a flag is for the key that a mapping needs.
+// first reports whether a flag sets the first key of a mapping, which the mapping needs.
 func (e Edit) first(k executor.Kind, path string) bool {
 	return len(k.Keys[0].Keys) > 0 && path == join(k.Keys[0].Name, k.Keys[0].Keys[0].Name)
 }
 
-// resetKeys takes keys away.
+// resetKeys removes the keys that are reset.
 func (e Edit) resetKeys(d *draft) error {
 	for _, name := range e.Reset {
 		fl, err := e.flag(name, AlterFlags())
@@ -218,7 +217,7 @@ func (e Edit) resetKeys(d *draft) error {
 	return nil
 }
 
-// flag finds one by its name, or by the key that it is for.
+// flag finds a flag by its own name, or by the name of its key.
 func (e Edit) flag(name string, flags []Flag) (Flag, error) {
 	known := make([]string, len(flags))
 	for i, fl := range flags {
@@ -233,7 +232,7 @@ func (e Edit) flag(name string, flags []Flag) (Flag, error) {
 	return Flag{}, &Error{[]Problem{p}}
 }
 
-// ofStep returns the executor that has the key; nil: it is one of a job.
+// ofStep returns the executor that has the key, or nil for a key of the job.
 func ofStep(path string) *executor.Kind {
 	outer, _, _ := strings.Cut(path, ".")
 	for i := range executor.Kinds {
@@ -244,7 +243,8 @@ func ofStep(path string) *executor.Kind {
 	return nil
 }
 
-// shortOf is the key below a section for which a value in place of the section stands.
+// shortOf returns the key that the short form of a section sets: there, a single value stands in place of the
+// section.
 func shortOf(outer string) string {
 	for _, e := range entries {
 		if e.key == outer && e.short() != nil {
@@ -264,7 +264,7 @@ func shortOf(outer string) string {
 	return ""
 }
 
-// get returns the value at a path: of a section that is given by one value, that value.
+// get returns the value at a path. If a section is given in its short form, get returns that value.
 func (o *object) get(path string) *yaml.Node {
 	outer, key, nested := strings.Cut(path, ".")
 	for i := 0; i+1 < len(o.Content); i += 2 {
@@ -281,7 +281,7 @@ func (o *object) get(path string) *yaml.Node {
 	return nil
 }
 
-// set puts a value at its path, in the place of what is there.
+// set puts a value at its path, and replaces what is there.
 func (o *object) set(path string, value *yaml.Node) {
 	outer, key, nested := strings.Cut(path, ".")
 	if nested {
@@ -303,7 +303,7 @@ func (o *object) set(path string, value *yaml.Node) {
 	o.put(outer, value)
 }
 
-// drop takes the value at a path away.
+// drop removes the value at a path.
 func (o *object) drop(path string) {
 	outer, key, nested := strings.Cut(path, ".")
 	for i := 0; i+1 < len(o.Content); i += 2 {

@@ -26,7 +26,7 @@ func StepFlags() []Flag {
 		Flag{"on-failure", "on_failure", Text, "fail, next, succeed or step:NAME (fail)"})
 }
 
-// stepKeys gives a step the values of the flags.
+// stepKeys sets the fields of a step to the values of the flags.
 func (e Edit) stepKeys(d *draft, i int) {
 	e.does(d, i)
 	entry := d.at(i)
@@ -49,13 +49,13 @@ func (e Edit) AddStep(j store.Job, before string) (*Manifest, error) {
 			}
 		}
 		d.steps.Content = slices.Insert(d.steps.Content, at, (&object{}).node())
-		d.job = &store.Job{} // the places of its steps are others now
+		d.job = &store.Job{} // its steps have other indexes now
 		e.stepKeys(d, at)
 		return nil
 	})
 }
 
-// AlterStep gives a step the values of the flags, and takes those away that are to be reset.
+// AlterStep sets the fields of a step to the values of the flags, and removes the fields that are reset.
 func (e Edit) AlterStep(j store.Job, name string) (*Manifest, error) {
 	return e.job(j, func(d *draft) error {
 		i, err := d.find(name)
@@ -76,7 +76,7 @@ func (e Edit) AlterStep(j store.Job, name string) (*Manifest, error) {
 	})
 }
 
-// DropStep takes a step away.
+// DropStep removes a step.
 func (e Edit) DropStep(j store.Job, name string) (*Manifest, error) {
 	return e.job(j, func(d *draft) error {
 		i, err := d.find(name)
@@ -92,8 +92,8 @@ func (e Edit) DropStep(j store.Job, name string) (*Manifest, error) {
 	})
 }
 
-// AddSchedule adds a shared schedule to a job by its name, or a rule of the job's own. known are the
-// names of the shared schedules that the text may be.
+// AddSchedule adds a shared schedule to a job, by its name, or adds a rule of the job's own. known has the
+// names of the shared schedules: a text among them is a name.
 func (e Edit) AddSchedule(j store.Job, text string, known []string) (*Manifest, error) {
 	refuse := func(problem string) error {
 		return &store.FieldError{Subject: "job " + j.FullName(), Field: "schedules", Problem: problem}
@@ -117,8 +117,7 @@ func (e Edit) AddSchedule(j store.Job, text string, known []string) (*Manifest, 
 	})
 }
 
-// DropSchedule takes a shared schedule away from a job by its name, or the rule of the job's own by its
-// text.
+// DropSchedule removes a shared schedule from a job, by its name, or the job's own rule, by its text.
 func (e Edit) DropSchedule(j store.Job, text string) (*Manifest, error) {
 	return e.job(j, func(d *draft) error {
 		if i := slices.Index(j.Schedules, text); i >= 0 {
@@ -144,7 +143,7 @@ func (e Edit) DropSchedule(j store.Job, text string) (*Manifest, error) {
 	})
 }
 
-// Schedule gives a schedule the values of the flags, and takes those away that are to be reset.
+// Schedule sets the fields of a schedule to the values of the flags, and removes the fields that are reset.
 func (e Edit) Schedule(s store.Schedule) (*Manifest, error) {
 	entry := &object{}
 	if is := scheduleNode(s, ""); is.Kind == yaml.MappingNode {

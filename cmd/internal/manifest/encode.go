@@ -18,21 +18,21 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// Encode writes definitions as a manifest from which Decode reads the same definitions. It leaves out
-// values that are the default. It also leaves out the owner of jobs that belong to login: they get
-// that owner again when login applies the file.
+// Encode writes definitions as a manifest from which Decode reads the same definitions. It leaves out values
+// that are the default. It also leaves out the owner of jobs that belong to login: they get the same owner
+// again when login applies the file.
 func Encode(w io.Writer, name string, d store.Definitions, login string) error {
 	root := &object{}
 	root.put("manifest", quoted(name))
 	utc := func(s *store.Schedule) bool { return s != nil && scheduleZone(*s) == "UTC" }
 	if slices.ContainsFunc(d.Schedules, func(s store.Schedule) bool { return utc(&s) }) ||
 		slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return utc(j.Own) }) {
-		root.put("zone", plain("UTC")) // so that no cron text is without a zone
+		root.put("zone", plain("UTC")) // so that each cron text has a zone
 	}
 	return encode(w, root, d, login, Notes{Zone: "UTC"})
 }
 
-// encode writes the definitions below what root has already.
+// encode writes the definitions after the keys that root already has.
 func encode(w io.Writer, root *object, d store.Definitions, login string, n Notes) error {
 	groups, schedules, jobs := &object{}, &object{}, &object{}
 	for _, g := range d.Groups {
@@ -67,7 +67,7 @@ func encode(w io.Writer, root *object, d store.Definitions, login string, n Note
 	return err
 }
 
-// asYAML is a node as YAML.
+// asYAML returns a node as YAML text.
 func asYAML(n *yaml.Node) (string, error) {
 	literally(n)
 	quoteControls(n)
@@ -78,7 +78,8 @@ func asYAML(n *yaml.Node) (string, error) {
 	return string(visible.YAML(buf.Bytes())), err
 }
 
-// quoteControls puts the texts in quotes that have characters which could control a terminal: there they can be escapes.
+// quoteControls puts texts in quotes that contain characters which could control a terminal. In quotes, these
+// characters are written as escapes.
 func quoteControls(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && strings.IndexFunc(n.Value, visible.Controls) >= 0 {
 		n.Style = yaml.DoubleQuotedStyle
@@ -88,7 +89,7 @@ func quoteControls(n *yaml.Node) {
 	}
 }
 
-// Text is a definition of the manifest, by its kind and name, as its entry in a file.
+// Text returns one definition of the manifest, found by its kind and name, as its entry in a file.
 func (m *Manifest) Text(kind, name, login string) (string, error) {
 	var n *yaml.Node
 	var err error
@@ -124,7 +125,7 @@ func (m *Manifest) Text(kind, name, login string) (string, error) {
 	return asYAML(n)
 }
 
-// scheduleNode writes a schedule; zone is that of the file.
+// scheduleNode writes a schedule. zone is the zone of the file.
 func scheduleNode(s store.Schedule, zone string) *yaml.Node {
 	s.Normalize()
 	var usual store.Schedule
@@ -144,13 +145,13 @@ func scheduleNode(s store.Schedule, zone string) *yaml.Node {
 	return o.node()
 }
 
-// scheduleZone is the zone of a schedule, or the default zone.
+// scheduleZone returns the zone of a schedule, or the default zone.
 func scheduleZone(s store.Schedule) string {
 	s.Normalize()
 	return s.Zone
 }
 
-// jobNode writes a job: its policies in their order, with its schedules and its rule before the tags.
+// jobNode writes a job: its policies in their order, with its schedules and its own rule before the tags.
 func jobNode(j store.Job, login, zone string) (*yaml.Node, error) {
 	o := policiesNode(j, login, zone)
 	return o.node(), o.steps(j.Steps)
@@ -183,7 +184,7 @@ func (o *object) schedules(j store.Job, zone string) {
 	case len(j.Schedules) == 0:
 	case len(j.Schedules) == 1 && asRule(j.Schedules[0], "UTC", time.Now()) != nil:
 		o.put("schedule", quoted(j.Schedules[0]))
-	default: // a name that reads as a rule would be taken for one
+	default: // a name that could be read as a rule would become one
 		o.put("schedules", list(j.Schedules))
 	}
 	if j.Own != nil {
@@ -271,7 +272,8 @@ func (o *object) steps(steps []store.Step) error {
 	return nil
 }
 
-// stepNode writes a step, with its name if that is not the one of its place.
+// stepNode writes a step. If named is set, it writes the name of the step, too: the name then differs from the
+// one that the position gives.
 func stepNode(s store.Step, named bool) (*yaml.Node, error) {
 	kind := executor.KindOf(s.Executor)
 	if kind == nil {
@@ -311,7 +313,7 @@ func (o *object) spec(kind *executor.Kind, raw json.RawMessage) error {
 	return nil
 }
 
-// values writes the values of keys of an executor, or of a mapping of it.
+// values writes the values of the keys of an executor, or of one of its mappings.
 func (o *object) values(keys []executor.Key, values map[string]any) {
 	for _, key := range keys {
 		if key.Type == executor.JSON && values[key.Name] != nil {
@@ -333,7 +335,7 @@ func (o *object) values(keys []executor.Key, values map[string]any) {
 	}
 }
 
-// statements writes a single text as it is, and anything else as a list.
+// statements writes a single statement text as it is, and anything else as a list.
 func statements(list []executor.Statement) *yaml.Node {
 	if len(list) == 1 && len(list[0].Args) == 0 {
 		return quoted(list[0].Text)
@@ -373,7 +375,8 @@ func (o *object) args(key string, list []any) {
 // plain is a scalar without quotes: YAML decides whether it is a number, a truth value or a text.
 func plain(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
 
-// quoted is a text: in block form if it has several lines, and in quotes where it would read as something else.
+// quoted is a text. It is in block form if it has several lines, and in quotes if YAML would read it as
+// something other than a text.
 func quoted(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if strings.Contains(s, "\n") && !strings.ContainsAny(s, "\r\t") && strings.TrimSpace(s) == s {

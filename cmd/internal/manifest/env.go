@@ -21,14 +21,16 @@ const (
 	ownPrefix    = "DBJOBS_" // of variables that may hold the password of the database
 )
 
-// variable matches a reference, and the beginning of one that is meant literally, with its dollar doubled.
+// variable matches a reference. It also matches the beginning of a text that is meant literally, in which the
+// dollar is doubled.
 var variable = lazyregexp.New(`\$\$\{env:|\$\{env:[^}]*\}?`)
 
-// variableParts are the name of a variable and the value where it is not set, or is empty.
+// variableParts matches the name of a variable, and the value that is used if the variable is not set or is
+// empty.
 var variableParts = lazyregexp.New(`^\$\{env:([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}$`)
 
-// fromEnvironment puts the values of variables into the values of a file. A value without quotes is read anew, so that
-// it may become a number or a truth value.
+// fromEnvironment puts the values of variables into the values of a file. It resolves the type of a value
+// without quotes again, so that it may become a number or a truth value.
 func (f *file) fromEnvironment(n *yaml.Node) {
 	if f.env == nil {
 		return
@@ -58,7 +60,7 @@ func (f *file) replace(n *yaml.Node) {
 	}
 }
 
-// tagOf is what a value without quotes is: a number, a truth value, or else a text.
+// tagOf returns the type of a value without quotes: a number, a truth value, or else a text.
 func tagOf(value string) string {
 	var doc yaml.Node
 	if value != "" && yaml.Unmarshal([]byte(value), &doc) == nil && len(doc.Content) == 1 {
@@ -94,15 +96,17 @@ func (f *file) valueOf(n *yaml.Node, found string) string {
 	return value
 }
 
-// secretNames matches the names of variables that hold secrets: these are longer than the names that values of a definition go by.
+// secretNames matches the names of variables that hold secrets. The patterns are long enough not to match names
+// that are usual for values of a definition.
 var secretNames = lazyregexp.New(`(?i)PASS(WORD|WD|PHRASE)|_PWD$|SECRET|TOKEN|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIAL`)
 
-// IsSecret reports whether a variable goes by the name of a secret.
+// IsSecret reports whether the name of a variable is that of a secret.
 func IsSecret(variable string) bool {
 	return secretNames.MatchString(variable) || secret.IsName(variable)
 }
 
-// Exposed are the variables whose values look like secrets. They would be stored for all to see who may read the database.
+// Exposed returns the variables whose values look like secrets. The database would store these values, and
+// everybody who may read it could see them.
 func (m *Manifest) Exposed(env func(string) (string, bool)) (list []Variable) {
 	for _, v := range m.Variables {
 		if value, _ := env(v.Name); value != "" && (IsSecret(v.Name) || secret.Like(value) != "" || secret.HoldsURL(value)) {
@@ -112,7 +116,7 @@ func (m *Manifest) Exposed(env func(string) (string, bool)) (list []Variable) {
 	return list
 }
 
-// literally escapes what Read would take for variables in the values below a node.
+// literally escapes the texts below a node that Read would take for variables.
 func literally(n *yaml.Node) {
 	for i, c := range n.Content {
 		if c.Kind != yaml.ScalarNode {

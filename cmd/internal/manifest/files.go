@@ -21,12 +21,12 @@ const maxFiles = 1000
 // Input is a file that Read reads.
 type Input struct {
 	Path  string    // as it was given; it names the file in problems
-	In    io.Reader // what to read in place of the file, such as standard input; nil: the file
+	In    io.Reader // source that is read instead of the file, such as standard input; nil: the file is read
 	Alone bool      // as in Options, for this file
 }
 
-// Folder are the files of a folder that belong to a manifest: all whose names end with .yaml, .yml or .json, but for
-// hidden ones, by name. It does not look into folders below.
+// Folder returns the files of a folder that belong to a manifest, sorted by name: all files whose names end
+// with .yaml, .yml or .json, except hidden ones. It does not look into folders below.
 func Folder(path string) ([]Input, error) {
 	entries, err := os.ReadDir(path) // sorted
 	if err != nil {
@@ -48,9 +48,9 @@ func isManifest(name string) bool {
 	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 }
 
-// Read reads a manifest of several files, and of those that they include. A name means the same in all of them; zone and
-// defaults hold for a file, and for those that it includes. If the manifest has problems, the error is an *Error; any
-// other error comes from reading.
+// Read reads a manifest of several files, and of the files that they include. A name means the same in all of
+// them. The zone and the defaults of a file hold for that file, and for the files that it includes. If the
+// manifest has problems, the error is an *Error; any other error comes from reading.
 func Read(inputs []Input, o Options) (*Manifest, error) {
 	r := &reader{o: o, m: &Manifest{Name: o.Name}, names: map[string]bool{}, calendars: map[string]*rules.Calendar{}, defined: map[string]Problem{}, left: MaxBytes}
 	for _, in := range inputs {
@@ -94,8 +94,8 @@ type reader struct {
 	left      int                // bytes that may still be read
 }
 
-// load reads a file, but its groups, schedules and jobs, which may be named by other files. The file from includes it at a
-// place; nil: nothing does.
+// load reads a file, except for its groups, schedules and jobs, because other files may name those. The file
+// from includes it at the node at; if from is nil, no file includes it.
 func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 	data, err := r.bytes(in)
 	if err != nil {
@@ -131,7 +131,8 @@ func (r *reader) bytes(in Input) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, int64(r.left)+1))
 }
 
-// realPath knows a file by whatever path; empty: it is none.
+// realPath returns one path for a file, whichever path leads to it. It returns an empty text for an input that
+// is no file.
 func realPath(in Input) string {
 	if in.In != nil {
 		return ""
@@ -172,7 +173,8 @@ func (r *reader) include(f *file, n *yaml.Node) error {
 	return nil
 }
 
-// included are the files that a pattern means, from the folder of the file that includes them.
+// included returns the files that a pattern means. The pattern begins in the folder of the file that includes
+// them.
 func included(f *file, pattern string) ([]string, error) {
 	whole := pattern
 	if !filepath.IsAbs(pattern) {
@@ -208,7 +210,7 @@ func included(f *file, pattern string) ([]string, error) {
 	return list, nil
 }
 
-// includeOne reads a file that another one includes, unless it is read already: a job cannot be defined twice.
+// includeOne reads a file that another file includes, unless it was read before: a job cannot be defined twice.
 func (r *reader) includeOne(f *file, path string, at *yaml.Node, field string) error {
 	in := Input{Path: path}
 	real := realPath(in)
@@ -234,7 +236,7 @@ func (r *reader) includeOne(f *file, path string, at *yaml.Node, field string) e
 	return nil
 }
 
-// why says by which place a file is read.
+// why says which place made Read read a file.
 func (f *file) why() string {
 	if f.from == nil {
 		return ": it was given by itself, or with its folder"
@@ -242,7 +244,8 @@ func (f *file) why() string {
 	return fmt.Sprintf(", because of line %d of %s", f.at.Line, f.from.file)
 }
 
-// once reports whether a definition is the first of its name. The second one is a problem that names both places.
+// once reports whether a definition is the first one with its name. A second one is a problem that names both
+// places.
 func (f *file) once(key *yaml.Node, path string) bool {
 	if f.defined == nil {
 		return true
@@ -255,7 +258,7 @@ func (f *file) once(key *yaml.Node, path string) bool {
 	return true
 }
 
-// readName reads the name of the manifest, which all files that give one give alike.
+// readName reads the name of the manifest. All files that give a name must give the same one.
 func (f *file) readName(r *reader) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		name, before := "", len(d.problems)

@@ -49,8 +49,8 @@ var RuleFlags = []Flag{
 // JobFlags describe a job, besides RuleFlags for its own rule.
 var JobFlags = slices.Concat([]Flag{{"schedule", "schedules", Texts, "name of a schedule, or a rule; names may be given several times"}}, executorFlags(), policyFlags())
 
-// executorFlags are the keys of executors as flags. That of a mapping stands for its first key; of the
-// others, those are flags for which the executor has a name.
+// executorFlags returns the keys of executors as flags. For a mapping, the flag sets its first key. Of the
+// other keys, those are flags to which the executor gives a flag name.
 func executorFlags() (flags []Flag) {
 	kinds := map[executor.Type]Kind{executor.Switch: Switch, executor.Text: Text, executor.TargetName: Text, executor.Arguments: Texts, executor.Statements: Texts, executor.List: Texts}
 	for _, k := range executor.Kinds {
@@ -75,8 +75,8 @@ func executorFlags() (flags []Flag) {
 // Given are the values of the flags that were given, by the names of the flags.
 type Given map[string][]string
 
-// JobFromFlags builds a job as if its keys stood in a manifest. If a value is wrong, it returns an
-// *Error that names the flag.
+// JobFromFlags builds a job as if its keys were in a manifest. If a value is wrong, it returns an *Error that
+// names the flag.
 func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 	entry, rule := &object{}, &object{}
 	for _, fl := range RuleFlags {
@@ -89,7 +89,7 @@ func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 	entry.section("rule", rule)
 	for _, fl := range JobFlags {
 		if values := given[fl.Name]; len(values) == 1 && fl.Name == "schedule" {
-			entry.put("schedule", quoted(values[0])) // which may be a rule
+			entry.put("schedule", quoted(values[0])) // the text may be a rule
 		} else if len(values) > 0 {
 			entry.at(fl.Path, fl.node(values))
 		}
@@ -102,7 +102,7 @@ func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 	return f.m, f.flagError("jobs", name, slices.Concat(RuleFlags, JobFlags))
 }
 
-// ScheduleFromFlags is JobFromFlags for a schedule.
+// ScheduleFromFlags does for a schedule what JobFromFlags does for a job.
 func ScheduleFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 	entry := &object{}
 	for _, fl := range RuleFlags {
@@ -119,8 +119,8 @@ func ScheduleFromFlags(name string, given Given, now time.Time) (*Manifest, erro
 	return f.m, f.flagError("schedules", name, RuleFlags)
 }
 
-// reread writes the values of the flags as YAML and reads that, so that numbers become numbers. A
-// value that YAML cannot hold is a problem of its flag.
+// reread writes the values of the flags as YAML and reads that YAML, so that numbers become numbers. A value
+// that YAML cannot represent is a problem of its flag.
 func (f *file) reread(given Given, o *object) *yaml.Node {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		for _, v := range given[name] {
@@ -144,7 +144,7 @@ func (f *file) reread(given Given, o *object) *yaml.Node {
 	return doc.Content[0]
 }
 
-// node is the value of the flag as it would stand in a manifest.
+// node returns the value of the flag in the form of a manifest.
 func (fl Flag) node(values []string) *yaml.Node {
 	switch last := values[len(values)-1]; fl.Kind {
 	case Texts:

@@ -16,27 +16,28 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// Host is the file with the settings of a host, read and checked like a file of definitions. It is as it was written:
-// nothing that it names was looked for.
+// Host is the file with the settings of a host. It is read and checked like a file of definitions. It has the
+// values as they were written: no file, variable or secret that it names was looked up.
 type Host struct {
 	Database  *Source
 	Databases []Offer // for tick and work, which serve all; they have no owners
-	Owners    []Offer // each is a login, whose jobs are executed as that login
+	Owners    []Offer // each name is a login, whose jobs are executed as that login
 	Targets   []Offer
 	Programs  []Leave // absolute paths of programs and folders
 	Addresses []Leave // ranges, as netip.ParsePrefix reads them
-	Clouds    []Leave // in which steps may act as the process does: aws, gcp
+	Clouds    []Leave // clouds in which steps may act with the credentials of the process: aws, gcp
 	Secrets   []Offer
 	Mail      *Mail
 	Heartbeat *Heartbeat
 	On        store.Hooks
 }
 
-// Source is where a value comes from: one of its texts is set. Without any, the file leaves the value open.
+// Source says where a value comes from: one of its texts is set. If none is set, the file leaves the value
+// open.
 type Source struct {
 	Text, File, Variable string
 	AWSSecret            string  // the ARN or the name of a secret of AWS Secrets Manager
-	OfURL                bool    // the value is the URL of a database, which a secret may hold in parts, as RDS writes them
+	OfURL                bool    // the value is the URL of a database; then a secret may hold the URL in parts, as RDS writes them
 	Place                Problem // without a text
 }
 
@@ -52,7 +53,7 @@ type Offer struct {
 	Source
 }
 
-// Leave is something that steps may touch.
+// Leave is something that steps are allowed to touch.
 type Leave struct {
 	Value  string
 	Owners []string // none: all
@@ -68,7 +69,7 @@ type Mail struct {
 	Place                   Problem  // without a text
 }
 
-// Heartbeat is what learns of a pass: one URL, or one for each signal.
+// Heartbeat is the service that hears of a pass: one URL, or one for each signal.
 type Heartbeat struct {
 	Source
 	Start, Success, Failure string
@@ -104,18 +105,19 @@ func DecodeHost(data []byte, file string) (*Host, error) {
 	return h, nil
 }
 
-// place is where a value stands.
+// place returns where a value stands in the file.
 func (d *decoder) place(n *yaml.Node, path string) Problem {
 	return Problem{File: d.file, Line: n.Line, Column: n.Column, Path: path}
 }
 
-// sources are the keys of which one says where a value comes from: key, key_file, key_env and key_aws_secret.
+// sources returns the keys that say where a value comes from: key, key_file, key_env and key_aws_secret. One of
+// them may be set.
 func (s *Source) sources(key string) []field {
 	return []field{{key, text(&s.Text)}, {key + "_file", absolute(&s.File, "file")}, {key + "_env", text(&s.Variable)},
 		{key + "_aws_secret", text(&s.AWSSecret)}}
 }
 
-// one refuses several sources, and none where one is needed.
+// one refuses several sources, and refuses no source if a value is needed.
 func (s *Source) one(d *decoder, n *yaml.Node, path, key string, needed bool) {
 	given := 0
 	for _, text := range []string{s.Text, s.File, s.Variable, s.AWSSecret} {
@@ -131,7 +133,7 @@ func (s *Source) one(d *decoder, n *yaml.Node, path, key string, needed bool) {
 	}
 }
 
-// source reads a text, or a mapping that says where it comes from.
+// source reads a text, or a mapping that says where the text comes from.
 func source(key string, into **Source) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		*into = &Source{}
@@ -156,10 +158,11 @@ func readSource(d *decoder, n *yaml.Node, path, key string, s *Source, more []fi
 	}
 }
 
-// offerName is what a secret or target may be called, so that ${secret:NAME} and a variable can have it.
+// offerName matches the names that a secret or target may have. A reference ${secret:NAME} and a variable can
+// contain them.
 var offerName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]{0,99}$`)
 
-// offers reads values with names. Where they are owned, owners may be named.
+// offers reads values with names. If owned is set, each may name its owners.
 func offers(key string, into *[]Offer, owned bool) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		for _, p := range d.pairs(n, path, "a mapping of names") {
@@ -177,7 +180,8 @@ func offers(key string, into *[]Offer, owned bool) reading {
 	}
 }
 
-// leaves reads a list of texts, or of mappings with that text and its owners. check says what is wrong with a text.
+// leaves reads a list of texts, or of mappings with that text and its owners. check returns what is wrong with
+// a text.
 func leaves(key string, into *[]Leave, check func(string) (string, error)) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		for i, c := range d.items(n, path) {
@@ -213,8 +217,8 @@ func programPath(path string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// addressRange reads a range, or one address as a range of one. Names are none: another answer of a name server would
-// give another leave.
+// addressRange reads a range, or a single address as a range of one. It refuses host names: another answer of a
+// name server would allow another address.
 func addressRange(text string) (string, error) {
 	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
 		return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()).String(), nil
@@ -223,7 +227,7 @@ func addressRange(text string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("found %s, want a range of addresses such as 10.0.0.0/8, or one address; names are not taken, for they can lead elsewhere tomorrow", excerpt(text))
 	}
-	if p.Addr().Is4In6() && p.Bits() >= 96 { // an address is looked for in its short form
+	if p.Addr().Is4In6() && p.Bits() >= 96 { // addresses are looked up in their short form
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	if p.Masked() != p {
@@ -265,7 +269,7 @@ func (h *Host) readMail(d *decoder, n *yaml.Node, path string) {
 	h.Mail = m
 }
 
-// check refuses a server and a sender with which no mail could be sent.
+// check refuses a server or a sender with which no mail could be sent.
 func (m *Mail) check(d *decoder, n *yaml.Node, path string) {
 	if _, err := netip.ParseAddr(m.Server); err != nil && strings.ContainsAny(m.Server, ":/ ") {
 		d.problem(n, join(path, "server"),
@@ -276,7 +280,7 @@ func (m *Mail) check(d *decoder, n *yaml.Node, path string) {
 	}
 }
 
-// HeartbeatFacts are what the URLs of a heartbeat of the host may name, beside secrets and the message.
+// HeartbeatFacts returns what the URLs of a host's heartbeat may refer to, besides secrets and the message.
 func HeartbeatFacts() []string { return []string{"id", "name"} }
 
 func (h *Host) readHeartbeat(d *decoder, n *yaml.Node, path string) {
@@ -301,7 +305,7 @@ func (h *Host) readHeartbeat(d *decoder, n *yaml.Node, path string) {
 		return
 	}
 	if b.Text == "" && b.Given() {
-		of.URL = "https://localhost" // the one that is there is judged when it is read
+		of.URL = "https://localhost" // the real URL is checked when it is read
 	}
 	if wrong, ok := errors.AsType[*executor.KeyError](of.Check(HeartbeatFacts())); ok {
 		at, where, err := d.below(n, path, wrong)

@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// jobReading has the keys of a job, and what is read of them. The keys are made once for a file: there are some eighty, and a
-// job gives a few.
+// jobReading has the keys of a job, and the values that were read for them. The keys are made once for a file:
+// there are about eighty, and a job gives a few.
 type jobReading struct {
 	fields []field
 
@@ -33,14 +33,14 @@ func newJobReading() *jobReading {
 	return k
 }
 
-// begin forgets what was read of another job.
+// begin forgets the values of the job before.
 func (k *jobReading) begin(name string, defaults store.Job) {
 	*k = jobReading{fields: k.fields, job: defaults, single: given{values: map[string]any{}}}
 	k.job.Name = name
 }
 
-// readJob reads one entry of jobs. The job has a list under steps, or one step that is written into
-// the job, such as sql.
+// readJob reads one entry of jobs. The job has a list under steps, or a single step whose keys, such as sql,
+// stand in the job.
 func (f *file) readJob(p pair) {
 	before := len(f.problems)
 	places := map[string]*yaml.Node{}
@@ -52,7 +52,7 @@ func (f *file) readJob(p pair) {
 	k.begin(p.key.Value, f.defaults)
 	path := join("jobs", k.job.Name)
 	f.mapping(p.value, path, k.fields)
-	j := &k.job // it is begun anew for the next
+	j := &k.job // begin resets it for the next job
 
 	zone := f.readWhen(j, k.when, path)
 	if len(f.problems) > before {
@@ -77,7 +77,7 @@ func (f *file) readJob(p pair) {
 	f.renamed("job", k.former, j.Name, path)
 }
 
-// renamed notes that a definition had another name.
+// renamed records the former name of a definition.
 func (f *file) renamed(kind, from, to, path string) {
 	switch {
 	case from == to && from != "":
@@ -87,7 +87,8 @@ func (f *file) renamed(kind, from, to, path string) {
 	}
 }
 
-// readStart checks the start schedule. Its zone is start_zone, or that of the job's own rule, or the one given.
+// readStart checks the start schedule. Its zone is start_zone, or else the zone of the job's own rule, or else
+// the given zone.
 func (f *file) readStart(j *store.Job, path, zone string) {
 	if j.Start == "" {
 		return
@@ -105,8 +106,8 @@ func (f *file) readStart(j *store.Job, path, zone string) {
 	}
 }
 
-// dropDefaults removes values that the job has from the defaults of the file and that have no meaning
-// together with the job's own policies.
+// dropDefaults removes values that the job took from the defaults of the file and that have no meaning together
+// with the job's own policies.
 func (f *file) dropDefaults(j *store.Job, path string) {
 	inherited := func(key string) bool { return f.places[path+"."+key] == nil }
 	if j.Overlap != store.OverlapAllow && inherited("max_running") {
@@ -126,7 +127,7 @@ func (f *file) dropDefaults(j *store.Job, path string) {
 	}
 }
 
-// singleStep makes the step of a job that has the keys of an executor instead of steps.
+// singleStep makes the step of a job that has the keys of an executor instead of a list of steps.
 func (f *file) singleStep(j *store.Job, g *given, steps, key *yaml.Node, path string) {
 	switch kind, whole := g.kind(); {
 	case steps != nil && kind != nil:

@@ -23,24 +23,24 @@ type Manifest struct {
 	Named bool   // the name is in the file itself; many files are called jobs.yaml
 	store.Definitions
 
-	// Zoneless are the schedules and jobs, such as "job tidy", that name no zone for a cron text which means other times in
-	// another zone.
+	// Zoneless has the schedules and jobs, such as "job tidy", that name no zone although their cron text means
+	// other times in another zone.
 	Zoneless []string
-	// Chosen are the schedules and jobs that say what becomes of a wall time at a clock change, also where that is the
-	// default: "job tidy ambiguous".
+	// Chosen has the schedules and jobs that say what happens to a wall time at a clock change, such as "job
+	// tidy ambiguous". It includes those that state the default.
 	Chosen []string
 
-	// Variables are the places where variables of the environment stood.
+	// Variables are the places in the file that named variables of the environment.
 	Variables []Variable
 
-	elsewhere []reference // schedules that jobs name and this file does not define
-	targets   []reference // of the host, that steps name
+	elsewhere []reference // schedules that jobs name and the manifest does not define
+	targets   []reference // targets of the host that steps name
 }
 
 // reference is a place in the file that names a schedule, or a target.
 type reference struct {
 	name string
-	hint string  // what may be meant, if the name is or looks like a rule
+	hint string  // what may be meant, if the name looks like a rule or can be read as one
 	at   Problem // without a text
 }
 
@@ -48,14 +48,14 @@ type reference struct {
 type Options struct {
 	Name string    // name of the manifest, unless a file itself has one; "" means no owner
 	Now  time.Time // start of rules that count from the creation of the schedule
-	// Alone refuses to read other files that the manifest names: who wrote it may read none here.
+	// Alone forbids the manifest to name other files: its author may read no file of this machine.
 	Alone bool
 
-	// Env looks up a variable that a file names as ${env:NAME}. Nil: such a text stays as it is.
+	// Env looks up a variable that a file names as ${env:NAME}. If it is nil, such a text stays as it is.
 	Env func(name string) (string, bool)
 }
 
-// Elsewhere names the schedules that jobs use and the file does not define, each once.
+// Elsewhere returns the schedules that jobs use and the file does not define, each once.
 func (m *Manifest) Elsewhere() []string {
 	names := make([]string, len(m.elsewhere))
 	for i, r := range m.elsewhere {
@@ -93,7 +93,8 @@ func (m *Manifest) ResolveTargets(settings string, names []string) error {
 		"the targets are ", names)
 }
 
-// unknown refuses references to what is not known. text says what is missing; names are those that could be meant.
+// unknown refuses references to names that are not known. text says what is missing; names has the names that
+// may be meant.
 func unknown(list []reference, known map[string]bool, text func(name string) string, before string, names []string) error {
 	var problems []Problem
 	for _, r := range list {
@@ -160,19 +161,19 @@ type file struct {
 	*decoder
 	m        *Manifest
 	now      time.Time
-	zone     string // of rules without a zone; empty: the file names none, and they are read in UTC
+	zone     string // zone of rules that have none; empty: the file names no zone, and the rules are read in UTC
 	defaults store.Job
 	job      *jobReading        // nil: no job was read yet
 	names    map[string]bool    // of the schedules read so far
 	defined  map[string]Problem // where definitions are; nil: there are no others
-	rules    map[ruleText]bool  // that were read, and what parseRule says of them
+	rules    map[ruleText]bool  // the rules that were read, and the answer of parseRule for each
 
-	calendars map[string]*rules.Calendar // of the calendars read so far; another is looked for in the database
+	calendars map[string]*rules.Calendar // of the calendars read so far; any other is looked up in the database
 
 	groups, schedules, jobs *yaml.Node // not read yet
 	calendarsNode           *yaml.Node
-	from                    *file      // includes this one
-	at                      *yaml.Node // the place where it does
+	from                    *file      // the file that includes this one
+	at                      *yaml.Node // the place of that include
 	real                    string     // the path by which the file is known
 	alone                   bool       // it may name no other files
 }
@@ -211,8 +212,8 @@ func (f *file) readJobs(n *yaml.Node) {
 	}
 }
 
-// withoutExtensions returns the mapping without its keys that begin with x-, which belong to the
-// author of the file.
+// withoutExtensions returns the mapping without the keys that begin with x-. These belong to the author of the
+// file.
 func withoutExtensions(n *yaml.Node) *yaml.Node {
 	if n.Kind != yaml.MappingNode {
 		return n
@@ -233,7 +234,7 @@ func (f *file) readZone(into *string, n *yaml.Node, path string) {
 	if zone == "" {
 		return
 	}
-	// This rule is valid in any zone, so an error is one about the zone.
+	// This rule is valid in any zone, so an error can only be about the zone.
 	if _, err := rules.Parse("every 1h", rules.Defaults{Zone: zone, Start: f.now}); err != nil {
 		f.problem(n, path, "found %s: %v", excerpt(zone), err)
 		return
@@ -241,8 +242,8 @@ func (f *file) readZone(into *string, n *yaml.Node, path string) {
 	*into = zone
 }
 
-// NameOf is the name of a manifest whose file has no name in it: the file's name without its
-// extension, or that of its folder. Standard input has none.
+// NameOf returns the name of a manifest whose file does not contain one: the name of the file without its
+// extension, or the name of its folder. Standard input has none.
 func NameOf(path string) string {
 	if path == "-" {
 		return ""

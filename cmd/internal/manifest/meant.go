@@ -2,7 +2,7 @@ package manifest
 
 import "slices"
 
-// meant are the words that people bring from other schedulers, with what to write here.
+// meant has the words of other schedulers that people write, each with the words to write here.
 var meant = []struct {
 	words []string
 	where string // a key or value that is allowed where the hint fits
@@ -48,7 +48,8 @@ var meant = []struct {
 	{[]string{"Replace", "kill", "cancel"}, "wait-all", "write replace"},
 }
 
-// instead says what to write in place of a word of another scheduler, where these words are allowed; empty: unknown.
+// instead returns what to write in place of a word of another scheduler, if these words are allowed. It returns
+// an empty text for an unknown word.
 func instead(word string, allowed []string) string {
 	for _, m := range meant {
 		if slices.Contains(m.words, word) && slices.Contains(allowed, m.where) {

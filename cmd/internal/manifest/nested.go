@@ -11,8 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// readNested reads the value of a key that may hold other keys or a list, or reports a problem and
-// returns nil.
+// readNested reads the value of a key that may contain other keys or a list. If the value is wrong, it reports
+// a problem and returns nil.
 func readNested(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 	before := len(d.problems)
 	switch key.Type {
@@ -52,8 +52,8 @@ func readNested(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 	return nil
 }
 
-// readMapping reads a mapping with the keys of key. If the key has a short form, a value that is no
-// mapping stands for the first of them.
+// readMapping reads a mapping with the keys of key. If the key has a short form, a value that is no mapping
+// sets the first of these keys.
 func readMapping(d *decoder, n *yaml.Node, path string, key executor.Key) map[string]any {
 	values := map[string]any{}
 	at := followed(n)
@@ -79,7 +79,7 @@ func readMapping(d *decoder, n *yaml.Node, path string, key executor.Key) map[st
 	return values
 }
 
-// followed is the node that an alias stands for. It is not counted yet.
+// followed returns the node to which an alias leads. It does not count that node.
 func followed(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -87,7 +87,7 @@ func followed(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// written reads a text, or a number as it is written.
+// written reads a text, or the text of a number.
 func written(d *decoder, n *yaml.Node, path string) (string, bool) {
 	n, ok := d.scalar(n, path, "a text"+putInQuotes, "!!str", "!!int", "!!float")
 	if !ok {
@@ -96,7 +96,7 @@ func written(d *decoder, n *yaml.Node, path string) (string, bool) {
 	return n.Value, true
 }
 
-// anything reads a value that is to be JSON. Numbers keep their digits.
+// anything reads a value that becomes JSON. Numbers keep their digits.
 func anything(d *decoder, n *yaml.Node, path string) any {
 	at := followed(n)
 	switch at.Kind {
@@ -117,7 +117,8 @@ func anything(d *decoder, n *yaml.Node, path string) any {
 	return v
 }
 
-// below finds the place that an executor's error names. If the file has none, it is the node given.
+// below finds the place that an executor's error names. If the file has no such place, it returns the given
+// node.
 func (d *decoder) below(n *yaml.Node, step string, wrong *executor.KeyError) (*yaml.Node, string, error) {
 	path, place := step, n
 	for _, part := range wrong.At {

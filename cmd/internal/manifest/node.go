@@ -26,7 +26,7 @@ type decoder struct {
 	length, values, bytes int                         // length of the file; values and bytes read so far
 	env                   func(string) (string, bool) // variables of the environment; nil: the file has none
 	over                  bool                        // the file expands to too much
-	ofHost                bool                        // settings of a host: they may be empty, and hold secrets, so that no value is quoted
+	ofHost                bool                        // the file has the settings of a host: it may be empty, and it may hold secrets, so that no value is quoted
 }
 
 // field is a key that a mapping may have, and the function that reads its value.
@@ -38,7 +38,7 @@ type field struct {
 // reading reads the value at a path.
 type reading = func(d *decoder, n *yaml.Node, path string)
 
-// problem records a problem. After the file was found to expand to too much, it records nothing more.
+// problem records a problem. Once the file has expanded to too much, it records nothing more.
 func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) {
 	if d.over {
 		return
@@ -46,7 +46,7 @@ func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) {
 	var p Problem // a problem without a text is only counted
 	if len(d.problems) < maxProblems {
 		p = Problem{File: d.file, Path: cut(path, maxPath), Text: cut(fmt.Sprintf(format, args...), maxText)}
-		if d.ofHost && secret.HoldsURL(path) { // a value where a key belongs
+		if d.ofHost && secret.HoldsURL(path) { // a value stands where a key belongs
 			p.Path = secret.Hidden
 		}
 		if d.ofHost && !public.MatchString(path) {
@@ -59,14 +59,15 @@ func (d *decoder) problem(n *yaml.Node, path, format string, args ...any) {
 	d.problems = append(d.problems, p)
 }
 
-// public are the settings of a host that hold no secret, and quotedValue is where a problem quotes what it found.
+// public has the settings of a host that hold no secret. quotedValue matches the place where a problem quotes
+// what it found.
 var (
 	public      = lazyregexp.New(`^(programs|addresses|on|mail\.(server|port|tls|user|from|owners))\b`)
 	quotedValue = lazyregexp.New(`(?s)^found .*, want`)
 )
 
-// enter follows aliases and counts the node. It returns false if the file expands to too much; that is
-// reported once.
+// enter follows aliases and counts the node. It returns false if the file expands to too much. It reports that
+// once.
 func (d *decoder) enter(n *yaml.Node, path string) (*yaml.Node, bool) {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -86,8 +87,8 @@ type pair struct {
 	value *yaml.Node
 }
 
-// pairs returns the entries of a mapping in the order of the file. Entries merged by << come after the
-// mapping's own, which take precedence. A key that occurs twice is a problem; the first one counts.
+// pairs returns the entries of a mapping in the order of the file. Entries that << merges come after the
+// mapping's own entries, which take precedence. A key that occurs twice is a problem; the first one counts.
 func (d *decoder) pairs(n *yaml.Node, path, what string) []pair {
 	n, ok := d.enter(n, path)
 	if !ok {
@@ -204,17 +205,17 @@ func (d *decoder) items(n *yaml.Node, path string) []*yaml.Node {
 	return []*yaml.Node{n}
 }
 
-// putInQuotes says how a number or a word such as yes becomes a text.
+// putInQuotes says how to turn a number, or a word such as yes, into a text.
 const putInQuotes = " (put it in quotes)"
 
-// scalar returns a value that has one of the tags. Anything else is a problem that says what is wanted.
+// scalar returns a value that has one of the tags. Any other value is a problem, which says what is wanted.
 func (d *decoder) scalar(n *yaml.Node, path, want string, tags ...string) (*yaml.Node, bool) {
 	n, ok := d.enter(n, path)
 	if !ok {
 		return nil, false
 	}
 	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.ShortTag()) {
-		if n.Kind != yaml.ScalarNode { // which quotes would not help
+		if n.Kind != yaml.ScalarNode { // quotes would not help here
 			want = strings.TrimSuffix(want, putInQuotes)
 		}
 		d.problem(n, path, "found %s, want %s", kindOf(n), want)
@@ -283,7 +284,8 @@ func number[T int | int64](into *T, low, high int64) reading {
 	}
 }
 
-// duration reads a length of time. Zero is an error where it would silently mean the default.
+// duration reads a length of time. If zero is false, a zero is an error, because it would silently mean the
+// default.
 func duration(into *store.Duration, zero bool) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		n, ok := d.scalar(n, path, "a duration such as 90s, 1h30m or 30d", "!!str", "!!int")
@@ -320,8 +322,8 @@ func instant(into *time.Time) reading {
 	}
 }
 
-// join returns the path of key below path. A name that could be mistaken for a path, or that could
-// control a terminal, is quoted.
+// join returns the path of key below path. It quotes a name that could be mistaken for a path, or that could
+// control a terminal.
 func join(path, key string) string {
 	plain := key != ""
 	for _, r := range key {
@@ -336,7 +338,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// kindOf names the content of a node in words that its author understands.
+// kindOf names the content of a node in words that the author of the file understands.
 func kindOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

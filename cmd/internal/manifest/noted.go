@@ -9,9 +9,9 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Notes are remarks for the readers of a manifest, a line each, and the zone of its rules.
+// Notes are remarks for the readers of a manifest, one on each line, and the zone of its rules.
 type Notes struct {
-	Zone       string // of the file: it stands there once; empty: UTC
+	Zone       string // of the file, which names it once; empty: UTC
 	Head, Foot []string
 	Jobs       map[string][]string // before the job of that name
 }
@@ -41,7 +41,7 @@ func remark(w io.Writer, lines []string) error {
 	return err
 }
 
-// comment is the text of a comment of several lines. Nothing that is in them can end it.
+// comment returns the text of a comment of several lines. No content of the lines can end the comment.
 func comment(lines []string) string {
 	var b strings.Builder
 	for i, line := range lines {
@@ -53,7 +53,7 @@ func comment(lines []string) string {
 	return b.String()
 }
 
-// printable replaces what YAML allows in no comment, and what could control a terminal.
+// printable replaces characters that YAML forbids in a comment, and those that could control a terminal.
 func printable(line string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

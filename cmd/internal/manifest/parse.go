@@ -10,10 +10,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// manyBytes is from which length on a file is parsed on all processors.
+// manyBytes is the length from which on a file is parsed on all processors.
 const manyBytes = 64 << 10
 
-// parse is the only document of a text; nil: there is none. more is where a second one begins.
+// parse returns the only document of a text, or nil if there is none. more is the place where a second document
+// begins.
 func parse(text []byte) (root, more *yaml.Node, err error) {
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
@@ -35,20 +36,22 @@ func parse(text []byte) (root, more *yaml.Node, err error) {
 	return doc.Content[0], more, nil
 }
 
-// part is some lines of a text: entries of a mapping whose keys have one indentation.
+// part is a number of lines of a text: entries of a mapping whose keys have the same indentation.
 type part struct {
 	text   []byte
-	line   int // how many are before it
+	line   int // number of lines before it
 	indent int
-	root   *yaml.Node // nil: it is no such mapping by itself
+	root   *yaml.Node // nil: the lines alone are no such mapping
 }
 
-// parseInParts parses a long text side by side: what is before the jobs, the jobs in a number of parts, and what is after them.
-// It returns nil where the text has another form, or anything is wrong: then it has to be parsed as a whole.
+// parseInParts parses a long text in parallel. The parts are the text before the jobs, several groups of jobs,
+// and the text after the jobs. It returns nil if the text has another form, or if anything is wrong: then the
+// caller has to parse it as a whole.
 //
-// A part begins with what looks like a key of the same indentation as the one before it. That it is one, and no line of a
-// text in quotes, say, the part before it shows: what has begun there and has not ended is an error at its end. So is an
-// alias whose anchor is in another part.
+// A part begins with a line that looks like a key, with the same indentation as the key before it. That line
+// could also belong to something else, such as a text in quotes. The part before it shows that: something that
+// has begun there and has not ended is an error at the end of that part. An alias whose anchor is in another
+// part is an error, too.
 func parseInParts(text []byte, parts int) *yaml.Node {
 	list := cutUp(text, parts)
 	if list == nil {
@@ -79,7 +82,7 @@ func parseInParts(text []byte, parts int) *yaml.Node {
 	return root
 }
 
-// parse reads the part, with its lines counted from the beginning of the text.
+// parse reads the part. It counts lines from the beginning of the whole text.
 func (p *part) parse() {
 	root, more, err := parse(p.text)
 	if err != nil || more != nil || root == nil || root.Kind != yaml.MappingNode || root.Column != p.indent+1 {
@@ -96,11 +99,11 @@ func moveDown(n *yaml.Node, lines int) {
 	}
 }
 
-// cutUp cuts a text up: the first part ends with the line of the jobs' key, and one without indentation is what is after
-// them.
+// cutUp divides a text. The first part ends with the line of the key jobs. A later line without indentation
+// begins the text after the jobs.
 func cutUp(text []byte, parts int) []part {
 	const key = "jobs:"
-	// What else breaks lines would be miscounted, and a directive holds for all parts.
+	// Other characters that break lines would be counted wrongly, and a directive holds for all parts.
 	for _, other := range []string{"\r", "\u0085", "\u2028", "\u2029", "\n%"} {
 		if bytes.Contains(text, []byte(other)) || text[0] == '%' {
 			return nil
@@ -150,7 +153,7 @@ func cutUp(text []byte, parts int) []part {
 	return list
 }
 
-// nextLine is where the line begins that follows the one with an offset.
+// nextLine returns where the next line begins after an offset.
 func nextLine(text []byte, from int) int {
 	if n := bytes.IndexByte(text[from:], '\n'); n >= 0 {
 		return from + n + 1
@@ -158,7 +161,7 @@ func nextLine(text []byte, from int) int {
 	return len(text)
 }
 
-// nextKey is where a line begins, after the one with an offset, that looks as if it began with a key.
+// nextKey returns where the next line begins, after an offset, that looks like a line with a key.
 func nextKey(text []byte, from, indent int) int {
 	for {
 		if from = nextLine(text, from); from == len(text) || keyAt(text, from, indent) {
@@ -167,7 +170,7 @@ func nextKey(text []byte, from, indent int) int {
 	}
 }
 
-// keyAt reports whether what is at an offset looks like a key with an indentation.
+// keyAt reports whether the text at an offset looks like a key with the indentation indent.
 func keyAt(text []byte, at, indent int) bool {
 	line := text[at:]
 	if len(line) <= indent || len(bytes.TrimLeft(line[:indent], " ")) > 0 {

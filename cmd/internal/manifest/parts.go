@@ -8,11 +8,12 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// manyJobs is from how many on the jobs of a file are read on all processors.
+// manyJobs is the number from which on the jobs of a file are read on all processors.
 const manyJobs = 500
 
-// readInParts reads many jobs on all processors, and reports whether it did. Where anything is wrong with one of them it leaves
-// all as it was: to be read one after the other, which finds the problems in their order, and stops where there is too much.
+// readInParts reads many jobs on all processors, and reports whether it did. If anything is wrong with a job,
+// it leaves everything as it was. The caller then reads the jobs one after the other: that finds the problems
+// in their order, and stops if there are too many.
 func (f *file) readInParts(jobs []pair) bool {
 	workers := runtime.GOMAXPROCS(0)
 	if len(jobs) < manyJobs || workers == 1 || len(f.problems) > 0 {

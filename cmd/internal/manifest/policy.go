@@ -38,16 +38,16 @@ var entries = func() (all []entry) {
 	return all
 }()
 
-// section returns the entry of a key that has others below it.
+// section returns the entry of a key that has other keys below it.
 func section(key string) entry {
 	return entries[slices.IndexFunc(entries, func(e entry) bool { return e.key == key })]
 }
 
-// namedFirst are the keys that the list of allowed keys names before the others.
+// namedFirst has the keys that come first in the list of allowed keys.
 var namedFirst = []string{"owner", "description", "disabled", "tags", "queue", "group", "after", "on_startup"}
 
-// policies returns the keys that may also stand under defaults (shared), or those that make sense for
-// a single job only.
+// policies returns the keys that may also stand under defaults, if shared is set, or else the keys that make
+// sense only for a single job.
 func policies(j *store.Job, shared bool) (fields []field) {
 	for _, e := range entries {
 		if e.Shared == shared {
@@ -113,7 +113,7 @@ func (e entry) read(j *store.Job) reading {
 	panic(fmt.Sprintf("manifest: policy %s has an unknown type", e.Key))
 }
 
-// short is the key of a section for which a value in place of the section stands, or nil.
+// short returns the key that the short form of a section sets, or nil if it has no short form.
 func (e entry) short() *entry {
 	if i := slices.IndexFunc(e.inner, func(in entry) bool { return in.Short }); i >= 0 {
 		return &e.inner[i]
@@ -121,7 +121,7 @@ func (e entry) short() *entry {
 	return nil
 }
 
-// readWhole reads a section that is given as a whole: nothing of that of the defaults stays.
+// readWhole reads a section that the job gives. No value of the same section in the defaults stays.
 func (e entry) readWhole(d *decoder, n *yaml.Node, path string, j *store.Job, short *entry, fields []field) {
 	for _, in := range e.inner {
 		*in.Of(j).(*string) = ""
@@ -137,7 +137,7 @@ func (e entry) readWhole(d *decoder, n *yaml.Node, path string, j *store.Job, sh
 	short.read(j)(d, n, join(path, short.key))
 }
 
-// opened reads a value for a pointer that is nil if the key is not given.
+// opened reads a value for a pointer. The pointer is nil if the key is not given.
 func opened[T any](into **T, read func(*T) reading) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		v, before := new(T), len(d.problems)

@@ -33,7 +33,7 @@ func (p Problem) String() string {
 // Error is everything wrong in a manifest, in the order of the file. It has at least one problem.
 type Error struct{ Problems []Problem }
 
-// Error gives one line for each problem.
+// Error returns one line for each problem.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -42,13 +42,13 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// oneOf names the allowed words, and the one that was probably meant if found looks like a typing
-// mistake, or a word of another scheduler.
+// oneOf names the allowed words. If found looks like a typing mistake, or is a word of another scheduler, it
+// also names the word that was probably meant.
 func oneOf(found string, allowed []string) string {
 	if write := instead(found, allowed); write != "" {
 		return write
 	}
-	const short = 12 // of a longer list, the word that was meant is enough
+	const short = 12 // of a longer list, only the word that was probably meant is named
 	text := "one of " + strings.Join(allowed, ", ")
 	if len(allowed) == 1 {
 		text = allowed[0]

@@ -33,8 +33,8 @@ func misnamed(err error) string {
 	return err.Error()
 }
 
-// meantOfMany is the reference that was probably meant, where it has parts that the file names: args.NAME, secret:NAME, or
-// steps.NAME and a fact of it. It is empty if nothing is like it.
+// meantOfMany returns the reference that was probably meant, if it contains names from the file: args.NAME,
+// secret:NAME, or steps.NAME and a fact of that step. It returns an empty text if no reference is similar.
 func meantOfMany(name string) string {
 	if i := strings.IndexAny(name, ".:"); i > 0 && i+1 < len(name) {
 		switch first := name[:i]; nearest.To(first, []string{"args", "secret", "steps"}) {
@@ -49,8 +49,9 @@ func meantOfMany(name string) string {
 	return ""
 }
 
-// meantOfStep is the fact of a step that was probably meant by what stands behind its first word. The last part is one of
-// a few, or a column of what should be row. A name may have dots.
+// meantOfStep returns the fact of a step that was probably meant. rest is what follows the first word of the
+// reference. The last part of it is one of a few words, or a column after what should be row. A name may
+// contain dots.
 func meantOfStep(first, rest string) string {
 	if _, _, ok := store.StepFact(rest); ok && first != "steps" {
 		return "steps." + rest
@@ -71,7 +72,8 @@ func meantOfStep(first, rest string) string {
 	return ""
 }
 
-// misnamedStep reports a reference to a step that the job does not have, where one of a like name is there.
+// misnamedStep reports a reference to a step that the job does not have, if the job has a step with a similar
+// name.
 func (f *file) misnamedStep(j *store.Job, owner *yaml.Node, path string) {
 	names := make([]string, len(j.Steps))
 	for i := range j.Steps {

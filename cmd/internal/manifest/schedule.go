@@ -63,8 +63,9 @@ func (f *file) readSchedules(n *yaml.Node) {
 	}
 }
 
-// readRule reads a bare rule, or a mapping with a rule, its zone and so on, and parses the rule. The zone given is that
-// of a rule without one, and subject is whose rule it is; more are keys of a schedule that a rule of a job has not. It returns false if it found a problem.
+// readRule reads a bare rule, or a mapping with a rule, its zone and so on, and parses the rule. zone is for a
+// rule that names none. subject is the job or schedule that has the rule. more has the keys that only a
+// schedule has, and a job's own rule has not. readRule returns false if it found a problem.
 func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zone string, more ...field) bool {
 	before := len(f.problems)
 	f.places = map[string]*yaml.Node{}
@@ -99,7 +100,7 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 		return false
 	}
 	d := rules.Defaults{Zone: s.Zone, Start: f.now, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
-	if d.Calendar = f.calendars[s.Calendar]; d.Calendar != nil { // that of the database is read when the rule is planned
+	if d.Calendar = f.calendars[s.Calendar]; d.Calendar != nil { // a calendar of the database is read when the rule is planned
 		d.OnHoliday = s.OnHoliday
 	}
 	hours, err := f.parseRule(s.Rule, d, zoneless)
@@ -111,16 +112,17 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 	return err == nil
 }
 
-// ruleText is a rule with all that it is read by.
+// ruleText is a rule with everything that decides how it is read.
 type ruleText struct {
 	text     string
 	by       rules.Defaults
 	zoneless bool
 }
 
-// parseRule parses a rule, once where several jobs have the same one. Of one without a zone it says whether it has hours.
+// parseRule parses a rule. If several jobs have the same rule, it parses it once. For a rule without a zone, it
+// reports whether the rule has hours.
 func (f *file) parseRule(text string, d rules.Defaults, zoneless bool) (hours bool, err error) {
-	if !strings.Contains(text, "~") { // with it, the name chooses a time
+	if !strings.Contains(text, "~") { // a ~ takes its time from the name
 		d.Seed = ""
 	}
 	key := ruleText{text, d, zoneless}
@@ -138,8 +140,8 @@ func (f *file) parseRule(text string, d rules.Defaults, zoneless bool) (hours bo
 	return f.rules[key], nil
 }
 
-// hasHours reports whether a rule in UTC is a cron text that means other times in another zone, as every five minutes
-// does not.
+// hasHours reports whether a rule in UTC is a cron text that means other times in another zone. "Every five
+// minutes" is not one.
 func (f *file) hasHours(r *rules.Rule, text string) bool {
 	if r.Form() != "cron" {
 		return false
@@ -165,8 +167,8 @@ func scheduleFields(s *store.Schedule) []field {
 	}
 }
 
-// invalid reports why package store refuses a definition. The place is that of the field that the
-// error names, if the field is in the file.
+// invalid reports why package store refuses a definition. The problem is at the field that the error names, if
+// the file has that field.
 func (f *file) invalid(err error, owner *yaml.Node, path string) {
 	fe, ok := errors.AsType[*store.FieldError](err)
 	if !ok {
@@ -189,8 +191,8 @@ func (f *file) invalid(err error, owner *yaml.Node, path string) {
 	f.problem(at, where, "%s", fe.Problem)
 }
 
-// stepPath returns the path of the step with that name in the job under path. For a job without a list
-// of steps it is the path of the job.
+// stepPath returns the path of the step with that name in the job at path. If the job has no list of steps, it
+// returns the path of the job.
 func (f *file) stepPath(path, name string) string {
 	for i := 0; ; i++ {
 		step := fmt.Sprintf("%s.steps[%d]", path, i)

@@ -16,9 +16,10 @@ import (
 // schema is a JSON Schema, or a part of one.
 type schema = map[string]any
 
-// Schema is the JSON Schema of a manifest, made from the tables from which a manifest is read: for editors, that complete
-// keys and explain them. It knows the structure; what contradicts another key, only apply knows. It is of draft 7, since
-// that is what the language servers of editors understand whole.
+// Schema returns the JSON Schema of a manifest. It is made from the tables with which a manifest is read. It
+// serves editors, which complete keys and explain them. It describes the structure; only apply finds keys that
+// contradict each other. It is of draft 7, because the language servers of editors support that draft
+// completely.
 func Schema() ([]byte, error) {
 	step := steps()
 	group := mappingOf(schema{"max_running": integer(1, math.MaxInt32)}, "")
@@ -57,14 +58,14 @@ func described(kind, text string) schema {
 	return s
 }
 
-// mappingOf is a mapping with these keys and no others.
+// mappingOf is a mapping that may have these keys and no others.
 func mappingOf(keys schema, text string) schema {
 	s := described("object", text)
 	s["properties"], s["additionalProperties"] = keys, false
 	return s
 }
 
-// byName is a mapping of names to one kind of value.
+// byName is a mapping from names to values of one kind.
 func byName(value schema, text string) schema {
 	s := described("object", text)
 	s["additionalProperties"] = value
@@ -73,7 +74,7 @@ func byName(value schema, text string) schema {
 
 func anyOf(list ...schema) schema { return schema{"anyOf": list} }
 
-// several is a value, or a list of them.
+// several is a single value, or a list of values.
 func several(value schema, text string) schema {
 	s := anyOf(value, schema{"type": "array", "items": value})
 	if text != "" {
@@ -82,7 +83,7 @@ func several(value schema, text string) schema {
 	return s
 }
 
-// orVariable is a value that is no text, or a variable that becomes one.
+// orVariable is a value that is no text, or a reference to a variable that becomes such a value.
 func orVariable(s schema) schema { return anyOf(s, schema{"$ref": "#/definitions/variable"}) }
 
 func integer(least, most int64) schema {
@@ -185,7 +186,7 @@ func ofDuration(text string) schema {
 	return s
 }
 
-// schema is that of the values which read reads.
+// schema returns the schema of the values that read accepts.
 func (e entry) schema() schema {
 	if e.inner != nil {
 		keys := schema{}
@@ -246,7 +247,7 @@ func (e entry) values() schema {
 	panic(fmt.Sprintf("manifest: policy %s has an unknown type", e.Key))
 }
 
-// executorKey is the schema of the values that readValue reads.
+// executorKey returns the schema of the values that readValue accepts.
 func executorKey(key executor.Key) schema {
 	s := executorValue(key)
 	if key.Help != "" {

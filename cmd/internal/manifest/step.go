@@ -59,16 +59,15 @@ func does() []string {
 	return names
 }
 
-// given are the values of the keys of executors that were read.
+// given has the values that were read for the keys of executors.
 type given struct {
 	values map[string]any
-	wrong  bool // they do not fit together, and that was reported
+	wrong  bool // the values do not fit together, and a problem says so
 	made   json.RawMessage
-	of     int // how many values made it
+	of     int // number of values from which spec was made
 }
 
-// fields returns the keys of all executors. If keys do not fit together, the problem is at the last
-// one.
+// fields returns the keys of all executors. If keys do not fit together, the problem is at the last of them.
 func (g *given) fields() (fields []field) {
 	for _, k := range executor.Kinds {
 		for _, key := range k.Keys {
@@ -83,8 +82,8 @@ func (g *given) fields() (fields []field) {
 	return fields
 }
 
-// kind returns the executor of which a key was read, or nil. It is whole if its first key, which says
-// what the step does, is among those read.
+// kind returns the executor of the keys that were read, or nil. whole says whether the first key of the executor,
+// which says what the step does, is among them.
 func (g *given) kind() (kind *executor.Kind, whole bool) {
 	for i := range executor.Kinds {
 		k := &executor.Kinds[i]
@@ -101,8 +100,8 @@ func (g *given) kind() (kind *executor.Kind, whole bool) {
 	return kind, false
 }
 
-// spec returns the spec that the values read so far make. If they make none, the problem is at path,
-// unless the executor says where it is below the step.
+// spec returns the spec made from the values read so far. If they make no valid spec, the problem is at path,
+// unless the executor names a place below the step.
 func (g *given) spec(d *decoder, n *yaml.Node, step, path string) json.RawMessage {
 	kind, whole := g.kind()
 	if !whole || g.wrong {
@@ -183,7 +182,7 @@ func readStatements(d *decoder, n *yaml.Node, path string) (list []executor.Stat
 	return list
 }
 
-// readStatement reads a text, or a mapping with arguments beside it.
+// readStatement reads a text, or a mapping that also has arguments.
 func readStatement(d *decoder, n *yaml.Node, path string) (st executor.Statement) {
 	at := n // aliases followed, but not counted yet
 	for at.Kind == yaml.AliasNode {
@@ -209,7 +208,7 @@ func readArgs(d *decoder, n *yaml.Node, path string) (args []any) {
 	return args
 }
 
-// argument reads one argument of a statement: a literal whose references are known.
+// argument reads one argument of a statement: a literal that contains only known references.
 func argument(d *decoder, n *yaml.Node, path string) (any, bool) {
 	v, ok := literal(d, n, path)
 	if err := executor.CheckReferences(v); err != nil {

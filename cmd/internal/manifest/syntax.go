@@ -12,8 +12,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// syntax reports an error of the YAML library, with its line and column. The library speaks of
-// tokens; for mistakes that people make in their first file, the problem says what to do instead.
+// syntax reports an error of the YAML library, with its line and column. The library speaks of tokens. For
+// mistakes that are common in a first file, the problem says what to do instead.
 func (d *decoder) syntax(data []byte, err error) {
 	p := Problem{File: d.file, Text: "not YAML: " + err.Error()}
 	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
@@ -40,11 +40,11 @@ func lineOf(data []byte, n int) string {
 	}
 }
 
-// sign finds a value without quotes, after a key or a dash or within brackets, that begins with a
-// character that has a meaning in YAML.
+// sign matches a value without quotes that begins with a character that has a meaning in YAML. The value comes
+// after a key or a dash, or is within brackets.
 var sign = lazyregexp.New("(?:(?:^|[\\s,{\\[])([\\w-]+:|-)\\s+|([\\[,])\\s*)([*@%`&][^\"]*)$")
 
-// advice returns what to do, if the line shows what its author meant, or else the message of the
+// advice returns what to do, if the line shows what its author meant. Otherwise it returns the message of the
 // library. The number is the column of the mistake, counted from 1.
 func advice(line, message string, column int) (string, int) {
 	if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(indent, "\t") {
@@ -71,7 +71,7 @@ func advice(line, message string, column int) (string, int) {
 	return message, column
 }
 
-// inQuotes says how to write a value that begins with such a character.
+// inQuotes says how to write a value that begins with one of these characters.
 func inQuotes(lead, value string, flow bool, message string) string {
 	const most = 80
 	if flow {

@@ -11,7 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// whenNodes are the keys of a job that say when it runs. Those that are not given are nil.
+// whenNodes are the keys of a job that say when it runs. A key that is not given is nil.
 type whenNodes struct{ schedule, schedules, rule, zone *yaml.Node }
 
 // holds keeps the value of a key for later.
@@ -19,8 +19,8 @@ func holds(into **yaml.Node) reading {
 	return func(_ *decoder, n *yaml.Node, _ string) { *into = n }
 }
 
-// readWhen reads when the job runs: by shared schedules, by a rule of its own, or both. It returns the zone of a rule
-// that has none.
+// readWhen reads when the job runs: by shared schedules, by a rule of its own, or both. It returns the zone for
+// a rule that names none.
 func (f *file) readWhen(j *store.Job, when whenNodes, path string) (zone string) {
 	zone = f.zone
 	if when.zone != nil {
@@ -53,8 +53,8 @@ func (f *file) readWhen(j *store.Job, when whenNodes, path string) (zone string)
 	return zone
 }
 
-// isRule reports whether the value of schedule is a rule: a mapping, or a text that reads as a rule and is not the name of
-// a schedule of the file.
+// isRule reports whether the value of schedule is a rule: a mapping, or a text that can be read as a rule and
+// is not the name of a schedule of the file.
 func (f *file) isRule(n *yaml.Node, zone string) bool {
 	switch n = followed(n); n.Kind {
 	case yaml.MappingNode:
@@ -92,7 +92,7 @@ func (f *file) scheduleNames(j *store.Job, n *yaml.Node, path string) {
 	}
 }
 
-// refer keeps the name of a schedule that the file does not define for Resolve.
+// refer keeps the name of a schedule that the file does not define, for a later call of Resolve.
 func (f *file) refer(name string, n *yaml.Node, path string) {
 	if f.names[name] {
 		return
