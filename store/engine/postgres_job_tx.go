@@ -111,7 +111,7 @@ func (t postgresJobTx) Commit() error {
 		t.c.begin = ""
 		return nil
 	}
-	tag, err := t.c.Conn.Conn().Exec(t.ctx, "COMMIT")
+	tag, err := t.c.commit(t.ctx)
 	switch {
 	case err != nil:
 		if t.c.pg().TxStatus() != 'I' {
@@ -122,6 +122,13 @@ func (t postgresJobTx) Commit() error {
 		return pgx.ErrTxCommitRollback
 	}
 	return nil
+}
+
+func (c *postgresJobConn) commit(ctx context.Context) (pgconn.CommandTag, error) {
+	if c.renewsNext(ctx) {
+		return c.commitAndRenew(ctx)
+	}
+	return c.Conn.Conn().Exec(ctx, "COMMIT")
 }
 
 // Rollback undoes it.

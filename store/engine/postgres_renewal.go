@@ -124,18 +124,52 @@ func (c *postgresJobConn) renewed(ctx context.Context) error {
 // ALL fails, and the session ends, as it does after any error.
 func (c *postgresJobConn) renewsAlong(ctx context.Context, query string) bool {
 	const most = 8 << 10 // the server reads it before it answers
-	return ctx.Value(last{}) != nil && ctx.Err() == nil && c.renews.known && c.begin == "" && c.pg().TxStatus() == 'I' && len(query) <= most &&
+	return c.renewsNext(ctx) && c.begin == "" && c.pg().TxStatus() == 'I' && len(query) <= most &&
 		oneText.MatchString(query) && slices.Contains(sentWithBegin, verb(query))
+}
+
+// renewsNext reports whether the next statement is the last of its attempt, and what makes the session as new is known.
+func (c *postgresJobConn) renewsNext(ctx context.Context) bool {
+	return ctx.Value(last{}) != nil && ctx.Err() == nil && c.renews.known
+}
+
+// commitAndRenew sends COMMIT and what makes the session as new in one trip, and reads what the server answers to COMMIT. Where
+// that fails, the transaction may be tried again in the session, so all answers are read.
+func (c *postgresJobConn) commitAndRenew(ctx context.Context) (tag pgconn.CommandTag, err error) {
+	if tag, err = c.executeAndRenew(ctx, &Told{}, "COMMIT"); err == nil || c.Conn.Conn().IsClosed() {
+		return tag, err
+	}
+	if err := c.skipRenewal(ctx); err != nil {
+		_ = c.Conn.Conn().Close(ctx) // the error that counts is that of COMMIT
+	}
+	return tag, err
+}
+
+// skipRenewal reads what the server answers to a renewal that does not count.
+func (c *postgresJobConn) skipRenewal(ctx context.Context) error {
+	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg()))
+	stop.Watch(ctx)
+	defer stop.Unwatch()
+	for c.renews.coming > 0 {
+		m, err := c.pg().ReceiveMessage(context.Background())
+		if err != nil {
+			return err
+		}
+		if _, ready := m.(*pgproto3.ReadyForQuery); ready {
+			c.renews.coming--
+		}
+	}
+	return nil
 }
 
 // executeAndRenew sends a statement and what makes the session as new in one trip, and reads what the server answers to the
 // statement.
-func (c *postgresJobConn) executeAndRenew(ctx context.Context, t *Told, query string) (affected int64, err error) {
+func (c *postgresJobConn) executeAndRenew(ctx context.Context, t *Told, query string) (tag pgconn.CommandTag, err error) {
 	to := c.pg().Frontend()
 	to.SendQuery(&pgproto3.Query{String: query})
 	c.sendRenewal()
 	if err := to.Flush(); err != nil {
-		return 0, err
+		return tag, err
 	}
 	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg()))
 	stop.Watch(ctx)
@@ -146,7 +180,7 @@ func (c *postgresJobConn) executeAndRenew(ctx context.Context, t *Told, query st
 	for {
 		m, err := c.pg().ReceiveMessage(context.Background())
 		if err != nil {
-			return 0, sentError{err}
+			return tag, sentError{err}
 		}
 		switch m := m.(type) {
 		case *pgproto3.RowDescription:
@@ -156,11 +190,11 @@ func (c *postgresJobConn) executeAndRenew(ctx context.Context, t *Told, query st
 		case *pgproto3.DataRow:
 			rows.row(t, m.Values)
 		case *pgproto3.CommandComplete:
-			affected = pgconn.NewCommandTag(string(m.CommandTag)).RowsAffected()
+			tag = pgconn.NewCommandTag(string(m.CommandTag))
 		case *pgproto3.ErrorResponse:
 			refused = pgconn.ErrorResponseToPgError(m)
 		case *pgproto3.ReadyForQuery:
-			return affected, refused
+			return tag, refused
 		}
 	}
 }

@@ -68,7 +68,8 @@ func (c *postgresJobConn) execute(ctx context.Context, t *Told, query string, ar
 		return t.postgresResult(c.pg().ExecParams(ctx, query, args, nil, nil, nil))
 	}
 	if c.renewsAlong(ctx, query) {
-		return c.executeAndRenew(ctx, t, query)
+		tag, err := c.executeAndRenew(ctx, t, query)
+		return tag.RowsAffected(), err
 	}
 	results := c.pg().Exec(ctx, query)
 	for results.NextResult() {

@@ -172,8 +172,8 @@ func (s *Session) Kept() bool { return s.kept }
 
 type last struct{}
 
-// Last says that the attempt executes nothing after the statement of this context: what makes the session as new may be
-// sent along with it.
+// Last says that the attempt executes nothing after the statement of this context, or after the COMMIT of its transaction: what
+// makes the session as new may be sent along with it.
 func (s *Session) Last(ctx context.Context) context.Context {
 	if !s.of.renews || s.lasts || s.old.Load() {
 		return ctx

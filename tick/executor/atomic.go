@@ -28,7 +28,7 @@ import (
 //
 // Where the connection is lost before COMMIT was sent, the server has undone what there was, unless the text may have
 // committed some of it: the attempt counts as one that has done nothing.
-func (d *database) atomic(s session, conn *sql.Conn, spec SQLSpec, r Request) (_ Result, err error) {
+func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Request) (_ Result, err error) {
 	list := spec.SQL
 	asked := false
 	defer func() {
@@ -36,12 +36,12 @@ func (d *database) atomic(s session, conn *sql.Conn, spec SQLSpec, r Request) (_
 			err = nothingDone("the connection was lost before COMMIT was sent", err)
 		}
 	}()
-	w := d.witness(s.statements, conn, list)
-	begin := s.after
+	w := d.witness(s.statements, taken.Conn, list)
+	begin := taken.Last(s.after) // nothing follows COMMIT
 	if r.EndFollows {
 		begin = engine.EndFollows(begin)
 	}
-	tx, err := conn.BeginTx(begin, &sql.TxOptions{Isolation: d.engine.Isolation})
+	tx, err := taken.Conn.BeginTx(begin, &sql.TxOptions{Isolation: d.engine.Isolation})
 	if err != nil && d.engine.Unsent(err) {
 		return Result{}, fmt.Errorf("%w: %w", errUnsent, err)
 	} else if err != nil {

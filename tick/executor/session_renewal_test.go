@@ -19,31 +19,7 @@ func TestSessionIsMadeAsNewAlongWithTheLastStatement(t *testing.T) {
 	storetest.Needs(t, "postgres") // sessions of other engines are made as new by a trip of their own
 	d := storetest.Open(t, "postgres", store.Options{})
 	d.Exec(t, "CREATE TABLE effects (what text)")
-	locks := func(number int64) int {
-		return d.Int(t, fmt.Sprintf("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND pid = %d", number))
-	}
-	sessions, err := d.JobSessions(store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer sessions.Close()
-	take := func() (s *engine.Session, number int64) {
-		t.Helper()
-		for range 20 { // the first times it is made as new by itself
-			if s, err = sessions.Take(t.Context(), nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := s.Conn.QueryRowContext(t.Context(), "SELECT pg_backend_pid()").Scan(&number); err != nil {
-				t.Fatal(err)
-			}
-			if s.Kept() {
-				return s, number
-			}
-			s.Release(true)
-		}
-		t.Fatal("no session is used again")
-		return nil, 0
-	}
+	r := newRenewing(t, d)
 	execute := func(s *engine.Session, ctx context.Context, text string) (engine.Told, int64, error) {
 		var told engine.Told
 		res, err := s.Conn.ExecContext(engine.Listen(s.Last(ctx), &told), text)
@@ -54,26 +30,16 @@ func TestSessionIsMadeAsNewAlongWithTheLastStatement(t *testing.T) {
 		return told, n, err
 	}
 
-	s, number := take()
-	if _, err := s.Conn.ExecContext(t.Context(), "SELECT pg_advisory_lock(42)"); err != nil || locks(number) != 1 {
-		t.Fatal(locks(number), err)
-	}
+	s, number := r.take()
+	r.lock(s, number)
 	told, n, err := execute(s, t.Context(), "INSERT INTO effects VALUES ('one'), ('two') RETURNING what, 7 AS seven")
 	if facts := told.Facts(); err != nil || n != 2 || facts != `{"rows": 2, "row": {"what": "one", "seven": 7}}` {
 		t.Errorf("%d rows, %s: %v", n, facts, err)
 	}
-	for range 1000 {
-		if locks(number) == 0 {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	if locks(number) > 0 {
-		t.Error("the session has its lock until it is released")
-	}
+	r.isNew(number)
 	s.Release(err == nil)
 
-	s, then := take()
+	s, then := r.take()
 	if then != number {
 		t.Errorf("session %d is followed by %d", number, then)
 	}
@@ -87,7 +53,7 @@ func TestSessionIsMadeAsNewAlongWithTheLastStatement(t *testing.T) {
 		t.Error("a statement that was stopped took effect")
 	}
 
-	s, then = take()
+	s, then = r.take()
 	if then == number {
 		t.Error("the session of what was stopped goes on")
 	}
@@ -95,4 +61,105 @@ func TestSessionIsMadeAsNewAlongWithTheLastStatement(t *testing.T) {
 		t.Errorf("a statement that fails: %v", err)
 	}
 	s.Release(err == nil)
+}
+
+// The same goes along with COMMIT. One that is refused tells why, and its session may be used once more.
+func TestSessionIsMadeAsNewAlongWithCommit(t *testing.T) {
+	t.Parallel()
+	storetest.Needs(t, "postgres")
+	d := storetest.Open(t, "postgres", store.Options{})
+	d.Exec(t, "CREATE TABLE effects (what text UNIQUE DEFERRABLE INITIALLY DEFERRED)")
+	r := newRenewing(t, d)
+	s, number := r.take()
+	commit := func(what ...string) error {
+		t.Helper()
+		tx, err := s.Conn.BeginTx(s.Last(t.Context()), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range what {
+			if _, err := tx.ExecContext(engine.Listen(t.Context(), &engine.Told{}), "INSERT INTO effects VALUES ($1)", w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return tx.Commit()
+	}
+	r.lock(s, number)
+	if err := commit("one", "one"); err == nil || !strings.Contains(err.Error(), "effects_what_key") {
+		t.Errorf("a COMMIT that a deferred constraint refuses: %v", err)
+	}
+	r.isNew(number)
+	r.lock(s, number)
+	if err := commit("one", "two"); err != nil {
+		t.Error(err)
+	}
+	r.isNew(number)
+	s.Release(true)
+	s, then := r.take()
+	if s.Release(true); then != number {
+		t.Errorf("session %d is followed by %d", number, then)
+	}
+	if n := d.Int(t, "SELECT count(*) FROM effects"); n != 2 {
+		t.Errorf("%d effects, want 2", n)
+	}
+}
+
+// renewing are sessions that are used again.
+type renewing struct {
+	t *testing.T
+	d *storetest.DB
+	*engine.Sessions
+}
+
+func newRenewing(t *testing.T, d *storetest.DB) renewing {
+	sessions, err := d.JobSessions(store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sessions.Close() })
+	return renewing{t, d, sessions}
+}
+
+// take is a session that was made as new, and its number.
+func (r renewing) take() (s *engine.Session, number int64) {
+	r.t.Helper()
+	for range 20 { // the first times it is made as new by itself
+		s, err := r.Take(r.t.Context(), nil)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if err := s.Conn.QueryRowContext(r.t.Context(), "SELECT pg_backend_pid()").Scan(&number); err != nil {
+			r.t.Fatal(err)
+		}
+		if s.Kept() {
+			return s, number
+		}
+		s.Release(true)
+	}
+	r.t.Fatal("no session is used again")
+	return nil, 0
+}
+
+func (r renewing) locks(number int64) int {
+	return r.d.Int(r.t, fmt.Sprintf("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND pid = %d", number))
+}
+
+// lock gives a session what it has no longer when it is as new.
+func (r renewing) lock(s *engine.Session, number int64) {
+	r.t.Helper()
+	if _, err := s.Conn.ExecContext(r.t.Context(), "SELECT pg_advisory_lock(42)"); err != nil || r.locks(number) != 1 {
+		r.t.Fatal(r.locks(number), err)
+	}
+}
+
+// isNew waits until a session that is not yet released is as new.
+func (r renewing) isNew(number int64) {
+	r.t.Helper()
+	for range 1000 {
+		if r.locks(number) == 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	r.t.Error("the session has its lock until it is released")
 }

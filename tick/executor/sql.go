@@ -164,7 +164,7 @@ func (d *database) in(ctx context.Context, taken *engine.Session, spec SQLSpec, 
 	s, release := d.session(ctx, taken)
 	defer release()
 	if spec.Atomic {
-		res, err = d.untilNoConflict(ctx, func() (Result, error) { return d.atomic(s, taken.Conn, spec, r) })
+		res, err = d.untilNoConflict(ctx, func() (Result, error) { return d.atomic(s, taken, spec, r) })
 		well = err == nil
 		return res, err
 	}

@@ -600,6 +600,7 @@ WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
 -- The success of an atomic step, in its own transaction: the lock of the run is what its fence is worth until COMMIT.
 
 -- name: record_attempt
+-- overridden: postgres
 UPDATE dbjobs.attempts SET state = 'succeeded', finished_at = @now, started_at = CASE WHEN :waited_ms > 0 THEN @begun ELSE started_at END,
   rows_affected = :rows, output = :output, result = :result
 WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'

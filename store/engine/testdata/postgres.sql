@@ -1271,10 +1271,9 @@ WHERE g.through_at >= $1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIM
 
 -- name: record_attempt
 -- arguments: now, waited_ms, rows, output, result, id, number, fence
-UPDATE dbjobs.attempts SET state = 'succeeded', finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $2 > 0 THEN least(coalesce($1::timestamptz, pg_catalog.statement_timestamp()), started_at + $2::double precision * interval '1 millisecond') ELSE started_at END,
-  rows_affected = $3, output = $4, result = $5
-WHERE run_id = $6 AND number = $7 AND fence = $8 AND state = 'running'
-AND (SELECT true FROM dbjobs.runs WHERE id = $6 AND fence = $8 AND state = 'running' AND attempts = $7 FOR UPDATE);
+UPDATE dbjobs.attempts SET state = 'succeeded', finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), started_at = least(coalesce($1::timestamptz, pg_catalog.statement_timestamp()), started_at + $2::double precision * interval '1 millisecond'), rows_affected = $3, output = $4, result = $5
+WHERE run_id = $6 AND number = $7 AND CASE WHEN fence = $8 AND state = 'running' THEN
+  (SELECT fence = $8 AND state = 'running' AND attempts = $7 FROM dbjobs.runs WHERE id = $6 FOR UPDATE) END;
 
 -- name: record_first_tick
 -- arguments: name, now, holder, version, decided, started, failed, error, took_ms

@@ -211,6 +211,14 @@ WITH run AS (
 )
 SELECT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds), (SELECT job_id FROM plan) IS NOT NULL FROM moved;
 
+-- The server parses and plans this one for each atomic step, in a session that was made as new. So only keys are conditions that
+-- it has to look for in indexes and statistics, and what has to hold of the rows is asked of their values.
+
+-- name: record_attempt
+UPDATE dbjobs.attempts SET state = 'succeeded', finished_at = @now, started_at = @begun, rows_affected = :rows, output = :output, result = :result
+WHERE run_id = :id AND number = :number AND CASE WHEN fence = :fence AND state = 'running' THEN
+  (SELECT fence = :fence AND state = 'running' AND attempts = :number FROM dbjobs.runs WHERE id = :id FOR UPDATE) END;
+
 -- name: lock_ending
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
 FROM @rows(id uuid, fence int, number int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
