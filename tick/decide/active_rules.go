@@ -15,8 +15,8 @@ type activeRule struct {
 	from       time.Time
 }
 
-// next is the first nominal time after an instant; zero: there is none. A rule that uses up its
-// budget of steps before it knows parks the job, so that nothing loops and nothing is lost.
+// next is the first nominal time after an instant; zero: there is none. If a rule uses up its budget
+// of steps before it finds the answer, the job is parked, so that nothing loops and nothing is lost.
 func (l *activeRule) next(d *decision, after time.Time) time.Time {
 	t, err := l.recurrence.Next(after)
 	if err != nil {
@@ -25,7 +25,7 @@ func (l *activeRule) next(d *decision, after time.Time) time.Time {
 	return t
 }
 
-// prev is the last nominal time before an instant, in the same way.
+// prev is the last nominal time before an instant; zero: there is none. It parks the job like next.
 func (l *activeRule) prev(d *decision, before time.Time) time.Time {
 	t, err := l.recurrence.Prev(before)
 	if err != nil {
@@ -34,8 +34,8 @@ func (l *activeRule) prev(d *decision, before time.Time) time.Time {
 	return t
 }
 
-// readRules compares the rules of the last plan with those of the definition. What an old rule
-// still owed when it was changed or taken away becomes a gap. The new rule counts from the change,
+// readRules compares the rules of the last plan with those of the definition. The times that an old
+// rule still owed when it was changed or removed become a gap. The new rule counts from the change,
 // never from before it.
 func (d *decision) readRules() {
 	through := d.plan.DecidedThrough
@@ -44,18 +44,18 @@ func (d *decision) readRules() {
 	}
 	d.replan = d.snapshot.Stale
 	for _, r := range d.snapshot.Rules {
-		changed := (r.Changed() || !r.Linked) && !(r.Lost && r.Input == "") // a lost schedule is no change twice
+		changed := (r.Changed() || !r.Linked) && !(r.Lost && r.Input == "") // the loss of a schedule is a change only once
 		from := through
 		switch {
-		case r.Input == "" && r.Linked && r.LinkedAt.IsZero(): // plain SQL moved the link: it counts from now
+		case r.Input == "" && r.Linked && r.LinkedAt.IsZero(): // plain SQL has changed the link: the rule counts from now
 			from = d.now
-		case r.Input == "" && d.snapshot.Recalled: // the plan was deleted: its rules count from the last record
+		case r.Input == "" && d.snapshot.Recalled: // the plan was deleted: the rules count from the last record
 		case r.Input == "":
 			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no pass has seen an earlier text
 		case changed && r.Linked && r.ChangedAt.After(through):
 			from = earlier(d.now, r.ChangedAt)
 		case changed:
-			from = d.now // plain SQL says no instant: the change counts from now
+			from = d.now // plain SQL records no instant of the change: it counts from now
 		}
 		if r.Linked && r.Schedule.Calendar != "" && r.Calendar == nil {
 			d.parkWithoutCalendar(r)
@@ -92,12 +92,12 @@ func (d *decision) readRules() {
 	}
 }
 
-// noCalendar is the input of a rule whose calendar was missing when it was planned, so that it is planned anew once the
-// calendar is back.
+// noCalendar is the input of a rule whose calendar was missing when the rule was planned, so that the rule is planned again
+// when the calendar is back.
 const noCalendar = "\x1fno calendar"
 
-// parkWithoutCalendar parks a job whose schedule names a calendar that does not exist: without it, the job would run on
-// holidays.
+// parkWithoutCalendar parks a job whose schedule names a calendar that does not exist: without the calendar, the job would
+// run on holidays.
 func (d *decision) parkWithoutCalendar(r store.Rule) {
 	d.replan = d.replan || r.Input != noCalendar || !r.LinkPlanned
 	r.Input, r.Text, r.Ends = noCalendar, "", ""
@@ -109,10 +109,10 @@ func (d *decision) parkWithoutCalendar(r store.Rule) {
 	d.park("%s: %v", what, errNoCalendar(&r.Schedule))
 }
 
-// stillDue reports whether a changed calendar has changed nothing of what was due in a window. Such an edit takes no time
-// away: what is due is decided as if there had been none. It counts from since, which is just before the first time that
-// was due. more reports whether the new days have times before that one, which come too late. Times outside of not_before
-// and not_after are none of the job's.
+// stillDue reports (same) whether an edit of a calendar has left all times that were due in a window as they were. Such an
+// edit takes no time away: the due times are decided as if there had been no edit. The rule then counts from since, which
+// is just before the first time that was due. more reports whether the new days have times before that first time; these
+// come too late. Times outside of not_before and not_after are not times of the job.
 func (d *decision) stillDue(r *store.Rule, w window) (since time.Time, more, same bool) {
 	const most = 100
 	if r.Calendar == nil || r.Text == "" {
@@ -130,7 +130,7 @@ func (d *decision) stillDue(r *store.Rule, w window) (since time.Time, more, sam
 	if err != nil || len(was) == most {
 		return since, false, false
 	}
-	first := w.to // just before the first that was due
+	first := w.to // just before the first time that was due
 	if len(was) > 0 {
 		first = was[0].Add(-instant)
 	}
@@ -147,7 +147,7 @@ func (d *decision) stillDue(r *store.Rule, w window) (since time.Time, more, sam
 	return since, more, err == nil && slices.EqualFunc(was, is, time.Time.Equal)
 }
 
-// between has the valid times of a rule in a window: at most as many as most.
+// between returns the valid times of a rule in a window, at most "most" of them.
 func (d *decision) between(r *rules.Rule, w window, most int) (list []time.Time, err error) {
 	for _, part := range d.validParts(w) {
 		found, err := r.Between(part.from, part.to, most-len(list))
@@ -158,8 +158,8 @@ func (d *decision) between(r *rules.Rule, w window, most int) (list []time.Time,
 	return list, nil
 }
 
-// addRule parses a rule of the definition. A rule that does not parse parks the job; the plan keeps
-// it without a text.
+// addRule parses a rule of the definition. If the rule does not parse, the job is parked, and the plan
+// keeps the rule without a text.
 func (d *decision) addRule(r store.Rule, from time.Time, changed bool) {
 	var found *rules.Rule
 	var err error

@@ -8,9 +8,9 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// AfterFailure says what follows an attempt of a step that failed: another attempt, another step, or
-// the end of the run. Where again is false, no attempt can help. share chooses a part of the jitter of
-// a back-off: a random one, so that runs that failed together are not tried again together.
+// AfterFailure says what follows a failed attempt of a step: another attempt, another step, or the end
+// of the run. If again is false, no further attempt can help. share chooses a part of the jitter of a
+// back-off. The part is random, so that runs that failed together are not tried again together.
 func AfterFailure(t *store.Task, step *store.Step, again bool, share func(time.Duration) time.Duration) store.StepEnd {
 	retry := step.Retry.Or(t.Job.Retry)
 	if err := t.Job.EndsBeforeNext(retry.Attempts); err != nil { // plain SQL wrote the step's row
@@ -22,7 +22,7 @@ func AfterFailure(t *store.Task, step *store.Step, again bool, share func(time.D
 		if most := end.Backoff * time.Duration(*retry.Jitter) / 100; most > 0 {
 			end.Backoff += share(most)
 		}
-		if n == 0 { // the attempts have no end, and a step that fails at once would keep the pass busy
+		if n == 0 { // the number of attempts is unlimited, and a step that fails at once would keep the pass busy
 			end.Backoff = max(end.Backoff, time.Second)
 		}
 		return end
@@ -30,11 +30,11 @@ func AfterFailure(t *store.Task, step *store.Step, again bool, share func(time.D
 	return Follow(t, step.OnFailure, store.Failed)
 }
 
-// maxAttempts bounds a loop of steps. A run with that number of attempts fails when it would go back to
-// an earlier step, or to the same.
+// maxAttempts bounds a loop of steps. After this number of attempts, a run fails if it would go back to
+// an earlier step, or to the same step.
 const maxAttempts = 1000
 
-// Backoff doubles with every attempt up to its cap.
+// Backoff is the wait after an attempt. It doubles with every attempt, up to its cap.
 func Backoff(r store.Retry, attempt int) time.Duration {
 	wait, most := time.Duration(*r.Backoff), time.Duration(*r.MaxBackoff)
 	for range attempt - 1 {
@@ -47,7 +47,7 @@ func Backoff(r store.Retry, attempt int) time.Duration {
 }
 
 // Follow reads what comes after a step: next, succeed, fail, or step:NAME. After the last step, the run
-// ends like the step. The number of steps back is bounded.
+// ends in the same state as the step. How often a run may go back is bounded.
 func Follow(t *store.Task, what, state string) store.StepEnd {
 	switch what {
 	case store.StepSucceed:

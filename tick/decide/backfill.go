@@ -7,10 +7,10 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Backfill chooses the nominal times that a backfill asks for, each with its data interval: the
-// oldest in [from, to] that lie in no run's interval yet, at most limit of them. A zero to is the
-// instant up to which is decided; later times are left to the next tick. more is the first nominal
-// time beyond the limit.
+// Backfill chooses the nominal times that a backfill asks for, each with its data interval. These are
+// the oldest times in [from, to] that do not lie in the interval of any run yet, at most limit of them.
+// A zero to is the instant up to which nominal times are decided; later times are left to the next
+// tick. more is the first nominal time beyond the limit.
 func Backfill(f *store.BackfillInput, from, to time.Time, limit int) (chosen []store.Interval, more time.Time, err error) {
 	subject := "job " + f.Job.FullName()
 	decided := later(f.Job.CreatedAt, f.Job.DecidedThrough)
@@ -36,7 +36,7 @@ func Backfill(f *store.BackfillInput, from, to time.Time, limit int) (chosen []s
 			covered = covered[1:]
 		}
 		if len(covered) > 0 && t.After(covered[0].Start) {
-			t = covered[0].End // no need to look at each time in it
+			t = covered[0].End // no need to look at each time in the interval
 			continue
 		}
 		if len(chosen) == limit {

@@ -9,7 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// instant is the finest step of time that is kept: the next time after t is t plus instant.
+// instant is the smallest step of time that is stored: the next time after t is t plus instant.
 const instant = time.Microsecond
 
 // Job makes the decision for one job at an instant. It is the only place where the program decides
@@ -31,13 +31,13 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	d.readStart()
 	d.readRules()
 	d.addRepetition()
-	if !d.gone() && (c.Stale || c.AfterChanged || d.changed || c.Plan.Parked != "") { // plain SQL checks nothing
+	if !d.gone() && (c.Stale || c.AfterChanged || d.changed || c.Plan.Parked != "") { // an edit by plain SQL was not checked
 		if err := cmp.Or(d.job().ValidatePolicies(), d.job().ValidateTimes(d.links())); err != nil {
 			d.park("%v", err)
 		}
 	}
 	if d.snapshot.Mistake != "" && !d.gone() {
-		d.retryElsewhere = true // the repair of a step leaves no mark at the job
+		d.retryElsewhere = true // the repair of a step does not mark the job as changed
 		d.park("%s; apply the file that has the job, or repair the row of that step", d.snapshot.Mistake)
 	}
 	if d.snapshot.Circle && d.plan.Parked == "" && !d.gone() {
@@ -78,24 +78,24 @@ type decision struct {
 	pass     *Pass
 	plan     store.Plan
 
-	rules     []activeRule // the rules that the job has now, to find nominal times with
+	rules     []activeRule // the rules that the job has now; they give the nominal times
 	planRules []store.Rule // the rules that the plan will have
-	replan    bool         // planRules are written
+	replan    bool         // planRules are to be written
 	changed   bool         // a rule is new, has another text, or is gone
-	// retryElsewhere is set where the job is parked for a cause outside its definition. The job
+	// retryElsewhere is set if the job is parked for a cause outside its definition. The job
 	// stays due, so that each pass tries again.
 	retryElsewhere bool
-	// othersJob is set where this host cannot run the job, because it logs in as somebody other
-	// than the job's owner. Nominal times are left to the ticks of the owner: if those are down,
-	// the job's policies judge the outage. Every host settles changes and runs.
+	// othersJob is set if this host cannot run the job, because it logs in as somebody other
+	// than the job's owner. Nominal times are left to the ticks of the owner: if these ticks are
+	// down, the job's policies apply to the outage. Every host handles changes and settles runs.
 	othersJob   bool
 	active      []store.Run // runs that have not ended, oldest first, as this decision changes them
 	statesRead  []string    // the states that active had when they were read
 	unreadable  int         // running runs that cannot be read
 	made        []store.Run // new runs of the job
 	followers   []store.Run // new runs of jobs that run after this one
-	ends        []store.End // for jobs that run after this one and others
-	met         []string    // the intervals of Snapshot.Met
+	ends        []store.End // for jobs that run after several jobs, of which this is one
+	met         []string    // the intervals of Snapshot.Met that are done
 	pauses      []store.Pause
 	pauseReason string   // why this decision pauses the job; empty: it does not
 	cancel      []string // ids of running runs that their holders are to stop
@@ -103,13 +103,13 @@ type decision struct {
 	gaps        []store.Gap
 	settled     []store.Run // runs that this decision settles, until countEnds has counted them
 	events      []store.Event
-	missed      times     // that a gap has because no pass came in time
-	late        times     // of runs that are late
-	repeatTime  time.Time // the nominal time by repeat_after; the last of rules names it
+	missed      times     // nominal times that lie in a gap because no pass came in time
+	late        times     // nominal times of the runs that are late
+	repeatTime  time.Time // the nominal time by repeat_after; the last element of rules gives it
 }
 
 // parkUnreadable parks a job whose rows cannot be read. It decides nothing and guesses nothing. The
-// job is tried again after a while.
+// job is tried again after store.Recheck.
 func parkUnreadable(now time.Time, c *store.Snapshot) store.Decision {
 	plan := c.Plan
 	plan.Parked = "its rows cannot be read: " + c.Fault
@@ -124,7 +124,7 @@ func parkUnreadable(now time.Time, c *store.Snapshot) store.Decision {
 
 func (d *decision) job() *store.Job { return &d.snapshot.Job }
 
-// gone reports whether the job was removed or its row was deleted. Nothing of it starts any more.
+// gone reports whether the job was removed or its row was deleted. No run of such a job starts any more.
 func (d *decision) gone() bool { return d.job().ID == 0 || !d.job().Removed().IsZero() }
 
 // links counts the job's schedules.
@@ -137,7 +137,7 @@ func (d *decision) links() (n int) {
 	return n
 }
 
-// park keeps the job from being planned until the cause is gone. The first reason counts. Nominal
+// park keeps the job from being planned until the cause is gone. The first reason is kept. Nominal
 // times that are not decided yet stay undecided.
 func (d *decision) park(format string, a ...any) {
 	if d.plan.Parked == "" {
@@ -145,7 +145,7 @@ func (d *decision) park(format string, a ...any) {
 	}
 }
 
-// next finds when the job needs a decision again. Its runs wake the job by themselves.
+// next finds when the job needs a decision again. Runs are not considered: each run wakes its job on its own.
 func (d *decision) next() {
 	d.plan.NextRun = d.pauseEnds()
 	if d.plan.Parked != "" && !d.retryElsewhere || d.gone() || d.job().Disabled {

@@ -1,9 +1,9 @@
 // Package decide says what happens with the nominal times and the runs of a job.
 //
-// It is pure: what it returns follows from its arguments alone. It reads no clock, does no I/O and
-// depends on no order of a map, so that a decision can be made again, and tested, without a
-// database. Package store reads what a decision needs and writes what it says in one transaction,
-// under the lock of the job's plan.
+// It is pure: its results follow from its arguments alone. It reads no clock, does no I/O and does not
+// depend on the order of a map. So a decision can be repeated and tested without a database. Package
+// store reads what a decision needs, and writes the result in the same transaction, under the lock of
+// the job's plan.
 //
 // # One decision
 //
@@ -13,10 +13,10 @@
 //  1. decision.settle (tick/decide/ended_runs.go) counts runs that have ended in the plan: last state,
 //     failures in a row. It makes the runs of jobs that run after this one, and pauses the job
 //     where on_error or pause_after_failures says so.
-//  2. decision.recoverExpired (tick/decide/ended_runs.go) takes runs from holders whose lease has
-//     expired. Such a run is delivered again, or it is lost.
+//  2. decision.recoverExpired (tick/decide/ended_runs.go) takes runs away from holders whose lease
+//     has expired. Such a run is delivered again, or it is lost.
 //  3. decision.readRules (tick/decide/active_rules.go) compares the rules of the last plan with
-//     those of the definition. What an old rule still owed becomes a gap.
+//     those of the definition. The times that an old rule still owed become a gap.
 //  4. decision.occurrences (tick/decide/occurrences.go) decides the nominal times up to now. Each
 //     of them becomes a run, or it lies in a gap that has a reason.
 //  5. decision.admit (tick/decide/waiting_runs.go) queues waiting runs, as far as overlap and
@@ -24,26 +24,25 @@
 //  6. decision.next (tick/decide/decide.go) finds when the job needs a decision again.
 //
 // A definition that cannot be planned parks the job: decision.park (tick/decide/decide.go) keeps
-// the reason, steps 1, 2 and 5 happen all the same, and no nominal time is decided until the cause
-// is gone.
+// the reason. Steps 1, 2 and 5 still happen, but no nominal time is decided until the cause is gone.
 //
 // Groups (tick/decide/group.go) completes the decisions of jobs that share a cap. It sees all of
-// them together, because one job must not take the place of another whose turn it is.
+// these jobs together, because one job must not take the place of another job whose turn it is.
 //
 // # Where things are
 //
 //	tick/decide/decide.go            one decision, step by step
 //	tick/decide/ended_runs.go        runs that have ended, and runs whose lease has expired
-//	tick/decide/active_rules.go      the job's rules, and what changed of them
+//	tick/decide/active_rules.go      the job's rules, and what has changed in them
 //	tick/decide/windows.go           the stretches of time in which nominal times are due
 //	tick/decide/occurrences.go       the policies missed, overlap, max_runs and jitter
 //	tick/decide/waiting_runs.go      which runs are queued, and which wait
-//	tick/decide/pauses.go            pauses, and the instant up to which is decided
+//	tick/decide/pauses.go            pauses, and the instant up to which nominal times are decided
 //	tick/decide/repeat_after.go      jobs that run some time after their last run has ended
 //	tick/decide/retry_until_next.go  steps that are tried until the next occurrence
 //	tick/decide/start_schedule.go    a start schedule becomes not_before
 //	tick/decide/remove_when_done.go  jobs that are removed when nothing is left to do
 //	tick/decide/group.go             caps that jobs share
 //	tick/decide/nominal.go           nominal times for a backfill and for a forecast
-//	tick/decide/model/               the same told a second time, one nominal time after the other
+//	tick/decide/model/               the same decisions written a second time, one nominal time after the other
 package decide

@@ -9,7 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// settle counts runs that have ended, in the order of their ends. It keeps the others as active.
+// settle counts the runs that have ended, in the order of their ends. It keeps the other runs as active.
 func (d *decision) settle() {
 	var ended []store.Run
 	for _, r := range d.snapshot.Runs {
@@ -28,9 +28,9 @@ func (d *decision) settle() {
 	}
 }
 
-// setAsideUnreadable keeps a run that cannot be read out of the decision. While a holder has it, it
-// takes up room; otherwise it ends as failed. It returns false for a run that has ended: that one
-// is settled like others.
+// setAsideUnreadable excludes a run that cannot be read from the decision. While a holder has the run,
+// the run takes up room; otherwise it ends as failed. It returns false for a run that has ended: such a
+// run is settled like the others.
 func (d *decision) setAsideUnreadable(r *store.Run) bool {
 	if r.Ended() {
 		return false
@@ -48,9 +48,9 @@ func (d *decision) setAsideUnreadable(r *store.Run) bool {
 	return true
 }
 
-// settleRun counts an ended run in the plan. was is the state that was read.
+// settleRun counts an ended run in the plan. was is the state in which the run was read.
 func (d *decision) settleRun(r store.Run, was string) {
-	if r.FinishedAt.IsZero() { // a worker ended the run by plain SQL and did not say when
+	if r.FinishedAt.IsZero() { // a worker has ended the run by plain SQL, without a time
 		r.FinishedAt = d.now
 	}
 	r.SettledAt = d.now
@@ -80,8 +80,9 @@ func (d *decision) settleRun(r store.Run, was string) {
 }
 
 // makeFollowers makes a run of each job that runs after such an end, with the same data interval and
-// arguments. The decision of that job queues it. A job that runs after several has only its end noted. Nothing follows the run of a hook: if it led to a job with that
-// hook, the two would go on for ever.
+// arguments. The decision of the following job queues that run. For a job that runs after several jobs,
+// only the end is noted. Nothing follows the run of a hook: if a job with that same hook followed, the
+// two would call each other for ever.
 func (d *decision) makeFollowers(run *store.Run) {
 	if run.Event() != "" {
 		return
@@ -102,8 +103,8 @@ func (d *decision) makeFollowers(run *store.Run) {
 	}
 }
 
-// meet makes a run for each interval for which all jobs that this one runs after have ended. A job that
-// is disabled or gone has none, and never will.
+// meet is for a job that runs after several jobs. It makes a run for each interval for which all of these
+// have ended. A job that is disabled or gone gets no run for such an interval, also not later.
 func (d *decision) meet() {
 	for _, m := range d.snapshot.Met {
 		d.met = append(d.met, m.Meets)
@@ -116,8 +117,8 @@ func (d *decision) meet() {
 	}
 }
 
-// onError pauses the job after a failed run, if its policies say so. Where the end of the run has
-// paused it already, it only raises the event.
+// onError pauses the job after a failed run, if its policies say so. If the end of the run has already
+// paused the job, onError only raises the event.
 func (d *decision) onError(r *store.Run) {
 	j := d.job()
 	switch {
@@ -126,7 +127,7 @@ func (d *decision) onError(r *store.Run) {
 	case d.pausedWithEnd(r) != "":
 		d.raiseOfRun(store.EventPaused, r)
 		return
-	case d.pausedByItself(): // a run beside this one has failed before
+	case d.pausedByItself(): // another run has failed before and has paused the job
 		return
 	case j.OnError == store.OnErrorPause:
 		d.pauseReason = fmt.Sprintf("run %s failed, and on_error is pause", r.Occurrence)
@@ -147,8 +148,9 @@ func (d *decision) pausedByItself() bool {
 	})
 }
 
-// pausedWithEnd is the reason for which the job was paused in the transaction that ended the run, as
-// after an atomic step that was not atomic; empty: it was not. Such a reason ends with the run's id.
+// pausedWithEnd is the reason for which the job was paused in the transaction that ended the run, such
+// as after an atomic step that was not atomic; empty: the job was not paused there. Such a reason ends
+// with the run's id.
 func (d *decision) pausedWithEnd(r *store.Run) string {
 	for i := range d.snapshot.Pauses {
 		p := &d.snapshot.Pauses[i]
@@ -160,7 +162,7 @@ func (d *decision) pausedWithEnd(r *store.Run) string {
 	return ""
 }
 
-// retention says which of the job's history is kept. It is empty where no run was settled.
+// retention says which part of the job's history is kept. It is empty if no run was settled.
 func (d *decision) retention() []store.Retention {
 	if d.plan.Cycles == d.snapshot.Plan.Cycles || d.gone() {
 		return nil
@@ -169,8 +171,8 @@ func (d *decision) retention() []store.Retention {
 	return []store.Retention{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
 }
 
-// settleRecorded settles an expired run whose last step has recorded its success together with its effects: its holder has
-// left out the end of the run only, so it has succeeded, at that instant.
+// settleRecorded settles an expired run whose last step has recorded its success together with its effects. Only the record
+// of the run's end is missing, so the run has succeeded, at the instant of the step's record.
 func (d *decision) settleRecorded(r *store.Run) bool {
 	if r.RecordedAt.IsZero() {
 		return false
@@ -180,8 +182,8 @@ func (d *decision) settleRecorded(r *store.Run) bool {
 	return true
 }
 
-// recoverExpired takes runs from holders that did not report in time. Such a run is delivered
-// again; after max_deliveries of these losses it is lost. A lease counts as expired one heartbeat
+// recoverExpired takes runs away from holders that sent no heartbeat in time. Such a run is delivered
+// again; after max_deliveries such losses the run is lost. A lease counts as expired one heartbeat
 // after its end, so that a holder whose heartbeat is late keeps its run.
 func (d *decision) recoverExpired() {
 	active, was := d.active, d.statesRead

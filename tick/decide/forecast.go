@@ -14,14 +14,14 @@ type Forecast struct {
 	// Late is the delay of the run that ended last: from its nominal time and jitter to its first
 	// delivery. It is zero for a requested run.
 	Late time.Duration
-	// Holidays are times of the next three months that calendars take out or move, the next ones.
+	// Holidays are the next times that calendars take out or move, within the next three months.
 	Holidays []rules.Holiday
-	// Problem says why a rule gives no time. The next pass parks the job for it.
+	// Problem says why a rule gives no time. The next pass parks the job for this reason.
 	Problem string
 }
 
-// First is the first nominal time that a schedule gives to a job which is created now; zero: there is none. The calendar
-// is the one that the schedule names; nil: none.
+// First is the first nominal time that a schedule gives to a job that is created now; zero: there is none. The calendar is
+// the one that the schedule names; nil: it names none.
 func First(j store.Job, s store.Schedule, c *store.Calendar, now time.Time) (time.Time, error) {
 	if j.CreatedAt = now; s.CreatedAt.IsZero() {
 		s.CreatedAt = now
@@ -33,8 +33,8 @@ func First(j store.Job, s store.Schedule, c *store.Calendar, now time.Time) (tim
 	return n.Next(now)
 }
 
-// Forecast finds what is to come, with the next nominal times, at most count of them. A job that is
-// disabled, parked, or paused until somebody resumes it has none.
+// Forecast finds the next nominal times, at most count of them, and the other facts of a Forecast. A job
+// that is disabled, parked, or paused until somebody resumes it has no next times.
 func (n *Nominal) Forecast(now time.Time, v *store.JobStatus, count int) (f Forecast) {
 	if !v.LastStarted.IsZero() && !v.LastNominal.IsZero() {
 		f.Late = max(0, v.LastStarted.Sub(v.LastNominal.Add(n.jitter(v.LastNominal))))
@@ -52,7 +52,8 @@ func (n *Nominal) Forecast(now time.Time, v *store.JobStatus, count int) (f Fore
 	return f
 }
 
-// Before returns the next nominal times of a job to decide that are at from or after it, and before to: at most count.
+// Before returns the nominal times of a job that are still to be decided, from the instant from on (included), and before to:
+// at most count.
 func (n *Nominal) Before(from, to time.Time, v *store.JobStatus, count int) (list []time.Time) {
 	for t, err := range n.upcoming(from.Add(-instant), v) {
 		if err != nil || !t.Before(to) || len(list) == count {
@@ -63,13 +64,13 @@ func (n *Nominal) Before(from, to time.Time, v *store.JobStatus, count int) (lis
 	return list
 }
 
-// upcoming goes through the nominal times after an instant that are to be decided, if the pauses stay as they are.
+// upcoming yields the nominal times after an instant that are still to be decided, if the pauses stay as they are.
 func (n *Nominal) upcoming(after time.Time, v *store.JobStatus) iter.Seq2[time.Time, error] {
 	return func(yield func(time.Time, error) bool) {
 		if v.Disabled || v.Parked != "" || v.Paused != nil && v.Paused.Until.IsZero() {
 			return
 		}
-		if v.RepeatAfter > 0 { // the time after the next depends on the end of its run
+		if v.RepeatAfter > 0 { // the time after the next one depends on when the run of the next one ends
 			if v.NextRun.After(after) && v.Paused == nil {
 				yield(v.NextRun, nil)
 			}

@@ -8,10 +8,10 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Groups completes the decisions of jobs that share a cap, from what was read under the locks of
-// the groups. It queues runs that only their group holds, by priority, then by the time since when
-// they are ready. It returns the runs of other jobs whose turn it is: their own decisions queue
-// them, under the locks of their plans.
+// Groups completes the decisions of jobs that share a cap, from the data that was read under the locks
+// of the groups. It queues runs that only their group holds back, by priority, then by the time at which
+// they became ready. It returns the runs of other jobs whose turn has come: the decisions of these jobs
+// queue them, under the locks of their plans.
 func Groups(members []store.GroupDecision) (wake []string) {
 	byGroup := map[*store.GroupLoad][]*store.GroupDecision{}
 	var caps []*store.GroupLoad
@@ -32,13 +32,13 @@ func Groups(members []store.GroupDecision) (wake []string) {
 	return wake
 }
 
-// contender is a run that nothing but its group holds.
+// contender is a run that only its group holds back.
 type contender struct {
 	priority int
 	ready    time.Time
-	id       string           // empty: this decision makes the run
-	run      *store.Run       // in a decision of the batch
-	update   *store.RunUpdate // likewise, of a run that was there before
+	id       string           // empty: a decision of the batch makes the run
+	run      *store.Run       // the run in a decision of the batch; nil: the run of another job
+	update   *store.RunUpdate // the update in a decision of the batch; nil: the run is new, or of another job
 }
 
 func admitGroup(c *store.GroupLoad, members []*store.GroupDecision) (wake []string) {

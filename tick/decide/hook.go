@@ -8,10 +8,10 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// An event is raised in the decision that makes it so: together with the record of it, or not at
-// all. It names its cause, so that no event has two runs.
+// An event is raised in the decision that causes it: the event and the record of its cause are written
+// together, or not at all. An event names its cause, so that no event has two runs.
 
-// hook is the job that runs for an event: that of the job's definition, else that of this host.
+// hook is the job that runs for an event: the hook of the job's definition, or else the hook of this host.
 func (d *decision) hook(event string) string {
 	name := cmp.Or(d.job().On.For(event), d.pass.On.For(event))
 	if name == store.NoHook {
@@ -20,7 +20,7 @@ func (d *decision) hook(event string) string {
 	return name
 }
 
-// raise asks for a run of the event's hook, if there is one. What is gone raises nothing any more.
+// raise asks for a run of the event's hook, if there is one. A job that is gone raises no events any more.
 func (d *decision) raise(e store.Event) {
 	j := d.job()
 	if e.Hook = d.hook(e.Kind); e.Hook == "" || d.gone() {
@@ -30,9 +30,9 @@ func (d *decision) raise(e store.Event) {
 	d.events = append(d.events, e)
 }
 
-// raiseOfRun raises an event of a run that ended. The run of a hook raises none: a hook that fails
-// would call hooks for ever. A run that was opened again and fails again is another event: it has
-// another fence, or where it was never delivered again, another end.
+// raiseOfRun raises an event of a run that has ended. The run of a hook raises none: a hook that fails
+// would call hooks for ever. If a run was opened again and fails again, that is another event: its cause
+// has another fence, or another end if the run was not delivered again.
 func (d *decision) raiseOfRun(kind string, r *store.Run) {
 	if r.Event() != "" {
 		return
@@ -45,8 +45,8 @@ func (d *decision) raiseOfRun(kind string, r *store.Run) {
 	d.raise(e)
 }
 
-// raiseOfPlan raises what the whole decision comes to: one event for all nominal times that were
-// missed, one for all runs that are late, and one where the job is newly parked.
+// raiseOfPlan raises the events of the decision as a whole: one event for all nominal times that were
+// missed, one for all runs that are late, and one if the job is newly parked.
 func (d *decision) raiseOfPlan() {
 	cause := func() string { return fmt.Sprintf("%d:%s", d.plan.JobID, stamp(d.now)) }
 	if m := d.missed; m.count > 0 {
@@ -60,10 +60,10 @@ func (d *decision) raiseOfPlan() {
 	}
 }
 
-// stamp is an instant as a part of a cause.
+// stamp formats an instant as a part of a cause.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// times are nominal times: the first, and how many.
+// times describes several nominal times: the first one, and how many they are.
 type times struct {
 	first time.Time
 	count int
@@ -79,7 +79,7 @@ func (t *times) add(nominal time.Time) {
 // has too many.
 const mostMissed = 1000
 
-// noteMissed counts the nominal times of a rule in a gap, where a hook runs for them.
+// noteMissed counts the nominal times of a rule in a gap, if there is a hook for missed times.
 func (d *decision) noteMissed(l *activeRule, w window, reason string) {
 	if reason != store.Missed || d.hook(store.EventMissed) == "" {
 		return

@@ -9,12 +9,12 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Nominal finds nominal times of a job by its present definition.
+// Nominal finds the nominal times of a job by its current definition.
 type Nominal struct {
 	job       *store.Job
 	rules     []*rules.Rule
-	ids       []int64           // of their schedules
-	calendars []*rules.Calendar // of the rules, with the names of days; nil: none
+	ids       []int64           // the ids of the schedules of the rules
+	calendars []*rules.Calendar // the calendars of the rules, with the names of days; nil: the rule has none
 }
 
 // NewNominal reads the rules of a job.
@@ -35,7 +35,7 @@ func NewNominal(j *store.Job, list []store.Rule) (*Nominal, error) {
 	return n, nil
 }
 
-// Next is the first nominal time after an instant; zero where there is none.
+// Next is the first nominal time after an instant; zero: there is none.
 func (n *Nominal) Next(after time.Time) (first time.Time, err error) {
 	if t := n.job.NotBefore.Add(-instant); !n.job.NotBefore.IsZero() && t.After(after) {
 		after = t
@@ -55,8 +55,8 @@ func (n *Nominal) Next(after time.Time) (first time.Time, err error) {
 	return first, nil
 }
 
-// Holidays are the times in (from, to] that calendars take out or move, in their order: at most count. Before it reads the
-// first one, it may look at many others, so it looks at a year at most.
+// Holidays returns the times in (from, to] that calendars take out or move, in the order of time: at most count. It may have
+// to look at many other times before it finds the first one, so it looks at a year at most.
 func (n *Nominal) Holidays(from, to time.Time, count int) (all []rules.Holiday) {
 	if year := from.AddDate(1, 0, 0); to.After(year) {
 		to = year
@@ -65,14 +65,14 @@ func (n *Nominal) Holidays(from, to time.Time, count int) (all []rules.Holiday) 
 		if n.calendars[i] == nil {
 			continue
 		}
-		list, _ := r.Holidays(from, to, count, n.calendars[i]) // as far as they are found
+		list, _ := r.Holidays(from, to, count, n.calendars[i]) // after an error, those that were found before it
 		all = append(all, list...)
 	}
 	slices.SortFunc(all, func(x, y rules.Holiday) int { return x.At.Compare(y.At) })
 	return all[:min(count, len(all))]
 }
 
-// prev is the last time of a rule before an instant, also one before not_before: a data interval
+// prev is the last time of any rule before an instant. It may lie before not_before: a data interval
 // begins there.
 func (n *Nominal) prev(before time.Time) (last time.Time, err error) {
 	for _, r := range n.rules {
@@ -94,10 +94,10 @@ func (n *Nominal) jitter(t time.Time) time.Duration {
 	return d.jitter(t)
 }
 
-// Rules are those of the job, in the order in which they were read.
+// Rules returns the rules of the job, in the order in which they were read.
 func (n *Nominal) Rules() []*rules.Rule { return n.rules }
 
-// Span is from when to when the times of a job count that are at an instant or after it; a zero last is no end.
+// Span says between which instants the times of a job count, beginning at from; a zero last means that there is no end.
 func (n *Nominal) Span(from time.Time, v *store.JobStatus) (first, last time.Time) {
 	first, last = later(from, v.NotBefore), v.NotAfter
 	if v.Paused != nil {
@@ -106,7 +106,7 @@ func (n *Nominal) Span(from time.Time, v *store.JobStatus) (first, last time.Tim
 	if v.MaxRuns == 0 {
 		return first, last
 	}
-	left := int(min(v.MaxRuns-v.RunsMade, 10_000)) // the times of more runs than that are far away
+	left := int(min(v.MaxRuns-v.RunsMade, 10_000)) // the times of runs beyond this number are far in the future
 	list := n.Before(first, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), v, left)
 	switch {
 	case len(list) == 0:

@@ -8,8 +8,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// occurrences decides the nominal times up to now: each becomes a run, or it lies in a gap. If a
-// rule parks the job meanwhile, everything is taken back and is decided later.
+// occurrences decides the nominal times up to now: each becomes a run, or it lies in a gap. If a rule
+// parks the job while this is done, everything is undone, and is decided later.
 func (d *decision) occurrences() {
 	before := *d
 	before.active, before.rules = slices.Clone(d.active), slices.Clone(d.rules)
@@ -30,10 +30,10 @@ func (d *decision) decideOccurrences() {
 		return
 	case was.Known && was.Disabled:
 		d.skipDueBeforeChange(store.Disabled)
-	case was.Known && was.MaxRuns > 0 && d.snapshot.Plan.RunsMade >= was.MaxRuns: // it was finished, and has runs left again
+	case was.Known && was.MaxRuns > 0 && d.snapshot.Plan.RunsMade >= was.MaxRuns: // max_runs was reached, and was then raised
 		d.skipDueBeforeChange(store.Edited)
 	}
-	// Never backwards: the database's clock may jump, and two ticks may decide in the other order.
+	// DecidedThrough never moves backwards: the database's clock may jump back, and two ticks may decide in reverse order.
 	d.plan.DecidedThrough = later(d.upTo(), d.snapshot.Plan.DecidedThrough)
 	owed := make([][]window, len(d.rules))
 	for i := range d.rules {
@@ -48,9 +48,9 @@ func (d *decision) decideOccurrences() {
 	}
 }
 
-// applyPolicies makes runs of the nominal times that are owed, as far as the policies allow. The
-// others become gaps. From the oldest on: times up to missed are gaps by that policy, then times up
-// to overLimit are gaps by max_runs; the rest becomes runs, or gaps by overlap.
+// applyPolicies makes runs of the nominal times that are owed, as far as the policies allow. The other
+// times become gaps. From the oldest time on: times up to missed are gaps by the policy missed, then
+// times up to overLimit are gaps by max_runs, and the rest becomes runs, or gaps by overlap.
 func (d *decision) applyPolicies(owed [][]window) {
 	before := func(due []time.Time) time.Time {
 		if len(due) == 0 {
@@ -88,8 +88,8 @@ func (d *decision) applyPolicies(owed [][]window) {
 	}
 }
 
-// skipDueBeforeChange makes a gap of what was due before the policies changed. Later times are
-// decided as usual.
+// skipDueBeforeChange makes gaps of the times that were due before the policies changed. Later times
+// are decided as usual.
 func (d *decision) skipDueBeforeChange(reason string) {
 	from := d.policyChange()
 	for i := range d.rules {
@@ -99,7 +99,7 @@ func (d *decision) skipDueBeforeChange(reason string) {
 	}
 }
 
-// skipAllDue makes gaps of all that is due, for one reason.
+// skipAllDue makes gaps of all times that are due, with one reason.
 func (d *decision) skipAllDue(reason string) {
 	d.plan.DecidedThrough = later(d.now, d.snapshot.Plan.DecidedThrough)
 	for i := range d.rules {
@@ -119,7 +119,7 @@ func (d *decision) dueTimes(owed [][]window) []time.Time {
 		found = append(found, d.newest(&d.rules[i], owed[i], most)...)
 	}
 	slices.SortFunc(found, time.Time.Compare)
-	found = slices.CompactFunc(found, time.Time.Equal) // two rules may name one instant
+	found = slices.CompactFunc(found, time.Time.Equal) // two rules may give the same instant
 	found = found[max(0, len(found)-most):]
 	tooOld := func(t time.Time) bool {
 		age := d.now.Sub(t)
@@ -131,7 +131,7 @@ func (d *decision) dueTimes(owed [][]window) []time.Time {
 	return slices.DeleteFunc(found, tooOld)
 }
 
-// newest returns the newest nominal times of a rule in the windows, at most N of them.
+// newest returns the newest nominal times of a rule in the windows, at most "most" of them.
 func (d *decision) newest(l *activeRule, owed []window, most int) []time.Time {
 	var found []time.Time
 	for _, w := range slices.Backward(owed) {
@@ -143,27 +143,27 @@ func (d *decision) newest(l *activeRule, owed []window, most int) []time.Time {
 	return found
 }
 
-// overlaps reports whether due times become gaps because other runs are active. All runs of one
-// catch-up are judged together, against the runs of earlier decisions.
+// overlaps reports whether due times become gaps because other runs are active. All due times of one
+// decision are judged together, against the runs of earlier decisions.
 func (d *decision) overlaps() bool {
 	waits, active := false, false
 	for _, r := range d.active {
-		// A run that was delivered before waits for its next attempt, or was opened again on
-		// request.
+		// A run that was delivered before does not count as waiting: it waits for its next attempt, or
+		// it was opened again on request.
 		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested()
 		active = active || !r.Ended() && !d.toCome(&r)
 	}
 	return d.job().Overlap == store.OverlapWait && waits || d.job().Overlap == store.OverlapSkip && active
 }
 
-// toCome reports whether a run was requested for a time that has not come. Until then it holds up
-// nothing.
+// toCome reports whether a run was requested for a time that has not come. Until that time the run does
+// not block others.
 func (d *decision) toCome(r *store.Run) bool {
 	return r.Requested() && r.State == store.Waiting && !r.Begun() && r.ReadyAt.After(d.now)
 }
 
-// replace makes room for newer occurrences. It cancels runs that have not begun, and asks the
-// holders of others to stop.
+// replace makes room for newer occurrences. It asks the holders of running runs to stop, and cancels
+// the other runs.
 func (d *decision) replace() {
 	for i := range d.active {
 		switch r := &d.active[i]; {
@@ -177,8 +177,8 @@ func (d *decision) replace() {
 	}
 }
 
-// makeRun makes the run of a nominal time. Its data interval begins at the nominal time of the run
-// before.
+// makeRun makes the run of a nominal time. The data interval of the run begins at the nominal time of
+// the run before.
 func (d *decision) makeRun(t time.Time) {
 	j := d.job()
 	start := d.plan.LastScheduledFor
@@ -201,7 +201,7 @@ func (d *decision) makeRun(t time.Time) {
 }
 
 // jitter is the delay of an occurrence. It is always the same for one occurrence, and less than the
-// time to the next.
+// time until the next occurrence.
 func (d *decision) jitter(t time.Time) time.Duration {
 	most := time.Duration(d.job().Jitter)
 	if most == 0 {
@@ -212,7 +212,7 @@ func (d *decision) jitter(t time.Time) time.Duration {
 			most = min(most, n.Sub(t))
 		}
 	}
-	if next := time.Duration(d.job().RepeatAfter); next > 0 { // the next time comes at least that much later
+	if next := time.Duration(d.job().RepeatAfter); next > 0 { // the next time is at least this much later
 		most = min(most, next)
 	}
 	return Jitter(d.job().FullName(), t, most)

@@ -7,8 +7,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// pauseHolds reports whether a pause holds a run: a pause of the whole job, or pauses of all
-// schedules that name the run's nominal time.
+// pauseHolds reports whether a pause holds back a run: either a pause of the whole job, or pauses of all
+// schedules that give the run's nominal time.
 func (d *decision) pauseHolds(r *store.Run) bool {
 	if len(d.pauses) == 0 || d.jobPause() != nil {
 		return len(d.pauses) > 0
@@ -39,10 +39,10 @@ func (d *decision) pausedSince(l *activeRule) (since time.Time) {
 	return since
 }
 
-// dueBy is the instant by which a nominal time must have come so that this pass decides it: the
-// pass's beginning. Later times are for the next pass, or a pass over a schedule that is finer than
-// its runs are long would never end. For a job that this host cannot run, it stays where the last
-// decision was.
+// dueBy is the instant up to which this pass decides nominal times: the beginning of the pass. Later
+// times are left to the next pass. Otherwise a pass would never end if the runs of a schedule take
+// longer than the time between them. For a job that this host cannot run, dueBy is where the last
+// decision ended.
 func (d *decision) dueBy() time.Time {
 	if through := d.snapshot.Plan.DecidedThrough; d.othersJob && !through.IsZero() {
 		return earlier(d.now, through)
@@ -54,8 +54,8 @@ func (d *decision) dueBy() time.Time {
 }
 
 // upTo is the instant up to which nominal times are decided now. While pauses hold all rules of a
-// job, the times in the pauses stay undecided, so that the resume of the job can still ask for
-// them. After a change, everything up to now is decided: nothing is due later from before a change.
+// job, the times in the pauses stay undecided, so that the command that resumes the job can
+// still ask for them. After a change, everything up to now is decided: no time from before a change becomes due later.
 func (d *decision) upTo() time.Time {
 	if d.changed || d.snapshot.Stale || d.snapshot.Plan.DecidedThrough.IsZero() {
 		return d.now
@@ -71,7 +71,7 @@ func (d *decision) upTo() time.Time {
 	return to
 }
 
-// jobPause returns a pause that holds the whole job now; nil: there is none.
+// jobPause returns a pause that holds the whole job now; nil: there is no such pause.
 func (d *decision) jobPause() *store.Pause {
 	for i := range d.pauses {
 		if p := &d.pauses[i]; p.Scope != store.ScopeSchedule && p.Holds(d.now) {
@@ -81,13 +81,13 @@ func (d *decision) jobPause() *store.Pause {
 	return nil
 }
 
-// pauseEnds is the instant at which the first of the pauses ends by itself. A pause that somebody
-// ends wakes the job by its own row. Nominal times wake a paused job too, so that it does not sleep
-// for ever if the row of its pause is deleted.
+// pauseEnds is the earliest instant at which a pause ends at its set time. When somebody ends a pause,
+// the row of the pause wakes the job. Nominal times also wake a paused job, so that the job does not
+// sleep for ever if the row of its pause is deleted.
 func (d *decision) pauseEnds() (first time.Time) {
 	for i := range d.pauses {
 		p := &d.pauses[i]
-		// The pause of a schedule that the job has no longer does not count.
+		// A pause of a schedule that the job no longer uses does not count.
 		own := p.Scope != store.ScopeSchedule || slices.ContainsFunc(d.planRules, func(r store.Rule) bool { return r.ScheduleID == p.SubjectID })
 		if own && p.Holds(d.now) && !p.Until.IsZero() && (first.IsZero() || p.Until.Before(first)) && !d.gone() {
 			first = p.Until

@@ -6,7 +6,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// removeWhenDone says why the job is removed; empty: it is not. A job whose last run did not
+// removeWhenDone says why the job is to be removed; empty: the job stays. A job whose last run did not
 // succeed stays, so that people can look at it and try again.
 func (d *decision) removeWhenDone() string {
 	j := d.job()

@@ -7,15 +7,15 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// A job with repeat_after has one nominal time at a time, in whole seconds. It is decided like
-// those of a schedule:
+// A job with repeat_after has one nominal time at a time, in whole seconds. That time is decided like
+// the times of a schedule:
 //
 //	created: at once, or at not_before ─> the run ends ─> repeat_after later ─> the run ends ─> …
 //
-// It counts from plan.RepeatFrom. Every end of a run counts: success, failure, cancellation and
-// loss. The end of a requested run, or of a run that was tried again, counts if it comes before the
-// next time. While the run of the last time is open, there is no next time. If a time becomes a
-// gap, the next one counts from that decision. If an edit would make a time due in the past, it
+// The next time is repeat_after later than plan.RepeatFrom. Every end of a run counts: success, failure,
+// cancellation and loss. The end of a requested run, or of a run that was tried again, counts if it comes
+// before the next time. While the run of the last time is open, there is no next time. If a time becomes
+// a gap, the next time counts from that decision. If an edit would make a time due in the past, the time
 // counts from the edit instead.
 
 // addRepetition adds the nominal time by repeat_after to those of the rules.
@@ -42,15 +42,15 @@ func (d *decision) addRepetition() {
 	}
 }
 
-// addRepeatRule adds a rule that names this nominal time only. through is the instant up to which
-// it is decided.
+// addRepeatRule adds a rule that gives only this nominal time. through is the instant up to which the
+// times of that rule are decided.
 func (d *decision) addRepeatRule(t, through time.Time) {
 	r, err := rules.Parse("at "+t.UTC().Format("2006-01-02T15:04:05Z"), rules.Defaults{})
 	if err != nil {
 		d.park("repeat_after: %v", err)
 		return
 	}
-	if through.IsZero() { // the first may be the second in which the job was created
+	if through.IsZero() { // the first time may be the second in which the job was created
 		through = t.Add(-instant)
 	}
 	d.rules = append(d.rules, activeRule{store.Rule{Linked: true, LinkPlanned: true}, r, through})
@@ -73,8 +73,8 @@ func (d *decision) nextRepeat() time.Time {
 	return t
 }
 
-// repeating reports whether the run of the last nominal time is open. Until it ends, RepeatFrom is
-// that time.
+// repeating reports whether the run of the last nominal time is open. Until that run ends, RepeatFrom is
+// its nominal time.
 func (d *decision) repeating() bool {
 	is := func(list []store.Run) bool {
 		for i := range list {
@@ -100,7 +100,7 @@ func (d *decision) countEnds() {
 	d.settled = nil
 }
 
-// changeRepeatAfter makes a gap of what the job owed before repeat_after was changed.
+// changeRepeatAfter makes a gap of the time that the job still owed before repeat_after was changed.
 func (d *decision) changeRepeatAfter(was time.Duration) {
 	change, is := d.policyChange(), d.job().RepeatAfter
 	if was > 0 {
@@ -122,7 +122,7 @@ func (d *decision) changeRepeatAfter(was time.Duration) {
 	}
 }
 
-// advanceRepetition counts what was decided of the nominal time, and replaces it by the next one.
+// advanceRepetition notes what was decided for the nominal time, and replaces it with the next one.
 func (d *decision) advanceRepetition() {
 	if t := d.repeatTime; !t.IsZero() {
 		d.rules, d.repeatTime = d.rules[:len(d.rules)-1], time.Time{}

@@ -6,7 +6,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// endRetries ends the runs that are tried until the next occurrence, because that has come.
+// endRetries ends the runs that are tried until the next occurrence, because the next occurrence has come.
 func (d *decision) endRetries() {
 	for i := range d.active {
 		if r := &d.active[i]; d.untilNext(*r) {
@@ -21,8 +21,8 @@ func (d *decision) untilNext(r store.Run) bool {
 	return r.State == store.Waiting && r.Begun() && d.snapshot.UntilNext(r.Step)
 }
 
-// nextHasCome reports whether a run is tried until the next occurrence, and that has come since the
-// pass began. The next pass decides it.
+// nextHasCome reports whether a run is tried until the next occurrence, and that occurrence has come
+// since the pass began. The next pass decides that occurrence.
 func (d *decision) nextHasCome() bool {
 	if d.gone() || d.job().Disabled || !d.dueBy().Before(d.now) || !slices.ContainsFunc(d.active, d.untilNext) {
 		return false

@@ -10,7 +10,7 @@ import (
 )
 
 // ruleCache parses rules and keeps them by their text, because thousands of jobs may share a
-// schedule. Batches that are decided side by side share it.
+// schedule. Batches that are decided at the same time share the cache.
 type ruleCache struct {
 	mu        sync.Mutex
 	known     map[ruleKey]parsedRule
@@ -28,8 +28,8 @@ type parsedRule struct {
 	err  error
 }
 
-// planned parses the rule of a plan. Its text is canonical and needs no zone or start from
-// elsewhere.
+// planned parses the rule of a plan. The text of the rule is canonical, and needs no zone or start from
+// another place.
 func (c *ruleCache) planned(r *store.Rule) (*rules.Rule, error) {
 	return c.parse(ruleKey{text: r.Text, ends: r.Ends})
 }
@@ -78,7 +78,7 @@ func (c *ruleCache) readCalendar(key string, from *store.Calendar) error {
 	return nil
 }
 
-// calendar is a calendar as it is read, where it can be; nil: there is none.
+// calendar returns the parsed form of a calendar; nil: there is no calendar, or it cannot be parsed.
 func (c *ruleCache) calendar(from *store.Calendar) *rules.Calendar {
 	if from == nil {
 		return nil
@@ -90,7 +90,7 @@ func (c *ruleCache) calendar(from *store.Calendar) *rules.Calendar {
 	return c.calendars[key]
 }
 
-// current parses the rule of the plan, or that of the definition if it was changed since.
+// current parses the rule of the plan, or the rule of the definition if that has changed since the plan.
 func (c *ruleCache) current(r *store.Rule, j *store.Job) (*rules.Rule, error) {
 	if r.Changed() || r.Text == "" || r.Calendar == nil && r.Schedule.Calendar != "" {
 		return c.defined(r, j)

@@ -6,11 +6,12 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Settlement looks ahead of a decision that has made one run: it is what the next decision would write if that run succeeded
-// and nothing else happened meanwhile. It is nil where that is more than the facts of the run in the plan, such as runs of
-// other jobs, or less certain. Then the next decision is made when the run has ended.
+// Settlement looks ahead from a decision that has made one run. It returns what the next decision would write if that run
+// succeeded and nothing else happened in the meantime. It returns nil if the next decision would write more than the facts of
+// the run in the plan, such as runs of other jobs, or if its outcome is less certain. Then the next decision is made when the
+// run has ended.
 //
-// It is Job that decides ahead, too: there is no other place that knows the policies.
+// Settlement calls Job to look ahead, because no other function knows the policies.
 func Settlement(now time.Time, c *store.Snapshot, made *store.Decision, p *Pass) *store.Settlement {
 	plan := made.Plan
 	if len(c.Runs) > 0 || c.Stale || c.AfterChanged || c.Group != nil || len(made.Made) != 1 || made.Made[0].State != store.Queued || plan.Parked != "" ||

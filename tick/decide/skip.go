@@ -6,7 +6,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// skipped reports whether all rules that name a time leave it out.
+// skipped reports whether the skips leave out a time for all rules that give it.
 func (n *Nominal) skipped(t time.Time, skips []store.Skip) (bool, error) {
 	found := false
 	for i, r := range n.rules {
@@ -30,7 +30,7 @@ func (n *Nominal) skipped(t time.Time, skips []store.Skip) (bool, error) {
 }
 
 // Skip finds the next times of a job, or of one of its schedules, that are not skipped yet: count of
-// them, or fewer where there are no more. The id of the schedule is 0 for all.
+// them, or fewer if there are no more. If the id of the schedule is 0, all schedules count.
 func (n *Nominal) Skip(now time.Time, v *store.JobStatus, schedule int64, count int) (list []store.Skip, err error) {
 	of := n
 	if schedule != 0 {
@@ -52,7 +52,7 @@ func (n *Nominal) Skip(now time.Time, v *store.JobStatus, schedule int64, count 
 	}
 	for i := range list {
 		k := &list[i]
-		k.Then = k.At // another schedule names it
+		k.Then = k.At // another schedule gives the same time
 		out, err := n.skipped(k.At, append(list[:len(list):len(list)], v.Skips...))
 		if err == nil && out {
 			k.Then, err = n.Next(k.At)

@@ -10,8 +10,8 @@ import (
 )
 
 // Start resolves a start schedule to its first time after an instant, the creation of the job. The
-// rule is in any form that package rules reads. An empty zone is UTC. A rule without such a time is
-// an error.
+// rule may have any form that package rules reads. An empty zone means UTC. If the rule has no time
+// after that instant, Start returns an error.
 func Start(rule, zone string, after time.Time) (time.Time, error) {
 	r, err := rules.Parse(rule, rules.Defaults{Zone: zone, Start: after})
 	if err != nil {
@@ -27,8 +27,8 @@ func Start(rule, zone string, after time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// resolveStart gives a job its not_before if plain SQL created it with a start schedule only, as
-// apply would have done.
+// resolveStart sets the not_before of a job that plain SQL has created with only a start schedule. The
+// command apply does the same when it creates a job.
 func resolveStart(j *store.Job) error {
 	if j.Start == "" || !j.NotBefore.IsZero() {
 		return nil
@@ -41,7 +41,7 @@ func resolveStart(j *store.Job) error {
 	return nil
 }
 
-// readStart resolves the start schedule of the job, and the one that it was planned with.
+// readStart resolves the start schedule of the job, and the start schedule with which it was planned.
 func (d *decision) readStart() {
 	if d.gone() {
 		return
@@ -50,6 +50,6 @@ func (d *decision) readStart() {
 		d.park("%v", err)
 	}
 	if w := &d.snapshot.Planned; w.Known && w.Start != "" && w.NotBefore.IsZero() {
-		w.NotBefore, _ = Start(w.Start, w.StartZone, d.job().CreatedAt) // without a time, there is no bound
+		w.NotBefore, _ = Start(w.Start, w.StartZone, d.job().CreatedAt) // if there is no such time, there is no bound
 	}
 }

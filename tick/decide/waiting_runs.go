@@ -7,12 +7,12 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// admit queues waiting runs, the oldest first. A run that was delivered before keeps its place,
-// also while it waits for its next attempt. Runs that one decision makes wait in their order.
+// admit queues waiting runs, the oldest first. A run that was delivered before keeps its place, even
+// while it waits for its next attempt. Runs that one decision makes are queued in their order.
 func (d *decision) admit() {
 	read := slices.Clone(d.active)
 	room := d.capacity() - d.unreadable
-	for i := range d.active { // a run that is cancelled or held makes room, wherever it stands
+	for i := range d.active { // a run that is cancelled or held makes room, at any position in the list
 		r := &d.active[i]
 		if r.Number == 0 { // a run that was requested since the last decision
 			d.plan.RunsMade++
@@ -29,7 +29,7 @@ func (d *decision) admit() {
 		case r.State != store.Waiting || r.HeldBy == store.HeldByPause:
 		case r.ReadyAt.After(d.now): // back-off or jitter: ready_at wakes the job
 			r.HeldBy = ""
-		case nextHasCome && d.untilNext(*r): // the next pass of a host that can run the job ends it
+		case nextHasCome && d.untilNext(*r): // the next pass of a host that can run the job ends this run
 			if r.HeldBy = ""; d.othersJob {
 				r.HeldBy = store.HeldByPredecessor
 			}
@@ -40,7 +40,7 @@ func (d *decision) admit() {
 				room--
 			}
 			r.State, r.HeldBy = store.Queued, ""
-			if first && d.snapshot.Group != nil { // until Groups admits it
+			if first && d.snapshot.Group != nil { // the run waits until Groups admits it
 				r.State, r.HeldBy = store.Waiting, store.HeldByGroup
 			}
 		}
@@ -68,8 +68,8 @@ func (d *decision) countUnderWay() (n int) {
 	return n
 }
 
-// cancelOrHold cancels a run on request, or if the job is gone. It holds a run that has not begun
-// while a pause applies, and releases it afterwards.
+// cancelOrHold cancels a run on request, or if the job is gone. While a pause applies, it holds back a
+// run that has not begun; after the pause it releases that run.
 func (d *decision) cancelOrHold(r *store.Run) {
 	cancel := func(why string) {
 		r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, why
@@ -90,14 +90,14 @@ func (d *decision) cancelOrHold(r *store.Run) {
 	}
 }
 
-// update records what the decision changes of a run. A run that waits for its group is recorded in
-// any case, so that Groups sees it. before and was are the run and its state as they were read.
+// update records what the decision changes in a run. A run that waits for its group is always recorded,
+// so that Groups sees it. before and was are the run and its state as they were read.
 func (d *decision) update(r *store.Run, before store.Run, was string) {
 	if r.Ended() {
 		d.settleRun(*r, was)
 		return
 	}
-	seen := r.State != store.Queued || r.LeaseUntil.IsZero() // one that was given back is looked at once
+	seen := r.State != store.Queued || r.LeaseUntil.IsZero() // a run that was given back is updated once, even if nothing else changes
 	same := seen && r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Losses == before.Losses
 	if same && r.HeldBy != store.HeldByGroup {
 		return
@@ -105,8 +105,8 @@ func (d *decision) update(r *store.Run, before store.Run, was string) {
 	d.updates = append(d.updates, store.RunUpdate{Run: *r, From: was, Unchanged: same, LeaseRead: leaseRead(r, was)})
 }
 
-// leaseRead is the lease that a run must still have when it is taken from its holder: if the holder
-// has sent a heartbeat since it was read, the run stays with it.
+// leaseRead is the lease that a run must still have when it is taken away from its holder. If the holder
+// has sent a heartbeat since the run was read, the run stays with its holder.
 func leaseRead(r *store.Run, was string) time.Time {
 	if was == store.Running {
 		return r.LeaseUntil

@@ -12,8 +12,8 @@ type window struct{ from, to time.Time }
 
 func (w window) empty() bool { return !w.from.Before(w.to) }
 
-// owed returns the windows in which the nominal times of a rule are due: they are valid, and no
-// pause holds them. The oldest window is first. Windows in a pause become gaps.
+// owed returns the windows in which the nominal times of a rule are due: the times are valid, and no
+// pause holds them. The oldest window comes first. Windows in a pause become gaps.
 func (d *decision) owed(l *activeRule) []window {
 	free := d.validParts(window{l.from, d.upTo()})
 	for i := range d.pauses {
@@ -21,7 +21,7 @@ func (d *decision) owed(l *activeRule) []window {
 		if p.Missed || p.Scope == store.ScopeSchedule && p.SubjectID != l.ScheduleID {
 			continue
 		}
-		held := window{p.Since.Add(-instant), p.Ends(d.now.Add(instant)).Add(-instant)} // a time at the very end is free
+		held := window{p.Since.Add(-instant), p.Ends(d.now.Add(instant)).Add(-instant)} // a time at the exact end of a pause is free
 		var rest []window
 		for _, f := range free {
 			paused := window{later(f.from, held.from), earlier(f.to, held.to)}
@@ -41,7 +41,7 @@ func (d *decision) owed(l *activeRule) []window {
 	return d.withoutSkips(l, free)
 }
 
-// withoutSkips takes the times out that somebody has decided not to run. They become gaps.
+// withoutSkips removes the times that somebody has decided to skip. These times become gaps.
 func (d *decision) withoutSkips(l *activeRule, free []window) []window {
 	if d.snapshot.Plan.Skips == "" {
 		return free
@@ -69,7 +69,7 @@ func (d *decision) withoutSkips(l *activeRule, free []window) []window {
 }
 
 // validParts returns the parts of a window in which nominal times are valid by not_before and
-// not_after. Until the policies changed, their old values count; from then on, the new ones.
+// not_after. Up to the change of the policies, the old values count; after it, the new values.
 func (d *decision) validParts(w window) []window {
 	j, was := d.job(), &d.snapshot.Planned
 	clamp := func(w window, notBefore, notAfter time.Time) window {
@@ -95,8 +95,8 @@ func (d *decision) validParts(w window) []window {
 	return slices.DeleteFunc(parts, window.empty)
 }
 
-// policyChange is the instant at which the job's policies changed. A command records it; a change
-// by plain SQL counts from now.
+// policyChange is the instant at which the job's policies changed. A command records that instant; a
+// change by plain SQL counts from now.
 func (d *decision) policyChange() time.Time {
 	if t := d.snapshot.ChangedAt; t.After(d.snapshot.Plan.DecidedThrough) {
 		return earlier(d.now, t)
