@@ -52,8 +52,8 @@ dbjobs diff shows the difference, and dbjobs export prints what the file should 
 	return c.alters(cmd, &dryRun)
 }
 
-// alterJob changes a job in place and prints what changed. edit is asked twice: for what it names that
-// may not be there, and for the job as it is when it is written.
+// alterJob changes a job in place and prints what changed. It calls edit twice: first to check the names that the
+// edit uses, and then on the job as it is when the change is written.
 func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, dryRun bool, edit func(store.Job) (*manifest.Manifest, error)) error {
 	v, err := s.Job(ctx, name)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, dryRun 
 	})
 }
 
-// sayAltered says what follows a change in place.
+// sayAltered says what happens after a change in place.
 func (c *cli) sayAltered(what, owner string, a report.Altered) {
 	if len(a.Changes) == 0 || a.DryRun {
 		return
@@ -103,7 +103,7 @@ func (c *cli) sayAltered(what, owner string, a report.Altered) {
 	}
 }
 
-// resolveIn refuses the names of schedules and targets that are not there.
+// resolveIn refuses names of schedules and targets that do not exist.
 func (c *cli) resolveIn(ctx context.Context, s *store.Store, m *manifest.Manifest) error {
 	if err := c.resolveTargets(m); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (c *cli) resolveIn(ctx context.Context, s *store.Store, m *manifest.Manifes
 		return err
 	}
 	names := slices.Sorted(maps.Keys(known))
-	if len(names) < len(used) { // one is missing: the message lists what there is
+	if len(names) < len(used) { // a name is missing: the message lists the names that exist
 		all, err := s.Schedules(ctx)
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (c *cli) resolveIn(ctx context.Context, s *store.Store, m *manifest.Manifes
 	return m.Resolve(names)
 }
 
-// newJobPreview knows one job as it is, and as it is to be.
+// newJobPreview makes the preview of one job, as it is now and as it will be.
 func newJobPreview(ctx context.Context, s *store.Store, is *store.JobStatus, to *store.Job) (*preview, error) {
 	p := &preview{jobs: map[string]*store.JobStatus{is.FullName(): is}, to: map[string]store.Job{to.Name: *to}}
 	list, faults, err := s.RulesOfJobs(ctx, []int64{is.ID})

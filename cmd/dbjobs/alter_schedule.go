@@ -56,7 +56,7 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 	return c.alters(cmd, &dryRun)
 }
 
-// timesOf are the next times of a schedule.
+// timesOf returns the next times of a schedule.
 func timesOf(s store.Schedule) []time.Time {
 	now := time.Now()
 	p := &preview{now: now}

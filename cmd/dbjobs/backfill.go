@@ -51,7 +51,7 @@ the range gets a run.`,
 		b := report.Backfilled{Job: args[0], Runs: report.List(made), More: more}
 		return c.print(b, func() error {
 			c.say("%s", b)
-			return report.Runs(c.stdout, made, time.Time{}) // none executes
+			return report.Runs(c.stdout, made, time.Time{}) // none of them executes
 		})
 	})
 	return c.prints(c.authored(cmd))

@@ -60,7 +60,7 @@ that recurs becomes single days for ten years.
 		}
 		o := store.ApplyOptions{Author: c.author(s)}
 		if old := known[cal.Name]; old != nil {
-			o.Manifest = old.Manifest // which goes on owning it
+			o.Manifest = old.Manifest // the manifest keeps the calendar
 			if !cmd.Flags().Changed("working-days") {
 				cal.WorkingDays = old.WorkingDays
 			}

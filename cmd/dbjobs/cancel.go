@@ -62,7 +62,7 @@ If the job comes from a manifest, the next apply of that manifest enables it aga
 	return c.prints(c.authored(cmd))
 }
 
-// untilApply warns that the next apply of the job's manifest enables the job again.
+// untilApply warns that the next apply of the job's manifest will enable the job again.
 func (c *cli) untilApply(ctx context.Context, s *store.Store, name string) error {
 	j, err := s.Job(ctx, name)
 	if err == nil && j.Manifest != "" {

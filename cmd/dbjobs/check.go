@@ -11,7 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// verdict ends the command check with the exit code of a monitoring plugin. All is said already.
+// verdict is the error that ends the command check with the exit code of a monitoring plugin. The output has
+// already said everything.
 type verdict report.Level
 
 func (v verdict) Error() string { return report.Level(v).String() }
@@ -55,10 +56,10 @@ In a freeze, only the last pass counts. The check takes no longer with many runs
 	return c.prints(cmd)
 }
 
-// judged is how many jobs of a kind are looked at one by one, to leave out those that are paused.
+// judged is how many jobs of a kind are examined one by one, to leave out the paused ones.
 const judged = 20
 
-// health asks the database for what check judges.
+// health reads from the database what check judges.
 func (c *cli) health(cmd *cobra.Command, trigger string, stuck time.Duration) (h report.Health, err error) {
 	s, err := c.open(cmd, use)
 	if err != nil {
@@ -87,7 +88,7 @@ func (c *cli) health(cmd *cobra.Command, trigger string, stuck time.Duration) (h
 	return h, err
 }
 
-// lastPass finds the newest pass, of one trigger or of all.
+// lastPass finds the newest pass, of one trigger or of all triggers.
 func (c *cli) lastPass(ctx context.Context, s *store.Store, trigger string, h *report.Health) error {
 	triggers, err := s.Triggers(ctx)
 	if err != nil {

@@ -15,17 +15,17 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// completionTime is how long somebody who presses the key of a completion waits at most.
+// completionTime is the longest time that a completion may take while its user waits.
 const completionTime = 2 * time.Second
 
-// completionRuns is how many of the latest runs are offered.
+// completionRuns is how many of the latest runs a completion offers.
 const completionRuns = 50
 
-// lookup finds what may stand in a place of the command line.
+// lookup finds the values that may stand in a place of the command line.
 type lookup func(ctx context.Context, s *store.Store) ([]string, error)
 
-// completes lets the shell complete what the arguments and the flags of all commands name: jobs and their parts,
-// schedules, calendars and runs of the database, the words that a policy may be, and files.
+// completes lets the shell complete the values of arguments and flags of all commands: jobs and their parts,
+// schedules, calendars and runs of the database, the words that a policy allows, and files.
 func (c *cli) completes(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		c.completes(sub)
@@ -49,8 +49,9 @@ func (c *cli) completes(cmd *cobra.Command) {
 	}
 }
 
-// argumentNames finds what an argument of a command may be, by its name in the line of usage and by the arguments before
-// it. It returns nil for an argument that names something new, and for one that names nothing.
+// argumentNames returns the lookup for an argument of a command. It is chosen by the name of the argument in the
+// usage line, and by the arguments before it. It returns nil for an argument that names something new, and for one
+// that names nothing.
 func argumentNames(cmd *cobra.Command, argument string, before []string) lookup {
 	if len(before) > 0 {
 		switch {
@@ -77,7 +78,7 @@ func argumentNames(cmd *cobra.Command, argument string, before []string) lookup 
 	return nil
 }
 
-// flagWords are the words of flags that have the same meaning in all commands.
+// flagWords has the lookups of flags that have the same meaning in all commands.
 var flagWords = map[string]lookup{
 	"job": jobNames, "after": jobNames, "on-failed": jobNames, "on-late": jobNames, "on-lost": jobNames, "on-missed": jobNames, "on-recovered": jobNames,
 	"schedule": scheduleNames,
@@ -92,7 +93,8 @@ var flagWords = map[string]lookup{
 	},
 }
 
-// completeFlag says how the value of a flag is completed. A flag that the command completes itself stays as it is.
+// completeFlag sets how the value of a flag is completed. If the command completes the flag itself, completeFlag
+// changes nothing.
 func (c *cli) completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 	fixed := map[string][]string{"log-format": {logs.Text, logs.JSON, logs.GCP}, "color": {"auto", "always", "never"}}[f.Name]
 	if cmd.Name() == "list" && f.Name == "state" && cmd.Parent().Name() == "run" {
@@ -120,11 +122,11 @@ func (c *cli) completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 	default:
 		return
 	}
-	_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails where the command has one of its own
+	_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails if the command has a completion of its own
 }
 
-// offer returns the words that begin as the user has begun. Where the database cannot be asked, in time and without a
-// word, it returns none.
+// offer returns the words that begin with the text typed so far. If the database does not answer in time, it
+// returns none. It never prints a message.
 func (c *cli) offer(cmd *cobra.Command, begun string, find lookup) ([]string, cobra.ShellCompDirective) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	c.stderr = io.Discard
@@ -146,7 +148,7 @@ func (c *cli) offer(cmd *cobra.Command, begun string, find lookup) ([]string, co
 	return begins(found, begun), none | cobra.ShellCompDirectiveKeepOrder
 }
 
-// begins keeps the words that go on as the user has begun. What a stranger wrote controls no terminal.
+// begins keeps the words that begin with the text typed so far. It drops words that could control the terminal.
 func begins(list []string, begun string) []string {
 	return slices.DeleteFunc(list, func(w string) bool {
 		word, _, _ := strings.Cut(w, "\t")
@@ -154,7 +156,7 @@ func begins(list []string, begun string) []string {
 	})
 }
 
-// jobNames are the names of the login's own jobs, and owner/name of others.
+// jobNames returns the names of the login's own jobs, and owner/name for the others.
 func jobNames(ctx context.Context, s *store.Store) ([]string, error) {
 	login, err := s.Login(ctx)
 	if err != nil {
@@ -168,7 +170,7 @@ func jobNames(ctx context.Context, s *store.Store) ([]string, error) {
 	})
 }
 
-// ofJobs are the words that jobs have, each once, in order.
+// ofJobs returns the words that of gives for all jobs, each once, in order.
 func ofJobs(ctx context.Context, s *store.Store, of func(store.JobName) []string) (list []string, err error) {
 	jobs, err := s.JobNames(ctx)
 	for _, j := range jobs {
@@ -186,7 +188,8 @@ func scheduleNames(ctx context.Context, s *store.Store) (list []string, err erro
 	return list, err
 }
 
-// calendarNames are the names of all calendars. One that exists may be imported again, so "calendar import" has them, too.
+// calendarNames returns the names of all calendars. An existing calendar may be imported again, so "calendar
+// import" offers them, too.
 func calendarNames(ctx context.Context, s *store.Store) (list []string, err error) {
 	calendars, err := s.Calendars(ctx)
 	for i := range calendars {
@@ -195,7 +198,7 @@ func calendarNames(ctx context.Context, s *store.Store) (list []string, err erro
 	return list, err
 }
 
-// partsOf are the words that one job has.
+// partsOf returns the lookup for the words that of gives for one job.
 func partsOf(job string, of func(store.Job) []string) lookup {
 	return func(ctx context.Context, s *store.Store) ([]string, error) {
 		j, err := s.Job(ctx, job)
@@ -213,7 +216,7 @@ func stepNames(j store.Job) (list []string) {
 	return list
 }
 
-// ruleNames are the schedules of a job by their names, and its own rule by its text.
+// ruleNames returns the schedules of a job by their names, and its own rule by its text.
 func ruleNames(j store.Job) []string {
 	list := slices.Clone(j.Schedules)
 	if j.Own != nil {
@@ -222,7 +225,8 @@ func ruleNames(j store.Job) []string {
 	return list
 }
 
-// runLabels are those of the latest runs, with their states, and the jobs, which name their latest run.
+// runLabels returns the labels of the latest runs, with their states, and the jobs: the name of a job stands for
+// its latest run.
 func runLabels(ctx context.Context, s *store.Store) ([]string, error) {
 	runs, err := s.Runs(ctx, store.RunFilter{Limit: completionRuns})
 	if err != nil {

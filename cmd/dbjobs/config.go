@@ -77,7 +77,7 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 	return errors.Join(err, wrong)
 }
 
-// setVariables are the variables that are set, other than those that name the database or the settings.
+// setVariables returns the variables that are set, except those that name the database or the settings.
 func (c *cli) setVariables() []string {
 	return slices.DeleteFunc(variables(), func(name string) bool {
 		value, _ := c.env(name)

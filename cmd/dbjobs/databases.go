@@ -26,12 +26,12 @@ import (
 
 // choice is one of the databases that a command may serve.
 type choice struct {
-	name string // as messages name it, without a secret
+	name string // the name in messages, without a secret
 	find func() (settings.Database, error)
 }
 
-// several are the databases of a pass where there is more than one: those of the flags, or else, where no variable names
-// one, those of the host's settings.
+// several returns the databases of a pass, if there is more than one: those that the flags name, or else, if no
+// variable names a database, those of the host's settings.
 func (c *cli) several() (list []choice, err error) {
 	switch {
 	case len(c.databases) > 1:
@@ -66,7 +66,8 @@ func (c *cli) several() (list []choice, err error) {
 	return list, nil
 }
 
-// byURL is the database of one --database among several. One that is no URL is named by its place: it may be a password.
+// byURL returns the database of one --database among several. A value that is no URL is named by its position in
+// messages, because it may be a password.
 func (c *cli) byURL(i int, value string) *choice {
 	db, err := settings.Of(value, "--database", c.env)
 	name := fmt.Sprintf("database %d", i+1)
@@ -76,7 +77,7 @@ func (c *cli) byURL(i int, value string) *choice {
 	return &choice{name, func() (settings.Database, error) { return db, err }}
 }
 
-// byName is the database that the host's settings have under a name, or nil where the value is a URL.
+// byName returns the database that has a name in the host's settings, or nil if the value is a URL.
 func (c *cli) byName(value string) (*choice, error) {
 	if value == "" || strings.Contains(value, ":") {
 		return nil, nil
@@ -97,7 +98,7 @@ func (c *cli) byName(value string) (*choice, error) {
 	return nil, badInput("--database: the settings of this host name no database %s%s", shown(value), hint)
 }
 
-// offered is a database of the host's settings. Its URL is read when it is needed.
+// offered returns a database of the host's settings. Its URL is read when it is needed.
 func (c *cli) offered(set *host.Settings, o manifest.Offer) *choice {
 	return &choice{o.Name, func() (settings.Database, error) {
 		url, from, err := set.URL(o.Source)
@@ -108,7 +109,7 @@ func (c *cli) offered(set *host.Settings, o manifest.Offer) *choice {
 	}}
 }
 
-// findEach finds the database, or each of several, and opens none.
+// findEach finds the one database, or each of several, and opens none.
 func (c *cli) findEach(cmd *cobra.Command) error {
 	list, err := c.several()
 	if list == nil && err == nil {
@@ -122,7 +123,8 @@ func (c *cli) findEach(cmd *cobra.Command) error {
 	return err
 }
 
-// ofDatabase is the error of a database that cannot be found. The name is empty where there is but one.
+// ofDatabase returns the error for a database that cannot be found. The name is empty if there is only one
+// database.
 func ofDatabase(name string, err error) error {
 	if name == "" {
 		return err
@@ -130,12 +132,12 @@ func ofDatabase(name string, err error) error {
 	return badInput("%s: %v", name, err)
 }
 
-// served is what became of one database of several.
+// served is the result for one database of several.
 type served struct {
 	Database string          `json:"database"`
 	Exit     int             `json:"exit"`
 	Errors   []string        `json:"errors,omitempty"`
-	Report   json.RawMessage `json:"report,omitempty"` // as the same command prints it for one database
+	Report   json.RawMessage `json:"report,omitempty"` // as the same command prints it for a single database
 }
 
 // servedAll is what --json prints of a pass over several databases, in the order in which they were given.
@@ -143,8 +145,8 @@ type servedAll struct {
 	Databases []served `json:"databases"`
 }
 
-// serveEach makes one pass on each database, all side by side: each has the whole budget and all that may run at the same
-// time, and none waits for another one. What fails for one database stops none of the others.
+// serveEach makes one pass on each database, all in parallel. Each pass has the whole budget and the whole
+// concurrency, and none waits for another. A failure on one database stops none of the others.
 func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run passFunc, human printFunc) error {
 	ctx, began := cmd.Context(), time.Now()
 	beat, err := c.beginHeartbeat(ctx, f)
@@ -152,7 +154,7 @@ func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run pas
 		return err
 	}
 	all, one := make([]served, len(list)), *f
-	one.monitored = false // a success of one must not hide the failure of another
+	one.monitored = false // a success on one database must not hide a failure on another
 	var blocks sync.Mutex
 	blank := ""
 	stderr := &lines{w: c.stderr}
@@ -174,7 +176,7 @@ func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run pas
 	}
 	passes.Wait()
 	err = worst(all)
-	c.told = c.told || err != nil // each told its own
+	c.told = c.told || err != nil // each pass has reported its own error
 	c.writeMetrics(f.metrics, figures...)
 	line := report.Plural(len(list), "database") + " served"
 	if untold := c.endHeartbeat(ctx, beat, f.patience(time.Since(began)), line, err); untold != nil {
@@ -186,8 +188,8 @@ func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run pas
 	return err
 }
 
-// forOne is the same command line for one database of several, and where it prints facts. What it says begins with the
-// name of the database.
+// forOne returns the same command line for one database of several, and the buffer into which it prints facts. Its
+// messages begin with the name of the database.
 func (c *cli) forOne(one *choice, stderr io.Writer) (*cli, *bytes.Buffer) {
 	in, out := *c, &bytes.Buffer{}
 	in.chosen, in.warm, in.stderr = one, nil, stderr
@@ -195,7 +197,7 @@ func (c *cli) forOne(one *choice, stderr io.Writer) (*cli, *bytes.Buffer) {
 	return &in, out
 }
 
-// outcome says how the pass on one database ended, and complains.
+// outcome returns how the pass on one database ended, and reports its error.
 func (c *cli) outcome(ctx context.Context, out *bytes.Buffer, err error) served {
 	err = errors.Join(err, c.stdout.Flush()) // into memory
 	s := served{Database: c.chosen.name, Exit: exitCode(ctx, err)}
@@ -209,10 +211,11 @@ func (c *cli) outcome(ctx context.Context, out *bytes.Buffer, err error) served 
 	return s
 }
 
-// severity has the exit codes of a pass, the least bad first: what passes by itself comes before what needs somebody.
+// severity has the exit codes of a pass, the least bad first: a problem that passes without help comes before one
+// that somebody has to solve.
 var severity = []int{exitDone, exitJobFailed, exitDatabase, exitSchema, exitFailed, exitUsage, exitInterrupted}
 
-// worst is the error that the worst exit code and all errors make; nil if all passes succeeded.
+// worst returns an error with the worst exit code and all errors; nil if all passes succeeded.
 func worst(all []served) error {
 	e := &severalError{}
 	for _, s := range all {
@@ -229,7 +232,7 @@ func worst(all []served) error {
 	return e
 }
 
-// severalError is what went wrong on several databases.
+// severalError joins the errors of several databases.
 type severalError struct {
 	code int
 	errs []error
@@ -238,7 +241,7 @@ type severalError struct {
 func (e *severalError) Error() string   { return errors.Join(e.errs...).Error() }
 func (e *severalError) Unwrap() []error { return e.errs }
 
-// lines lets several write to the same place, one message at a time.
+// lines lets several goroutines write to the same writer, one message at a time.
 type lines struct {
 	mu sync.Mutex
 	w  io.Writer

@@ -16,10 +16,10 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// errDiffers ends the command diff where apply would change something. All is said already.
+// errDiffers ends the command diff if apply would change something. The output has already said everything.
 var errDiffers = errors.New("the database differs")
 
-// answers2 marks a command for which the exit code 2 is an answer, and no mistake.
+// answers2 marks a command whose exit code 2 is an answer, and not a mistake.
 const answers2 = "dbjobs_answers_2"
 
 func (c *cli) diff() *cobra.Command {
@@ -70,7 +70,7 @@ Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 
 	return c.prints(cmd)
 }
 
-// difference is what changes differ in, with the texts of what is new and the times that move.
+// difference returns what changes do, with the texts of new definitions and the times that move.
 func (c *cli) difference(cmd *cobra.Command, m *manifest.Manifest, changes []store.Change) (d report.Difference, err error) {
 	d = report.Difference{Manifest: m.Name, Changes: report.List(changes), Times: []report.Times{}, New: map[string]string{}}
 	d.Differs = slices.ContainsFunc(changes, func(ch store.Change) bool { return ch.Action != "left" && ch.Action != "done" })
@@ -97,13 +97,13 @@ func (c *cli) difference(cmd *cobra.Command, m *manifest.Manifest, changes []sto
 	return d, err
 }
 
-// plainSubject is the name in the file of what a change is about: without the owner.
+// plainSubject returns the name of a change's subject as the file has it: without the owner.
 func plainSubject(ch store.Change) string {
 	return ch.Subject[strings.LastIndexByte(ch.Subject, '/')+1:]
 }
 
-// movedTimes are the next times, before and after, of the jobs for which they differ. Of many jobs, only the first have
-// some.
+// movedTimes returns the next times, before and after, of the jobs for which these times differ. If there are many
+// such jobs, it returns only the first ones.
 func (c *cli) movedTimes(ctx context.Context, s *store.Store, m *manifest.Manifest, changes []store.Change) ([]report.Times, error) {
 	const most = 1000
 	p, err := c.newPreview(ctx, s, m)
@@ -118,7 +118,7 @@ func (c *cli) movedTimes(ctx context.Context, s *store.Store, m *manifest.Manife
 	}
 	seen := map[string]bool{}
 	for _, ch := range changes {
-		if ch.Action == "rename" { // by its new name
+		if ch.Action == "rename" { // under its new name
 			p.rename(ch)
 		}
 		if ch.Kind == "job" && !seen[ch.Subject] && (ch.Action == "rename" || ch.Action == "create" || ch.Action == "change") {
@@ -140,7 +140,7 @@ func (c *cli) movedTimes(ctx context.Context, s *store.Store, m *manifest.Manife
 	return moved, nil
 }
 
-// preview knows jobs and schedules as they are, and as they are to be.
+// preview has jobs and schedules as they are now, and as they will be.
 type preview struct {
 	now       time.Time
 	jobs      map[string]*store.JobStatus   // as they are, by full name
@@ -148,7 +148,7 @@ type preview struct {
 	rules     map[int64][]store.Rule        // as they are
 	to        map[string]store.Job          // in the file, by name
 	schedules map[string]store.Schedule     // as they are to be
-	calendars map[string]*store.Calendar    // likewise
+	calendars map[string]*store.Calendar    // as they are to be
 }
 
 func (c *cli) newPreview(ctx context.Context, s *store.Store, m *manifest.Manifest) (*preview, error) {
@@ -191,12 +191,13 @@ func (c *cli) newPreview(ctx context.Context, s *store.Store, m *manifest.Manife
 	return p, err
 }
 
-// definitions are those that the calendars of the preview are named by.
+// definitions returns the schedules and the jobs of the preview, which may name calendars, together with these
+// calendars.
 func (p *preview) definitions(calendars []store.Calendar) store.Definitions {
 	return store.Definitions{Calendars: calendars, Schedules: slices.Collect(maps.Values(p.schedules)), Jobs: slices.Collect(maps.Values(p.to))}
 }
 
-// rename knows what has another name by its new one, too.
+// rename lets a renamed definition be found by its new name, too.
 func (p *preview) rename(ch store.Change) {
 	for _, f := range ch.Fields {
 		if f.Field != "name" {
@@ -213,7 +214,8 @@ func (p *preview) rename(ch store.Change) {
 	}
 }
 
-// times are those of a job as it is, and as it is to be: as in the file, where it has a name there.
+// times returns the times of a job as it is now, and as it will be. If the file has a job with the name inFile,
+// the job will be as it is there.
 func (p *preview) times(full, inFile string) report.Times {
 	t := report.Times{Job: full, Before: []time.Time{}, After: []time.Time{}}
 	will := store.JobStatus{}
@@ -242,7 +244,7 @@ func (p *preview) times(full, inFile string) report.Times {
 	return t
 }
 
-// rulesOf are the rules of a job as it is to be. Those that stay as they are are taken from the plan.
+// rulesOf returns the rules of a job as it will be. Rules that do not change are taken from the plan.
 func (p *preview) rulesOf(j *store.Job, planned []store.Rule) (list []store.Rule) {
 	add := func(name string, s store.Schedule) {
 		for _, r := range planned {

@@ -39,7 +39,7 @@ The exit code is 1 if there is an error or a warning. Notes do not count.`,
 		}
 		defer c.close(s)
 		r, err := doctor.Examine(cmd.Context(), s, doctor.Options{Clock: time.Now, Version: build().Version, Since: from})
-		for i := range r.Findings { // an error in a row may quote a password
+		for i := range r.Findings { // an error in a row may contain a password
 			r.Findings[i].Problem = c.db.Scrub(r.Findings[i].Problem)
 		}
 		if printed := c.print(r, func() error { return report.Doctor(c.stdout, &r) }); err == nil {

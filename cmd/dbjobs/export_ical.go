@@ -18,10 +18,10 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// feedDates is the most single dates of one schedule in a feed.
+// feedDates is the largest number of single dates that one schedule has in a feed.
 const feedDates = 2000
 
-// feedOptions are the flags of export that are about a feed.
+// feedOptions has the flags of export that concern a feed.
 type feedOptions struct {
 	on          bool
 	path, until string
@@ -35,7 +35,7 @@ func (o *feedOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.until, "ahead", "366d", "with --ical: how far single dates reach, for rules that an RRULE cannot say")
 }
 
-// check refuses flags that do not belong together.
+// check refuses flags that cannot be combined.
 func (o *feedOptions) check(cmd *cobra.Command) error {
 	for _, name := range []string{"output", "job", "ahead"} {
 		if !o.on && cmd.Flags().Changed(name) {
@@ -70,7 +70,7 @@ func (c *cli) exportFeed(ctx context.Context, s *store.Store, o feedOptions) err
 		return err
 	}
 	f := ical.Feed{Name: "dbjobs " + c.text(c.db.Display()), Product: "dbjobs " + build().Version, Made: now}
-	where := fmt.Sprintf("%x", sha256.Sum256([]byte(s.Where())))[:12] // two databases may have the same ids
+	where := fmt.Sprintf("%x", sha256.Sum256([]byte(s.Where())))[:12] // ids of two databases may be the same
 	often, cut := 0, time.Time{}
 	for _, r := range list {
 		if r.Often && len(o.jobs) == 0 {
@@ -101,10 +101,10 @@ func (c *cli) exportFeed(ctx context.Context, s *store.Store, o feedOptions) err
 	return nil
 }
 
-// describeEvent says by which rule an event comes.
+// describeEvent says which rule makes an event.
 func (c *cli) describeEvent(r tick.FeedRule, e rules.Event) string {
 	text := c.text(strings.ReplaceAll(r.Schedule.Rule, "\n", " ")) + " (" + cmp.Or(r.Schedule.Zone, "UTC") + ")"
-	if name := c.text(r.Schedule.Name); name != "" { // not the job's own
+	if name := c.text(r.Schedule.Name); name != "" { // not the job's own rule
 		text = "schedule " + name + ": " + text
 	}
 	if d := c.text(r.Job.Description); d != "" {

@@ -104,7 +104,7 @@ times that did not run: from FIRST to LAST, as many as TIMES says. REASON is one
 	return c.prints(cmd)
 }
 
-// sayPaused says that pauses are in force: their times become gaps when they end.
+// sayPaused says that pauses are in force: their times become gaps when the pauses end.
 func (c *cli) sayPaused(ctx context.Context, s *store.Store) error {
 	const most = 1000
 	list, err := s.Pauses(ctx, false, most)

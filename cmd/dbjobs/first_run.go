@@ -10,10 +10,11 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// firstRuns says when the jobs that a change created run first. Of more than most it says nothing.
+// firstRuns returns when the jobs that a change created run first. If there are more than most of them, it returns
+// nothing.
 func (c *cli) firstRuns(d store.Definitions, changes []store.Change) []report.FirstRun {
 	const most = 1000
-	created := map[string]string{} // the full name by the name in the file
+	created := map[string]string{} // the full name, by the name in the file
 	for _, ch := range changes {
 		if ch.Kind == "job" && ch.Action == "create" {
 			created[ch.Subject[strings.LastIndexByte(ch.Subject, '/')+1:]] = ch.Subject
@@ -35,7 +36,7 @@ func (c *cli) firstRuns(d store.Definitions, changes []store.Change) []report.Fi
 	return list
 }
 
-// firstRun is the first nominal time of all rules of a job, or why there is none.
+// firstRun returns the first nominal time of all rules of a job, or the reason why there is none.
 func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedule) report.FirstRun {
 	now, first := time.Now(), report.FirstRun{Job: name}
 	rules := make([]store.Schedule, 0, 1+len(j.Schedules))

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	followEvery = 500 * time.Millisecond // how often a run is looked at that somebody waits for
-	// noTick is how long no tick may come before that is said to somebody who waits.
+	followEvery = 500 * time.Millisecond // how often a run is read while somebody waits for it
+	// noTick is how long no tick may come before somebody who waits gets a warning.
 	noTick = 2 * time.Minute
 	// outage is how long the database may be unreachable while somebody waits.
 	outage = time.Minute
@@ -23,20 +23,20 @@ const (
 type follower struct {
 	*cli
 	s      *store.Store
-	told   string    // the state that was told last
-	idle   time.Time // since when neither the state has changed, nor has somebody been told that no tick comes
-	failed time.Time // since when the database does not answer; zero: it does
+	told   string    // the state in the last message
+	idle   time.Time // since when the state has not changed, and no warning about missing ticks was printed
+	failed time.Time // since when the database has not answered; zero: it answers
 }
 
-// follow waits for the end of a run and tells its states. It returns an error for each end but
-// success. The end of ctx ends the waiting only.
+// follow waits for the end of a run and prints its states. It returns an error for each end except success. The
+// end of ctx ends the wait, and not the run.
 func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) (err error) {
 	defer func() {
 		if err != nil && ctx.Err() != nil {
 			c.say("run %s goes on; dbjobs run show %[1]s shows it, dbjobs run cancel %[1]s ends it", r.ID)
 		}
 	}()
-	if err := c.stdout.Flush(); err != nil { // the id, for who reads it while the run goes on
+	if err := c.stdout.Flush(); err != nil { // a reader of the id needs it while the run goes on
 		return fmt.Errorf("writing the output: %w", err)
 	}
 	f := &follower{cli: c, s: s, told: stateOf(r), idle: time.Now()}
@@ -63,8 +63,8 @@ func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) (err err
 	}
 }
 
-// look tells what is new of a run that has not ended. A database that is unreachable for a moment is
-// asked again.
+// look prints what is new about a run that has not ended. If the database is unreachable for a short time, look
+// says that once and returns nil, so that the caller reads the run again.
 func (f *follower) look(ctx context.Context, d *store.RunDetail, err error) error {
 	switch now := time.Now(); {
 	case errors.Is(err, store.ErrUnreachable) && (f.failed.IsZero() || now.Sub(f.failed) < outage):
@@ -89,7 +89,7 @@ func (f *follower) look(ctx context.Context, d *store.RunDetail, err error) erro
 	return f.warnNoTick(ctx)
 }
 
-// warnNoTick says so if the trigger seems to be dead: nothing else would execute the run.
+// warnNoTick warns if the trigger seems to be dead: nothing else would execute the run.
 func (f *follower) warnNoTick(ctx context.Context) error {
 	var h report.Health
 	now, err := f.s.Now(ctx)
@@ -120,7 +120,7 @@ func (f *follower) ended(d *store.RunDetail) error {
 	return fmt.Errorf("%w: run %s of job %s: %s: %s", errJobFailed, d.ID, d.FullJob(), d.State, cmp.Or(d.Error, "no error is on record"))
 }
 
-// stateOf is the state of a run in words.
+// stateOf returns the state of a run in words.
 func stateOf(r *store.Run) string {
 	switch {
 	case r.State == store.Waiting && r.HeldBy != "":

@@ -12,24 +12,24 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// heartbeatPatience is how long the heartbeat of a pass may keep its process, and heartbeatLeast how long it may where the
-// budget of the pass is used up.
+// heartbeatPatience is how long the process may wait for the heartbeat of its pass. heartbeatLeast is how long it
+// may wait if the budget of the pass is used up.
 const (
 	heartbeatPatience = 5 * time.Second
 	heartbeatLeast    = time.Second
 )
 
-// heartbeat tells the service that the host's settings name about one pass. The nil heartbeat tells nothing.
+// heartbeat signals one pass to the service that the host's settings name. The nil heartbeat signals nothing.
 type heartbeat struct {
 	to    executor.Heartbeat
 	http  *executor.HTTP
 	facts map[string]any
-	begun chan error // what became of the start
+	begun chan error // the result of the start signal
 	stop  context.CancelCauseFunc
 }
 
-// beginHeartbeat says that the pass begins, beside the pass, which waits for nothing. A dry run is no pass, and the success
-// of a worker would hide that no tick comes.
+// beginHeartbeat signals that the pass begins. It does so in parallel to the pass, which waits for nothing. A dry
+// run is no pass. The success of a worker would hide that no tick comes.
 func (c *cli) beginHeartbeat(ctx context.Context, f *tickFlags) (*heartbeat, error) {
 	set, err := c.host()
 	if err != nil || set.Heartbeat == nil || !f.monitored || f.dryRun {
@@ -52,11 +52,12 @@ func (h *heartbeat) tell(ctx context.Context, s executor.Signal, line string) er
 	return h.http.Tell(ctx, h.to, executor.News{Signal: s, ID: h.facts["id"].(string), Line: line, Facts: h.facts})
 }
 
-// endHeartbeat says how the pass ended, after its beginning was told, and returns why a signal was not taken. It takes no longer than
-// most. line says what a pass did that has not failed.
+// endHeartbeat signals how the pass ended, after the signal of its beginning was sent. It returns why the service
+// did not take a signal. It takes no longer than most. line describes a pass that has not failed.
 //
-// A pass has failed if its exit code is neither 0 nor 3: a job that failed is no failure of the pass. One that a signal ends
-// sends no end: those who stop it know, and the service misses the next one if there is none.
+// A pass has failed if its exit code is neither 0 nor 3: a job that failed is no failure of the pass. A pass that
+// a signal of the system stops sends no end: the person who stops it knows, and if no other pass follows, the
+// service misses the next signal.
 func (c *cli) endHeartbeat(ctx context.Context, h *heartbeat, most time.Duration, line string, failure error) error {
 	if h == nil {
 		return nil
@@ -85,7 +86,8 @@ func (c *cli) endHeartbeat(ctx context.Context, h *heartbeat, most time.Duration
 	return began
 }
 
-// patience is how long the heartbeat may be waited for at the end of a pass: within its budget, as far as there is time left.
+// patience returns how long the end of a pass may wait for the heartbeat: within its budget, as far as there is
+// time left.
 func (f *tickFlags) patience(spent time.Duration) time.Duration {
 	if f.whole() == 0 {
 		return heartbeatPatience
@@ -93,12 +95,12 @@ func (f *tickFlags) patience(spent time.Duration) time.Duration {
 	return min(max(left(f.whole(), spent), heartbeatLeast), heartbeatPatience)
 }
 
-// tellUntold warns of a signal that no service took.
+// tellUntold logs a warning about a signal that the service did not take.
 func (c *cli) tellUntold(u tick.Untold) {
 	c.tell(slog.LevelWarn, "%s: %s", heartbeatOf(u.Job), u.Error)
 }
 
-// heartbeatOf begins the message about a signal that no service took.
+// heartbeatOf returns the beginning of the message about a signal that the service did not take.
 func heartbeatOf(job string) string {
 	if job == "" {
 		return "the heartbeat of this pass was not told"

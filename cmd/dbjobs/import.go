@@ -20,7 +20,7 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// errLeftOut ends an import that is done, but could not take everything.
+// errLeftOut ends an import that is done, but left something out.
 var errLeftOut = errors.New("not everything was imported")
 
 func (c *cli) importFrom() *cobra.Command {
@@ -36,7 +36,7 @@ Exit code 3: the manifest is written, but something was left out.`}
 	return group(g)
 }
 
-// imports are the flags of all kinds of sources.
+// imports has the flags of all kinds of sources.
 type imports struct{ output, zone, from, prefix string }
 
 // importing completes a command that imports.
@@ -53,7 +53,7 @@ func (c *cli) importing(cmd *cobra.Command, read func(cmd *cobra.Command, args [
 				return err
 			}
 		}
-		f.zone, _ = cmd.Flags().GetString("zone") // not each kind has it
+		f.zone, _ = cmd.Flags().GetString("zone") // some kinds have no such flag
 		result, err := read(cmd, args, f, from)
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func (c *cli) importing(cmd *cobra.Command, read func(cmd *cobra.Command, args [
 	return c.prints(cmd)
 }
 
-// deliver writes the manifest. A file that is there stays: somebody may have edited it.
+// deliver writes the manifest. It never replaces an existing file: somebody may have edited it.
 func (c *cli) deliver(result *intake.Result, output string) error {
 	if output != "" {
 		f, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
@@ -91,7 +91,7 @@ func (c *cli) deliver(result *intake.Result, output string) error {
 	return nil
 }
 
-// warnOfMails says that this host has no server for the mails that failures of the jobs would send.
+// warnOfMails warns if this host has no mail server for the mails that failures of the jobs would send.
 func (c *cli) warnOfMails(result *intake.Result) {
 	if len(result.Hooks) == 0 {
 		return
@@ -101,7 +101,7 @@ func (c *cli) warnOfMails(result *intake.Result) {
 	}
 }
 
-// account says what became of the source.
+// account says how much of the source was imported.
 func (c *cli) account(result *intake.Result) error {
 	left := result.Left()
 	for _, item := range left {
@@ -114,7 +114,7 @@ func (c *cli) account(result *intake.Result) error {
 	}
 	c.say("imported %d of %s from %s, all disabled%s", result.Imported(), report.Plural(len(result.Items), "job"), result.Source, rest)
 	if len(left) > 0 {
-		c.told = true // each is named above
+		c.told = true // each item is named above
 		return errLeftOut
 	}
 	return nil
@@ -210,7 +210,7 @@ func (c *cli) readCrontabs(cmd *cobra.Command, source string, o crontab.Options)
 	return crontab.ReadFolder(files, o), nil
 }
 
-// maxSource bounds what is read: no crontab is longer.
+// maxSource limits the length of a source: no crontab is longer.
 const maxSource = 16 << 20
 
 // readSource reads a file, or standard input.
@@ -234,7 +234,7 @@ func (c *cli) readSource(cmd *cobra.Command, path string) (text, name string, er
 	return string(b), name, nil
 }
 
-// machineZone is the zone of this machine, by its name, unless one is given.
+// machineZone returns the name of the zone of this machine, unless a zone is given.
 func (c *cli) machineZone(given string) (string, error) {
 	if given != "" {
 		if _, err := rules.Parse("every 1h", rules.Defaults{Zone: given}); err != nil {

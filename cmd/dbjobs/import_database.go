@@ -47,7 +47,8 @@ func zoned(zone string) error {
 	return nil
 }
 
-// readDatabase reads what a scheduler has in the database that --database or the variables name. It only reads.
+// readDatabase reads what a scheduler has in the database that --database or the variables name. It writes
+// nothing.
 func (c *cli) readDatabase(cmd *cobra.Command, wanted, what string, read func(ctx context.Context, db *sql.DB) error) (where string, err error) {
 	if err := c.find(cmd); err != nil {
 		return "", err

@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// direction is where a duration leads from now.
+// direction says whether a duration counts from now on, or back from now.
 type direction int
 
 const (
@@ -16,8 +16,9 @@ const (
 	ahead direction = 1
 )
 
-// instantFlag reads a time: an instant with its offset from UTC; a day, yesterday, today or tomorrow, with a time of day or
-// without, in the zone in which times are shown; or a duration, from now on or back. An empty text is the zero time.
+// instantFlag reads a time. It can be an instant with its offset from UTC. It can be a day, yesterday, today or
+// tomorrow, with a time of day or without, in the zone in which times are shown. Or it can be a duration, from now
+// on or back from now. An empty text is the zero time.
 func instantFlag(flag, text string, d direction) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -29,7 +30,7 @@ func instantFlag(flag, text string, d direction) (time.Time, error) {
 	return t.UTC(), nil
 }
 
-// readInstant reads a time as it is at now, in the zone of now.
+// readInstant reads a time relative to now, in the zone of now.
 func readInstant(text string, now time.Time, d direction) (time.Time, bool) {
 	text = strings.TrimSpace(text)
 	if t, err := time.Parse(time.RFC3339, text); err == nil {

@@ -28,8 +28,8 @@ func (c *cli) job() *cobra.Command {
 	return group(g)
 }
 
-// definitionFlags adds flags that describe a definition. The function that it returns is called when
-// the command runs, and returns the flags that were given.
+// definitionFlags adds flags that describe a definition. It returns a function that returns the flags that were
+// given, for use when the command runs.
 func definitionFlags(cmd *cobra.Command, flags ...[]manifest.Flag) func() manifest.Given {
 	given := manifest.Given{}
 	for _, f := range slices.Concat(flags...) {
@@ -68,7 +68,7 @@ func (f definitionFlag) Set(value string) error {
 // several reports whether the flag may be given several times.
 func (f definitionFlag) several() bool { return f.Kind == manifest.Texts || f.Kind == manifest.Entries }
 
-// Type is the word for the value in the help.
+// Type returns the word for the value in the help.
 func (f definitionFlag) Type() string {
 	switch f.Kind {
 	case manifest.Switch:
@@ -124,7 +124,8 @@ func (c *cli) jobCreate() *cobra.Command {
 	return c.prints(c.authored(cmd))
 }
 
-// showCreated warns of what a created job may not mean, and prints it as JSON, if --json is given.
+// showCreated warns of what the definition of a created job may not mean, and prints the job as JSON if --json is
+// given.
 func (c *cli) showCreated(ctx context.Context, s *store.Store, m *manifest.Manifest, changes []store.Change) error {
 	warnings := c.warnings(m, changes)
 	if c.warn(warnings); !c.asJSON {
@@ -137,7 +138,7 @@ func (c *cli) showCreated(ctx context.Context, s *store.Store, m *manifest.Manif
 	return report.JSON(c.stdout, report.CreatedJob{JobStatus: j, Warnings: warnings})
 }
 
-// showJob prints a job as JSON after a command changed it, if --json is given.
+// showJob prints a job as JSON after a command has changed it, if --json is given.
 func (c *cli) showJob(ctx context.Context, s *store.Store, name string) error {
 	if !c.asJSON {
 		return nil

@@ -19,12 +19,12 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 )
 
-// runtimeAPIVariable is set where this process is the bootstrap of a Lambda function. It is the
-// address from which the process gets invocations.
+// runtimeAPIVariable is set if this process is the bootstrap of a Lambda function. Its value is the address from
+// which the process gets invocations.
 const runtimeAPIVariable = "AWS_LAMBDA_RUNTIME_API"
 
-// lambdaMain is the program as a Lambda function. Each invocation is a command line; its answer is what
-// the command prints. lambdaMain ends only with the process.
+// lambdaMain is the program as a Lambda function. Each invocation is a command line, and its answer is the output
+// of the command. lambdaMain ends only with the process.
 func lambdaMain(ctx context.Context, stderr io.Writer, env settings.Lookup, environ []string) int {
 	f := &function{service: service{stderr: stderr, env: env, environ: environ, warm: &warm{}}}
 	if kind, _ := env(wakeVariable); kind != "" { // the database may sleep: a connection would keep it awake
@@ -32,7 +32,7 @@ func lambdaMain(ctx context.Context, stderr io.Writer, env settings.Lookup, envi
 	}
 	log.SetFlags(0)
 	log.SetOutput(libraryLog{stderr})
-	// If the function has extensions, Lambda sends the process a signal before it ends it, between
+	// If the function has extensions, Lambda sends the process a signal before it stops the process, between
 	// invocations.
 	context.AfterFunc(ctx, func() {
 		f.busy.Lock()
@@ -43,8 +43,8 @@ func lambdaMain(ctx context.Context, stderr io.Writer, env settings.Lookup, envi
 	return exitFailed // not reached
 }
 
-// libraryLog receives what the runtime library logs. It drops the errors that the library passes on:
-// they are in the log line of the pass already.
+// libraryLog receives the messages of the runtime library. It drops the errors that the library passes on, because
+// the log line of the pass already contains them.
 type libraryLog struct{ w io.Writer }
 
 func (l libraryLog) Write(b []byte) (int, error) {
@@ -60,9 +60,9 @@ type function struct {
 	busy sync.RWMutex // held for reading while an invocation is handled
 }
 
-// Invoke handles one invocation. An event that Lambda delivers twice is one more tick; it finds that
-// the first one has decided everything. A pass that fails is an error, so that Lambda counts it and
-// may try again. A job that fails is only recorded.
+// Invoke handles one invocation. If Lambda delivers an event twice, the second delivery is one more tick, which
+// finds that the first one has decided everything. A pass that fails is an error, so that Lambda counts it and may
+// try again. A job that fails is only recorded.
 func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	f.busy.RLock()
 	defer f.busy.RUnlock()
@@ -71,7 +71,7 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 		c.invocation = append(c.invocation, slog.String("request_id", lc.AwsRequestID))
 	}
 	o, err := f.command(ctx, c, payload)
-	if _, judged := errors.AsType[verdict](err); err == nil || judged { // a verdict is in the answer
+	if _, judged := errors.AsType[verdict](err); err == nil || judged { // the answer contains the verdict
 		return o.answer(answer.Bytes()), nil
 	}
 	code := exitCode(context.Background(), err)
@@ -79,13 +79,13 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return nil, messages.InvokeResponse_Error{Type: failureKind(code), Message: strings.Join(c.explain(code, err), "\n")}
 }
 
-// command runs the event's command within the invocation's deadline. The budget lets a pass end in
-// time. The context ends what hangs anyway, such as on a server that does not answer, while
-// there is still time to report it.
+// command runs the event's command within the deadline of the invocation. The budget lets a pass end in time. The
+// context stops everything that still hangs, for example on a server that does not answer, while there is still
+// time to report it.
 func (f *function) command(ctx context.Context, c *cli, payload []byte) (order, error) {
 	o, err := f.readEvent(payload)
 	if err != nil {
-		c.secrets.AddURL(string(payload)) // the error may quote it
+		c.secrets.AddURL(string(payload)) // the error may quote the payload
 		return nil, err
 	}
 	deadline, _ := ctx.Deadline() // the library always sets it
@@ -111,7 +111,7 @@ func (f *function) command(ctx context.Context, c *cli, payload []byte) (order, 
 	return o, c.execute(ctx, args)
 }
 
-// startup is the identity of this start: DBJOBS_STARTUP_ID, or else the version of the function.
+// startup returns the identity of this start: DBJOBS_STARTUP_ID, or else the version of the function.
 func (f *function) startup() string {
 	if id, _ := f.env("DBJOBS_STARTUP_ID"); id != "" || lambdacontext.FunctionVersion == "" {
 		return id

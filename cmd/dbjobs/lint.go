@@ -15,14 +15,14 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// warnings are those of what a manifest creates or changes.
+// warnings returns the warnings about the definitions that a manifest creates or changes.
 func (c *cli) warnings(m *manifest.Manifest, changes []store.Change) []report.DefinitionWarning {
 	return report.List(lint.Of(lint.Options{
 		Manifest: m, Changes: changes, Shared: c.shared, Calendars: c.calendars, Env: c.env, Host: c.knownLeaves(), Now: time.Now(),
 	}))
 }
 
-// knownLeaves are what this host allows steps, where its owner has set anything; else nil.
+// knownLeaves returns what this host allows to steps, or nil if its owner has set nothing.
 func (c *cli) knownLeaves() *executor.Host {
 	set, err := c.host()
 	if err != nil || set.From == "" {
@@ -40,8 +40,8 @@ func strict(cmd *cobra.Command, into *bool, what string) {
 	cmd.Flags().BoolVar(into, "strict", false, what)
 }
 
-// strictly refuses a manifest that has warnings, before anything of it is written. A change by somebody else between this
-// and the writing may cause a warning that then is only printed.
+// strictly refuses a manifest that has warnings, before anything of it is written. If somebody else changes the
+// database between this check and the write, a new warning is only printed.
 func (c *cli) strictly(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOptions) error {
 	if err := c.find(cmd); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (c *cli) strictly(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOp
 	return refused(lint.Of(is))
 }
 
-// refused is the refusal of what has warnings; nil: there are none. It names all of them.
+// refused returns the error that refuses definitions with warnings, and names all warnings; nil: there are none.
 func refused(list []report.DefinitionWarning) error {
 	var all []error
 	for _, w := range list {
@@ -67,8 +67,8 @@ func refused(list []report.DefinitionWarning) error {
 	return errors.Join(all...)
 }
 
-// warn prints warnings. Of many by one code, only the first are there: 200 jobs at night make 200 of the next clock
-// change.
+// warn prints warnings. If there are many with the same code, it prints only the first ones: 200 jobs at night
+// have 200 warnings about the next clock change.
 func (c *cli) warn(list []report.DefinitionWarning) {
 	const most = 3
 	var codes []string

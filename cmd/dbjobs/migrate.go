@@ -113,7 +113,7 @@ func (c *cli) sayOwners(on bool) {
 	c.say("jobs belong to the logins that made them; dbjobs migrate --print-grants prints what rights logins need")
 }
 
-// noLogins makes a usage error of one that says that the engine has no logins.
+// noLogins turns an error that says that the engine has no logins into a usage error.
 func noLogins(err error) error {
 	if errors.Is(err, store.ErrNoLogins) {
 		return badInput("%v", err)

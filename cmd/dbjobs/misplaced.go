@@ -19,12 +19,12 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// scrub removes credentials from a message: those of the database, those of a URL in a wrong place,
-// and whatever else looks like one.
+// scrub removes credentials from a message: those of the database, those of a URL in a wrong place, and everything
+// else that looks like a credential.
 func (c *cli) scrub(text string) string { return c.db.Scrub(c.secrets.Hide(text)) }
 
-// notice remembers the secrets in the command line and in the environment, wherever they stand: a
-// message about a value in the wrong place may quote it.
+// notice remembers the secrets in the command line and in the environment, in whichever place they are: a message
+// about a value in a wrong place may quote it.
 func (c *cli) notice(args []string) {
 	for _, a := range args {
 		c.secrets.AddURL(a)
@@ -35,10 +35,10 @@ func (c *cli) notice(args []string) {
 	}
 }
 
-// bare are the variables that are no flags, but for those of the database.
+// bare has the variables that are no flags, except those of the database.
 var bare = append([]string{host.Variable, instanceVariable, marginVariable, allowVariable, bucketVariable, patienceVariable}, wake.Variables()...)
 
-// secretVariables are those that hold a secret, or name the file that holds it.
+// secretVariables has the variables that hold a secret, or the name of the file that holds it.
 var secretVariables = []string{tokenVariable, tokenVariable + "_FILE", webhookVariable, webhookVariable + "_FILE"}
 
 // variables returns the environment variables that any of the commands reads.
@@ -48,12 +48,12 @@ func variables() []string {
 	return slices.Compact(names)
 }
 
-// public are the flags whose values may hold a URL with a password: the URL of the database, and what
-// a job sends.
+// public has the flags whose values may contain a URL with a password: the URL of the database, and what a job
+// sends.
 var public = []string{"database", "sql", "arg"}
 
-// misplaced refuses a URL with a password where another value belongs. Names, for instance, are
-// recorded, and other commands show them to other people.
+// misplaced refuses a URL with a password in the place of another value. Names, for instance, are recorded, and
+// other commands show them to other people.
 func (c *cli) misplaced(cmd *cobra.Command, args []string) (err error) {
 	const where = "; give the URL of the database with --database or " + settings.URLVariable
 	for _, a := range args {
@@ -84,11 +84,11 @@ func valueOf(f *pflag.Flag) string {
 	return f.Value.String()
 }
 
-// foreign matches variables that others set: Kubernetes for a service named dbjobs, and our tests.
+// foreign matches variables that other programs set: Kubernetes for a service named dbjobs, and our tests.
 var foreign = lazyregexp.New(`_SERVICE_(HOST|PORT)|_PORT(_|$)|^DBJOBS_(TEST_|PROVE$|CRASH$|MODEL_SEED$|REQUIRE_(RACE|IMPORTS)$)`)
 
-// mistyped warns of variables that look like ours but are not read: otherwise, somebody notices much
-// later that the setting has no effect.
+// mistyped warns of variables that look like ours but that nothing reads. Otherwise, somebody notices much later
+// that the setting has no effect.
 func (c *cli) mistyped() {
 	var known []string
 	for _, entry := range c.environ {
@@ -112,7 +112,7 @@ func (c *cli) mistyped() {
 	}
 }
 
-// shown returns a value from the user as a message may quote it.
+// shown returns a value from the user in the form in which a message may quote it.
 func shown(value string) string {
 	if secret.HoldsURL(value) {
 		return "a URL with a password"

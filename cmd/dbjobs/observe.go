@@ -44,12 +44,12 @@ func (c *cli) writeMetrics(where string, passes ...metrics.Pass) {
 	if !strings.HasSuffix(where, ".prom") {
 		return
 	}
-	if bad := metrics.Write(where, passes...); bad != nil { // the pass itself has not failed
+	if bad := metrics.Write(where, passes...); bad != nil { // this is no failure of the pass
 		c.tell(slog.LevelWarn, "%v", bad)
 	}
 }
 
-// failuresMost is how many failed runs the line of a pass names.
+// failuresMost is how many failed runs the log line of a pass names.
 const failuresMost = 10
 
 type failure struct {
@@ -59,8 +59,8 @@ type failure struct {
 	Error string `json:"error,omitempty"`
 }
 
-// logPass writes the log line of a pass, with the pass's error and its failed runs: where the log format
-// is for programs, or where the line has the metrics.
+// logPass writes the log line of a pass, with the error of the pass and its failed runs. It does so if the log
+// format is for programs, or if the line contains the metrics.
 func (c *cli) logPass(p *metrics.Pass, embedded bool, err error) {
 	format := c.logFormat
 	switch {

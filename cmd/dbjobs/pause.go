@@ -18,8 +18,8 @@ func (c *cli) authored(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// author returns the author of a change, for the change log. Without --by, the store records its
-// login. SQLite has no logins, so there it is the user of the operating system.
+// author returns the author of a change, for the change log. Without --by, the store records its login. SQLite has
+// no logins, so there author names the user of the operating system.
 func (c *cli) author(s *store.Store) store.Author {
 	who := c.who
 	if u, err := user.Current(); who.By == "" && !s.Engine().KnowsLogins && err == nil {

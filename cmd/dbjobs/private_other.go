@@ -2,5 +2,6 @@
 
 package main
 
-// keepPrivate does nothing here. Other systems show a process's variables to its own user, or have no such call.
+// keepPrivate does nothing here. Other systems show the variables of a process to its own user in any case, or
+// have no such call.
 func keepPrivate() {}

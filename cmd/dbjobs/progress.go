@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 )
 
-// liveLine is a line of a terminal that is written again and again, to show how far a command is. What else is written
-// goes above it.
+// liveLine is a line of a terminal that is written again and again, to show the progress of a command. Other
+// output appears above it.
 type liveLine struct {
 	w io.Writer
 
@@ -19,8 +19,8 @@ type liveLine struct {
 	shown bool
 }
 
-// live makes standard error begin with such a line, until end removes it. In a file, a pipe or a log there is none, nor
-// beside JSON: then it returns nil.
+// live adds such a line to standard error, until end removes it. In a file, a pipe or a log, and together with
+// JSON, there is no such line: then it returns nil.
 func (c *cli) live() (l *liveLine, end func()) {
 	if c.asJSON || c.logFormat != logs.Text || !report.IsTerminal(c.stderr) {
 		return nil, func() {}
@@ -50,7 +50,7 @@ func (l *liveLine) clear() {
 	}
 }
 
-// Write takes the line away: it comes back where it has something new to say.
+// Write removes the line before it writes. The line comes back when it has something new to show.
 func (l *liveLine) Write(text []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,13 +58,13 @@ func (l *liveLine) Write(text []byte) (int, error) {
 	return l.w.Write(text)
 }
 
-// The line of a pass comes when the pass takes longer than most, and does not flicker.
+// The line of a pass appears if the pass takes longer than most passes. It does not flicker.
 const (
 	passIsLong = time.Second
 	redrawn    = 250 * time.Millisecond
 )
 
-// passProgress shows how far a pass is, on a terminal.
+// passProgress shows the progress of a pass, on a terminal.
 func (c *cli) passProgress() (progress func(decided, started, ended int), end func()) {
 	line, remove := c.live()
 	if line == nil {
@@ -102,7 +102,7 @@ func (c *cli) passProgress() (progress func(decided, started, ended int), end fu
 		}
 }
 
-// thousands writes a number such as 12,000.
+// thousands returns a number in the form 12,000.
 func thousands(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)

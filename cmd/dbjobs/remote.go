@@ -10,24 +10,24 @@ import (
 	"strings"
 )
 
-// allowVariable names the commands, beside tick and work, that an event of the function may ask for. Who
-// may invoke a function is a matter of the platform, and of others than the owner of the database: so
-// nothing is allowed that was not named.
+// allowVariable names the commands, besides tick and work, that an event of the function may ask for. The platform
+// decides who may invoke a function, and that may be other people than the owner of the database. So only commands
+// that are named here are allowed.
 const allowVariable = "DBJOBS_LAMBDA_ALLOW"
 
-// order is what an event asks for.
+// order is the command that an event asks for.
 type order interface {
-	// answer makes the answer from what the command printed.
+	// answer makes the answer from the output of the command.
 	answer(printed []byte) []byte
 }
 
-// remote is an order that is no pass: a command line, and what it reads.
+// remote is an order that is no pass: a command line, and the input for it.
 type remote interface {
 	order
 	line() (args []string, stdin string, err error)
 }
 
-// remotes are the commands for those who reach the function, but not the database.
+// remotes has the commands for callers who reach the function, but not the database.
 var remotes = map[string]func() remote{
 	"migrate": func() remote { return &migrateOrder{} },
 	"apply":   func() remote { return &applyOrder{} },
@@ -49,7 +49,7 @@ func (asJSON) answer(text []byte) []byte { return text }
 
 func (event) answer(text []byte) []byte { return text }
 
-// readEvent reads an event. It is strict: a mistyped member must not silently be ignored.
+// readEvent reads an event. It is strict, because a mistyped member must not be ignored silently.
 func (s *service) readEvent(payload []byte) (order, error) {
 	tick := event{Command: "tick"}
 	if payload = bytes.TrimSpace(payload); len(payload) == 0 {
@@ -79,7 +79,7 @@ func (s *service) readEvent(payload []byte) (order, error) {
 	return tick, nil
 }
 
-// decodeEvent decodes an event, all members of which are known.
+// decodeEvent decodes an event. It refuses members that it does not know.
 func decodeEvent(payload []byte, into any, want string) error {
 	dec := json.NewDecoder(bytes.NewReader(payload))
 	dec.DisallowUnknownFields()
@@ -89,8 +89,8 @@ func decodeEvent(payload []byte, into any, want string) error {
 	return nil
 }
 
-// allowed refuses a command that the host has not named. A name that means nothing is found here, and not
-// by a tick: a mistake in this setting must stop no jobs.
+// allowed refuses a command that the host has not named. It also finds a wrong name in the setting. A tick does
+// not check that: a mistake in this setting must not stop jobs.
 func (s *service) allowed(command string) error {
 	text, _ := s.env(allowVariable)
 	names := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
@@ -109,7 +109,7 @@ type migrateOrder struct{ asJSON }
 
 func (*migrateOrder) line() ([]string, string, error) { return []string{"migrate", "--json"}, "", nil }
 
-// applyOrder brings in a manifest: its text, or the manifest itself as JSON, or an object that holds it.
+// applyOrder applies a manifest: its text, or the manifest itself as JSON, or an object in a bucket.
 type applyOrder struct {
 	asJSON
 	Manifest json.RawMessage `json:"manifest"`
@@ -140,7 +140,7 @@ func (o *applyOrder) line() ([]string, string, error) {
 	return args, text, nil
 }
 
-// exportOrder answers with a member that is as apply takes it.
+// exportOrder answers with a member that has the form in which apply takes it.
 type exportOrder struct {
 	named
 	Manifest *string `json:"manifest"`
@@ -172,7 +172,7 @@ func (o *statusOrder) line() ([]string, string, error) {
 	return args, "", nil
 }
 
-// checkOrder is for a monitor: the level is in the answer, also where the database could not be asked.
+// checkOrder is for a monitor: the answer contains the level, even if the database could not be asked.
 type checkOrder struct{ asJSON }
 
 func (*checkOrder) line() ([]string, string, error) { return []string{"check", "--json"}, "", nil }
@@ -200,7 +200,7 @@ func (o *runNowOrder) line() ([]string, string, error) {
 	return append(args, "--", o.Job), "", nil
 }
 
-// authorship adds what goes into the change log.
+// authorship adds the author and the reason for the change log.
 func authorship(args []string, by, reason string) []string {
 	if by != "" {
 		args = append(args, "--by="+by)

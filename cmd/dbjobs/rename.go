@@ -51,7 +51,7 @@ Times that a rule leaves to a hash (H) are computed from the name, so they may m
 	return c.alters(cmd, &dryRun)
 }
 
-// taken says that a name is another's already.
+// taken says that another definition already has the name.
 func taken(err error, kind, name string) error {
 	if errors.Is(err, store.ErrExists) {
 		return &usageError{problem: "there is a " + kind + " " + name + " already", hint: "choose another name"}
@@ -59,7 +59,7 @@ func taken(err error, kind, name string) error {
 	return err
 }
 
-// renamed prints what became of something that has another name now.
+// renamed prints the result for a definition that now has another name.
 func (c *cli) renamed(kind, old, name, owner string, a report.Altered) error {
 	return c.print(a, func() error {
 		if !a.DryRun {

@@ -10,7 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/webpage"
 )
 
-// What a page may have at most, so that a browser on a phone still opens it. Runs have a flag.
+// The limits of a page, so that a browser on a phone can still open it. The limit of runs is a flag.
 const (
 	pageJobs     = 2000
 	pageGaps     = 2000

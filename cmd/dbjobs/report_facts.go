@@ -14,8 +14,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// facts reads what the page shows. Each statement stands alone, reads a bounded number of rows but for definitions, and
-// changes nothing.
+// facts reads what the page shows. Each statement stands alone and changes nothing. Each reads a limited number of
+// rows, except those that read definitions.
 func (c *cli) facts(ctx context.Context, s *store.Store, o pageOptions) (*webpage.Facts, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -52,21 +52,22 @@ func (c *cli) facts(ctx context.Context, s *store.Store, o pageOptions) (*webpag
 	return p.Facts, nil
 }
 
-// pageFacts are facts while they are read.
+// pageFacts has the facts while they are read.
 type pageFacts struct {
 	*webpage.Facts
 	cli   *cli
 	index map[string]int // of Jobs, by name
 }
 
-// text is a text from the database as the page may show it: without secrets, and in characters that control nothing.
+// text returns a text from the database in the form that the page may show: without secrets, and without
+// characters that control anything.
 func (c *cli) text(s string) string { return report.Line(c.scrub(s)) }
 
 func (p *pageFacts) cut(format string, args ...any) {
 	p.Cut = append(p.Cut, fmt.Sprintf(format, args...))
 }
 
-// readRuns reads the newest runs, of all jobs or of those that were asked for.
+// readRuns reads the newest runs, of all jobs or of the chosen ones.
 func (p *pageFacts) readRuns(ctx context.Context, s *store.Store, o pageOptions, since time.Time) (list []store.Run, err error) {
 	names := o.jobs
 	if len(names) == 0 {
@@ -89,7 +90,8 @@ func (p *pageFacts) readRuns(ctx context.Context, s *store.Store, o pageOptions,
 	return list, nil
 }
 
-// readJobs reads the jobs with what is to come of them. Of very many, those with trouble and those that ran are shown.
+// readJobs reads the jobs with their coming times. If there are very many, it shows those with trouble and those
+// that ran.
 func (p *pageFacts) readJobs(ctx context.Context, s *store.Store, o pageOptions, runs []store.Run, now, until time.Time) error {
 	jobs, err := chosenJobs(ctx, s, o.jobs)
 	if err != nil {
@@ -160,7 +162,8 @@ func (p *pageFacts) addJob(v *store.JobStatus, times tick.UpcomingTimes) {
 	p.Jobs = append(p.Jobs, j)
 }
 
-// job is the place of a job in the page. One that was removed, or that no longer fits, has a place for its history.
+// job returns the index of a job in the page. A job that was removed, or for which there is no more room, gets an
+// index for its history.
 func (p *pageFacts) job(name string) int {
 	i, known := p.index[name]
 	if !known {

@@ -29,15 +29,15 @@ const (
 type handler struct {
 	service
 	callers *gate.Gate      // nil: the platform has checked the caller
-	timeout time.Duration   // from a request to its answer
+	timeout time.Duration   // the time from a request to its answer
 	args    []string        // for every command
-	ending  context.Context // ends when the process was asked to end
-	passes  sync.WaitGroup  // those that wait or run, whether or not their callers are still there
+	ending  context.Context // ends when the process is asked to end
+	passes  sync.WaitGroup  // the passes that wait or run, even if their callers have gone
 
-	refusals *cli // says which callers were refused
+	refusals *cli // reports which callers were refused
 	mu       sync.Mutex
-	said     time.Time // when a refusal was last said
-	unsaid   int       // refusals since then
+	said     time.Time // when a refusal was last reported
+	unsaid   int       // refusals since the last report
 
 	ticks, works turns
 }
@@ -55,17 +55,17 @@ func (h *handler) health(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "ending", http.StatusServiceUnavailable)
 		return
 	}
-	_, _ = io.WriteString(w, "ok\n") // a caller that has gone needs no answer
+	_, _ = io.WriteString(w, "ok\n") // if the caller has gone, nobody needs the answer
 }
 
-// reply is what a request gets.
+// reply is the answer to a request.
 type reply struct {
 	status int
 	body   []byte // JSON
 	after  string // seconds after which to try again; "" if nothing is said about it
 }
 
-// refusal is an answer that is an error. The kind is a word for programs.
+// refusal makes an answer that is an error. The kind is a word for programs.
 func refusal(status int, kind string, lines ...string) *reply {
 	body, err := json.Marshal(struct {
 		Kind  string `json:"kind"`
@@ -87,10 +87,10 @@ func (a *reply) write(w http.ResponseWriter) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // a caller that has gone needs no answer
+	_, _ = w.Write(a.body) // if the caller has gone, nobody needs the answer
 }
 
-// pass answers requests with a pass of a command, which parameters of the query may set.
+// pass answers requests with a pass of a command. Parameters of the query may set flags of that pass.
 func (h *handler) pass(command string, t *turns, parameters ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		came := time.Now()
@@ -123,7 +123,7 @@ func busy() *reply {
 	return a
 }
 
-// check returns the answer to a request that is refused, or nil.
+// check returns the answer to a request that is refused, or nil for one that is not.
 func (h *handler) check(w http.ResponseWriter, r *http.Request) *reply {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
@@ -152,7 +152,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request) *reply {
 	return a
 }
 
-// tellRefusal says why a request was refused. Those who try to get in must not fill the log.
+// tellRefusal logs why a request was refused. Somebody who tries to get in must not be able to fill the log.
 func (h *handler) tellRefusal(r *http.Request, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -167,11 +167,12 @@ func (h *handler) tellRefusal(r *http.Request, err error) {
 	h.said, h.unsaid = time.Now(), 0
 }
 
-// readQuery reads the parameters of a request. It is strict: a mistyped one must not silently be ignored.
+// readQuery reads the parameters of a request. It is strict, because a mistyped parameter must not be ignored
+// silently.
 func readQuery(command, raw string, parameters []string) (event, error) {
 	e := event{Command: command}
 	query, err := url.ParseQuery(raw)
-	if err != nil { // what is left would be a pass without the limit
+	if err != nil { // the rest would be a pass without the limit
 		return e, badInput("/%s: the parameters cannot be read: separate them by &, and write other characters than letters and digits as %%XX", command)
 	}
 	for name, values := range query {
@@ -193,7 +194,8 @@ func readQuery(command, raw string, parameters []string) (event, error) {
 	return e, nil
 }
 
-// run makes one pass and returns its answer. The deadline is that of the first request that waits for it.
+// run makes one pass and returns its answer. The deadline is the deadline of the first request that waits for the
+// pass.
 func (h *handler) run(e event, deadline time.Time) *reply {
 	if h.ending.Err() != nil {
 		a := refusal(http.StatusServiceUnavailable, "Ending", "this process was asked to end; try again")
@@ -203,7 +205,7 @@ func (h *handler) run(e event, deadline time.Time) *reply {
 	c, out := h.invocation()
 	budget, margin, err := h.budget(time.Until(deadline))
 	switch {
-	case err != nil: // serve has read these settings when it began
+	case err != nil: // serve read these settings when it began
 	case budget < leastBudget:
 		return busy()
 	default:
@@ -224,8 +226,8 @@ func (h *handler) run(e event, deadline time.Time) *reply {
 	return a
 }
 
-// startup is the identity of this start: DBJOBS_STARTUP_ID, or else the revision of the service. Its
-// instances come and go.
+// startup returns the identity of this start: DBJOBS_STARTUP_ID, or else the revision of the service. The
+// instances of a revision come and go.
 func (h *handler) startup() string {
 	if id, _ := h.env("DBJOBS_STARTUP_ID"); id != "" {
 		return id
@@ -243,7 +245,7 @@ func (h *handler) startup() string {
 type turns struct {
 	running sync.Mutex // held by the pass that runs
 	mu      sync.Mutex
-	waiting map[string]*turn // by what was asked for
+	waiting map[string]*turn // by the parameters of the request
 }
 
 // turn is one pass, which waits, runs or has ended.
@@ -252,7 +254,7 @@ type turn struct {
 	answer *reply // once done is closed
 }
 
-// join returns the pass that the request waits for.
+// join returns the pass for which the request waits.
 func (t *turns) join(e event, passes *sync.WaitGroup, run func() *reply) *turn {
 	key := strings.Join(e.args(0, "", ""), "\x00")
 	t.mu.Lock()

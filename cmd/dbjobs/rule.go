@@ -14,7 +14,7 @@ func (c *cli) rule() *cobra.Command {
 	return group(g)
 }
 
-// ruleFlags adds the flags for what a rule's text leaves open.
+// ruleFlags adds the flags for what the text of a rule leaves open.
 func ruleFlags(cmd *cobra.Command, o *rulecmd.Options) {
 	cmd.Flags().StringVar(&o.Zone, "zone", "", "time zone of the rule (UTC)")
 	cmd.Flags().StringVar(&o.Seed, "seed", "", "name of the schedule, for ~ in a cron line")
@@ -90,7 +90,7 @@ func (c *cli) ruleLint() *cobra.Command {
 	return cmd
 }
 
-// badRule makes every error of a rule command bad input: nothing else can go wrong there.
+// badRule makes every error of a rule command bad input, because nothing else can go wrong there.
 func badRule(err error) error {
 	if err == nil {
 		return nil

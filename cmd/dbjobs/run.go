@@ -60,7 +60,7 @@ func (c *cli) runList() *cobra.Command {
 	return c.prints(cmd)
 }
 
-// among refuses values of a flag that are not among the known ones.
+// among refuses values of a flag that are not among the known values.
 func among(flag string, found, known []string) error {
 	for _, v := range found {
 		if !slices.Contains(known, v) {
@@ -70,7 +70,7 @@ func among(flag string, found, known []string) error {
 	return nil
 }
 
-// runs is the end of the sentence "the next tick ...", for a run of the queue.
+// runs returns the end of the sentence "the next tick ...", for a run of the queue.
 func runs(queue string) string {
 	if queue == tick.OwnQueue {
 		return "runs it"

@@ -28,7 +28,7 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "follow the run to its end; exit code 3 if it does not succeed")
 }
 
-// request is what the flags ask for.
+// request returns the request that the flags describe.
 func (f *requestFlags) request(cmd *cobra.Command, who store.Author) (q store.Request, err error) {
 	q = store.Request{Args: map[string]string{}, Key: f.key, Author: who}
 	for _, p := range f.pairs {
@@ -90,7 +90,7 @@ executes nothing itself: it waits until a "dbjobs tick" has executed the run. Ct
 		if err != nil {
 			return err
 		}
-		if f.wait { // for a pass, which has to be called now
+		if f.wait { // for the pass that has to be started now
 			c.ring(ctx, s)
 		}
 		if f.wait && c.asJSON {
@@ -110,8 +110,8 @@ executes nothing itself: it waits until a "dbjobs tick" has executed the run. Ct
 	return c.prints(c.authored(cmd))
 }
 
-// sayWhen says when a requested run executes. A pause of the job holds the run back; a pause of its
-// schedule does not, nor does disabling the job.
+// sayWhen says when a requested run executes. A pause of the job holds the run back. A pause of the job's schedule
+// does not, and neither does disabling the job.
 func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.RequestedRun) error {
 	if r.Existing {
 		c.say("this key has a run already: %s", stateOf(&r.Run))
@@ -137,7 +137,7 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 	if j.Overlap == store.OverlapAllow {
 		room = j.MaxRunning
 	}
-	if before := j.RunsOpen - 1; before >= room { // RunsOpen counts the requested run, too
+	if before := j.RunsOpen - 1; before >= room { // RunsOpen also counts the requested run
 		what, ended := "1 open run", "it has ended"
 		if before > 1 {
 			what, ended = fmt.Sprintf("%d open runs", before), "they have ended"

@@ -16,13 +16,13 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// The variables with secrets of callers. They are no flags: a command line is not secret.
+// The variables with secrets of callers. They are not flags, because a command line is not secret.
 const (
 	tokenVariable   = "DBJOBS_SERVE_TOKEN"
 	webhookVariable = "DBJOBS_SERVE_WEBHOOK_SECRET"
 )
 
-// portVariable is how platforms tell a container the port that they call it on.
+// portVariable is the variable by which platforms give a container the port on which they call it.
 const portVariable = "PORT"
 
 type serveFlags struct {
@@ -73,8 +73,9 @@ speaks plain HTTP: let the platform, or a proxy, do TLS. SIGTERM ends it: runs g
 	return cmd
 }
 
-// serveHTTP serves requests until ctx ends, and then until the passes that run have ended. It opens no
-// connection to the database: a wrong setting is found at once, a database that sleeps goes on sleeping.
+// serveHTTP serves requests until ctx ends, and then until the passes that still run have ended. It opens no
+// connection to the database at its start: a wrong setting is found at once, and a sleeping database goes on
+// sleeping.
 func (c *cli) serveHTTP(cmd *cobra.Command, f *serveFlags) error {
 	callers, err := c.callers(f)
 	if err != nil {
@@ -107,7 +108,8 @@ func (c *cli) serveHTTP(cmd *cobra.Command, f *serveFlags) error {
 	return h.serve(listener)
 }
 
-// address is where to listen. Without a PORT, nobody but this host can call: that has to be asked for.
+// address returns the address to listen on. Without a PORT, only this host can call, unless the flag asks for
+// more.
 func (f *serveFlags) address(env settings.Lookup) string {
 	if port, _ := env(portVariable); f.listen == "" && port != "" {
 		return ":" + port
@@ -115,7 +117,7 @@ func (f *serveFlags) address(env settings.Lookup) string {
 	return cmp.Or(f.listen, "127.0.0.1:8080")
 }
 
-// callers reads the credentials that callers may have; nil means that anybody may call.
+// callers reads the credentials that callers may have. A nil gate means that anybody may call.
 func (c *cli) callers(f *serveFlags) (*gate.Gate, error) {
 	s := gate.Settings{OIDC: f.oidc}
 	var err error
@@ -142,7 +144,7 @@ func (c *cli) callers(f *serveFlags) (*gate.Gate, error) {
 	return callers, nil
 }
 
-// credentials are the secrets in a variable, or in the file that the variable with _FILE names.
+// credentials returns the secrets in a variable, or in the file that the variable with _FILE names.
 func (c *cli) credentials(variable string) ([]string, error) {
 	text, _, err := settings.Secret(variable, c.env)
 	if err != nil {
@@ -155,7 +157,7 @@ func (c *cli) credentials(variable string) ([]string, error) {
 	return list, nil
 }
 
-// serve answers requests on a listener until h.ending ends, and returns when the last pass has ended.
+// serve answers requests on a listener until h.ending ends. It returns when the last pass has ended.
 func (h *handler) serve(listener net.Listener) error {
 	s := &http.Server{
 		Handler:           h.routes(),
@@ -168,15 +170,15 @@ func (h *handler) serve(listener net.Listener) error {
 	closed := make(chan struct{})
 	stop := context.AfterFunc(h.ending, func() {
 		defer close(closed)
-		// The passes that run end by themselves, since they see that h.ending has ended.
+		// The passes that run end on their own, because they watch h.ending.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ending), h.timeout)
 		defer cancel()
 		if s.Shutdown(ctx) != nil {
-			_ = s.Close() // a caller that does not read its answer
+			_ = s.Close() // a caller does not read its answer
 		}
 	})
 	err := s.Serve(listener)
-	if stop() { // it ended by itself
+	if stop() { // the server ended on its own
 		return err
 	}
 	<-closed

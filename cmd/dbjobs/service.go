@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// marginVariable is the time between the end of the budget and the deadline of the invocation.
-	// At the deadline, the platform kills the process or gives up on the answer.
+	// marginVariable is the time between the end of the budget and the deadline of the invocation. At the
+	// deadline, the platform kills the process or no longer waits for the answer.
 	marginVariable = "DBJOBS_MARGIN"
 
 	defaultMargin = 3 * time.Second
@@ -33,7 +33,7 @@ type service struct {
 	begun   sync.Once
 }
 
-// invocation returns the program for one invocation, and where its answer will be.
+// invocation returns the program for one invocation, and the buffer that will contain its answer.
 func (s *service) invocation(attrs ...slog.Attr) (*cli, *bytes.Buffer) {
 	answer := &bytes.Buffer{}
 	c := newCLI(bytes.NewReader(nil), answer, s.stderr, s.env)
@@ -44,7 +44,7 @@ func (s *service) invocation(attrs ...slog.Attr) (*cli, *bytes.Buffer) {
 	return c, answer
 }
 
-// failureKind is the word for an exit code in the answer to an invocation that failed.
+// failureKind returns the word for an exit code in the answer to an invocation that failed.
 func failureKind(code int) string {
 	switch code {
 	case exitUsage:
@@ -59,22 +59,22 @@ func failureKind(code int) string {
 	return "PassFailed"
 }
 
-// event is what an invocation asks for. As the payload of a function, an event of EventBridge or an
-// empty one means a tick.
+// event is what an invocation asks for. As the payload of a function, an event of EventBridge or an empty payload
+// means a tick.
 type event struct {
 	Command string `json:"command"`
 	Limit   *int   `json:"limit"`
 	Queue   string `json:"queue"`
 }
 
-// args returns the command line for the event. A worker gets another name than the function's ticks:
-// under the same name, its passes would hide from the alarms that no tick succeeds.
+// args returns the command line for the event. A worker gets a name that differs from the name of the function's
+// ticks. With the same name, the worker's passes would hide from the alarms that no tick succeeds.
 func (e event) args(budget time.Duration, startup, name string) []string {
 	args := []string{e.Command, "--json", "--budget", budget.Truncate(time.Millisecond).String()}
 	if e.Limit != nil {
 		args = append(args, "--limit", strconv.Itoa(*e.Limit))
 	}
-	if e.Queue != "" { // one name, whatever is in it: the flag takes a line of CSV
+	if e.Queue != "" { // a single name, whatever it contains: the flag reads a line of CSV
 		args = append(args, "--queue", `"`+strings.ReplaceAll(e.Queue, `"`, `""`)+`"`)
 	}
 	if name != "" && e.Command == "work" {
@@ -86,8 +86,8 @@ func (e event) args(budget time.Duration, startup, name string) []string {
 	return args
 }
 
-// budget returns the time for a pass that has to be answered within left, and the time that is kept
-// for the answer.
+// budget returns the time for a pass that has to be answered within left, and the time that is reserved for the
+// answer.
 func (s *service) budget(left time.Duration) (budget, margin time.Duration, err error) {
 	if margin, err = s.duration(marginVariable, defaultMargin); err != nil {
 		return 0, 0, err
@@ -114,17 +114,16 @@ func (s *service) duration(variable string, otherwise time.Duration) (time.Durat
 	return time.Duration(d), nil
 }
 
-// warm keeps a store, with one connection, for the next invocation. Between two invocations the
-// process is frozen, for minutes or hours. A proxy or a NAT between it and the database may have
-// dropped the connection by then, so the connection is used again only after the database has
-// answered on it. A nil warm keeps nothing.
+// warm keeps a store, with one connection, for the next invocation. Between two invocations the process is frozen,
+// for minutes or hours. A proxy or a NAT between the process and the database may drop the connection in that
+// time. So the connection is used again only after the database has answered on it. A nil warm keeps nothing.
 type warm struct {
 	mu sync.Mutex
 	s  *store.Store
 	db settings.Database
 }
 
-// take returns the kept store if it is healthy, and tells c which database it belongs to.
+// take returns the kept store if it is healthy, and sets in c the database to which it belongs.
 func (w *warm) take(ctx context.Context, c *cli) *store.Store {
 	if w == nil {
 		return nil
@@ -148,8 +147,8 @@ func (w *warm) take(ctx context.Context, c *cli) *store.Store {
 	return s
 }
 
-// keep keeps the store and reports whether it did. It does not if an invocation that ran at the same
-// time has left its store already.
+// keep keeps the store and reports whether it did. It does not if an invocation that ran at the same time has
+// already left its store.
 func (w *warm) keep(db settings.Database, s *store.Store) bool {
 	if w == nil {
 		return false

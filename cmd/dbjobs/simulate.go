@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/simulate"
 )
 
-// simulation is what the flags of simulate say.
+// simulation has the flags of simulate.
 type simulation struct {
 	from, to         string
 	file, diff, down []string
@@ -23,7 +23,7 @@ type simulation struct {
 	now              time.Time
 }
 
-// longest is how much time is simulated at most: a mistyped year would take hours.
+// longest is the longest time that is simulated: a mistyped year would take hours.
 const longest = 400 * 24 * time.Hour
 
 func (c *cli) simulate() *cobra.Command {
@@ -83,7 +83,7 @@ that there is always a process with room for a run.`,
 	return c.prints(cmd)
 }
 
-// simulated is what is to be simulated: the jobs of a file or of the database, and from when to when.
+// simulated returns what to simulate: the jobs of a file or of the database, and the times.
 func (c *cli) simulated(cmd *cobra.Command, o *simulation) (in simulate.Input, opts simulate.Options, err error) {
 	if o.limit < 1 {
 		return in, opts, badInput("--limit: found %d, want at least 1", o.limit)
@@ -125,7 +125,7 @@ func (c *cli) simulated(cmd *cobra.Command, o *simulation) (in simulate.Input, o
 	return in, opts, err
 }
 
-// options has the times of a simulation.
+// options returns the times of a simulation.
 func (o *simulation) options() (opts simulate.Options, err error) {
 	from, err := instantFlag("from", o.from, ahead)
 	if err != nil {
@@ -179,7 +179,7 @@ func readOutage(text string) (d simulate.Outage, err error) {
 	return d, nil
 }
 
-// inputOf is what a manifest defines, as if it was applied at an instant.
+// inputOf returns what a manifest defines, as if it was applied at an instant.
 func (c *cli) inputOf(cmd *cobra.Command, paths []string, at time.Time) (in simulate.Input, err error) {
 	m, err := c.readManifest(cmd, paths)
 	if err != nil {
@@ -191,7 +191,7 @@ func (c *cli) inputOf(cmd *cobra.Command, paths []string, at time.Time) (in simu
 	return simulate.Of(m.Definitions, c.shared, at)
 }
 
-// other is what --diff compares with.
+// other returns what --diff compares with.
 func (c *cli) other(cmd *cobra.Command, o *simulation, in simulate.Input, at time.Time) (other simulate.Input, err error) {
 	if len(o.file) > 0 {
 		other, err = c.inputOf(cmd, o.diff, at)
@@ -220,7 +220,7 @@ func (c *cli) other(cmd *cobra.Command, o *simulation, in simulate.Input, at tim
 	return other, nil
 }
 
-// login is whom new jobs belong to.
+// login returns the login to which new jobs would belong.
 func (c *cli) login(cmd *cobra.Command) (name string, err error) {
 	err = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 		name, err = s.Login(ctx)

@@ -11,9 +11,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// tellStates warns of jobs that are parked or failing, one line each, until they are repaired: in every
-// pass, or in a quiet one that is to remind. Where the log format is for programs, they are members of the pass's log line instead. A
-// job whose failed run is in the table of the pass is left out.
+// tellStates warns of jobs that are parked or failing, one line each, until they are repaired. It does so in every
+// pass, or, if the pass is quiet, in a pass that is due to remind. If the log format is for programs, the jobs are
+// members of the log line of the pass instead. A job whose failed run is in the table of the pass is left out.
 func (c *cli) tellStates(r *tick.Report) {
 	if c.logFormat != logs.Text {
 		return
@@ -48,7 +48,7 @@ func (c *cli) tellMore(n int, state string) {
 	}
 }
 
-// problem is a job that is parked or failing, in the line of a pass.
+// problem is a job that is parked or failing, as a member of the log line of a pass.
 type problem struct {
 	Job   string `json:"job"`
 	State string `json:"state"` // parked, failing
@@ -65,7 +65,7 @@ func (c *cli) problems(r *tick.Report) (list []problem) {
 	return list
 }
 
-// jobError is the error that --fail-on-job-error makes of a report; nil if no job failed.
+// jobError returns the error that --fail-on-job-error makes of a report; nil if no job failed.
 func jobError(r *tick.Report) error {
 	var parts []string
 	for _, p := range []struct {

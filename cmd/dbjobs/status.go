@@ -11,12 +11,12 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// The intervals that status looks at.
+// The intervals and limits that status uses.
 const (
 	silentLately = 7 * 24 * time.Hour
 	comingWithin = time.Hour
-	waitingKinds = 20     // of reasons to wait
-	mostPauses   = 10_000 // among which a freeze is found
+	waitingKinds = 20     // how many reasons to wait are shown
+	mostPauses   = 10_000 // how many pauses are read to find a freeze
 )
 
 func (c *cli) status() *cobra.Command {
@@ -46,7 +46,7 @@ there is "dbjobs check".`,
 	return c.prints(cmd)
 }
 
-// readStatus asks the database for all that status shows.
+// readStatus reads from the database all that status shows.
 func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status, err error) {
 	standing, err := s.Standing(ctx, store.OverdueAfter, comingWithin, limit)
 	if err != nil {

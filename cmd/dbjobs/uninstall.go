@@ -60,7 +60,7 @@ recorded. "dbjobs export > jobs.yaml" keeps the definitions, and "dbjobs migrate
 	return c.prints(cmd)
 }
 
-// agreed says what will be lost, and returns nil if that is meant: somebody gives the name of the database.
+// agreed says what will be deleted, and returns nil if the user confirms that with the name of the database.
 func (c *cli) agreed(cmd *cobra.Command, s *store.Store, u report.Uninstalled, confirm string) error {
 	name := databaseName(s.Where())
 	if confirm != "" {
@@ -84,5 +84,5 @@ func (c *cli) agreed(cmd *cobra.Command, s *store.Store, u report.Uninstalled, c
 	return nil
 }
 
-// databaseName is the name of a database, or of its file, without what is before it.
+// databaseName returns the name of a database, or of its file, without what stands before it.
 func databaseName(where string) string { return where[strings.LastIndexAny(where, "/:")+1:] }

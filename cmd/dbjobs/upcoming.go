@@ -59,7 +59,7 @@ that time on. Runs that exist already, such as those that wait, are in "run list
 	return c.prints(cmd)
 }
 
-// aheadOfNow reads an interval that is to come.
+// aheadOfNow reads an interval in the future.
 func aheadOfNow(from, to string) (first, end time.Time, err error) {
 	if first, err = instantFlag("from", from, ahead); err != nil {
 		return first, end, err
@@ -67,7 +67,7 @@ func aheadOfNow(from, to string) (first, end time.Time, err error) {
 	if end, err = instantFlag("to", to, ahead); err != nil {
 		return first, end, err
 	}
-	if now := time.Now(); first.Before(now) { // what was to come before is in run list
+	if now := time.Now(); first.Before(now) { // earlier times are in run list
 		first = now
 	}
 	if end.IsZero() {
@@ -79,7 +79,7 @@ func aheadOfNow(from, to string) (first, end time.Time, err error) {
 	return first, end, nil
 }
 
-// printUpcoming prints what is to come, and says what is not in the table.
+// printUpcoming prints what comes next, and says what the table leaves out.
 func (c *cli) printUpcoming(u tick.UpcomingRuns, rows string, table func(io.Writer, tick.UpcomingRuns) error) error {
 	return c.print(u, func() error {
 		if u.More {

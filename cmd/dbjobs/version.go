@@ -23,7 +23,7 @@ func (c *cli) version() *cobra.Command {
 	})
 }
 
-// versionFlag lets --version stand for the command version, as in most programs.
+// versionFlag makes --version do the same as the command version, as in most programs.
 func (c *cli) versionFlag(root *cobra.Command) {
 	var asked bool
 	root.Flags().BoolVar(&asked, "version", false, "print the version of this program")
@@ -36,11 +36,11 @@ func (c *cli) versionFlag(root *cobra.Command) {
 	}
 }
 
-// released is the version of a release, which scripts/release gives to the linker. In every other program it is
-// empty, and what the Go build recorded holds.
+// released is the version of a release. scripts/release gives it to the linker. In every other program it is
+// empty, and the record of the Go build counts.
 var released string
 
-// build is what this program is made from.
+// build returns what this program was built from.
 func build() report.Version {
 	v := report.Version{Version: "(unknown)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Schema: store.Latest}
 	info, ok := debug.ReadBuildInfo()

@@ -13,21 +13,21 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// wakeVariable is the kind of alarm that passes set, and commands that change what is due.
+// wakeVariable is the kind of alarm that passes set, and that commands set if they change what is due.
 const wakeVariable = "DBJOBS_WAKE"
 
-// patienceVariable is how long a database that does not answer is asked for a connection again. It is not a flag: it belongs
-// to the database, whatever the command.
+// patienceVariable is how long a connection is tried again while the database does not answer. It is not a flag,
+// because it belongs to the database, whatever the command is.
 const patienceVariable = "DBJOBS_CONNECT_PATIENCE"
 
-// wakingPatience is its default where alarms are set: there, the database may sleep. A managed one takes some 15 seconds to
-// wake, or twice as long after a day.
+// wakingPatience is the default of patienceVariable if alarms are set: then the database may sleep. A managed
+// database takes about 15 seconds to wake, or twice as long after a day.
 const wakingPatience = 40 * time.Second
 
 // ringPatience is how long a command may wait for its alarm to be set.
 const ringPatience = 10 * time.Second
 
-// patience is that with a database that wakes.
+// patience returns how long to wait for a database that wakes.
 func (c *cli) patience(cmd *cobra.Command) (time.Duration, error) {
 	text, _ := c.env(patienceVariable)
 	if text == "" {
@@ -47,7 +47,7 @@ func (c *cli) patience(cmd *cobra.Command) (time.Duration, error) {
 	return time.Duration(d), nil
 }
 
-// alarm is the one of a kind; nil where no alarm is to be set.
+// alarm returns the alarm of a kind; nil if no alarm is to be set.
 func (c *cli) alarm(kind string) (tick.Alarm, error) {
 	if kind == "" {
 		return nil, nil
@@ -59,11 +59,11 @@ func (c *cli) alarm(kind string) (tick.Alarm, error) {
 	return a, nil
 }
 
-// ring sets an alarm after a command that changes something, for what is due by now, as a pass sets one for what is next.
-// The command has done its work, so an alarm that cannot be set is a warning.
+// ring sets an alarm after a command that changes something, for what is due by now. A pass sets an alarm for what
+// is due next in the same way. The command has done its work, so an alarm that cannot be set is only a warning.
 //
-// Crash window: between the COMMIT of the change and the alarm, no pass comes for it before the next one that is set, or the
-// safety trigger.
+// Crash window: if the process dies between the COMMIT of the change and the alarm, no pass comes for the change
+// before the next alarm that is set, or before the safety trigger.
 func (c *cli) ring(ctx context.Context, s *store.Store) {
 	kind, _ := c.env(wakeVariable)
 	if kind == "" || c.rung {
@@ -106,7 +106,8 @@ func (c *cli) tryRing(ctx context.Context, s *store.Store, kind string) error {
 	return err
 }
 
-// rings reports whether a command writes definitions, requests or marks, and was not told to only show what it would do.
+// rings reports whether a command writes definitions, requests or marks, and was not told to only show what it
+// would do.
 func rings(cmd *cobra.Command) bool {
 	dry := cmd.Flag("dry-run")
 	return cmd.Flag("reason") != nil && (dry == nil || dry.Value.String() != "true")

@@ -46,11 +46,11 @@ func Calendar(w io.Writer, c store.Calendar, now time.Time) error {
 	return err
 }
 
-// renewal is how long before the last day of a calendar the next ones are to be there.
+// renewal is how long before its last day a calendar needs new days.
 const renewal = 60 * 24 * time.Hour
 
-// Outdated says what is wrong with the days of a calendar: they cannot be read, or end soon and have to
-// be renewed. Empty: nothing. Days of each year never end.
+// Outdated returns what is wrong with the days of a calendar: they cannot be read, or they end soon and need new
+// ones after them. An empty text means that nothing is wrong. Days of each year never end.
 func Outdated(c *store.Calendar, now time.Time) string {
 	read, err := rules.ParseCalendar(c.Name, c.WorkingDays, c.Text())
 	if err != nil {

@@ -11,18 +11,18 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// colours are those of words that say how something is.
+// colours has the colours of the words that name a state.
 var colours = map[string]string{
 	"failed": red, "failing": red, "lost": red, "parked": red, "overdue": red, "stuck": red,
 	"cancelled": yellow, "paused": yellow, "disabled": yellow, "waiting": yellow, "held": yellow,
 	"succeeded": green, "running": green,
 }
 
-// states are the columns and facts that hold such a word.
+// states has the columns and facts that contain such a word.
 var states = map[string]bool{"STATE": true, "RESULT": true, "state": true, "last result": true}
 
-// paint colours a word in a column, or of a fact, that says how something is, where w is a terminal that has colours. The
-// width of the text is measured without them.
+// paint colours a word that names a state, in a column or of a fact, if w is a terminal that has colours. The
+// width of a text is measured without colours.
 func paint(w io.Writer, what, text string) string {
 	o, ok := w.(*Output)
 	if !ok || !o.Colour || !states[what] {
@@ -41,7 +41,7 @@ func paint(w io.Writer, what, text string) string {
 	return colours[word] + text + plain
 }
 
-// heading is bold, where w is a terminal that has colours.
+// heading makes a text bold, if w is a terminal that has colours.
 func heading(w io.Writer, text string) string {
 	if o, ok := w.(*Output); ok && o.Colour {
 		return bold + text + plain

@@ -7,11 +7,11 @@ import (
 
 // Config holds the facts of config check.
 type Config struct {
-	Settings string  `json:"settings"` // the file, or the variable with the text; empty: there are none
+	Settings string  `json:"settings"` // the file, or the variable that holds the text; empty: the host has no settings
 	InForce  []Force `json:"in_force"`
 }
 
-// Force is one thing that is in force on a host. It holds no secret.
+// Force is one thing that is in force on a host. It contains no secret.
 type Force struct {
 	Kind   string   `json:"kind"` // database, leave, setting, target, program, address, secret, mail, heartbeat, on
 	Name   string   `json:"name,omitempty"`
@@ -20,7 +20,7 @@ type Force struct {
 	From   string   `json:"from"`
 }
 
-// Add adds one.
+// Add adds one such thing.
 func (c *Config) Add(kind, name, value, from string, owners []string) {
 	c.InForce = append(c.InForce, Force{kind, name, value, List(owners), from})
 }

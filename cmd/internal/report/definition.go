@@ -75,12 +75,12 @@ func Pauses(w io.Writer, pauses []store.Pause) error {
 	return t.flush()
 }
 
-// Applied is what apply changed, or with --dry-run would change.
+// Applied is what apply changed, or what it would change with --dry-run.
 type Applied struct {
 	Manifest string         `json:"manifest"`
 	DryRun   bool           `json:"dry_run"`
 	Changes  []store.Change `json:"changes"`
-	// FirstRuns are of the jobs that are created. They are left out where there are more than 1,000.
+	// FirstRuns has the first runs of the jobs that are created. It is empty if more than 1,000 jobs are created.
 	FirstRuns []FirstRun          `json:"first_runs"`
 	Warnings  []DefinitionWarning `json:"warnings"`
 }
@@ -93,7 +93,7 @@ type FirstRun struct {
 	Why  string    `json:"why,omitempty"`  // where no time is known
 }
 
-// First is the time in the zone of its rule, or why there is none.
+// First returns the time in the zone of its rule, or the reason why there is none.
 func First(f FirstRun) string {
 	if f.At.IsZero() {
 		return f.Why

@@ -31,7 +31,7 @@ type Times struct {
 	After    []time.Time `json:"after"`
 }
 
-// of is the kind and the name of what has the times.
+// of returns the kind and the name of the definition that has the times.
 func (t *Times) of() string {
 	if t.Schedule != "" {
 		return "schedule " + t.Schedule
@@ -39,7 +39,8 @@ func (t *Times) of() string {
 	return "job " + t.Job
 }
 
-// Differences prints what differs like a unified diff: under each definition what goes, with -, and what comes, with +.
+// Differences prints the differences like a unified diff. Under each definition, lines with - are removed, and
+// lines with + are added.
 func Differences(w io.Writer, d Difference) error {
 	p := &differencePrinter{w: w, times: map[string]Times{}}
 	for _, t := range d.Times {
@@ -52,7 +53,7 @@ func Differences(w io.Writer, d Difference) error {
 	for _, c := range d.Changes {
 		p.change(c, d.New[c.Kind+" "+c.Subject])
 	}
-	for _, t := range d.Times { // what is left is of jobs that use a schedule
+	for _, t := range d.Times { // what is left belongs to jobs that use a changed schedule
 		if left, ok := p.times[t.of()]; ok {
 			p.line("  %s", Line(t.of()))
 			p.next(left)
@@ -64,7 +65,7 @@ func Differences(w io.Writer, d Difference) error {
 	return p.err
 }
 
-// Altered is what a command changed in place, or with --dry-run would change.
+// Altered is what a command changed in place, or what it would change with --dry-run.
 type Altered struct {
 	DryRun   bool                `json:"dry_run"`
 	Changes  []store.Change      `json:"changes"`
@@ -97,7 +98,7 @@ func (a Altered) Print(w io.Writer) error {
 
 type differencePrinter struct {
 	w     io.Writer
-	times map[string]Times // that are not printed yet
+	times map[string]Times // the times that are not printed yet
 	err   error
 }
 
@@ -140,7 +141,8 @@ func (p *differencePrinter) lines(mark, text string) {
 	}
 }
 
-// field prints the old and the new value of a field. Of texts of several lines it prints those that differ.
+// field prints the old and the new value of a field. If the values have several lines, it prints the lines that
+// differ.
 func (p *differencePrinter) field(f store.FieldChange) {
 	f.Before, f.After = asLines(f.Before), asLines(f.After)
 	if !strings.Contains(f.Before, "\n") && !strings.Contains(f.After, "\n") {
@@ -154,7 +156,7 @@ func (p *differencePrinter) field(f store.FieldChange) {
 	p.line("    %s:", Line(f.Field))
 	was, is := textLines(f.Before), textLines(f.After)
 	start, end := alike(was, is)
-	const around = 2 // lines that stay, for orientation
+	const around = 2 // lines without a change that are printed for orientation
 	for _, l := range was[max(0, start-around):start] {
 		p.lines(" ", "  "+l)
 	}
@@ -185,7 +187,7 @@ func textLines(s string) []string {
 	return strings.Split(s, "\n")
 }
 
-// alike counts the lines that two texts have in common at their beginning, and at their end.
+// alike counts the lines that are the same at the beginning of two texts, and at their end.
 func alike(x, y []string) (start, end int) {
 	shorter := min(len(x), len(y))
 	for start < shorter && x[start] == y[start] {

@@ -15,7 +15,7 @@ func Failures(w io.Writer, list []store.FailedAttempt) error {
 	for _, v := range list {
 		run := store.Run{Job: v.Job, Number: v.RunNumber, ID: v.RunID}
 		a := v.Attempt
-		a.Code, a.Line = "", 0 // they have columns
+		a.Code, a.Line = "", 0 // code and line have columns of their own
 		t.row(Instant(v.FinishedAt), run.Label(), v.StepName, count(int64(v.Attempt.Attempt)), v.Code, positive(v.Line), v.Severity,
 			cmp.Or(attemptError(a), "the process that executed it did not come back"))
 	}
@@ -32,9 +32,9 @@ func Missed(w io.Writer, list []tick.MissedTimes) error {
 	return t.flush()
 }
 
-// missed tells how many times a gap has, the first of them and the last.
+// missed returns how many times a gap has, with the first and the last of them.
 func missed(v *tick.MissedTimes) (times, first, last string) {
-	if v.Times == nil { // they are not known: they are after the one, up to the other
+	if v.Times == nil { // the times are not known: they lie after From, up to Through
 		return "?", "after " + Instant(v.From), Instant(v.Through)
 	}
 	return count(*v.Times), Instant(v.First), Instant(v.Last)

@@ -23,7 +23,7 @@ const (
 
 func (l Level) String() string { return [...]string{"OK", "WARNING", "CRITICAL", "UNKNOWN"}[l] }
 
-// MarshalText makes JSON hold the word.
+// MarshalText makes JSON contain the word.
 func (l Level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // Health is what check finds.
@@ -32,7 +32,7 @@ type Health struct {
 	Problems []string       `json:"problems"`
 	Now      time.Time      `json:"now,omitzero"`       // by the clock of the database
 	Trigger  string         `json:"trigger,omitempty"`  // of the last pass
-	LastPass time.Time      `json:"last_pass,omitzero"` // zero: none is on record
+	LastPass time.Time      `json:"last_pass,omitzero"` // zero: no pass is on record
 	Jobs     int            `json:"jobs"`
 	Overdue  store.Duration `json:"overdue"` // the longest
 	Failing  int            `json:"failing"`
@@ -40,14 +40,15 @@ type Health struct {
 	Running  int            `json:"running"` // runs
 	Stuck    int            `json:"stuck"`   // runs
 	Unknown  string         `json:"error,omitempty"`
-	// Calendars that schedules keep, and that have to be renewed, each with the problem.
+	// Calendars that schedules use and that need new days, each with the problem.
 	Calendars []string `json:"calendars,omitempty"`
 
-	latest, failing, parked, stuck string // a job of each kind
+	latest, failing, parked, stuck string // one job of each kind, as an example
 	stuckFor                       time.Duration
 }
 
-// Stand notes how jobs and runs stand. A job that is paused is only a job, and while everything is, nothing is stuck.
+// Stand records the state of jobs and runs. A paused job counts as a job only. While everything is paused, nothing
+// is stuck.
 func (h *Health) Stand(st store.Standing, f store.Figures, pauses []store.Pause) {
 	h.Now, h.Jobs, h.Running = st.Now, f.Jobs, f.Running
 	if slices.ContainsFunc(pauses, func(p store.Pause) bool { return p.Scope == store.ScopeAll }) {
@@ -63,7 +64,7 @@ func (h *Health) Stand(st store.Standing, f store.Figures, pauses []store.Pause)
 	}
 }
 
-// unpaused counts the jobs of a kind without those that are paused, as far as they are known, and names one.
+// unpaused counts the jobs of a kind that are not paused, as far as they are known, and names one of them.
 func unpaused(k store.Kind) (n int, first string) {
 	n = k.Count
 	for _, v := range slices.Backward(k.First) {
@@ -76,7 +77,7 @@ func unpaused(k store.Kind) (n int, first string) {
 	return n, first
 }
 
-// AddCalendars looks for calendars that schedules keep and that have to be renewed.
+// AddCalendars looks for calendars that schedules use and that need new days.
 func (h *Health) AddCalendars(list []store.Calendar) {
 	for i := range list {
 		if why := Outdated(&list[i], h.Now); why != "" && list[i].Schedules > 0 {
@@ -85,7 +86,7 @@ func (h *Health) AddCalendars(list []store.Calendar) {
 	}
 }
 
-// Judge finds the level, with the problems, the worst first.
+// Judge sets the level and the problems, the worst problem first.
 func (h *Health) Judge(lastPass, overdue time.Duration) {
 	h.Problems = []string{}
 	find := func(l Level, format string, args ...any) {

@@ -23,8 +23,8 @@ func Jobs(w io.Writer, jobs []store.JobStatus) error {
 	return t.flush()
 }
 
-// jobState is the state of a job in a list: of a paused one with when the pause ends, and of one that waits with how its last
-// runs ended.
+// jobState returns the state of a job in a list. For a paused job, it also says when the pause ends. For a waiting
+// job, it also says how its last runs ended.
 func jobState(j store.JobStatus) string {
 	switch {
 	case j.State == store.JobPaused && !j.Paused.Until.IsZero():
@@ -35,7 +35,7 @@ func jobState(j store.JobStatus) string {
 	return j.State
 }
 
-// notPlanned is shown instead of a next run that was planned from an older definition.
+// notPlanned stands in place of a next run that was planned from an older definition.
 const notPlanned = "not planned yet"
 
 func nextRun(j store.JobStatus) string {
@@ -76,9 +76,9 @@ type JobDetail struct {
 	store.JobStatus
 	NextTimes []time.Time    `json:"next_times"` // the next nominal times, not decided yet
 	Lateness  store.Duration `json:"lateness"`   // of the last run, when it was first delivered
-	// Gaps are the latest stretches of times that did not run.
+	// Gaps are the latest stretches of times that did not run, the newest first.
 	Gaps []tick.MissedTimes `json:"gaps"`
-	// Holidays are the next times that calendars take out or move, within three months.
+	// Holidays are the next times that calendars remove or move, within three months.
 	Holidays []rules.Holiday `json:"holidays,omitempty"`
 }
 
@@ -139,7 +139,7 @@ func Job(w io.Writer, j JobDetail) error {
 	return t.flush()
 }
 
-// positive is a number, or "" for zero.
+// positive returns a number, or "" for zero.
 func positive(n int) string {
 	if n == 0 {
 		return ""
@@ -163,7 +163,8 @@ func instants(list []time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-// Paused says since when a pause is in force, and what was paused if that is not the job itself.
+// Paused returns since when a pause has been in force. If something else than the job itself was paused, it also
+// names that.
 func Paused(p store.Pause) string {
 	text := "since " + Instant(p.Since)
 	if p.Scope != store.ScopeJob {
@@ -181,8 +182,8 @@ func Paused(p store.Pause) string {
 	return text
 }
 
-// policies returns the policies that differ from their default, and always overlap and missed. Those
-// that start a job come late, and then those that bound it.
+// policies returns the policies that differ from their default, and always overlap and missed. The policies that
+// start a job come after the others, and the policies that limit it come last.
 func policies(j store.Job) string {
 	var usual store.Job
 	usual.Normalize()
@@ -209,7 +210,7 @@ func policies(j store.Job) string {
 	return strings.Join(parts, ", ")
 }
 
-// policy is the name and value of a policy. It is "" for a policy that has a line of its own in job
+// policy returns the name and value of a policy. It returns "" for a policy that has a line of its own in job
 // show, or that is part of another one.
 func policy(p store.Policy, j *store.Job) string {
 	switch p.Key {

@@ -8,15 +8,15 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// manner is how a column gives way where a table is wider than the terminal.
+// manner says how a column gets narrower when a table is wider than the terminal.
 type manner struct {
-	cut  func(string, int) string // shortens a cell; nil: nothing does
+	cut  func(string, int) string // shortens a cell; nil: the cells keep their length
 	min  int                      // the width that it keeps
-	soft bool                     // shortened before those that are not soft
+	soft bool                     // shortened before columns that are not soft
 	rank int                      // columns with a rank are left out, the lowest first
 }
 
-// manners has the columns that give way, by their heading. Others keep what they have.
+// manners has the columns that get narrower, by their heading. Other columns keep their width.
 var manners = map[string]manner{
 	"RUN":              {cut: cutMiddle, min: 20},
 	"ID":               {rank: 1},
@@ -56,7 +56,8 @@ var manners = map[string]manner{
 	"ROWS":             {rank: 6},
 }
 
-// manner is how a column of this table gives way. The first one says what a row is about: it stays.
+// manner returns how a column of this table gets narrower. The first column says what a row is about, so it is
+// never left out.
 func (t *table) manner(column int) manner {
 	m := manners[t.rows[0][column]]
 	if t.rows[0][column] == "ERROR" && t.message > 0 {
@@ -71,15 +72,16 @@ func (t *table) manner(column int) manner {
 	return m
 }
 
-// fit makes the table fit the width, as far as it can: ids and times become as short as they are still
-// unambiguous; columns that are empty go; then columns go by rank, until the others, shortened, fit.
+// fit makes the table fit the width, as far as possible. First, ids and times become as short as they can be
+// without ambiguity. Then empty columns are removed. Then columns are removed by rank, until the others fit after
+// they are shortened.
 func (t *table) fit(width int) {
 	if sum(t.widths()) <= width {
 		return
 	}
 	t.shortIDs()
 	var gone []string
-	if i := slices.Index(t.rows[0], "ID"); i > 0 && sum(t.readable()) > width { // the label of a run does as well
+	if i := slices.Index(t.rows[0], "ID"); i > 0 && sum(t.readable()) > width { // the label of the run is enough
 		gone = append(gone, "ID")
 		t.drop(i)
 	}
@@ -99,7 +101,7 @@ func (t *table) fit(width int) {
 	}
 }
 
-// dropEmpty leaves out columns that have nothing in any row.
+// dropEmpty removes columns that are empty in each row.
 func (t *table) dropEmpty() {
 	for i := len(t.rows[0]) - 1; i > 0; i-- {
 		if !slices.ContainsFunc(t.rows[1:], func(r []string) bool { return r[i] != "-" }) {
@@ -108,8 +110,8 @@ func (t *table) dropEmpty() {
 	}
 }
 
-// squeeze leaves out columns, those that are empty first, until the others, shortened, have the width. It adds the names of
-// those that were not empty.
+// squeeze removes columns, empty ones first, until the others fit the width after they are shortened. It adds the
+// names of the removed columns that were not empty to gone.
 func (t *table) squeeze(width int, gone []string) []string {
 	if sum(t.widths()) <= width {
 		return gone
@@ -132,8 +134,8 @@ func (t *table) squeeze(width int, gone []string) []string {
 	return gone
 }
 
-// readable has the width of each column with as much of long texts as one reads at a glance. While there is room for that,
-// times stay whole.
+// readable returns the width of each column with as much of a long text as a reader takes in at a glance. While
+// there is room for that, times stay whole.
 func (t *table) readable() []int {
 	const glance = 50
 	widths := t.widths()
@@ -145,7 +147,8 @@ func (t *table) readable() []int {
 	return widths
 }
 
-// shorten makes cells shorter until the table has the width: in soft columns first, and there in the widest.
+// shorten makes cells shorter until the table has the width. It shortens soft columns first, and the widest of
+// them before the others.
 func (t *table) shorten(width int) {
 	widths, least := t.widths(), t.least()
 	for _, soft := range []bool{true, false} {
@@ -171,7 +174,7 @@ func (t *table) shorten(width int) {
 	}
 }
 
-// least has the width that each column keeps.
+// least returns the smallest width of each column.
 func (t *table) least() []int {
 	least := t.widths()
 	for i, h := range t.rows[0] {
@@ -188,7 +191,8 @@ func (t *table) drop(column int) {
 	}
 }
 
-// shortIDs shortens the ids of runs without a number, JOB#ID, to the start that differs between all rows.
+// shortIDs shortens the ids of runs that have no number, as in JOB#ID. It keeps as much of their start as makes
+// all of them different.
 func (t *table) shortIDs() {
 	if t.rows[0][0] != "RUN" {
 		return
@@ -219,14 +223,14 @@ func (t *table) shortIDs() {
 
 var uuid = lazyregexp.New(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// shortTimes returns the rows without what all times share: the offset from UTC, and the year unless withYear is
-// set. The note has that instead.
+// shortTimes returns the rows without the part that all times share: the offset from UTC and, unless withYear is
+// set, the year. The note then states the shared part.
 func shortTimes(rows [][]string, withYear bool) (short [][]string, note string) {
 	years, offsets := map[string]bool{}, map[string]bool{}
 	each := func(change func(cell *string, at time.Time)) {
 		for _, row := range short {
 			for i := range row {
-				if at, err := time.Parse(time.RFC3339, row[i]); err == nil && manners[rows[0][i]].cut == nil { // no text
+				if at, err := time.Parse(time.RFC3339, row[i]); err == nil && manners[rows[0][i]].cut == nil { // a time, and not a text that looks like one
 					change(&row[i], at)
 				}
 			}

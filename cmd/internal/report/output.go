@@ -11,19 +11,19 @@ import (
 	"golang.org/x/term"
 )
 
-// usualWidth is that of a terminal that does not tell its own.
+// usualWidth is the width of a terminal that does not report its own.
 const usualWidth = 80
 
-// Output is where a command prints facts. A terminal has a width, which tables keep to. Into a file or a
-// pipe everything is printed in full, because the next reader may be a program.
+// Output is where a command prints facts. If it is a terminal, it has a width, and tables keep to that width. Into
+// a file or a pipe, everything is printed in full, because the next reader may be a program.
 type Output struct {
 	*bufio.Writer
 	Width  int  // of the terminal; 0: there is none
 	Colour bool // the terminal has colours, and its user wants them
 }
 
-// To returns the output that leads to w. Where that is a terminal, the environment may ask for a width
-// (COLUMNS), and for no colours (NO_COLOR, TERM=dumb).
+// To returns the output that writes to w. If w is a terminal, the environment may set a width (COLUMNS), or turn
+// off colours (NO_COLOR, TERM=dumb).
 func To(w io.Writer, env func(name string) (value string, found bool)) *Output {
 	o := &Output{Writer: bufio.NewWriter(w)}
 	if fd, ok := terminal(w); ok {
@@ -41,7 +41,7 @@ func To(w io.Writer, env func(name string) (value string, found bool)) *Output {
 	return o
 }
 
-// IsTerminal reports whether a person sees at once what is written to w.
+// IsTerminal reports whether w is a terminal, so that a person sees at once what is written.
 func IsTerminal(w io.Writer) bool {
 	_, ok := terminal(w)
 	return ok
@@ -59,10 +59,10 @@ func terminal(w io.Writer) (fd int, ok bool) {
 // shown is the zone in which times are shown to people; nil: that of this machine.
 var shown atomic.Pointer[time.Location]
 
-// In makes times appear in a zone, from now on.
+// In sets the zone in which times are shown from now on.
 func In(zone *time.Location) { shown.Store(zone) }
 
-// Zone is the zone in which times are shown to people, and in which they write them.
+// Zone returns the zone in which times are shown to people, and in which people write them.
 func Zone() *time.Location {
 	if z := shown.Load(); z != nil {
 		return z
@@ -70,8 +70,8 @@ func Zone() *time.Location {
 	return time.Local
 }
 
-// Instant is a time as it is shown to people: in their zone, with the offset from UTC, or Z. The zero time
-// is shown as nothing.
+// Instant returns a time as it is shown to people: in their zone, with the offset from UTC, or Z. For the zero
+// time, it returns an empty text.
 func Instant(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -1,5 +1,5 @@
-// Package report prints facts: as a table for people, or as JSON for programs. Both are made from the
-// same struct, so that they hold the same facts.
+// Package report prints facts: as a table for people, or as JSON for programs. Both are made from the same struct,
+// so that they contain the same facts.
 //
 // For people, times are in their zone, to the second, and tables fit their terminal; JSON is in UTC, and in
 // full. Durations are written as in Go. Texts from a database (names, errors) are shown on one line and
@@ -20,8 +20,8 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/visible"
 )
 
-// JSON writes v, indented, with a line end. An empty list is [], never null. Characters that could control
-// a terminal are written as escapes, also those that JSON would allow.
+// JSON writes v, indented, with a line end. An empty list is [], never null. Characters that could control a
+// terminal are written as escapes, also those that JSON would allow as they are.
 func JSON(w io.Writer, v any) error {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
@@ -42,7 +42,8 @@ func List[T any](s []T) []T {
 	return s
 }
 
-// facts is a list of names and values. Empty values are left out. On a terminal, a long value goes on under its beginning.
+// facts is a list of names and values. Empty values are left out. On a terminal, a long value continues on the
+// next line, below its beginning.
 type facts struct {
 	to   io.Writer
 	list [][2]string
@@ -79,7 +80,8 @@ func (f *facts) flush() error {
 	return err
 }
 
-// wrapped are the lines of a text, each of at most room cells as far as its words allow. Without room, it is one line.
+// wrapped returns the lines of a text. Each has at most room cells, unless a single word is longer. If room is 0,
+// the text is one line.
 func wrapped(text string, room int) (lines []string) {
 	if room == 0 || cells(text) <= room {
 		return []string{text}
@@ -116,7 +118,7 @@ func Line(s string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// Lines does the same for a text of several lines, but keeps its lines and their blanks.
+// Lines does for a text of several lines what Line does for one. It keeps the line ends and the blanks.
 func Lines(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
@@ -131,7 +133,7 @@ func Lines(s string) string {
 	return b.String()
 }
 
-// show writes a character as it is. If it could control the terminal, or is not UTF-8, it is written
+// show writes a character as it is. It writes a character that could control the terminal, or that is not UTF-8,
 // as an escape.
 func show(b *strings.Builder, raw string, r rune) {
 	switch {

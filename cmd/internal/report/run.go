@@ -9,7 +9,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Runs prints the table of run list. A run that executes took the time until now so far.
+// Runs prints the table of run list. For a run that still executes, the table shows the time from its start until
+// now.
 func Runs(w io.Writer, runs []store.Run, now time.Time) error {
 	t := newTable(w, "RUN", "SCHEDULED FOR", "STATE", "STARTED", "TOOK", "ID", "ERROR")
 	for _, r := range runs {
@@ -29,7 +30,7 @@ type Aborted struct {
 	Runs     []string `json:"runs"` // ids of the runs that will be cancelled
 }
 
-// String is the same in a line.
+// String returns the same in one line.
 func (a Aborted) String() string {
 	text := fmt.Sprintf("aborted job %s: cancelling %s", a.Job, Plural(len(a.Runs), "run"))
 	if a.Disabled {
@@ -38,7 +39,7 @@ func (a Aborted) String() string {
 	return text
 }
 
-// runState is the state of a run. For a run held by something, it says by what.
+// runState returns the state of a run. If something holds the run back, runState says what.
 func runState(r store.Run) string {
 	if r.HeldBy != "" {
 		return "held by " + r.HeldBy
@@ -120,7 +121,7 @@ func Run(w io.Writer, r store.RunDetail) error {
 	return nil
 }
 
-// indented has a text's lines beneath a heading. It ends with a line end.
+// indented returns the lines of a text, indented, to stand below a heading. The result ends with a line end.
 func indented(text string) string {
 	text = strings.NewReplacer("\r\n", "\n", "\t", "    ").Replace(strings.TrimRight(text, "\r\n"))
 	return "  " + strings.ReplaceAll(Lines(text), "\n", "\n  ") + "\n"
@@ -164,7 +165,7 @@ type Backfilled struct {
 	More time.Time   `json:"more,omitzero"` // the first nominal time beyond the limit
 }
 
-// String is the same in a line.
+// String returns the same in one line.
 func (b Backfilled) String() string {
 	if len(b.Runs) == 0 {
 		return "job " + b.Job + ": runs cover every nominal time in the range already"

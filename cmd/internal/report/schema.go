@@ -15,7 +15,7 @@ type Schema struct {
 	Usable bool `json:"usable"` // by this program
 }
 
-// Print lays it out for people.
+// Print writes the facts for people.
 func (s Schema) Print(w io.Writer) error {
 	f := newFacts(w)
 	f.add("database", s.Database)
@@ -53,7 +53,7 @@ type Version struct {
 	Schema   int    `json:"schema"` // the newest version of the schema that it knows
 }
 
-// Print lays it out in a line.
+// Print writes the facts in one line.
 func (v Version) Print(w io.Writer) error {
 	text := "dbjobs " + v.Version
 	if v.Revision != "" {

@@ -43,7 +43,7 @@ func Simulation(w io.Writer, r *simulate.Result, runs bool) error {
 	return nil
 }
 
-// days is how many runs there are on a day: the fewest and the most, where there are several days.
+// days returns how many runs there are on a day. If there are several days, it returns the fewest and the most.
 func days(list []simulate.Day) string {
 	if len(list) < 2 {
 		return ""
@@ -80,7 +80,7 @@ func simulatedRuns(w io.Writer, r *simulate.Result, runs bool) error {
 	return nil
 }
 
-// more says how many are not listed.
+// more says how many items are not listed.
 func more(w io.Writer, n int, what string) error {
 	if n <= 0 {
 		return nil
@@ -115,7 +115,7 @@ func simulatedJobs(w io.Writer, r *simulate.Result, _ bool) error {
 	return more(w, len(jobs)-fewJobs, "job")
 }
 
-// tookBy is how long a run takes, and how that is known.
+// tookBy returns how long a run takes, and where that number comes from.
 func tookBy(t simulate.Took) string {
 	if t.Of == 0 {
 		return t.Length.String() + " assumed"
@@ -130,7 +130,7 @@ func total(m map[string]int) (n int) {
 	return n
 }
 
-// counts are numbers by words.
+// counts lists numbers with their words.
 func counts(m map[string]int) string {
 	parts := make([]string, 0, len(m))
 	for _, word := range slices.Sorted(maps.Keys(m)) {
@@ -171,7 +171,7 @@ func simulatedGaps(w io.Writer, r *simulate.Result, _ bool) error {
 	return more(w, rows-fewJobs, "row")
 }
 
-// SimulatedDifference prints what runs differently by two sets of definitions.
+// SimulatedDifference prints what runs differently under two sets of definitions.
 func SimulatedDifference(w io.Writer, d *simulate.Difference) error {
 	f := newFacts(w)
 	f.add("simulated", fmt.Sprintf("%s to %s", Instant(d.From), Instant(d.To)))
@@ -189,7 +189,7 @@ func SimulatedDifference(w io.Writer, d *simulate.Difference) error {
 	return t.flush()
 }
 
-// example is the first of the times at which a job runs differently.
+// example returns the first of the times at which a job runs differently.
 func example(m *simulate.Moved) string {
 	var parts []string
 	if len(m.Moved) > 0 {

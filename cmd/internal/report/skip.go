@@ -2,7 +2,7 @@ package report
 
 import "github.com/dbjobs/dbjobs/store"
 
-// Skipped is a time that is not to run, in a line: with who decided that, and why.
+// Skipped returns, in one line, a time that does not run, who decided that, and why.
 func Skipped(k store.Skip) string {
 	text := Instant(k.At)
 	if k.Schedule != "" {

@@ -9,41 +9,41 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// Status is how things stand: what the command status prints.
+// Status is the state of a database: what the command status prints.
 type Status struct {
 	Now      time.Time          `json:"now"`              // by the clock of the database
 	Frozen   *store.Pause       `json:"frozen,omitempty"` // everything is paused
 	Triggers []store.Trigger    `json:"triggers"`         // the one that came last first
-	Silences []store.Silence    `json:"silences"`         // those that last, and those that ended within a week
+	Silences []store.Silence    `json:"silences"`         // those that still last, and those that ended within a week
 	Running  Executing          `json:"running"`
 	Waiting  []WaitingRuns      `json:"waiting"` // the oldest first
 	Overdue  Troubled           `json:"overdue"` // the oldest first
 	Failing  Troubled           `json:"failing"` // those with the most failures in a row first
 	Parked   Troubled           `json:"parked"`
-	Paused   Held               `json:"paused"`    // without a freeze
-	Coming   []tick.UpcomingRun `json:"next_hour"` // of each job its next time; the first ones
+	Paused   Held               `json:"paused"`    // except a freeze
+	Coming   []tick.UpcomingRun `json:"next_hour"` // the next time of each job, for the first of these jobs
 	ToDo     []string           `json:"to_do"`     // empty: all is well
 }
 
-// Executing are the runs under way, those that take longest first.
+// Executing are the runs under way, the longest first.
 type Executing struct {
 	Count int         `json:"count"`
 	First []store.Run `json:"first"`
 }
 
-// WaitingRuns are runs that wait for the same, and what that is.
+// WaitingRuns are runs that wait for the same thing, with the name of that thing.
 type WaitingRuns struct {
 	store.OpenRuns
 	Why string `json:"why"`
 }
 
-// Troubled are the jobs of a kind.
+// Troubled are the jobs with one kind of trouble.
 type Troubled struct {
 	Count int           `json:"count"`
 	First []TroubledJob `json:"first"`
 }
 
-// TroubledJob is a job that needs somebody.
+// TroubledJob is a job that somebody has to look at.
 type TroubledJob struct {
 	Job      string    `json:"job"`            // owner/name
 	Since    time.Time `json:"since,omitzero"` // overdue: its next time; failing: its last success
@@ -58,7 +58,7 @@ type Held struct {
 	First []store.Pause `json:"first"`
 }
 
-// Stand notes the jobs.
+// Stand records the jobs.
 func (s *Status) Stand(st store.Standing) {
 	list := func(k store.Kind, of func(store.JobStatus) TroubledJob) Troubled {
 		t := Troubled{Count: k.Count, First: []TroubledJob{}}
@@ -81,7 +81,7 @@ func (s *Status) Stand(st store.Standing) {
 	})
 }
 
-// Hold notes the pauses, of which the first ones are shown.
+// Hold records the pauses. Only the first ones are shown.
 func (s *Status) Hold(pauses []store.Pause, limit int) {
 	for i := range pauses {
 		if pauses[i].Scope == store.ScopeAll {
@@ -92,7 +92,7 @@ func (s *Status) Hold(pauses []store.Pause, limit int) {
 	s.Paused = Held{len(list), List(list[:min(limit, len(list))])}
 }
 
-// Wait notes the runs that have not ended.
+// Wait records the runs that have not ended.
 func (s *Status) Wait(open []store.OpenRuns) {
 	s.Waiting = []WaitingRuns{}
 	for _, o := range open {
@@ -104,7 +104,7 @@ func (s *Status) Wait(open []store.OpenRuns) {
 	}
 }
 
-// why says what runs wait for.
+// why returns what runs wait for.
 func (s *Status) why(o store.OpenRuns) string {
 	switch {
 	case s.Frozen != nil:
@@ -127,10 +127,10 @@ func (s *Status) why(o store.OpenRuns) string {
 	return "the next pass"
 }
 
-// untaken is for how long runs may be ready until somebody has to look why nobody takes them.
+// untaken is how long runs may be ready before somebody has to find out why no process takes them.
 const untaken = 5 * time.Minute
 
-// Judge says what there is to do, the most urgent first.
+// Judge sets what there is to do, the most urgent first.
 func (s *Status) Judge() {
 	s.ToDo = []string{}
 	do := func(format string, a ...any) { s.ToDo = append(s.ToDo, fmt.Sprintf(format, a...)) }
@@ -162,8 +162,8 @@ func (s *Status) Judge() {
 	}
 }
 
-// judgeOverdue says why the oldest overdue job has not run. Where no tick has ever come, or a trigger is silent, that is said
-// already.
+// judgeOverdue says why the oldest overdue job has not run. It says nothing if no tick has ever come, or if a
+// trigger is silent: judgeTriggers says that.
 func (s *Status) judgeOverdue(do func(string, ...any)) {
 	if len(s.Overdue.First) == 0 || s.Frozen != nil || len(s.Triggers) == 0 {
 		return
@@ -178,7 +178,7 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	}
 }
 
-// judgeTriggers finds triggers that are silent, and none at all.
+// judgeTriggers reports triggers that are silent, and reports if no trigger has come at all.
 func (s *Status) judgeTriggers(do func(string, ...any)) {
 	if len(s.Triggers) == 0 && s.Running.Count == 0 { // a pass is recorded when it ends
 		do("no tick has come yet: let cron, or another trigger, start dbjobs tick each minute")

@@ -10,7 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Print writes a table for each kind that has something, and at the end what there is to do.
+// Print writes a table for each kind that has rows. At the end, it writes what there is to do.
 func (s *Status) Print(w io.Writer) error {
 	p := &sections{w: w}
 	p.table(len(s.Triggers), []string{"TRIGGER", "LAST PASS", "AGO", "TOOK", "BY"}, func(t *table) {
@@ -79,7 +79,7 @@ func (p *sections) line(text string) {
 	_, p.err = fmt.Fprintln(p.w, text)
 }
 
-// table writes a table if it has rows.
+// table writes a table if there are rows.
 func (p *sections) table(rows int, heading []string, fill func(*table)) {
 	if rows == 0 || p.err != nil {
 		return
@@ -93,14 +93,14 @@ func (p *sections) table(rows int, heading []string, fill func(*table)) {
 	p.err = t.flush()
 }
 
-// more counts what the table before has left out, and says where it is.
+// more says how many rows the table above has left out, and which command shows them.
 func (p *sections) more(n int, where string) {
 	if n > 0 && p.err == nil {
 		_, p.err = fmt.Fprintf(p.w, "and %d more: %s\n", n, where)
 	}
 }
 
-// troubled writes the jobs of a kind.
+// troubled writes the table of the jobs with one kind of trouble.
 func (p *sections) troubled(kind string, list Troubled, s *Status) {
 	heading := map[string][]string{"OVERDUE": {kind, "FOR", "SINCE"}, "FAILING": {kind, "TIMES", "LAST SUCCESS", "ERROR"}, "PARKED": {kind, "BECAUSE"}}[kind]
 	p.table(len(list.First), heading, func(t *table) {
@@ -135,7 +135,7 @@ func (p *sections) runs(s *Status) {
 	})
 }
 
-// span is a length of time in its two largest units.
+// span returns a length of time in its two largest units.
 func span(d time.Duration) string {
 	day := 24 * time.Hour
 	switch {
@@ -153,7 +153,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
 }
 
-// took is a length to the tenth of a second.
+// took returns a length of time, to the tenth of a second.
 func took(d store.Duration) string {
 	if d < store.Duration(10*time.Second) {
 		return time.Duration(d).Round(time.Millisecond).String()

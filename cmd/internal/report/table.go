@@ -8,14 +8,14 @@ import (
 // gap is the number of blanks between two columns.
 const gap = 2
 
-// table lines up columns. Its first row is the heading. On a terminal that is too narrow for it, columns
-// give way, those first that matter least: see manners.
+// table aligns columns. Its first row is the heading. On a terminal that is too narrow, columns get narrower or
+// are left out, the least important ones first: see manners.
 type table struct {
 	w    io.Writer
-	rows [][]string // without what could control a terminal
-	note string     // beneath the table: what was left out of its cells
+	rows [][]string // characters that could control a terminal are escaped
+	note string     // printed below the table: the part that was removed from its cells
 
-	message int // what the column ERROR keeps, where the table is there for it; 0: little
+	message int // the width that the column ERROR keeps, if it is the purpose of the table; 0: the width in manners
 }
 
 func newTable(w io.Writer, heading ...string) *table {

@@ -38,7 +38,7 @@ func Work(w io.Writer, r tick.Report) error {
 	return worked(w, r, "")
 }
 
-// worked lists the runs and sums up, after what was decided.
+// worked lists the runs and adds a summary. The text about the decisions comes first.
 func worked(w io.Writer, r tick.Report, decided string) error {
 	if len(r.Runs) > 0 {
 		t := newTable(w, "RUN", "SCHEDULED FOR", "STATE", "ERROR")
@@ -79,7 +79,7 @@ func started(r tick.Report) string {
 	return text
 }
 
-// Summary is a pass in a line.
+// Summary returns a pass in one line.
 func Summary(r tick.Report) string {
 	if r.Frozen {
 		return "everything is paused"
@@ -87,7 +87,7 @@ func Summary(r tick.Report) string {
 	return fmt.Sprintf("%s; %s made; %s", Plural(r.Decided, "decision"), Plural(r.Made, "run"), started(r))
 }
 
-// Wrong is the report without the runs that succeeded, or that wait for another attempt.
+// Wrong returns the report without the runs that succeeded, and without those that wait for another attempt.
 func Wrong(r tick.Report) tick.Report {
 	r.Runs = slices.DeleteFunc(slices.Clone(r.Runs), func(e tick.Ended) bool {
 		return e.State == store.Succeeded || e.State == store.Waiting || e.State == store.Cancelled
@@ -128,7 +128,7 @@ func due(w io.Writer, r tick.Report) error {
 		return err
 	}
 	t := newTable(w, "JOB", "NEEDS A DECISION", "SINCE")
-	told := map[string]bool{} // a new job has several reasons; the first one is enough
+	told := map[string]bool{} // a new job has several reasons; the first one is printed
 	for _, d := range r.Due {
 		if told[d.Job] {
 			continue

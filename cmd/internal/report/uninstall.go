@@ -12,15 +12,15 @@ import (
 type Uninstalled struct {
 	Database string `json:"database"`
 	store.Contents
-	SchemaStays bool `json:"schema_stays"` // there is something in it that is not of dbjobs
+	SchemaStays bool `json:"schema_stays"` // the schema contains something that does not belong to dbjobs
 }
 
-// Lost names what is lost.
+// Lost names what is deleted.
 func (u Uninstalled) Lost() string {
 	return fmt.Sprintf("%s, %s and %s", Plural(u.Jobs, "job"), Plural(u.Schedules, "shared schedule"), Plural(u.Runs, "run"))
 }
 
-// Print prints the same.
+// Print writes the same for people.
 func (u Uninstalled) Print(w io.Writer) error {
 	text := fmt.Sprintf("dropped the tables of dbjobs in %s, with %s\n", Line(u.Database), u.Lost())
 	if u.SchemaStays {

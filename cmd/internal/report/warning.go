@@ -6,13 +6,13 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// DefinitionWarning is something about a definition that works, and may not be meant.
+// DefinitionWarning is something in a definition that works, but that its author may not mean.
 type DefinitionWarning struct {
-	Kind    string `json:"kind"` // of what it is about: job, schedule, calendar or variable
+	Kind    string `json:"kind"` // of the subject: job, schedule, calendar or variable
 	Subject string `json:"subject"`
-	Code    string `json:"code"` // one of those that the command's page lists
+	Code    string `json:"code"` // one of the codes that the page of the command lists
 	Text    string `json:"text"`
-	Do      string `json:"do,omitempty"` // what to do, where the text does not say it
+	Do      string `json:"do,omitempty"` // what to do, if the text does not say it
 }
 
 func (w DefinitionWarning) String() string {
@@ -30,7 +30,7 @@ type CreatedJob struct {
 	Warnings []DefinitionWarning `json:"warnings"`
 }
 
-// CreatedSchedule is a new schedule, likewise.
+// CreatedSchedule is a new schedule, with the warnings of its definition.
 type CreatedSchedule struct {
 	store.Schedule
 	Warnings []DefinitionWarning `json:"warnings"`

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/text/width"
 )
 
-// ellipsis stands for what a narrow terminal has no room for.
+// ellipsis stands in place of text for which a narrow terminal has no room.
 const ellipsis = '…'
 
-// cells returns the number of cells that a terminal shows a text in: characters of East Asia and emoji take
-// two, marks that combine with the character before them take none. The text is one that Line returned: it
-// controls nothing.
+// cells returns how many cells of a terminal a text takes. Characters of East Asia and emoji take two cells. Marks
+// that combine with the character before them take none. The text must come from Line, so that it contains no
+// control characters.
 func cells(s string) int {
 	n := 0
 	for _, r := range s {
@@ -25,7 +25,7 @@ func cellsOf(r rune) int {
 	switch {
 	case r < 0x300:
 		return 1
-	case r == 0xFE0F: // asks for the picture of the character before it, which takes two cells
+	case r == 0xFE0F: // asks for the picture form of the character before it, which takes two cells
 		return 1
 	case unicode.In(r, unicode.Mn, unicode.Me), r >= 0x1160 && r <= 0x11FF: // marks; vowels and ends of a Hangul syllable
 		return 0
@@ -74,7 +74,7 @@ func head(s string, n int) string {
 	return s
 }
 
-// whole leaves out the last character of a head, if the next one is a part of it.
+// whole removes the last character of a head if the next character is a part of it.
 func whole(s string, next rune) string {
 	if next != 0xFE0F {
 		return s
