@@ -1,5 +1,5 @@
-// Package bucket reads objects of Amazon S3 and of Google Cloud Storage: one request for one object, as whom the process
-// runs. It lists nothing and writes nothing.
+// Package bucket reads objects of Amazon S3 and of Google Cloud Storage: one request for one object, with the
+// login of the process. It lists nothing and writes nothing.
 package bucket
 
 import (
@@ -20,23 +20,23 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor/gcp"
 )
 
-// patience is how long an object may take.
+// patience is the longest time that reading an object may take.
 const patience = 30 * time.Second
 
 // Reader reads objects.
 type Reader struct {
 	Env     func(name string) (value string, found bool)
-	Secrets *secret.Known // gets the tokens that the platform gives
+	Secrets *secret.Known // learns the tokens that the platform gives
 	Now     func() time.Time
 }
 
-// stores are the kinds of stores, by the scheme of an object's URL.
+// stores has the kinds of stores, by the scheme of an object's URL.
 var stores = map[string]func(Reader, context.Context, Object, int64) ([]byte, error){
 	"s3": Reader.s3,
 	"gs": Reader.gs,
 }
 
-// Object is where an object is.
+// Object is the place of an object.
 type Object struct{ scheme, bucket, key string }
 
 func (o Object) String() string { return o.scheme + "://" + o.bucket + "/" + o.key }
@@ -49,7 +49,8 @@ func Is(path string) bool {
 
 var validBucket = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$`)
 
-// Parse reads the URL of an object. A key has no parts that some store or proxy could take for another one.
+// Parse reads the URL of an object. It refuses a key with a part that some store or proxy could read as another
+// part.
 func Parse(path string) (o Object, err error) {
 	scheme, rest, _ := strings.Cut(path, "://")
 	o.scheme = scheme
@@ -65,8 +66,8 @@ func Parse(path string) (o Object, err error) {
 	return o, nil
 }
 
-// Allowed reports whether an object is one of those that a setting names: with commas, objects, or URLs with a slash at their
-// end, beneath which all are allowed.
+// Allowed reports whether a setting names an object. The setting is a list with commas. Each entry is an object,
+// or a URL with a slash at its end, below which all objects are allowed.
 func Allowed(path, setting string) bool {
 	for allowed := range strings.SplitSeq(setting, ",") {
 		allowed = strings.TrimSpace(allowed)
@@ -77,7 +78,7 @@ func Allowed(path, setting string) bool {
 	return false
 }
 
-// Read reads at most this many bytes of an object.
+// Read reads an object, at most this many bytes of it.
 func (r Reader) Read(ctx context.Context, o Object, most int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -88,7 +89,7 @@ func (r Reader) Read(ctx context.Context, o Object, most int64) ([]byte, error) 
 	return text, nil
 }
 
-// hint says what to do about a refusal.
+// hint returns what to do about a refusal.
 func hint(err error, scheme string) string {
 	refused, ok := errors.AsType[*platform.RefusedError](err)
 	switch {
@@ -109,7 +110,7 @@ func (r Reader) value(name string) string {
 
 var validRegion = lazyregexp.New(`^[a-z]{2}(-[a-z0-9]+)+$`)
 
-// s3 is GetObject. Which region a bucket is in is said by S3, where it is another one than the process's.
+// s3 is GetObject. If the bucket is in another region than the process, S3 names that region.
 func (r Reader) s3(ctx context.Context, o Object, most int64) ([]byte, error) {
 	region := cmp.Or(r.value("AWS_REGION"), r.value("AWS_DEFAULT_REGION"), "us-east-1")
 	source := aws.NewSource(r.Env)
@@ -131,7 +132,8 @@ func (r Reader) s3(ctx context.Context, o Object, most int64) ([]byte, error) {
 	}
 }
 
-// s3URL has the bucket in the host, but where a dot would not fit the certificate, or the API is another one than Amazon's.
+// s3URL has the bucket in the host name, except if a dot in the bucket's name would not fit the certificate, or if
+// the API is not Amazon's.
 func (r Reader) s3URL(o Object, region string) (*url.URL, error) {
 	if !validRegion.MatchString(region) {
 		return nil, fmt.Errorf("AWS_REGION: found %.40q, want a region, such as eu-central-1", region)
@@ -151,7 +153,7 @@ func (r Reader) s3URL(o Object, region string) (*url.URL, error) {
 	return at(u, o.bucket+"/"+o.key), nil
 }
 
-// at adds a path, escaped as Signature Version 4 wants it.
+// at adds a path, escaped in the form that Signature Version 4 requires.
 func at(u *url.URL, path string) *url.URL {
 	parts := strings.Split(path, "/")
 	for i, p := range parts {
@@ -163,7 +165,7 @@ func at(u *url.URL, path string) *url.URL {
 
 func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
-// gs is Objects: get, of the JSON API.
+// gs is the method get of Objects, of the JSON API.
 func (r Reader) gs(ctx context.Context, o Object, most int64) ([]byte, error) {
 	u, err := platform.Endpoint(cmp.Or(r.value("STORAGE_EMULATOR_HOST"), "https://storage.googleapis.com"))
 	if err != nil {

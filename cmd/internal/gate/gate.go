@@ -1,8 +1,8 @@
 // Package gate decides who may call: it checks the credentials of an HTTP request.
 //
-// Three kinds of credentials are known. A bearer token (RFC 6750) is what any caller can send. A
-// signature of the Standard Webhooks specification proves the sender without sending a secret. An
-// identity token of OpenID Connect is what cloud schedulers send; nobody has to keep a secret for it.
+// It knows three kinds of credentials. Any caller can send a bearer token (RFC 6750). A signature of the Standard
+// Webhooks specification proves the sender, and does not contain a secret. Cloud schedulers send an identity token
+// of OpenID Connect; nobody has to keep a secret for it.
 package gate
 
 import (
@@ -19,11 +19,11 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// leastSecret is the least length, in bytes, of a token and of a secret for signatures. What is
-// shorter can be guessed.
+// leastSecret is the smallest length, in bytes, of a token and of a secret for signatures. A shorter one can be
+// guessed.
 const leastSecret = 16
 
-// Settings are the credentials that callers may have. One of them is enough.
+// Settings are the credentials that callers may have. A caller needs one of them.
 type Settings struct {
 	Tokens  []string // bearer tokens; several, so that one can be replaced while both are in use
 	Secrets []string // secrets of Standard Webhooks: base64, with whsec_ before it or without
@@ -61,13 +61,13 @@ func New(s Settings, now func() time.Time) (*Gate, error) {
 	return g, err
 }
 
-// Any reports whether there is a credential that a caller can have.
+// Any reports whether a caller can have a credential at all.
 func (g *Gate) Any() bool { return len(g.tokens)+len(g.signers) > 0 || g.issuer != nil }
 
 // RefusedError is the error for a request whose sender may not call.
 type RefusedError struct {
 	Status int    // of the answer
-	Reason string // for the log of the host only: it would help who tries to get in
+	Reason string // for the log of the host only: it would help somebody who tries to get in
 }
 
 func (r *RefusedError) Error() string { return r.Reason }
@@ -76,8 +76,8 @@ func unknown(format string, args ...any) error {
 	return &RefusedError{http.StatusUnauthorized, fmt.Sprintf(format, args...)}
 }
 
-// Check returns nil where the sender of a request may call, and a *RefusedError otherwise. The body is
-// what was read from the request.
+// Check returns nil if the sender of a request may call, and a *RefusedError otherwise. body is the body of the
+// request.
 func (g *Gate) Check(r *http.Request, body []byte) error {
 	if r.Header.Get(webhooks.HeaderWebhookSignature) != "" {
 		return g.checkSignature(r, body)
@@ -97,7 +97,7 @@ func (g *Gate) Check(r *http.Request, body []byte) error {
 	return unknown("its token is not one of ours")
 }
 
-// isToken compares digests, so that neither the time nor the length tells anything of a token.
+// isToken compares digests, so that neither the time nor the length reveals anything about a token.
 func (g *Gate) isToken(token string) bool {
 	digest := sha256.Sum256([]byte(token))
 	found := 0

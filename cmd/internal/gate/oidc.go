@@ -21,15 +21,15 @@ const Google = "https://accounts.google.com"
 // patience is the time that the issuer has to answer a request for its keys.
 const patience = 5 * time.Second
 
-// OIDC says which identity tokens of OpenID Connect are accepted. Without an audience, none is.
+// OIDC says which identity tokens of OpenID Connect are accepted. Without an audience, none is accepted.
 type OIDC struct {
 	Issuer   string   // a URL; Google if it is empty
-	Audience string   // what the token must be made for: in general the URL of the service
-	Callers  []string // the token must be for one of them: what has an @ is a verified email address, all else a subject
+	Audience string   // the audience that the token must have: in general the URL of the service
+	Callers  []string // the callers, one of which the token must name; a text with an @ is a verified email address, any other text is a subject
 }
 
-// issuer checks the tokens of one issuer. It asks for the keys of the issuer when the first token
-// comes, and again when a token is signed with a key that it does not know.
+// issuer checks the tokens of one issuer. It asks the issuer for its keys when the first token comes, and again
+// when a token is signed with an unknown key.
 type issuer struct {
 	OIDC
 	now    func() time.Time
@@ -49,7 +49,7 @@ func newIssuer(o OIDC, now func() time.Time) (*issuer, error) {
 		// Everybody who has an account at the issuer can get a token for any audience.
 		return nil, errors.New("identity tokens need the callers: the email address of the service account, or the subject (sub) of its tokens")
 	case slices.ContainsFunc(o.Callers, func(c string) bool { return strings.TrimSpace(c) != c || c == "" }):
-		// The empty one would be that of a token without a subject; one with a blank would be nobody's.
+		// An empty caller would match a token without a subject; a caller with a blank at an end would match none.
 		return nil, fmt.Errorf("a caller of identity tokens is empty, or begins or ends with a blank: %q", o.Callers)
 	case o.Issuer == "":
 		o.Issuer = Google
@@ -66,7 +66,7 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// discover returns what the issuer says of itself. Many requests at once ask it once.
+// discover returns what the issuer publishes about itself. Requests at the same time ask the issuer once.
 func (i *issuer) discover(ctx context.Context) (*oidc.Provider, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -80,8 +80,8 @@ func (i *issuer) discover(ctx context.Context) (*oidc.Provider, error) {
 	return i.provider, nil
 }
 
-// check returns nil for a token that the issuer has signed for our audience and for one of the
-// callers, and that has not expired.
+// check returns nil for a token that the issuer has signed for our audience and for one of the callers, and that
+// has not expired.
 func (i *issuer) check(ctx context.Context, token string) error {
 	p, err := i.discover(ctx)
 	if err != nil {
@@ -110,7 +110,7 @@ func (i *issuer) check(ctx context.Context, token string) error {
 		checked.Subject, claims.Email, claims.Verified, i.Callers)}
 }
 
-// absent is the answer while the issuer cannot be asked for its keys: the caller should try again.
+// absent returns the answer for the time in which the issuer does not give its keys: the caller should try again.
 func (i *issuer) absent(err error) error {
 	return &RefusedError{http.StatusServiceUnavailable, fmt.Sprintf("the keys of %s could not be fetched: %v", i.Issuer, err)}
 }

@@ -1,6 +1,5 @@
-// Package holiday reads the days of a calendar from a file: a line for each day, as a manifest has
-// them, or the whole-day events of an iCalendar file (RFC 5545), as authorities publish them. It opens
-// nothing itself.
+// Package holiday reads the days of a calendar from a file. The file has a line for each day, as in a manifest, or
+// the whole-day events of an iCalendar file (RFC 5545), as authorities publish them. The package opens no file.
 package holiday
 
 import (
@@ -15,11 +14,11 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// Years is how far ahead events that recur are written down.
+// Years is how far ahead the days of recurring events are listed.
 const Years = 10
 
-// Read reads a file, and returns the days as package rules reads them. Events that recur have their
-// days from a year before now to Years after it.
+// Read reads a file, and returns the days in the form that package rules reads. For a recurring event, it returns
+// the days from a year before now to Years after now.
 func Read(data []byte, now time.Time) ([]string, error) {
 	text := string(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(text)), "BEGIN:VCALENDAR") {
@@ -28,7 +27,7 @@ func Read(data []byte, now time.Time) ([]string, error) {
 	return events(text, now)
 }
 
-// lines are those of a text that have days.
+// lines returns the lines of a text that have days.
 func lines(text string) (days []string, err error) {
 	if _, err := rules.ParseCalendar("", "", text); err != nil {
 		return nil, err
@@ -41,7 +40,7 @@ func lines(text string) (days []string, err error) {
 	return days, nil
 }
 
-// event is one VEVENT as it is read.
+// event is one VEVENT while it is read.
 type event struct {
 	line             int // of its BEGIN
 	name             string
@@ -55,7 +54,7 @@ type event struct {
 func events(text string, now time.Time) ([]string, error) {
 	var days []string
 	var e *event
-	inner := 0 // components inside of the event, such as an alarm
+	inner := 0 // components within the event, such as an alarm
 	for _, l := range unfolded(text) {
 		name, params, value := property(l.text)
 		switch {
@@ -89,7 +88,7 @@ type line struct {
 	text   string
 }
 
-// unfolded are the content lines, RFC 5545 §3.1: one that begins with a blank goes on with the line before.
+// unfolded returns the content lines, RFC 5545 §3.1: a line that begins with a blank continues the line before.
 func unfolded(text string) (list []line) {
 	n := 0
 	for raw := range strings.Lines(text) {
@@ -145,12 +144,12 @@ func (e *event) read(name, params, value string) (err error) {
 	return err
 }
 
-// wholeDays reads P2D or P1W; 0: it is neither.
+// wholeDays reads P2D or P1W, and returns 0 for any other text.
 func wholeDays(duration string) int {
 	text := strings.TrimPrefix(strings.TrimPrefix(duration, "+"), "P")
 	for unit, days := range map[string]int{"D": 1, "W": 7} {
 		if number, ok := strings.CutSuffix(text, unit); ok {
-			n, _ := strconv.Atoi(number) // 0 where that is no number
+			n, _ := strconv.Atoi(number) // 0 if that is no number
 			return n * days
 		}
 	}
@@ -166,7 +165,7 @@ func date(name, value string) (time.Time, error) {
 	return t, nil
 }
 
-// days are the lines of an event.
+// days returns the lines for an event.
 func (e *event) days(now time.Time) (list []string, err error) {
 	if e.cancelled {
 		return nil, nil
@@ -179,7 +178,7 @@ func (e *event) days(now time.Time) (list []string, err error) {
 	}
 	length := max(1, e.length)
 	if !e.end.IsZero() {
-		length = max(1, int(e.end.Sub(e.start)/(24*time.Hour))) // DTEND is the day after the last
+		length = max(1, int(e.end.Sub(e.start)/(24*time.Hour))) // DTEND is the day after the last day
 	}
 	starts := []time.Time{e.start}
 	if len(e.recurs) > 0 {
@@ -202,7 +201,7 @@ func (e *event) days(now time.Time) (list []string, err error) {
 	return list, nil
 }
 
-// plainText is a TEXT value without its escapes, in one line and without #, which begins a remark.
+// plainText returns a TEXT value without its escapes, on one line, and without #, which begins a remark.
 func plainText(value string) string {
 	value = strings.NewReplacer(`\\`, `\`, `\n`, " ", `\N`, " ", `\,`, ",", `\;`, ";").Replace(value)
 	return strings.Join(strings.FieldsFunc(value, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '#' }), " ")

@@ -12,7 +12,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// Describe tells what the settings put in force, without a secret, and what of it would fail when it is needed.
+// Describe adds to r what the settings put in force, without a secret. It returns the settings that would fail
+// when they are needed.
 func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 	wrong := func(at manifest.Problem, err error) {
 		if err != nil {
@@ -77,7 +78,7 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 	return problems
 }
 
-// describeHeartbeat tells the servers of the heartbeat, and what its URLs lack.
+// describeHeartbeat adds the servers of the heartbeat, and reports what is missing in its URLs.
 func (s *Settings) describeHeartbeat(r *report.Config, wrong func(manifest.Problem, error)) {
 	b := s.Heartbeat
 	if b == nil {
@@ -94,7 +95,7 @@ func (s *Settings) describeHeartbeat(r *report.Config, wrong func(manifest.Probl
 	}
 }
 
-// usable says why the URL of a target is not, as far as that is known without a connection.
+// usable returns why the URL of a target cannot be used, as far as that is known without a connection.
 func usable(url string) error {
 	db, err := engine.New(url, engine.Options{Target: true})
 	if err != nil {
@@ -103,10 +104,10 @@ func usable(url string) error {
 	return db.Close()
 }
 
-// where is a place as text.
+// where returns a place as text.
 func where(p manifest.Problem) string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
-// in says where a value is, if not in the settings.
+// in says where a value is, if it is not in the settings themselves.
 func in(s manifest.Source) string {
 	switch {
 	case s.File != "":
@@ -119,11 +120,11 @@ func in(s manifest.Source) string {
 	return ""
 }
 
-// publicURL is what of a URL is no secret: for a heartbeat, its path is one.
+// publicURL returns the part of a URL that is no secret. The path of a heartbeat is a secret.
 func publicURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
-	case err != nil, raw == "": // it could not be read
+	case err != nil, raw == "": // the URL could not be read
 		return ""
 	case strings.HasPrefix(u.Scheme, "http"):
 		return u.Scheme + "://" + u.Host

@@ -1,12 +1,14 @@
-// Package host reads what the owner of a host has set: which database, and what steps may touch there.
+// Package host reads what the owner of a host has set: which database to use, and what steps may touch there.
 //
-// It is one YAML file. The variable DBJOBS_CONFIG names it, or holds its text where there is no disk: a value with a
-// line end, or with a colon and a blank, is the text. Without the variable, the file is the first that is there of
-// $XDG_CONFIG_HOME/dbjobs/config.yaml (~/.config without that variable; elsewhere than on Unix, and on a Mac, the
-// folder that the system has for it) and /etc/dbjobs/config.yaml. Files are never merged.
+// The settings are one YAML file. The variable DBJOBS_CONFIG names the file. If there is no disk, the variable can
+// also contain the text: a value with a line end, or with a colon and a blank, is the text. Without the variable,
+// the file is the first one that exists of $XDG_CONFIG_HOME/dbjobs/config.yaml and /etc/dbjobs/config.yaml. If
+// XDG_CONFIG_HOME is not set, ~/.config takes its place. On a Mac, and on systems other than Unix, the folder that
+// the system has for settings takes its place. Files are never merged.
 //
-// A user who can write the file can do all that the user of dbjobs can. So a file that other users may write, or replace
-// by a folder or link on the way to it, is refused, and one that others may read if it holds a secret itself.
+// A user who can write the file can do all that the user of dbjobs can do. So a file is refused if other users may
+// write it, or may replace it through a folder or link on the way to it. A file that other users may read is
+// refused if it contains a secret.
 package host
 
 import (
@@ -33,7 +35,8 @@ import (
 // Variable names the file with the settings, or holds their text.
 const Variable = "DBJOBS_CONFIG"
 
-// SecretPrefix begins the names of variables that are secrets for definitions: DBJOBS_SECRET_HOOK is ${secret:HOOK}.
+// SecretPrefix begins the names of variables that are secrets for definitions: the variable DBJOBS_SECRET_HOOK is
+// ${secret:HOOK}.
 const SecretPrefix = "DBJOBS_SECRET_"
 
 // Lookup finds a variable of the environment, as os.LookupEnv does.
@@ -41,7 +44,7 @@ type Lookup func(name string) (value string, found bool)
 
 // Settings are what is set on a host.
 type Settings struct {
-	// From names where they were read: a file, or the variable. Empty: nothing is set.
+	// From names the source of the settings: a file, or the variable. Empty: nothing is set.
 	From string
 	*manifest.Host
 
@@ -49,11 +52,11 @@ type Settings struct {
 	vars []string // names of secrets that are variables
 }
 
-// most is the longest file that is read.
+// most is the length of the longest file that is read.
 const most = 1 << 20
 
-// Load reads the settings. environ has NAME=VALUE of all variables, in which secrets are looked for. Where nothing is set,
-// that is no error.
+// Load reads the settings. environ has NAME=VALUE of all variables; Load looks for secrets in them. A host without
+// settings is no error.
 func Load(env Lookup, environ []string) (*Settings, error) {
 	s := &Settings{Host: &manifest.Host{}, env: env, vars: secretVariables(environ)}
 	value, given := env(Variable)
@@ -82,7 +85,7 @@ func isText(value string) bool {
 	return strings.ContainsAny(value, "\n\r") || strings.Contains(value, ": ")
 }
 
-// Places are where the file may be; the first one that is there counts.
+// Places returns the paths where the file may be. The first one that exists counts.
 func Places(env Lookup) (list []string) {
 	if dir := folder(env); dir != "" {
 		list = append(list, filepath.Join(dir, "dbjobs", "config.yaml"))
@@ -93,11 +96,11 @@ func Places(env Lookup) (list []string) {
 	return list
 }
 
-// folder is where the user's settings are; empty: nowhere.
+// folder returns the folder of the user's settings, or an empty text if there is none.
 func folder(env Lookup) string {
 	switch runtime.GOOS {
 	case "windows", "darwin", "ios", "plan9":
-		dir, _ := os.UserConfigDir() // there is none without a home
+		dir, _ := os.UserConfigDir() // a user without a home has none
 		return dir
 	}
 	if dir, _ := env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) { // the XDG standard says to ignore a relative path
@@ -138,7 +141,7 @@ func (s *Settings) read() error {
 	return nil
 }
 
-// open opens a file. What waits for a writer, or has no end, is refused.
+// open opens a file. It refuses a file that waits for a writer, or that has no end.
 func open(path string) (*os.File, fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -151,7 +154,7 @@ func open(path string) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if info, err = f.Stat(); err != nil { // of the open file: another one may take its name at any time
+	if info, err = f.Stat(); err != nil { // of the open file, because another file may take its name at any time
 		f.Close()
 		return nil, nil, err
 	}
@@ -163,10 +166,10 @@ func (s *Settings) decode(data []byte) (err error) {
 	return err
 }
 
-// named is a secret that is not here, but has its name.
+// named matches a reference to a secret, which is a name and not the secret.
 var named = lazyregexp.New(`\$\{secret:[^}]*\}`)
 
-// inText is the place of a secret that the settings themselves hold, or nil.
+// inText returns the place of a secret that is in the settings themselves, or nil.
 func (s *Settings) inText() *manifest.Problem {
 	for _, o := range s.Secrets {
 		if o.Text != "" {
@@ -199,8 +202,8 @@ func (s *Settings) inText() *manifest.Problem {
 	return nil
 }
 
-// DatabaseURL is the URL of the database that they name, and where that is written; both are empty where they name none.
-// Where they name several, that is an error.
+// DatabaseURL returns the URL of the database that the settings name, and the place where it is written. Both are
+// empty if the settings name none. Several databases are an error.
 func (s *Settings) DatabaseURL() (url, from string, err error) {
 	switch {
 	case len(s.Databases) > 1:
@@ -213,7 +216,7 @@ func (s *Settings) DatabaseURL() (url, from string, err error) {
 	return "", "", nil
 }
 
-// DatabaseNames are the names of the databases that tick and work serve.
+// DatabaseNames returns the names of the databases that tick and work serve.
 func (s *Settings) DatabaseNames() (names []string) {
 	for _, o := range s.Databases {
 		names = append(names, o.Name)
@@ -221,7 +224,7 @@ func (s *Settings) DatabaseNames() (names []string) {
 	return names
 }
 
-// OwnerNames are the owners as whom this host can log in.
+// OwnerNames returns the owners as which this host can log in.
 func (s *Settings) OwnerNames() (names []string) {
 	for _, o := range s.Owners {
 		names = append(names, o.Name)
@@ -229,7 +232,7 @@ func (s *Settings) OwnerNames() (names []string) {
 	return names
 }
 
-// URL reads the URL of a database, and says where that is written.
+// URL reads the URL of a database, and returns the place where it is written.
 func (s *Settings) URL(o manifest.Source) (url, from string, err error) {
 	from = where(o.Place)
 	if url, err = s.value(o); err != nil {
@@ -238,7 +241,8 @@ func (s *Settings) URL(o manifest.Source) (url, from string, err error) {
 	return url, from, nil
 }
 
-// Leaves are what steps may touch, as their executors ask for it. known learns the secrets that are given out.
+// Leaves returns what steps may touch, in the form that their executors use. known learns the secrets that are
+// given to steps.
 func (s *Settings) Leaves(known *secret.Known) *executor.Host {
 	h := &executor.Host{Known: known, Settings: s.From, Secrets: map[string]executor.Secret{}, Targets: map[string]executor.Target{}}
 	for _, p := range s.Programs {
@@ -253,7 +257,7 @@ func (s *Settings) Leaves(known *secret.Known) *executor.Host {
 	for _, o := range s.Secrets {
 		h.Secrets[o.Name] = executor.Secret{Value: s.reads(o.Source), Owners: o.Owners}
 	}
-	for _, name := range s.vars { // a variable goes before the file, for those whom the file offers it to
+	for _, name := range s.vars { // a variable takes precedence over the file, for the owners to whom the file offers the secret
 		h.Secrets[name] = executor.Secret{Value: s.reads(manifest.Source{Variable: SecretPrefix + name}), Owners: h.Secrets[name].Owners}
 	}
 	for _, o := range s.Targets {
@@ -272,8 +276,8 @@ func (s *Settings) Leaves(known *secret.Known) *executor.Host {
 	return h
 }
 
-// Monitor is the heartbeat of the host's passes, and what may be touched for it. The host's owner wrote the address and the
-// names of the secrets himself, so they need no leave.
+// Monitor returns the heartbeat of the host's passes, and what may be touched for it. The host's owner has written
+// the address and the names of the secrets, so they need no permission.
 func (s *Settings) Monitor(known *secret.Known) (executor.Heartbeat, *executor.Host, error) {
 	b := s.Heartbeat
 	h := s.Leaves(known)
@@ -296,7 +300,7 @@ func (s *Settings) reads(from manifest.Source) executor.Read {
 	return func() (string, error) { return s.value(from) }
 }
 
-// value reads a value from where it is. The line end of a file's last line is no part of it.
+// value reads a value from its source. It removes the line end of a file's last line.
 func (s *Settings) value(from manifest.Source) (string, error) {
 	v := from.Text
 	switch {
@@ -325,7 +329,7 @@ func (s *Settings) value(from manifest.Source) (string, error) {
 	return v, nil
 }
 
-// secretOfAWS reads a secret of Secrets Manager, within the patience of that.
+// secretOfAWS reads a secret of Secrets Manager, within the time limit of aws.Secret.
 func (s *Settings) secretOfAWS(from manifest.Source) (string, error) {
 	v, err := aws.Secret(context.Background(), aws.Lookup(s.env), from.AWSSecret)
 	if err == nil && from.OfURL {
@@ -337,7 +341,7 @@ func (s *Settings) secretOfAWS(from manifest.Source) (string, error) {
 	return v, err
 }
 
-// secretVariables are the names of the secrets among variables.
+// secretVariables returns the names of the secrets among variables.
 func secretVariables(environ []string) (names []string) {
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")

@@ -4,7 +4,8 @@ package host
 
 import "io/fs"
 
-// Other systems tell by access lists who may write, which are not read: nothing is refused for it, and nothing is given.
+// On other systems, access lists say who may write. They are not read, so nothing is refused because of them, and
+// nothing is allowed.
 
 func writableByOthers(fs.FileInfo) string { return "" }
 
@@ -12,5 +13,6 @@ func replaceable(string) string { return "" }
 
 func readableByOthers(fs.FileInfo) bool { return false }
 
-// OnlyOurs reports whether nobody but this user can write the file: never, where that is not known.
+// OnlyOurs reports whether only this user can write the file. It always returns false, because that is not known
+// here.
 func OnlyOurs(string) bool { return false }

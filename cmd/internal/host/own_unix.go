@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// writableByOthers says by whom a file can be written other than by us and root; empty: by nobody.
+// writableByOthers returns who can write a file besides us and root; empty: nobody can.
 func writableByOthers(info fs.FileInfo) string {
 	switch {
 	case info.Mode().Perm()&0o002 != 0:
@@ -24,26 +24,28 @@ func writableByOthers(info fs.FileInfo) string {
 	return ""
 }
 
-// readableByOthers reports whether all users may read a file. A group may: that is how files in /etc are given to a
-// service.
+// readableByOthers reports whether all users may read a file. A group may read it: that is how a service gets
+// files in /etc.
 func readableByOthers(info fs.FileInfo) bool { return info.Mode().Perm()&0o004 != 0 }
 
-// OnlyOurs reports whether nobody but this user and root can write the file, or put another one in its place: not the
-// file, what SQLite keeps beside it, or any folder on the way to it. Access lists show in the mode of the group.
+// OnlyOurs reports whether only this user and root can write the file, or put another file in its place. It also
+// checks the files that SQLite keeps beside it, and all folders on the way to it. Access lists show in the mode of
+// the group.
 func OnlyOurs(path string) bool {
 	file, shared, why := follow(path)
 	return why == "" && !shared && onlyOursIn(file)
 }
 
-// replaceable says by which folder or link others could put another file in the place of this one; empty: by none.
+// replaceable returns the folder or link through which others could put another file in the place of this one;
+// empty: there is none.
 func replaceable(path string) string {
 	_, _, why := follow(path)
 	return why
 }
 
-// follow is the file that a path leads to, and whether all may add to its folder. why says by which folder or link others
-// could lead it to another file. Links are followed one by one: a link that others can turn may lead elsewhere by the time
-// that the file is opened.
+// follow returns the file to which a path leads, and whether all users may add files to its folder. why names the
+// folder or link through which others could lead the path to another file. Links are followed one by one: a link
+// that others can change may lead elsewhere by the time that the file is opened.
 func follow(path string) (file string, shared bool, why string) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -93,7 +95,7 @@ func follow(path string) (file string, shared bool, why string) {
 // mostLinks is how many links the system would follow.
 const mostLinks = 40
 
-// onlyOursIn reports the same of the file with what SQLite keeps beside it, in a folder of ours.
+// onlyOursIn reports the same about a file in a folder of ours, with the files that SQLite keeps beside it.
 func onlyOursIn(file string) bool {
 	for _, beside := range []string{"", "-wal", "-shm", "-journal"} {
 		info, err := os.Lstat(file + beside)
@@ -107,9 +109,10 @@ func onlyOursIn(file string) bool {
 	return true
 }
 
-// keepsNames says why others can rename or remove what is ours in a folder; empty: they cannot. It is shared where all may
-// add to it, as in /tmp. Nobody can in a file system that is mounted to be read only, whatever the mode says: Kubernetes
-// mounts its ConfigMaps so, with folders that all may write.
+// keepsNames returns why others can rename or remove our files in a folder; empty: they cannot. shared is set if
+// all users may add files to it, as in /tmp. In a file system that is mounted read-only, nobody can do that,
+// whatever the mode says. Kubernetes mounts its ConfigMaps in this way, with folders that all users may write
+// according to their mode.
 func keepsNames(folder string) (shared bool, why string) {
 	info, err := os.Lstat(folder)
 	if err != nil {

@@ -54,7 +54,7 @@ func Write(out io.Writer, f Feed) error {
 	return w.w.Flush()
 }
 
-// firstOf is the earliest start of the events of a zone.
+// firstOf returns the earliest start of the events of a zone.
 func firstOf(list []Event, zone string) (first time.Time) {
 	for i := range list {
 		if e := &list[i]; e.Zone == zone && (first.IsZero() || e.Start.Before(first)) {
@@ -83,7 +83,7 @@ func (w *writer) event(e *Event, made time.Time) {
 	if e.Description != "" {
 		w.text("DESCRIPTION", e.Description)
 	}
-	w.line("TRANSP", "TRANSPARENT") // nobody is busy
+	w.line("TRANSP", "TRANSPARENT") // the event does not make anybody busy
 	if e.RRule != "" {
 		w.line("RRULE", e.RRule)
 	}
@@ -100,10 +100,10 @@ func (w *writer) event(e *Event, made time.Time) {
 	w.line("END", "VEVENT")
 }
 
-// writer writes content lines. The error of a write comes out with Flush.
+// writer writes content lines. Flush returns the error of a write.
 type writer struct{ w *bufio.Writer }
 
-// line writes one content line, in parts of at most 75 octets that never part a character (§3.1).
+// line writes one content line, in parts of at most 75 octets. A part never ends within a character (§3.1).
 func (w *writer) line(name, value string) {
 	const most = 75
 	text, room := name+":"+value, most

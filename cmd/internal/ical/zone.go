@@ -8,11 +8,11 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// ahead is for how many years the clock changes of a zone are looked at. One that comes each year in
-// the same way up to the last of them is written as a rule.
+// ahead is the number of years whose clock changes are examined. A change that comes each year in the same way, up
+// to the last of these years, is written as a rule.
 const ahead = 12
 
-// local is the wall time at which a change happens, by the offset before it.
+// local returns the wall time at which a change happens, with the offset before it.
 func local(s *rules.Shift) time.Time {
 	at := s.At
 	if at.IsZero() {
@@ -47,7 +47,7 @@ func (w *writer) zone(name string, first, made time.Time) error {
 	return nil
 }
 
-// observance writes changes of one kind: as a rule, if they come each year in the same way, or as dates.
+// observance writes changes of one kind. Changes that come each year in the same way are a rule, others are dates.
 func (w *writer) observance(list []rules.Shift, last int) {
 	c, name := &list[0], "STANDARD"
 	if c.Summer {
@@ -69,8 +69,8 @@ func (w *writer) observance(list []rules.Shift, last int) {
 	w.line("END", name)
 }
 
-// yearly is the rule of changes that come in each year up to the last, on the same weekday of a month:
-// the nth, or the last one. It is empty if there is none.
+// yearly returns the rule of changes that come in each year up to the last, on the same weekday of a month: the
+// nth, or the last one. It returns an empty text if there is no such rule.
 func yearly(list []rules.Shift, last int) string {
 	first := local(&list[0])
 	nth, final := (first.Day()+6)/7, true

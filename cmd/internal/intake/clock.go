@@ -14,12 +14,12 @@ import (
 type Model int
 
 const (
-	// Vixie is that of cron on its machine's clock. Up to three hours that are skipped are made up for at
-	// once, and what is repeated does not run again, except for lines whose minute or hour begins with a
-	// star: these follow the clock as it is.
+	// Vixie is cron on the clock of its machine. It makes up at once for up to three hours that are skipped, and
+	// does not run repeated times again. Lines whose minute or hour begins with a star are different: they follow
+	// the clock as it is.
 	Vixie Model = iota
-	// Plain matches each minute as the wall clock shows it: what is skipped never runs, what is repeated
-	// runs twice. It is that of cronie's CRON_TZ, of pg_cron's cron.timezone and of Kubernetes.
+	// Plain matches each minute of the wall clock: skipped times never run, and repeated times run twice. Cronie
+	// does this with CRON_TZ, pg_cron with cron.timezone, and Kubernetes.
 	Plain
 )
 
@@ -31,7 +31,7 @@ type change struct {
 	date          string // of the night, on the wall clock
 }
 
-// changes are those of a zone in the year after an instant.
+// changes returns the clock changes of a zone in the year after an instant.
 func changes(zone string, from time.Time) (list []change, err error) {
 	any, err := rules.Parse("0 0 * * *", rules.Defaults{Zone: zone})
 	if err != nil {
@@ -57,7 +57,7 @@ func changes(zone string, from time.Time) (list []change, err error) {
 	}
 }
 
-// offset is that of a zone at an instant, in seconds east of UTC.
+// offset returns the offset of a zone at an instant, in seconds east of UTC.
 func offset(t time.Time, zone string) int64 {
 	wall := rules.Local(t, zone) // Mon 2026-03-30 02:30:00 +02:00
 	local, err := time.Parse("2006-01-02 15:04:05", wall[4:23])
@@ -67,11 +67,11 @@ func offset(t time.Time, zone string) int64 {
 	return local.Unix() - t.Unix()
 }
 
-// around is how far from a change readings are compared: Vixie's cron makes up for three hours.
+// around is how far from a change runs are compared: Vixie's cron makes up for three hours.
 const around = 5 * 60 * 60
 
-// runs are the instants at which a scheduler starts the line near a change. One that it starts twice at
-// the same instant is there twice.
+// runs returns the instants at which a scheduler starts the line near a change. An instant at which it starts the
+// line twice is in the list twice.
 func (c *Cron) runs(m Model, ch *change) (list []int64) {
 	add := func(at, wall int64, starred, named bool) {
 		if star := c.MinuteStar || c.HourStar; (starred && star || named && !star) && c.matches(wall) {
@@ -105,7 +105,7 @@ func (c *Cron) runs(m Model, ch *change) (list []int64) {
 	return list
 }
 
-// matches reports whether the line names a minute of the wall clock, counted from 1970.
+// matches reports whether the line names a minute of the wall clock. Minutes are counted from 1970.
 func (c *Cron) matches(minute int64) bool {
 	t := time.Unix(minute*60, 0).UTC()
 	if c.Minute>>t.Minute()&1 == 0 || c.Hour>>t.Hour()&1 == 0 || c.Month>>int(t.Month())&1 == 0 {
@@ -121,12 +121,12 @@ func (c *Cron) matches(minute int64) bool {
 	return day || week
 }
 
-// Nights compares what a scheduler and dbjobs do with a line on each night of the year after from on
-// which the zone's clocks change. It sets what dbjobs does then (nonexistent, ambiguous) to what comes
-// nearest, and returns a remark for each night that differs, or would without that.
+// Nights compares a scheduler and dbjobs on each night, in the year after from, on which the clocks of the zone
+// change. It sets the clock-change policies of dbjobs (nonexistent, ambiguous) to those that come nearest to the
+// scheduler. It returns a remark for each night on which the two differ, or would differ without these policies.
 func (c *Cron) Nights(s *store.Schedule, m Model, who string, from time.Time) (notes []string, err error) {
 	if c.Any {
-		return nil, nil // what dbjobs puts for ~ is another time than cron's anyway
+		return nil, nil // the time that dbjobs chooses for ~ differs from cron's in any case
 	}
 	list, err := changes(s.Zone, from)
 	if err != nil || len(list) == 0 {
@@ -177,7 +177,7 @@ func (c *Cron) Nights(s *store.Schedule, m Model, who string, from time.Time) (n
 	return notes, nil
 }
 
-// night is a change around which two readings differ: the runs that one has, and the other has not.
+// night is a change around which a scheduler and dbjobs differ: the runs that only one of them has.
 type night struct {
 	change       *change
 	theirs, ours shown
@@ -208,7 +208,7 @@ func (c *Cron) differ(s *store.Schedule, m Model, list []change) (nights []night
 	return nights, nil
 }
 
-// without are the members of a that b lacks, each as often as it is missing.
+// without returns the members of a that b lacks. A member that b lacks several times is there several times.
 func without(a, b []int64) (list []int64) {
 	have := map[int64]int{}
 	for _, t := range b {
@@ -241,13 +241,13 @@ func (s shown) does() string {
 	return "runs it " + s.when()
 }
 
-// again reports whether each run is at a wall time that the change repeats, and at which there was a run before it.
+// again reports whether each run is at a wall time that the change repeats and at which there was an earlier run.
 func (s shown) again() bool {
 	back := s.change.before - s.change.after
 	return back > 0 && !slices.ContainsFunc(s.list, func(t int64) bool { return t < s.change.at || !slices.Contains(s.all, t-back) })
 }
 
-// when lists the runs as the wall clock shows them, with the offset, since an hour may be there twice.
+// when lists the runs by the wall clock, with the offset, because an hour may be there twice.
 func (s shown) when() string {
 	const most = 3
 	if len(s.list) == 0 {
@@ -267,8 +267,8 @@ func (s shown) when() string {
 	return "at " + strings.Join(text, ", ")
 }
 
-// Changes are the clock changes of a zone in the year after an instant, such as "2027-03-28 (02:00
-// becomes 03:00)".
+// Changes returns the clock changes of a zone in the year after an instant, such as "2027-03-28 (02:00 becomes
+// 03:00)".
 func Changes(zone string, from time.Time) (texts []string, err error) {
 	list, err := changes(zone, from)
 	for i := range list {
@@ -277,8 +277,8 @@ func Changes(zone string, from time.Time) (texts []string, err error) {
 	return texts, err
 }
 
-// Meets reports whether a rule has a time that one of the Changes leaves out or repeats, and what dbjobs
-// does then. Such a time is there or not, or comes once more, with other policies.
+// Meets reports whether a rule has a time that one of the Changes skips or repeats, and what dbjobs does then. A
+// rule has such a time if its times near the change depend on the policies.
 func Meets(s *store.Schedule, text string, from time.Time) (hit bool, what string) {
 	list, err := changes(s.Zone, from)
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// Cron is a cron line's five fields as Vixie's cron and its heirs (Debian, cronie, the BSDs) read them:
-// a set of values for each, and whether the text of the field begins with a star. Random values, as in
-// 0~59, are not in the sets.
+// Cron has the five fields of a cron line as Vixie's cron and its descendants (Debian, cronie, the BSDs) read
+// them: a set of values for each, and whether the text of the field begins with a star. Random values, as in 0~59,
+// are not in the sets.
 type Cron struct {
 	Minute, Hour, Day, Month, Weekday               uint64
 	MinuteStar, HourStar, DayStar, WeekdayStar, Any bool // Any: a field has a random value
 
-	LastDay bool // the last day of the month, too, which only pg_cron has a sign for
+	LastDay bool // the last day of the month is included, too; only pg_cron has a sign for it
 }
 
 type cronField struct {
@@ -33,7 +33,7 @@ var cronFields = [5]cronField{
 	{name: "day of week", high: 7, names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-// ReadCron reads five fields. The error says which of them cron does not read.
+// ReadCron reads five fields. The error names the field that cron does not read.
 func ReadCron(fields [5]string) (c Cron, err error) {
 	var sets [5]uint64
 	for i, text := range fields {
@@ -61,13 +61,13 @@ func (f *cronField) read(text string, random *bool) (set uint64, err error) {
 	return set, nil
 }
 
-// item reads *, a, a-b, ~, a~b, and */n, a-b/n, a~b/n. A step without a range, as in 5/10, is an error to
-// cron, too.
+// item reads *, a, a-b, ~, a~b, and */n, a-b/n, a~b/n. A step without a range, as in 5/10, is an error in cron,
+// too.
 func (f *cronField) item(item string, random *bool) (set uint64, err error) {
 	head, stepText, stepped := strings.Cut(item, "/")
 	lo, hi, step, ranged := f.low, f.high, 1, true
 	if f.high == 7 {
-		hi = 6 // a star is each day once
+		hi = 6 // a star means each day once
 	}
 	from, to, dash := strings.Cut(head, "-")
 	first, last, tilde := strings.Cut(head, "~")
@@ -122,8 +122,8 @@ func (f *cronField) number(text string) (int, error) {
 	return int(n), nil
 }
 
-// Rule writes the fields as a cron text of dbjobs that means the same. Fields that dbjobs reads stay as
-// they are. Where a set needs a star that dbjobs refuses, there is none.
+// Rule writes the fields as a cron text of dbjobs with the same meaning. Fields that dbjobs reads stay as they
+// are. If a set needs a star that dbjobs refuses, there is no such text.
 func (c *Cron) Rule(fields [5]string) (string, error) {
 	sets := [5]uint64{c.Minute, c.Hour, c.Day, c.Month, c.Weekday}
 	for i := range fields {
@@ -146,7 +146,7 @@ func (c *Cron) Rule(fields [5]string) (string, error) {
 	return text, err
 }
 
-// completed fills in the bounds that a random range leaves out.
+// completed adds the bounds that a random range leaves out.
 func completed(text string, field int) string {
 	f := &cronFields[field]
 	items := strings.Split(text, ",")

@@ -16,12 +16,12 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Item is one line or object of the source, and what became of it.
+// Item is one line or object of the source, and what was made of it.
 type Item struct {
 	Place  string   `json:"place"`            // such as "line 12"
 	Source string   `json:"source"`           // as it stands there
-	Job    string   `json:"job,omitempty"`    // the name of the job that it became
-	Notes  []string `json:"notes,omitempty"`  // what changes its meaning, and what to do
+	Job    string   `json:"job,omitempty"`    // the name of the job that was made of it
+	Notes  []string `json:"notes,omitempty"`  // how its meaning changes, and what to do
 	Reason string   `json:"reason,omitempty"` // why it is not imported, and what to do
 
 	Definition *store.Job `json:"-"` // nil: it is not imported
@@ -31,9 +31,9 @@ type Item struct {
 type Result struct {
 	Source string   `json:"source"`         // what was read
 	Zone   string   `json:"zone,omitempty"` // of most rules
-	Head   []string `json:"remarks"`        // what holds for all jobs
+	Head   []string `json:"remarks"`        // remarks that concern all jobs
 	Items  []Item   `json:"items"`
-	Rest   string   `json:"rest,omitempty"` // what else there was: "2 settings, 9 comments and blank lines"
+	Rest   string   `json:"rest,omitempty"` // what else the source has: "2 settings, 9 comments and blank lines"
 
 	Hooks     []store.Job      `json:"-"` // jobs that Items name for their events
 	Schedules []store.Schedule `json:"-"` // those that Items name
@@ -49,7 +49,7 @@ func (r *Result) Imported() (n int) {
 	return n
 }
 
-// Left are the items that did not.
+// Left returns the items that did not become jobs.
 func (r *Result) Left() (list []Item) {
 	for _, item := range r.Items {
 		if item.Definition == nil {
@@ -59,7 +59,7 @@ func (r *Result) Left() (list []Item) {
 	return list
 }
 
-// prefix puts a text before the names of all jobs and schedules: two sources may have the same names.
+// prefix puts a text before the names of all jobs and schedules, because two sources may have the same names.
 func (r *Result) prefix(text string) {
 	for i := range r.Schedules {
 		r.Schedules[i].Name = text + r.Schedules[i].Name
@@ -85,8 +85,8 @@ func (r *Result) prefix(text string) {
 	}
 }
 
-// Finish names the jobs, each with the prefix, disables them, and leaves out what a manifest cannot hold. It is called
-// once, before Write.
+// Finish names the jobs, each with the prefix, disables them, and leaves out jobs that a manifest cannot contain.
+// The caller calls it once, before Write.
 func (r *Result) Finish(now time.Time, prefix string) {
 	if prefix != "" {
 		r.prefix(prefix)
@@ -112,14 +112,14 @@ func (r *Result) Finish(now time.Time, prefix string) {
 	}
 }
 
-// check writes one job and reads it back, so that no job of the result is refused later. Jobs that it
-// names are not looked up.
+// check writes one job and reads it back, so that no job of the result is refused later. It does not look up jobs
+// that the job names.
 func (r *Result) check(j store.Job, now time.Time) error {
 	var b bytes.Buffer
 	if err := manifest.EncodeNoted(&b, store.Definitions{Jobs: []store.Job{j}}, manifest.Notes{Zone: r.Zone}); err != nil {
 		return err
 	}
-	unset := func(string) (string, bool) { return "", false } // a text with ${env:NAME} would depend on who applies it
+	unset := func(string) (string, bool) { return "", false } // a text with ${env:NAME} would depend on the user who applies it
 	_, err := manifest.Read([]manifest.Input{{Path: "it", In: &b}}, manifest.Options{Now: now, Env: unset})
 	if m, ok := errors.AsType[*manifest.Error](err); ok && len(m.Problems) > 0 {
 		return fmt.Errorf("%s", m.Problems[0].Text)
@@ -161,7 +161,7 @@ func (r *Result) Write(w io.Writer) error {
 	return manifest.EncodeNoted(w, d, n)
 }
 
-// used are the schedules of what was imported.
+// used returns the schedules of the jobs that were imported.
 func (r *Result) used() (list []store.Schedule) {
 	for _, s := range r.Schedules {
 		if slices.ContainsFunc(r.Items, func(i Item) bool {
@@ -173,14 +173,14 @@ func (r *Result) used() (list []store.Schedule) {
 	return list
 }
 
-// source are the lines of an item as they stand in its source.
+// source returns the lines of an item as they stand in its source.
 func source(item Item) []string {
 	lines := strings.Split(strings.TrimRight(item.Source, "\n"), "\n")
 	lines[0] = strings.TrimSpace(item.Place + ": " + lines[0])
 	return lines
 }
 
-// wrap breaks a remark into lines of at most 100 characters; later ones begin with indent.
+// wrap breaks a remark into lines of at most 100 characters. Each line after the first begins with indent.
 func wrap(text, indent string) (lines []string) {
 	const most = 96
 	line := ""
@@ -197,10 +197,10 @@ func wrap(text, indent string) (lines []string) {
 	return append(lines, line)
 }
 
-// maxSlug is where a name made of a sentence is cut.
+// maxSlug is the length at which a name made from a sentence is cut.
 const maxSlug = 40
 
-// Slug makes a name of a text: its letters and digits in lower case, with a dash between words. It is
+// Slug makes a name from a text: its letters and digits in lower case, with a dash between words. The name is
 // empty if the text has none.
 func Slug(text string) string {
 	var b strings.Builder
@@ -228,7 +228,7 @@ func Slug(text string) string {
 	return name
 }
 
-// unique adds a number to a name that is taken.
+// unique adds a number to a name that is already taken.
 func unique(name string, taken map[string]bool) string {
 	if name == "" {
 		name = "job"

@@ -9,7 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// Statement is a step of SQL, in a database of the host's if target names one.
+// Statement is a step of SQL. If target names a database of the host, the step runs there.
 func Statement(name, text, target string) store.Step {
 	return step(name, "sql", executor.SQLSpec{SQL: executor.Texts(strings.TrimSpace(text)), Target: target})
 }
@@ -23,16 +23,16 @@ func Mail(v executor.MailSpec) store.Step { return step("", "mail", v) }
 func step(name, kind string, v any) store.Step {
 	b, err := json.Marshal(v)
 	if err != nil {
-		b = nil // texts only; without a spec, the step is refused
+		b = nil // the spec has only texts; a step without a spec would be refused
 	}
 	return store.Step{Name: name, Executor: kind, Spec: b}
 }
 
-// Targets says which target of the host a database of the source is, by its name there. The name "" is
-// for all others.
+// Targets maps a database of the source, by its name there, to a target of the host. The name "" stands for all
+// other databases.
 type Targets map[string]string
 
-// Of is the target of a database, or "".
+// Of returns the target of a database, or "".
 func (t Targets) Of(database string) string {
 	if name, found := t[database]; found {
 		return name
@@ -40,7 +40,7 @@ func (t Targets) Of(database string) string {
 	return t[""]
 }
 
-// Note says in which database, and as whom, a statement ran, where that changes.
+// Note returns in which database, and as which login, a statement ran, if that changes.
 func (t Targets) Note(database, user string) string {
 	if target := t.Of(database); target != "" {
 		return fmt.Sprintf("It ran in the database %s as %s; here as the login in the URL of the target %s.", database, user, target)
@@ -49,7 +49,7 @@ func (t Targets) Note(database, user string) string {
 		"a target of the host settings.", database, user, database)
 }
 
-// Kept makes a name of one that the source has, which stays as it is where it can.
+// Kept makes a name from a name of the source. It keeps that name if it can.
 func Kept(name string) string {
 	name = strings.TrimSpace(strings.ReplaceAll(printable(name), "/", "-"))
 	if len(name) > 100 {
@@ -58,7 +58,7 @@ func Kept(name string) string {
 	return name
 }
 
-// NameOf makes a name of the first words of a text.
+// NameOf makes a name from the first words of a text.
 func NameOf(text string) string {
 	words := strings.Fields(text)
 	return Slug(strings.Join(words[:min(5, len(words))], " "))

@@ -7,33 +7,35 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// The codes of warnings, beside those of rules. They are for filters, and stay.
+// The codes of warnings, besides those of package rules. They are for filters, and never change.
 const (
 	Zoneless         = "zoneless"           // a cron text that names no zone
 	SecretInStep     = "secret-in-step"     // a value of a step looks like a secret
-	SecretInVariable = "secret-in-variable" // a variable that a file names looks like one
-	UnlikelyStep     = "unlikely-step"      // a step holds what is allowed, and hardly meant
-	CalendarEnds     = "calendar-ends"      // the days of a calendar are over soon, or cannot be read
+	SecretInVariable = "secret-in-variable" // a variable that a file names has a value that looks like a secret
+	UnlikelyStep     = "unlikely-step"      // a step has something that is allowed, but hardly meant
+	CalendarEnds     = "calendar-ends"      // the days of a calendar end soon, or cannot be read
 
-	// RetriesOutlast: the waits between the tries of a step, without the tries, last longer than the shortest of the next
-	// 200 gaps between two times of the job. It is silent with until-next, and where the overlap allows several runs.
+	// RetriesOutlast: the waits between the tries of a step, without the tries themselves, last longer than the
+	// shortest of the next 200 gaps between two times of the job. There is no warning with until-next, and if the
+	// overlap policy allows several runs.
 	RetriesOutlast = "retries-outlast-interval"
-	// NeverMeets: a schedule has times, and none between start and end of the job; or a job runs after two jobs of the same
-	// file that run by rules alone, and for 400 days have no time in common. Of jobs in other files, and of rules that count
-	// from their creation or spread by name, it says nothing.
+	// NeverMeets: a schedule has times, but none between the start and the end of the job. Or a job runs after two
+	// jobs of the same file that run by rules alone and have no time in common for 400 days. There is no warning
+	// about jobs in other files, and about rules that count from their creation or spread by name.
 	NeverMeets = "never-meets"
-	// NotAllowedHere: the settings of this host do not allow the program, the target, or the address that a step names. It is
-	// silent for names that have to be looked up, for jobs of other queues, where there are no settings, and where these
-	// give no leave of that kind to anybody: then another host is likely to execute the job.
+	// NotAllowedHere: the settings of this host do not allow the program, the target or the address that a step
+	// names. There is no warning for names that have to be looked up, for jobs of other queues, if there are no
+	// settings, and if the settings give no permission of that kind to anybody: then another host probably
+	// executes the job.
 	NotAllowedHere = "not-allowed-here"
-	// UnusedSchedule: no job of the file uses a schedule that is new. It is silent where a file has no jobs.
+	// UnusedSchedule: no job of the file uses a new schedule. There is no warning for a file without jobs.
 	UnusedSchedule = "unused-schedule"
-	// RunsByHandOnly: a change takes away all that made a job run. It is silent for a new job, whose first run says it, and
-	// for one that a job of the file names as a hook.
+	// RunsByHandOnly: a change removes everything that made a job run. There is no warning for a new job, because
+	// its first run says it, and none for a job that another job of the file names as a hook.
 	RunsByHandOnly = "runs-by-hand-only"
 )
 
-// advice is what to do about a warning, by its code; empty where its text says that.
+// advice says what to do about a warning, by its code. It is empty if the text of the warning says that.
 var advice = map[string]string{
 	Zoneless:              "name its zone, as in zone: Europe/Berlin, or zone: UTC if that is meant",
 	SecretInStep:          "name a secret of the host, ${secret:NAME}, in its place",
@@ -57,5 +59,5 @@ var advice = map[string]string{
 	rules.WarnLoneStep:    "if that is meant, leave the step out",
 }
 
-// Codes are the codes of all warnings.
+// Codes returns the codes of all warnings.
 func Codes() []string { return slices.Sorted(maps.Keys(advice)) }

@@ -1,5 +1,6 @@
-// Package lint warns of definitions that work, and may not be meant. Of does all of it, without a database: it asks
-// the definitions, and what is handed to it. Codes are the warnings that there are, by their names.
+// Package lint warns of definitions that work, but that their author may not mean. Of does all of this, without a
+// database: it examines the definitions, and the values that its caller passes. Codes lists the warnings by their
+// names.
 package lint
 
 import (
@@ -15,21 +16,21 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// Options are what Of looks at.
+// Options is what Of examines.
 type Options struct {
 	Manifest *manifest.Manifest
-	// Changes are those that the manifest makes. Only what they create or change is warned of: what stays as it is was
-	// warned of before.
+	// Changes are the changes that the manifest makes. Of warns only about definitions that they create or change:
+	// a definition that stays as it is had its warning earlier.
 	Changes   []store.Change
-	New       bool                       // there is no database yet: all of it is created
+	New       bool                       // there is no database yet, so everything is created
 	Shared    map[string]store.Schedule  // schedules of the database that the manifest names
-	Calendars map[string]*store.Calendar // those that schedules keep
+	Calendars map[string]*store.Calendar // the calendars that schedules use
 	Env       func(string) (string, bool)
-	Host      *executor.Host // what this host allows steps; nil: nobody has set that
+	Host      *executor.Host // what this host allows to steps; nil: its owner has set nothing
 	Now       time.Time
 }
 
-// Of lists the warnings of what changes. The work for each definition is bounded.
+// Of lists the warnings about what changes. The work for each definition is limited.
 func Of(o Options) []report.DefinitionWarning {
 	l := linter{Options: o, changes: map[string][]store.Change{}}
 	for _, c := range o.Changes {
@@ -57,7 +58,7 @@ type linter struct {
 	list    []report.DefinitionWarning
 }
 
-// warn adds a warning. What to do is that of the code, unless the text says it.
+// warn adds a warning. The advice is that of the code, unless the text already says what to do.
 func (l *linter) warn(kind, subject, code, format string, args ...any) {
 	l.list = append(l.list, report.DefinitionWarning{Kind: kind, Subject: subject, Code: code, Text: fmt.Sprintf(format, args...), Do: advice[code]})
 }
@@ -123,12 +124,12 @@ func (l *linter) zoneless(kind, subject, name string) {
 	}
 }
 
-// rule warns as rule lint does.
+// rule warns about the same things as rule lint.
 func (l *linter) rule(kind, subject, name, seed string, s *store.Schedule) {
 	is := rules.Defaults{Zone: s.Zone, Start: l.Now, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
 	if cal := l.Calendars[s.Calendar]; cal != nil {
 		is.OnHoliday = s.OnHoliday
-		is.Calendar, _ = rules.ParseCalendar(cal.Name, cal.WorkingDays, cal.Text()) // of one that cannot be read, calendar-ends says so
+		is.Calendar, _ = rules.ParseCalendar(cal.Name, cal.WorkingDays, cal.Text()) // if the calendar cannot be read, calendar-ends says so
 		if why := report.Outdated(cal, l.Now); why != "" && len(l.changes["calendar "+cal.Name]) == 0 {
 			l.warn(kind, subject, CalendarEnds, "of its calendar %s: %s", cal.Name, why)
 		}

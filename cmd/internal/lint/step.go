@@ -20,10 +20,10 @@ func (l *linter) step(j *store.Job, s *store.Step) {
 	}
 }
 
-// noSecret is a place in a spec whose name is that of a secret, and whose value is a word.
+// noSecret is a place in a spec whose name looks like a secret, and whose value is only a word.
 const noSecret = ".auth.gcp.token"
 
-// secretIn says which kind of secret a value of a step seems to be; empty: none.
+// secretIn returns the kind of secret that a value of a step seems to be; empty: none.
 func secretIn(spec json.RawMessage) string {
 	var values any
 	if json.Unmarshal(spec, &values) != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// What is looked at of the times of a job, so that the work is bounded.
+// The limits on the times of a job that are examined, so that the work is limited.
 const (
 	timesAhead = 400 * 24 * time.Hour
 	mostGaps   = 200
@@ -38,7 +38,7 @@ func (l *linter) times(j *store.Job) {
 	l.byHand(j)
 }
 
-// schedulesOf are the schedules of a job with its own rule; false: one of them is not known here.
+// schedulesOf returns the schedules of a job, and its own rule. known is false if one of them is not known here.
 func (l *linter) schedulesOf(j *store.Job) (list []store.Schedule, known bool) {
 	if j.Own != nil {
 		list = append(list, *j.Own)
@@ -56,14 +56,15 @@ func (l *linter) schedulesOf(j *store.Job) (list []store.Schedule, known bool) {
 	return list, true
 }
 
-// whenChanged reports whether the change brings in when the job runs.
+// whenChanged reports whether the change concerns when the job runs.
 func (l *linter) whenChanged(j *store.Job) bool {
 	return l.broughtIn("job", j.Name, "own", "schedules") || slices.ContainsFunc(j.Schedules, func(name string) bool {
 		return l.broughtIn("schedule", name, "rule", "zone", "nonexistent", "ambiguous", "calendar", "on_holiday")
 	})
 }
 
-// nominal are the times of a job as if it, and its schedules, were created at an instant; nil: they cannot be found.
+// nominal returns the times of a job as if the job and its schedules were created at an instant; nil: they cannot
+// be found.
 func (l *linter) nominal(j *store.Job, list []store.Schedule, at time.Time) *decide.Nominal {
 	of := *j
 	of.CreatedAt = at
@@ -81,7 +82,7 @@ func (l *linter) nominal(j *store.Job, list []store.Schedule, at time.Time) *dec
 	return n
 }
 
-// bounds warns of a schedule that has times, and none between start and end of the job.
+// bounds warns of a schedule that has times, but none between the start and the end of the job.
 func (l *linter) bounds(j *store.Job, s *store.Schedule) {
 	free := *j
 	free.NotBefore, free.NotAfter, free.Start = time.Time{}, time.Time{}, ""
@@ -106,7 +107,8 @@ func (l *linter) bounds(j *store.Job, s *store.Schedule) {
 	}
 }
 
-// retries warns of a step whose waits between its tries alone last longer than the shortest time between two times.
+// retries warns of a step whose waits between its tries alone last longer than the shortest time between two
+// nominal times.
 func (l *linter) retries(j *store.Job, list []store.Schedule) {
 	if j.Overlap == store.OverlapAllow && j.MaxRunning > 1 {
 		return
@@ -133,7 +135,7 @@ func (l *linter) retries(j *store.Job, list []store.Schedule) {
 	}
 }
 
-// shortestGap is the shortest time between two of the next times of a job; 0: not known.
+// shortestGap returns the shortest time between two of the next times of a job; 0: not known.
 func (l *linter) shortestGap(j *store.Job, list []store.Schedule) time.Duration {
 	n := l.nominal(j, list, l.Now)
 	if n == nil || len(list) == 0 {
@@ -153,7 +155,7 @@ func (l *linter) shortestGap(j *store.Job, list []store.Schedule) time.Duration 
 	return shortest
 }
 
-// joins warns of a job that runs after several whose runs have no interval that ends at the same time.
+// joins warns of a job that runs after several jobs whose runs have no interval that ends at the same time.
 func (l *linter) joins(j *store.Job) {
 	var names []string
 	var of []*store.Job
@@ -180,18 +182,18 @@ func (l *linter) joins(j *store.Job) {
 	}
 }
 
-// apart reports whether two jobs run by rules alone, and have no time in common.
+// apart reports whether two jobs run by rules alone and have no time in common.
 func (l *linter) apart(a, b *store.Job) bool {
 	x, y := l.anchored(a), l.anchored(b)
 	if x == nil || y == nil {
 		return false
 	}
-	const before = time.Microsecond // Next is after an instant
+	const before = time.Microsecond // Next returns times after an instant, not the instant itself
 	t := l.Now
 	for range mostMeets {
 		tx, err := x.Next(t)
 		if err != nil || tx.IsZero() {
-			return false // it has no more times: of that, other warnings tell
+			return false // the job has no more times: other warnings say that
 		}
 		ty, err := y.Next(tx.Add(-before))
 		if err != nil || ty.IsZero() || tx.Equal(ty) {
@@ -205,8 +207,8 @@ func (l *linter) apart(a, b *store.Job) bool {
 	return false
 }
 
-// anchored are the times of a job that runs by rules alone; nil: it does not, they are not known, or they depend on when
-// the job or its schedule was created, or on its name.
+// anchored returns the times of a job that runs by rules alone. It returns nil if the job does not, if the times
+// are not known, or if they depend on its name or on when the job or its schedule was created.
 func (l *linter) anchored(j *store.Job) *decide.Nominal {
 	list, known := l.schedulesOf(j)
 	byName := func(s store.Schedule) bool { return strings.Contains(s.Rule, "~") }
@@ -228,7 +230,7 @@ func (l *linter) anchored(j *store.Job) *decide.Nominal {
 	return n
 }
 
-// byHand warns of a change that leaves nothing by which a job runs. Of a new one, its first run says so.
+// byHand warns of a change after which nothing makes a job run. For a new job, the first run says that.
 func (l *linter) byHand(j *store.Job) {
 	if j.Own != nil || len(j.Schedules)+len(j.After) > 0 || j.OnStartup || j.RepeatAfter > 0 || l.New ||
 		!l.broughtIn("job", j.Name, "own", "schedules", "after", "on_startup", "repeat_after") ||
@@ -258,7 +260,7 @@ func (l *linter) unused(s *store.Schedule) {
 	}
 }
 
-// allowed warns of a step that needs what this host does not allow to the owner of the job.
+// allowed warns of a step that needs something that this host does not allow to the owner of the job.
 func (l *linter) allowed(j *store.Job, s *store.Step) {
 	if l.Host == nil || j.Queue != "" && j.Queue != tick.OwnQueue {
 		return

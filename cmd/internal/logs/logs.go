@@ -1,5 +1,5 @@
-// Package logs writes log lines in the form that the platform reads: as text for people, as JSON, or as
-// JSON with the members that have a meaning in Google Cloud's logging.
+// Package logs writes log lines in the form that the platform reads: as text for people, as JSON, or as JSON with
+// the members that have a meaning in Google Cloud's logging.
 package logs
 
 import (
@@ -21,7 +21,7 @@ const (
 // Lookup finds a variable of the environment, as os.LookupEnv does.
 type Lookup func(name string) (value string, found bool)
 
-// Default is the format that the platform reads: JSON in Lambda, Google's in Cloud Run, text elsewhere.
+// Default returns the format that the platform reads: JSON in Lambda, Google's in Cloud Run, and text elsewhere.
 func Default(env Lookup) string {
 	for _, v := range [][2]string{{"AWS_LAMBDA_RUNTIME_API", JSON}, {"K_SERVICE", GCP}, {"CLOUD_RUN_JOB", GCP}} {
 		if value, _ := env(v[0]); value != "" {
@@ -40,7 +40,7 @@ func Check(format string) error {
 	return fmt.Errorf("found %q, want text, json or gcp", format)
 }
 
-// Handler writes lines of at least the level. Times are UTC. scrub removes secrets before the text is
+// Handler writes lines of the level or of a higher one. Times are in UTC. scrub removes secrets before the text is
 // encoded, because an encoded secret looks different.
 func Handler(w io.Writer, format string, level slog.Level, scrub func(string) string) slog.Handler {
 	hide := func(groups []string, a slog.Attr) slog.Attr {
@@ -64,8 +64,9 @@ func Handler(w io.Writer, format string, level slog.Level, scrub func(string) st
 	return slog.NewTextHandler(w, o)
 }
 
-// escaping writes lines of JSON in which a terminal has nothing to obey: what is no printable character stands as \u0085,
-// which has the same meaning. The encoder leaves most of those as they are. Text is quoted in that way anyway.
+// escaping writes lines of JSON that cannot control a terminal. A character that is not printable is written as an
+// escape such as \u0085, which has the same meaning. The encoder leaves most of these characters as they are. The
+// text format quotes them in any case.
 type escaping struct{ w io.Writer }
 
 func (e escaping) Write(line []byte) (int, error) {

@@ -1,6 +1,6 @@
-// Package metrics gives the figures of a pass to monitoring, without an agent: as members of the pass's
-// log line, which CloudWatch reads as metrics if they are marked (the embedded metric format), and as a
-// file that node_exporter's textfile collector reads. All forms are made from one list.
+// Package metrics gives the figures of a pass to monitoring, without an agent. They are members of the log line of
+// the pass, which CloudWatch reads as metrics if they are marked (the embedded metric format). They are also a
+// file that node_exporter's textfile collector reads. Both forms are made from one list.
 package metrics
 
 import (
@@ -16,27 +16,27 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// Namespace is that of the metrics in CloudWatch.
+// Namespace is the namespace of the metrics in CloudWatch.
 const Namespace = "dbjobs"
 
-// Pass holds the facts of a pass from which the figures are made.
+// Pass has the facts of a pass from which the figures are made.
 type Pass struct {
 	Name     string        // of the trigger
-	Database string        // its name, where a pass serves several; else empty
+	Database string        // its name, if a pass serves several; else empty
 	Ended    time.Time     // by the host's clock
-	Took     time.Duration // connecting included
-	Failed   bool          // the pass itself; failed jobs are in the report
+	Took     time.Duration // with the time to connect
+	Failed   bool          // the pass itself has failed; failed jobs are in the report
 	Report   tick.Report
 }
 
-// A figure is one number. It has the same name in the log line, in CloudWatch and, after dbjobs_pass_,
-// in Prometheus.
+// A figure is one number. It has the same name in the log line and in CloudWatch. In Prometheus, dbjobs_pass_
+// stands before the name.
 type figure struct {
 	name, help string
 	value      any // int or float64
 }
 
-// figures returns the list. A figure that is not known is left out.
+// figures returns the list. It leaves out figures that are not known.
 func (p Pass) figures() []figure {
 	r := &p.Report
 	failed := 0
@@ -89,7 +89,7 @@ func (p Pass) queued() time.Duration {
 	return max(0, p.Report.StartedAt.Sub(p.Report.OldestQueued))
 }
 
-// Attrs are the figures as members of a log line.
+// Attrs returns the figures as members of a log line.
 func (p Pass) Attrs() []slog.Attr {
 	attrs := []slog.Attr{slog.String("name", p.Name)}
 	for _, f := range p.figures() {
@@ -106,9 +106,9 @@ type directive struct {
 	Metrics    []metric
 }
 
-// Embedded is the member that makes CloudWatch read the figures in the same line as metrics, by the
-// trigger's name. Of a pass that serves several databases they are also there by name and database, which
-// is a member of the line.
+// Embedded returns the member that makes CloudWatch read the figures in the same line as metrics, by the name of
+// the trigger. If a pass serves several databases, the metrics also exist by name and database; the database is a
+// member of the line.
 func (p Pass) Embedded() slog.Attr {
 	d := directive{Namespace: Namespace, Dimensions: [][]string{{"name"}}}
 	if p.Database != "" {
@@ -127,8 +127,8 @@ func (p Pass) Embedded() slog.Attr {
 	}{p.Ended.UnixMilli(), []directive{d}})
 }
 
-// Text writes the figures in the text form that Prometheus and OpenMetrics share. All are gauges of the
-// last pass, or of the last one on each database: a process that ends cannot count across passes.
+// Text writes the figures in the text form that Prometheus and OpenMetrics share. All figures are gauges of the
+// last pass, or of the last pass on each database: a process that ends cannot count across passes.
 func Text(passes ...Pass) []byte {
 	var names []string
 	heads, samples := map[string]string{}, map[string]string{}
@@ -150,7 +150,7 @@ func Text(passes ...Pass) []byte {
 	return b.Bytes()
 }
 
-// labels tell one pass's figures from another's.
+// labels distinguish the figures of one pass from those of another.
 func (p Pass) labels() string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	text := `name="` + escape.Replace(p.Name) + `"`
@@ -167,17 +167,17 @@ func number(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Write puts the figures into a file that another program may read at any time. That program finds the old
-// content or the new one, never a part of it.
+// Write writes the figures into a file. A program that reads the file at any time finds the old content or the new
+// one, never a part of it.
 func Write(path string, passes ...Pass) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // no name that the collector reads
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // a name that the collector does not read
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
-	defer os.Remove(f.Name()) // after the rename there is none
+	defer os.Remove(f.Name()) // after the rename this file no longer exists, and Remove does nothing
 	_, err = f.Write(Text(passes...))
 	if err == nil {
-		err = f.Chmod(0o644) // the collector is another user
+		err = f.Chmod(0o644) // the collector runs as another user
 	}
 	if closed := f.Close(); err == nil {
 		err = closed

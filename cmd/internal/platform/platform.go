@@ -1,5 +1,6 @@
-// Package platform sends requests to the APIs of cloud platforms: as whom the process runs, again where the platform does not
-// take them at once, and without a word of an answer in an error but for the name of what is wrong.
+// Package platform sends requests to the APIs of cloud platforms, with the login of the process. It repeats a
+// request that the platform does not accept at once. An error never contains text of an answer, except the name of
+// the problem.
 package platform
 
 import (
@@ -20,16 +21,17 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor/gcp"
 )
 
-// How often a request is sent where the platform does not take it at once, and the first wait, which doubles.
+// How often a request is sent if the platform does not accept it at once, and the first wait, which doubles.
 const (
 	tries      = 3
 	firstPause = 200 * time.Millisecond
 )
 
-// client follows no redirect: the request has a token.
+// client follows no redirect, because the request contains a token.
 var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// Endpoint reads the URL of an API. What proves who asks is sent by TLS, or to this host only.
+// Endpoint reads the URL of an API. A request proves the identity of its sender, so it goes only over TLS, or to
+// this host.
 func Endpoint(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" {
@@ -42,10 +44,10 @@ func Endpoint(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// Login adds to a request what says who asks. The body is that of the request.
+// Login adds to a request the proof of its sender's identity. body is the body of the request.
 type Login func(req *http.Request, body []byte) error
 
-// AWS signs requests to a service of AWS in a region. The secrets go to known.
+// AWS signs requests to a service of AWS in a region. known learns the secrets.
 func AWS(source *aws.Source, region, service string, known *secret.Known, now func() time.Time) Login {
 	return func(req *http.Request, body []byte) error {
 		c, err := source.Credentials(req.Context(), now())
@@ -59,7 +61,7 @@ func AWS(source *aws.Source, region, service string, known *secret.Known, now fu
 	}
 }
 
-// GCP adds the token of the account that the process runs as, which goes to known.
+// GCP adds the token of the account as which the process runs. known learns the token.
 func GCP(env gcp.Lookup, known *secret.Known) Login {
 	return func(req *http.Request, _ []byte) error {
 		token, err := gcp.AccessToken(req.Context(), env)
@@ -72,7 +74,7 @@ func GCP(env gcp.Lookup, known *secret.Known) Login {
 	}
 }
 
-// Call is a request. An answer is read up to Most bytes, and what is more of it is left out.
+// Call is a request. At most Most bytes of the answer are read; the rest is left out.
 type Call struct {
 	Method string
 	URL    *url.URL
@@ -81,7 +83,7 @@ type Call struct {
 	Most   int64
 }
 
-// Send sends the request until the platform has answered it with 200. Any other answer is a *RefusedError.
+// Send sends the request until the platform answers it with 200. Any other answer is a *RefusedError.
 func (c Call) Send(ctx context.Context) ([]byte, error) {
 	for try := 1; ; try++ {
 		text, err := c.once(ctx)
@@ -97,11 +99,11 @@ func (c Call) Send(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// RefusedError is what a platform answers that does not do what it was asked for.
+// RefusedError is the answer of a platform that does not do what the request asks for.
 type RefusedError struct {
 	Host   string
 	Status int
-	Why    string // the name of what is wrong, such as AccessDenied; empty: the answer has none
+	Why    string // the name of the problem, such as AccessDenied; empty: the answer has none
 	Header http.Header
 }
 
@@ -113,12 +115,13 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s answers with status %d%s", e.Host, e.Status, why)
 }
 
-// passes reports whether a later try may be taken.
+// passes reports whether a later try may succeed.
 func (e *RefusedError) passes() bool {
 	return e.Status >= 500 || e.Status == http.StatusTooManyRequests
 }
 
-// reason matches the names of errors, as the clouds write them. The text beside may quote what was sent.
+// reason matches the names of errors, in the forms that the clouds use. The text beside the name may quote the
+// request.
 var reason = lazyregexp.New(`<Code>([A-Za-z.]+)</Code>|\b([A-Z][A-Za-z]+Exception)\b|\b([A-Z]+(?:_[A-Z]+)+)\b`)
 
 func (c Call) once(ctx context.Context) ([]byte, error) {
@@ -151,7 +154,7 @@ func (c Call) once(ctx context.Context) ([]byte, error) {
 	}
 	refused := &RefusedError{Host: c.URL.Host, Status: resp.StatusCode, Why: resp.Header.Get("X-Amzn-Errortype"), Header: resp.Header}
 	if m := reason.FindStringSubmatch(string(text)); refused.Why == "" && m != nil {
-		refused.Why = strings.Join(m[1:], "") // one of them
+		refused.Why = strings.Join(m[1:], "") // one of the groups has a text, the others are empty
 	}
 	refused.Why = fmt.Sprintf("%.60s", refused.Why)
 	return nil, refused

@@ -11,8 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// Explain prints what one rule means: a sentence, the canonical text, the next
-// five times and the next two clock changes; with JSON, the same as an object.
+// Explain prints what one rule means: a sentence, the canonical text, the next five times, and the next two clock
+// changes. With JSON, it prints the same as an object.
 func Explain(stdout io.Writer, o Options) error {
 	text, err := o.single()
 	if err != nil {
@@ -50,9 +50,8 @@ type verdict struct {
 // ErrLint is returned by Lint if a rule was refused. Warnings are not errors.
 var ErrLint = errors.New("a rule was refused")
 
-// Lint prints what is questionable about each rule; each is compared with all
-// the others. Rules that are refused are listed with the reason, and make the
-// result ErrLint.
+// Lint prints what is questionable about each rule. It compares each rule with all the others. It lists refused
+// rules with the reason, and then returns ErrLint.
 func Lint(stdout io.Writer, o Options) error {
 	if len(o.Rules) == 0 {
 		return errors.New("no rule is given; put a rule that contains blanks in quotes")
@@ -95,7 +94,7 @@ func Lint(stdout io.Writer, o Options) error {
 	return failed
 }
 
-// others returns all parsed rules but the ith.
+// others returns all parsed rules except the ith.
 func others(parsed []*rules.Rule, i int) (list []*rules.Rule) {
 	for j, r := range parsed {
 		if j != i && r != nil {

@@ -17,26 +17,25 @@ import (
 
 // question is a line of `rule next --jsonl`.
 type question struct {
-	ID    json.RawMessage `json:"id"`    // of any type, given back as it is
+	ID    json.RawMessage `json:"id"`    // of any type; the answer contains it unchanged
 	Rule  *string         `json:"rule"`  // in any form; the lines of an RRULE text joined by \n
 	After *string         `json:"after"` // RFC 3339; a rule without a start counts as created then
 	Count *int            `json:"count"` // --count if absent
 	Zone  *string         `json:"zone"`  // --zone if absent
 }
 
-// keys are those of a question.
+// keys are the keys of a question.
 var keys = []string{"id", "rule", "after", "count", "zone"}
 
-// longestLine is the longest line in bytes. The answer to a longer one is an
-// error; the line is skipped without being held in memory.
+// longestLine is the length of the longest line, in bytes. The answer to a longer line is an error. That line is
+// skipped, and memory never holds the whole of it.
 const longestLine = 1 << 20
 
-// NextLines answers questions about rules, an object a line, in order: for
-// {"id","rule","after","count","zone"} it writes {"id","next","exhausted"}, times in
-// UTC, or {"id","error"}. A line that cannot be answered does not end the run;
-// blank lines are skipped. Memory does not grow with the number of lines.
-// Answers are flushed when no further question has arrived, so that a program
-// may ask one at a time.
+// NextLines answers questions about rules, one object on each line, in order. For
+// {"id","rule","after","count","zone"} it writes {"id","next","exhausted"}, with times in UTC, or {"id","error"}.
+// A line that cannot be answered does not end the run; blank lines are skipped. Memory does not grow with the
+// number of lines. Answers are flushed when no further question has arrived, so that a program may ask one
+// question at a time.
 func NextLines(stdin io.Reader, stdout io.Writer, o Options) error {
 	in := bufio.NewReaderSize(stdin, 64<<10)
 	out := bufio.NewWriterSize(stdout, 64<<10)
@@ -65,7 +64,7 @@ func NextLines(stdin io.Reader, stdout io.Writer, o Options) error {
 	}
 }
 
-// readLine appends the next line to buf, or the start of one that is too long.
+// readLine appends the next line to buf, or the start of a line that is too long.
 func readLine(in *bufio.Reader, buf []byte) (line []byte, tooLong bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -80,7 +79,7 @@ func readLine(in *bufio.Reader, buf []byte) (line []byte, tooLong bool, err erro
 	}
 }
 
-// answer appends the line that answers a line.
+// answer appends the answer to a line.
 func (o *Options) answer(buf, line []byte, tooLong bool) []byte {
 	var q question
 	var t *times
@@ -111,11 +110,10 @@ func (o *Options) answer(buf, line []byte, tooLong bool) []byte {
 	return append(buf, `],"exhausted":false}`+"\n"...)
 }
 
-// decode reads a question. Its id is kept, if it can be read, even where the
-// rest is wrong.
+// decode reads a question. It keeps the id if the id can be read, even if the rest is wrong.
 func decode(line []byte, q *question) error {
 	d := json.NewDecoder(bytes.NewReader(line))
-	d.DisallowUnknownFields() // or a mistyped key would mean the default
+	d.DisallowUnknownFields() // otherwise, a mistyped key would silently mean the default
 	err := d.Decode(q)
 	if err == nil {
 		if _, more := d.Token(); more == io.EOF {

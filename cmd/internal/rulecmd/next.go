@@ -1,6 +1,5 @@
-// Package rulecmd is what `dbjobs rule` does: next, explain and lint. It reads
-// and writes through plain streams and is given the time, so that the command
-// line adds flags and nothing else. None of it needs a database.
+// Package rulecmd does what `dbjobs rule` does: next, explain and lint. It reads and writes plain streams, and the
+// caller passes the time, so the command line adds only flags. Nothing here needs a database.
 package rulecmd
 
 import (
@@ -34,7 +33,7 @@ type Options struct {
 const (
 	// DefaultCount is how many times `rule next` prints.
 	DefaultCount = 5
-	// MaxCount bounds --count and "count", and with them memory.
+	// MaxCount limits --count and "count", and with them the memory.
 	MaxCount = 100_000
 )
 
@@ -56,7 +55,7 @@ func (o *Options) parse(text string, start time.Time) (*rules.Rule, error) {
 	})
 }
 
-// calendar reads the holidays that the flags name; nil: none.
+// calendar reads the holidays that the flags name; nil: they name none.
 func (o *Options) calendar() (*rules.Calendar, error) {
 	if o.Calendar == "" && o.WorkingDays == "" {
 		return nil, nil
@@ -74,8 +73,8 @@ func (o *Options) calendar() (*rules.Calendar, error) {
 	return rules.ParseCalendar("", o.WorkingDays, strings.Join(days, "\n"))
 }
 
-// times is what next prints: at most count times after an instant, and whether
-// the rule has no more than these.
+// times is what next prints: at most count times after an instant, and whether the rule has no more times than
+// these.
 type times struct {
 	Next      []string `json:"next"`
 	Exhausted bool     `json:"exhausted"`
@@ -94,7 +93,7 @@ func nextTimes(r *rules.Rule, after time.Time, count int) (*times, error) {
 	return t, nil
 }
 
-// endOfTime lies past the calendar of rules.
+// endOfTime is after the end of the calendar of rules.
 var endOfTime = time.Date(10001, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Next prints the next times of one rule: a line each, in UTC, or one JSON

@@ -1,5 +1,5 @@
-// Package visible keeps characters that could control a terminal out of documents that are printed: JSON and YAML. There
-// they may stand as escapes, which any reader takes for the characters themselves.
+// Package visible keeps characters that could control a terminal out of printed documents: JSON and YAML. There,
+// such characters can be written as escapes, which every reader turns back into the characters.
 package visible
 
 import (
@@ -10,10 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Controls reports whether a character could control a terminal, or what is shown beside it.
+// Controls reports whether a character could control a terminal, or the text that is shown beside it.
 func Controls(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
 
-// JSON returns a text of JSON with escapes. Such characters stand only within its strings.
+// JSON returns a text of JSON with escapes. In JSON, such characters stand only within strings.
 func JSON(text []byte) []byte {
 	return escaped(text, func(r rune) string {
 		if r > 0xFFFF {
@@ -24,7 +24,7 @@ func JSON(text []byte) []byte {
 	})
 }
 
-// YAML returns a text of YAML with escapes. The scalars that have such characters must be in double quotes.
+// YAML returns a text of YAML with escapes. Scalars that contain such characters must be in double quotes.
 func YAML(text []byte) []byte {
 	return escaped(text, func(r rune) string {
 		if r > 0xFFFF {

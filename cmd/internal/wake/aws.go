@@ -16,17 +16,18 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
-// Scheduler starts within a minute of the time. One that is nearer than this may be past before it is known.
+// schedulerLeast is how far ahead an alarm must be. Scheduler starts within a minute of the time, so a nearer time
+// may be past before Scheduler knows it.
 const schedulerLeast = time.Minute
 
-// How Scheduler tries a start again that came to nothing: this often, and for this long.
+// How often, and for how long, Scheduler repeats a start that has failed.
 const (
 	startTries = 5
 	startAge   = time.Hour
 )
 
-// scheduler sets one-time schedules of EventBridge Scheduler, which are deleted when they have rung. It needs the right
-// scheduler:CreateSchedule on their names, and iam:PassRole on the role.
+// scheduler sets one-time schedules of EventBridge Scheduler, which are deleted after they have started their
+// target. It needs the right scheduler:CreateSchedule on their names, and iam:PassRole on the role.
 type scheduler struct {
 	*settings
 	group, region string
@@ -81,10 +82,12 @@ type scheduleTarget struct {
 	RetryPolicy         struct{ MaximumEventAgeInSeconds, MaximumRetryAttempts int }
 }
 
-// Set creates a schedule. One that has its name is the same alarm: Scheduler refuses the second one with 409.
+// Set creates a schedule. A schedule with the same name is the same alarm: Scheduler refuses the second one with
+// 409.
 func (a *scheduler) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	at = a.up(at, time.Second, schedulerLeast)
-	// The token is another one each time: it would let Scheduler answer that it has made one that has rung already.
+	// The token differs each time. With the same token, Scheduler could answer that it has made a schedule that
+	// has already started.
 	s := schedule{ActionAfterCompletion: "DELETE", ClientToken: rand.Text(), Description: "Starts a tick of dbjobs, for what is due then", GroupName: a.group,
 		ScheduleExpression: at.Format("at(2006-01-02T15:04:05)"), ScheduleExpressionTZ: "UTC", Target: scheduleTarget{Arn: a.target, RoleArn: a.role, Input: `{"command":"tick"}`}}
 	s.FlexibleTimeWindow.Mode = "OFF"

@@ -19,8 +19,9 @@ import (
 // tasks sets tasks of Cloud Tasks, each with a name. It needs the right cloudtasks.tasks.create on the queue, and
 // iam.serviceAccounts.actAs on the account as which the task calls.
 //
-// Cloud Tasks keeps the name of a task for about an hour after it has rung, and refuses another one with it. The time in the
-// name is the alarm's, so that this is another task only where an alarm has rung before its time.
+// Cloud Tasks keeps the name of a task for about an hour after the task has called, and refuses another task with
+// that name. The name contains the time of the alarm. So another task with the same name is needed only if an
+// alarm has called before its time.
 type tasks struct {
 	*settings
 	queue string
@@ -69,7 +70,7 @@ type taskToken struct {
 	Audience string `json:"audience,omitempty"`
 }
 
-// Set creates a task. One that has its name is the same alarm: Cloud Tasks refuses the second one with 409.
+// Set creates a task. A task with the same name is the same alarm: Cloud Tasks refuses the second one with 409.
 func (a *tasks) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	at = a.up(at, time.Second, 0)
 	t := task{Name: a.queue + "/tasks/" + a.alarm(at), ScheduleTime: at, HTTPRequest: taskRequest{URL: a.target, HTTPMethod: http.MethodPost}}
@@ -77,7 +78,7 @@ func (a *tasks) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	if err != nil {
 		return at, err
 	}
-	if strings.HasSuffix(u.Hostname(), ".googleapis.com") { // an API of Google takes an access token, a service an identity
+	if strings.HasSuffix(u.Hostname(), ".googleapis.com") { // an API of Google takes an access token, a service takes an identity token
 		t.HTTPRequest.OAuth = &taskToken{Account: a.role}
 	} else {
 		t.HTTPRequest.OIDC = &taskToken{Account: a.role, Audience: cmp.Or(a.Env.value("DBJOBS_OIDC_AUDIENCE"), u.Scheme+"://"+u.Host)}

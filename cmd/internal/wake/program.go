@@ -16,12 +16,12 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// run runs a program, which gets a text as its input, and returns what it printed.
+// run runs a program with a text as its input, and returns its output.
 func (s *settings) run(ctx context.Context, environ []string, input, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var out, complaint bytes.Buffer
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, strings.NewReader(input), &out, &complaint
-	cmd.WaitDelay = time.Second // its children may hold what it prints to
+	cmd.WaitDelay = time.Second // its children may keep its output open
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
@@ -35,12 +35,14 @@ func (s *settings) run(ctx context.Context, environ []string, input, program str
 	return out.String(), nil
 }
 
-// others are the variables of this process but for those of dbjobs: some are secret, and what is started later has its own.
+// others returns the variables of this process without those of dbjobs: some of them are secret, and the process
+// that starts later has its own.
 func (s *settings) others() []string {
 	return slices.DeleteFunc(slices.Clone(s.Environ), func(entry string) bool { return strings.HasPrefix(entry, "DBJOBS_") })
 }
 
-// command is what an alarm starts on this host, as a shell reads it: by default a tick of this program.
+// command returns the command that an alarm starts on this host, in the form that a shell reads. The default is a
+// tick of this program.
 func (s *settings) command() (string, error) {
 	if s.target != "" {
 		return s.target, nil
@@ -54,8 +56,8 @@ func (s *settings) command() (string, error) {
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// program is a program of the user's, which sets the alarm: it gets the instant as its argument. It is called by each pass
-// and has to know by itself which alarms it has set.
+// program is a program of the user that sets the alarm. It gets the instant as its argument. Each pass calls it,
+// so it has to remember which alarms it has set.
 type program struct {
 	*settings
 	path string
@@ -78,8 +80,8 @@ func (a *program) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	return at, err
 }
 
-// systemd sets transient timers, each with its own name. They are gone after they have rung, and after a restart of the
-// machine; then the safety trigger comes.
+// systemd sets transient timers, each with its own name. A timer is gone after it has started its command, and
+// after a restart of the machine; then the safety trigger comes.
 type systemd struct {
 	*settings
 	starts string
@@ -99,11 +101,11 @@ func (a *systemd) args(at time.Time) []string {
 	return list
 }
 
-// loaded matches what systemd-run says of a timer that is there already.
+// loaded matches the message of systemd-run about a timer that already exists.
 var loaded = lazyregexp.New(`already (loaded|exists)|was already`)
 
 func (a *systemd) Set(ctx context.Context, at time.Time) (time.Time, error) {
-	at = a.up(at, time.Second, time.Second) // a time that is past would never come
+	at = a.up(at, time.Second, time.Second) // a timer with a past time would never start
 	_, err := a.run(ctx, append(a.others(), "LC_ALL=C"), "", "systemd-run", a.args(at)...)
 	if err != nil && loaded.MatchString(err.Error()) {
 		err = nil
@@ -117,7 +119,8 @@ type atJobs struct {
 	queue, starts string
 }
 
-// atQueue is the queue if none is given. Small letters start when their time has come; a big one waits for the load to fall.
+// atQueue is the queue if none is given. Jobs in queues with a small letter start at their time; those with a
+// capital letter wait until the load falls.
 const atQueue = "d"
 
 var validLetter = lazyregexp.New(`^[a-z]$`)
@@ -133,11 +136,12 @@ func newAt(s *settings, queue string) (tick.Alarm, error) {
 	return &atJobs{s, queue, starts}, err
 }
 
-// Set adds a job, if there is none for this minute. Two that look at the same time add two: one finds nothing to do.
+// Set adds a job, if there is none for this minute. Two processes that look at the same time both add a job: then
+// one tick finds nothing to do.
 func (a *atJobs) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	at = a.up(at, time.Minute, 0)
 	const minute = "200601021504"
-	// at keeps the variables that it is called with in a file. TZ is for the time on its command line.
+	// at keeps the variables of its caller in a file. TZ is for the time on its command line.
 	environ, zone := []string{"TZ=UTC", "LC_ALL=C"}, "unset TZ"
 	for _, entry := range a.others() {
 		switch name, value, _ := strings.Cut(entry, "="); name {

@@ -1,9 +1,9 @@
-// Package wake sets alarms: it tells a platform to start the trigger once more, at an instant. There is a file for each
-// kind of platform. What is due, and so when an alarm has to ring, is decided by package tick.
+// Package wake sets alarms: it tells a platform to start the trigger once more, at an instant. Each kind of
+// platform has a file. Package tick decides what is due, and so when an alarm has to ring.
 //
-// The name of an alarm has its time in it, and no alarm is changed or removed. So an alarm that is set twice is one, and
-// two that are set at the same time do not harm each other: see tick.Alarm. It also takes the least rights: to add alarms
-// under one name, and neither to list nor to change any.
+// The name of an alarm contains its time, and no alarm is ever changed or removed. So an alarm that is set twice
+// is one alarm, and two alarms that are set at the same time do not harm each other: see tick.Alarm. This also
+// needs the fewest rights: to add alarms under one name, but not to list or change any.
 package wake
 
 import (
@@ -23,15 +23,15 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// The variables with the settings of alarms, beside the kind.
+// The variables with the settings of alarms, besides the kind.
 const (
-	NameVariable     = "DBJOBS_WAKE_NAME"     // with which the names of alarms begin; default: dbjobs-wake
+	NameVariable     = "DBJOBS_WAKE_NAME"     // the beginning of the names of alarms; default: dbjobs-wake
 	TargetVariable   = "DBJOBS_WAKE_TARGET"   // what an alarm starts: an ARN, a URL, or a command line
-	RoleVariable     = "DBJOBS_WAKE_ROLE"     // as whom it is started: the ARN of a role, the address of a service account
-	EndpointVariable = "DBJOBS_WAKE_ENDPOINT" // of the platform's API, if it is another one than usual
+	RoleVariable     = "DBJOBS_WAKE_ROLE"     // the identity with which it starts: the ARN of a role, or the address of a service account
+	EndpointVariable = "DBJOBS_WAKE_ENDPOINT" // of the platform's API, if it is not the usual one
 )
 
-// Variables are all of them.
+// Variables returns the names of all of them.
 func Variables() []string {
 	return []string{NameVariable, TargetVariable, RoleVariable, EndpointVariable}
 }
@@ -47,12 +47,12 @@ func (env Lookup) value(name string) string {
 // Settings are what all kinds of alarms need.
 type Settings struct {
 	Env     Lookup
-	Environ []string      // for programs: those of dbjobs' own are left out
-	Secrets *secret.Known // gets the tokens that the platform gives
+	Environ []string      // for programs; the variables of dbjobs are left out
+	Secrets *secret.Known // learns the tokens that the platform gives
 	Now     func() time.Time
 }
 
-// kinds are the kinds of alarms. What follows the colon of a kind is its argument.
+// kinds has the kinds of alarms. The text after the colon of a kind is its argument.
 var kinds = map[string]func(s *settings, argument string) (tick.Alarm, error){
 	"aws-scheduler": newScheduler,
 	"gcp-tasks":     newTasks,
@@ -61,16 +61,16 @@ var kinds = map[string]func(s *settings, argument string) (tick.Alarm, error){
 	"exec":          newProgram,
 }
 
-// settings are those of one alarm, as its kind needs them.
+// settings are the settings of one alarm, in the form that its kind needs.
 type settings struct {
 	Settings
 	name, target, role string
 }
 
-// validName leaves room for the time: the name of a schedule has 64 characters.
+// validName leaves room for the time: the name of a schedule has at most 64 characters.
 var validName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,46}$`)
 
-// New reads the kind of alarm, such as exec:/usr/local/bin/ring, and its settings. It asks nobody.
+// New reads the kind of alarm, such as exec:/usr/local/bin/ring, and its settings. It sends no request.
 func New(kind string, with Settings) (tick.Alarm, error) {
 	name, argument, _ := strings.Cut(kind, ":")
 	s := &settings{with, cmp.Or(with.Env.value(NameVariable), "dbjobs-wake"), with.Env.value(TargetVariable), with.Env.value(RoleVariable)}
@@ -89,13 +89,13 @@ func New(kind string, with Settings) (tick.Alarm, error) {
 	return make(s, argument)
 }
 
-// alarm is the name of an alarm, which says when it rings.
+// alarm returns the name of an alarm, which says when it rings.
 func (s *settings) alarm(at time.Time) string {
 	return s.name + "-" + at.UTC().Format("20060102T150405Z")
 }
 
-// up rounds an instant up, so that no alarm rings early, to what the platform knows of a time. least is how far ahead it
-// has to be.
+// up rounds an instant up to the precision of the platform, so that no alarm rings early. least is how far ahead
+// the instant has to be.
 func (s *settings) up(at time.Time, grain, least time.Duration) time.Time {
 	if soonest := s.Now().Add(least); at.Before(soonest) {
 		at = soonest
@@ -107,7 +107,7 @@ func (s *settings) up(at time.Time, grain, least time.Duration) time.Time {
 	return at
 }
 
-// send posts JSON until the platform has taken it. It has also where the alarm is there already (409).
+// send posts JSON until the platform has accepted it. An alarm that already exists (409) counts as accepted.
 func (s *settings) send(ctx context.Context, u *url.URL, body []byte, login platform.Login) error {
 	const most = 64 << 10
 	_, err := platform.Call{Method: http.MethodPost, URL: u, Body: body, Login: login, Most: most}.Send(ctx)
@@ -117,7 +117,7 @@ func (s *settings) send(ctx context.Context, u *url.URL, body []byte, login plat
 	return err
 }
 
-// noArgument refuses what follows a kind that takes nothing.
+// noArgument refuses an argument for a kind that takes none.
 func noArgument(argument string) error {
 	if argument != "" {
 		return errors.New("nothing may follow the kind")

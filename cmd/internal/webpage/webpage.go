@@ -1,13 +1,13 @@
 // Package webpage writes the report as one HTML file: what ran, what failed, what is to come.
 //
-// The file asks nothing of the network. Its style and its program stand in it, its facts too, as JSON,
-// and the policy in its head (Content-Security-Policy) lets a browser run just these. So it may be
-// opened from a folder, or lie in a store of objects. No framework and no build step made it: page.html,
-// page.css and the files of the program are what they look like.
+// The file loads nothing from the network. It contains its style, its program and, as JSON, its facts. The policy
+// in its head (Content-Security-Policy) lets a browser use only these. So it can be opened from a folder or from
+// an object store. There is no framework and no build step: page.html, page.css and the files of the program are
+// in the page as they are in the repository.
 //
-// Texts from a database are hostile. In the file they are JSON in which no character can end the
-// element, and the program only ever writes them as text. What could control a terminal, or turn the
-// direction of a line, is written as an escape, as in all other output.
+// Texts from a database are hostile. In the file, they are JSON in which no character can end the element, and the
+// program only ever writes them as text. Characters that could control a terminal, or turn the direction of a
+// line, are written as escapes, as in all other output.
 package webpage
 
 import (
@@ -28,8 +28,8 @@ type Facts struct {
 	Until    int64  `json:"until"`    // of the calendar
 	Version  string `json:"version"`  // of the program
 	Database string `json:"database"` // without password
-	Chosen   bool   `json:"chosen"`   // only some jobs were asked for
-	// Cut names what is left out, because there is more of it than the page may have.
+	Chosen   bool   `json:"chosen"`   // the user asked for only some jobs
+	// Cut names what is left out because there is more of it than a page may have.
 	Cut      []string  `json:"cut"`
 	Jobs     []Job     `json:"jobs"`
 	Runs     Runs      `json:"runs"`
@@ -38,21 +38,21 @@ type Facts struct {
 	Triggers []Trigger `json:"triggers"`
 }
 
-// Job is a job with what is to come of it. A run may be of a job that was removed.
+// Job is a job with its coming times. A run may belong to a job that was removed.
 type Job struct {
 	Name     string  `json:"name"`
-	State    string  `json:"state"` // removed, or as job list has it
+	State    string  `json:"state"` // removed, or a state of job list
 	Schedule string  `json:"schedule"`
-	Why      string  `json:"why,omitempty"` // it is parked or paused
+	Why      string  `json:"why,omitempty"` // why it is parked or paused
 	Error    string  `json:"error,omitempty"`
 	Streak   int     `json:"streak,omitempty"`  // failures in a row
 	Overdue  int64   `json:"overdue,omitempty"` // since that instant
 	Next     int64   `json:"next,omitempty"`
 	Ahead    []int64 `json:"ahead"`          // its next nominal times
-	More     bool    `json:"more,omitempty"` // there are more of them in the time of the calendar
+	More     bool    `json:"more,omitempty"` // the calendar's time has more of them
 }
 
-// Runs are the runs, the newest first, as one list for each fact: a page of ten thousand stays small.
+// Runs are the runs, the newest first, as one list for each fact, so that a page of ten thousand runs stays small.
 type Runs struct {
 	Job     []int    `json:"job"`   // index of Jobs
 	State   []int    `json:"state"` // index of States
@@ -89,7 +89,7 @@ type Trigger struct {
 	Last int64  `json:"last"`
 }
 
-// Millis is an instant as the page has it.
+// Millis returns an instant in the form of the page.
 func Millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -124,7 +124,7 @@ func (r *Runs) Add(job int, state, id, problem string, nominal, made, started, e
 	r.Error = append(r.Error, n)
 }
 
-// The parts of the file. The program is in several files for who reads it, and one script for the browser.
+// The parts of the file. The program is in several files for its readers, and is one script in the browser.
 //
 //go:embed page.html page.css data.js timeline.js calendar.js main.js
 var files embed.FS
@@ -133,8 +133,8 @@ var program = []string{"data.js", "timeline.js", "calendar.js", "main.js"}
 
 // Write writes the page.
 func Write(w io.Writer, f *Facts) error {
-	// json.Marshal writes <, >, & and the line ends U+2028 and U+2029 as escapes, and bytes that are not
-	// UTF-8 as U+FFFD: nothing of a text can end the element.
+	// json.Marshal writes <, >, & and the line ends U+2028 and U+2029 as escapes, and bytes that are not UTF-8 as
+	// U+FFFD. So nothing in a text can end the element.
 	if f.Runs.ID == nil { // a list is [], never null
 		f.Runs = Runs{[]int{}, []int{}, []string{}, []int64{}, []int64{}, []int64{}, []int64{}, []int{}, []string{}, []string{}, nil}
 	}
@@ -168,12 +168,12 @@ func Write(w io.Writer, f *Facts) error {
 func part(name string) []byte {
 	text, err := files.ReadFile(name)
 	if err != nil {
-		panic(err) // it is linked in
+		panic(err) // the template is linked in
 	}
 	return text
 }
 
-// source names a script or a style by its hash, for the policy.
+// source returns the hash of a script or a style, by which the policy names it.
 func source(text []byte) string {
 	sum := sha256.Sum256(text)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

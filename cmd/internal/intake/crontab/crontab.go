@@ -11,27 +11,27 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// Options say what a crontab leaves open.
+// Options has what a crontab does not say.
 type Options struct {
 	Name  string    // what is read: a path, or "standard input"
-	Zone  string    // in which cron reads times
+	Zone  string    // the zone in which cron reads times
 	Users string    // UsersYes, UsersNo, or UsersGuess
-	From  time.Time // clock changes are looked at for a year from here
+	From  time.Time // clock changes are examined for a year from here
 }
 
-// Whether lines have a sixth field with a user.
+// Whether lines have a sixth field, which names a user.
 const (
 	UsersGuess = "guess"
 	UsersYes   = "yes"
 	UsersNo    = "no"
 )
 
-// reader is a crontab being read.
+// reader is a crontab that is being read.
 type reader struct {
 	Options
 	result    *intake.Result
 	users     bool
-	variables []variable // as cron gives them to the lines below
+	variables []variable // as cron passes them to the lines below
 	above     []string   // comments directly above
 	mails     map[string]string
 	settings  int
@@ -39,14 +39,14 @@ type reader struct {
 	seen      traits
 }
 
-// traits are what some line has, so that a remark for all is due.
+// traits are properties of at least one line, each of which needs a remark for all jobs.
 type traits struct{ program, reboot, user bool }
 
 type variable struct{ name, value string }
 
 var assignment = lazyregexp.New(`^(?:"([^"]*)"|'([^']*)'|([^\s="'#]+))\s*=\s*(.*)$`)
 
-// Read reads a crontab. It does not fail: what it cannot use is among the items, with the reason.
+// Read reads a crontab. It does not fail: an item that it cannot use is in the result, with the reason.
 func Read(text string, o Options) *intake.Result {
 	r := newReader(o, map[string]string{})
 	r.read(text)
@@ -73,7 +73,7 @@ func (r *reader) read(text string) {
 	}
 }
 
-// close adds what is said of the whole.
+// close adds the remarks about the whole crontab.
 func (r *reader) close() {
 	r.result.Rest = fmt.Sprintf("%s, %s", counted(r.settings, "setting"), counted(r.prose, "comment and blank line"))
 	r.head()
@@ -91,8 +91,8 @@ func counted(n int, what string) string {
 
 var namesColumn = lazyregexp.New(`(?i)^#.*\b(dow|week)\b.*\buser(-?name)?\b\s+command`)
 
-// hasUsers guesses whether lines name a user: by where the file is, by the comment that all of these
-// files begin with, or because root is no command.
+// hasUsers guesses whether lines name a user: by the path of the file, by the comment with which all of these
+// files begin, or because root is no command.
 func hasUsers(name string, lines []string) bool {
 	if filepath.Base(filepath.Dir(name)) == "cron.d" || name == "/etc/crontab" {
 		return true
@@ -149,7 +149,7 @@ func isTime(word string) bool {
 	return word != "" && strings.ContainsAny(word[:1], "*@~-0123456789")
 }
 
-// unquoted is the value of a setting. A quote that is not closed makes it none.
+// unquoted returns the value of a setting. A text with a quote that is not closed is no value.
 func unquoted(text string) (string, bool) {
 	text = strings.TrimRight(text, " \t\r")
 	if text == "" || text[0] != '"' && text[0] != '\'' {
@@ -161,7 +161,7 @@ func unquoted(text string) (string, bool) {
 	return text[1 : len(text)-1], true
 }
 
-// set notes a setting for the lines below.
+// set records a setting for the lines below.
 func (r *reader) set(name, value string) {
 	for i := range r.variables {
 		if r.variables[i].name == name {
@@ -172,7 +172,7 @@ func (r *reader) set(name, value string) {
 	r.variables = append(r.variables, variable{name, value})
 }
 
-// value is that of a setting for this line.
+// value returns the value of a setting for this line.
 func (r *reader) value(name string) (string, bool) {
 	for _, v := range r.variables {
 		if v.name == name {
@@ -182,7 +182,7 @@ func (r *reader) value(name string) (string, bool) {
 	return "", false
 }
 
-// head has what holds for all jobs.
+// head adds the remarks that concern all jobs.
 func (r *reader) head() {
 	say := func(format string, args ...any) { r.result.Head = append(r.result.Head, fmt.Sprintf(format, args...)) }
 	if r.result.Imported() == 0 {

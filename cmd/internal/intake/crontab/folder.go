@@ -11,10 +11,10 @@ import (
 // File is one file of a folder such as /etc/cron.d.
 type File struct{ Path, Text string }
 
-// readByCron is the form of names that cron reads in such a folder.
+// readByCron matches the names of the files that cron reads in such a folder.
 var readByCron = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
-// ReadFolder reads the files of a folder as one crontab. Each file has settings of its own.
+// ReadFolder reads the files of a folder as one crontab. Each file has its own settings.
 func ReadFolder(files []File, o Options) *intake.Result {
 	all := newReader(o, map[string]string{})
 	for _, f := range files {

@@ -12,8 +12,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// macros are the words for times. The flags of cron's own table are kept: @hourly follows the clock as a
-// line with a star does.
+// macros are the words for times. The flags of cron's own table are kept: @hourly follows the clock like a line
+// with a star.
 var macros = map[string]string{
 	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
 	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *", "@every_minute": "* * * * *",
@@ -108,7 +108,7 @@ func (r *reader) when(j *store.Job, item *intake.Item, text string) (rest string
 	return rest, r.rule(j, item, fields, "", zone)
 }
 
-// zoneOfLine is the zone that holds for a line.
+// zoneOfLine returns the zone of a line.
 func (r *reader) zoneOfLine(item *intake.Item) string {
 	zone, given := r.value("CRON_TZ")
 	if !given || zone == "" {
@@ -127,7 +127,7 @@ func (r *reader) zoneOfLine(item *intake.Item) string {
 	return zone
 }
 
-// rule gives the job the rule of five fields. word is the macro that stood for them.
+// rule gives the job the rule of five fields. word is the macro that stood in place of them.
 func (r *reader) rule(j *store.Job, item *intake.Item, fields [5]string, word, zone string) bool {
 	c, err := intake.ReadCron(fields)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *reader) rule(j *store.Job, item *intake.Item, fields [5]string, word, z
 	return true
 }
 
-// flags takes off what OpenBSD's and FreeBSD's cron read before the command.
+// flags removes the flags that the crons of OpenBSD and FreeBSD read before the command.
 func (r *reader) flags(j *store.Job, command string, note func(string, ...any)) string {
 	for {
 		word, rest := cut(command)
@@ -205,7 +205,7 @@ var (
 		"perl": true, "python": true, "python3": true, "php": true, "ruby": true, "cd": true, "if": true, "then": true, "run-parts": true, "sleep": true, "true": true, "root": true}
 )
 
-// name makes a name for a job: of the comment directly above the line, or of the program.
+// name makes a name for a job, from the comment directly above the line, or from the program.
 func (r *reader) name(command string) string {
 	if n := len(r.above); n > 0 && n <= 3 {
 		text := r.above[0]
@@ -221,7 +221,7 @@ func (r *reader) name(command string) string {
 // guard is a test, or a wait, that comes before the work: "test -x PROGRAM &&".
 var guard = lazyregexp.New(`^\s*(if\s+)?(test|\[|command|sleep|perl -e|python3? -c)\s('[^']*'|"[^"]*"|[^;&|'"])*(&&|\|\||;\s*then|;)\s*`)
 
-// programName is a name by the program of a command, without what only leads to it.
+// programName makes a name from the program of a command, without wrappers in front of it.
 func programName(command string) string {
 	for whole := command; ; {
 		at := guard.FindStringIndex(command)
@@ -262,7 +262,7 @@ func cut(text string) (word, rest string) {
 	return text[:i], strings.TrimLeft(text[i:], " \t")
 }
 
-// sentence begins with a capital letter.
+// sentence returns the text with a capital letter at its beginning.
 func sentence(text string) string {
 	if text == "" {
 		return text

@@ -25,7 +25,7 @@ var cronsOwn = map[string]bool{
 func (r *reader) step(command string, note func(string, ...any)) (store.Step, error) {
 	script, input, piped := unescaped(command)
 	v := executor.ProgramSpec{Env: map[string]string{}}
-	var before []string // what the shell sets itself
+	var before []string // variables that the shell sets itself
 	for _, variable := range r.variables {
 		name, value := variable.name, variable.value
 		switch {
@@ -76,7 +76,7 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 	if !filepath.IsAbs(shell) || filepath.Clean(shell) != shell {
 		return store.Step{}, fmt.Errorf("SHELL is %.80q, and no absolute path; correct it in the crontab", shell)
 	}
-	if strings.Contains(text, "${") { // exec would take it for a fact
+	if strings.Contains(text, "${") { // exec would read it as a fact
 		wrapped, _ := withoutFacts("exec " + quoted(shell) + " -c " + quoted(text))
 		v.Run = []string{wrapped}
 		return intake.Program("shell", v), nil
@@ -87,12 +87,12 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 
 var shellName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// quoted is a text as one word of a shell.
+// quoted returns a text as one word of a shell.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 var simpleVariable = lazyregexp.New(`\$\{([a-z_]+)\}`)
 
-// withoutFacts writes ${job} as ${job-}, which means the same to a shell and is no fact.
+// withoutFacts writes ${job} as ${job-}. That means the same to a shell, and dbjobs does not read it as a fact.
 func withoutFacts(text string) (out, renamed string) {
 	out = simpleVariable.ReplaceAllStringFunc(text, func(found string) string {
 		if executor.CheckReferences(found) != nil {
@@ -104,8 +104,8 @@ func withoutFacts(text string) (out, renamed string) {
 	return out, renamed
 }
 
-// unescaped divides a command at the first % without a backslash: what follows is its input, in which
-// each further % is a line end.
+// unescaped divides a command at the first % without a backslash. The text after it is the input of the command,
+// in which each further % is a line end.
 func unescaped(command string) (script, input string, piped bool) {
 	var b strings.Builder
 	for i := 0; i < len(command); i++ {
@@ -128,7 +128,7 @@ func unescaped(command string) (script, input string, piped bool) {
 	return script, b.String(), true
 }
 
-// fed makes a script whose input is a text.
+// fed makes a script that gets a text as its input.
 func fed(before []string, script, input string) string {
 	end := "INPUT"
 	for strings.Contains("\n"+input+"\n", "\n"+end+"\n") {
@@ -163,7 +163,7 @@ func (r *reader) mail(j *store.Job, note func(string, ...any)) {
 	j.On.Failed = r.hook(to, list)
 }
 
-// hook is the job that mails to a list of addresses.
+// hook returns the job that sends mail to a list of addresses.
 func (r *reader) hook(key string, list []string) string {
 	if name := r.mails[key]; name != "" {
 		return name
@@ -189,7 +189,7 @@ func taken(names map[string]string, name string) bool {
 
 var thrownAway = lazyregexp.New(`(&>|>&|>>?)\s*/dev/null`)
 
-// remarks says what of the command and its settings works otherwise here.
+// remarks says what works differently here, in the command and in its settings.
 func (r *reader) remarks(command string, note func(string, ...any)) {
 	if thrownAway.MatchString(command) && (strings.Contains(command, "2>") || strings.Contains(command, "&>") || strings.Contains(command, ">&")) {
 		note("It throws its output away, so a failed run has no more than its exit code.")
@@ -209,7 +209,7 @@ func (r *reader) remarks(command string, note func(string, ...any)) {
 	}
 }
 
-// delay gives the job the jitter of RANDOM_DELAY.
+// delay gives the job the jitter that RANDOM_DELAY asks for.
 func (r *reader) delay(j *store.Job, note func(string, ...any)) error {
 	text, given := r.value("RANDOM_DELAY")
 	if !given {

@@ -1,5 +1,5 @@
-// Package kubernetes reads CronJobs: YAML or JSON of one or several documents, with or without lists, as
-// kubectl get cronjobs -o yaml writes them.
+// Package kubernetes reads CronJobs. The input is YAML or JSON of one or several documents, with or without lists,
+// as kubectl get cronjobs -o yaml writes it.
 package kubernetes
 
 import (
@@ -69,15 +69,15 @@ type container struct {
 	Mounts  []yaml.Node `yaml:"volumeMounts"`
 }
 
-// Options say what the objects leave open.
+// Options has what the objects do not say.
 type Options struct {
 	Source  string
-	Zone    string    // of the controller: for CronJobs without a timeZone
-	Command bool      // the jobs run the command of the container, in place of making a Job
-	From    time.Time // clock changes are looked at for a year from here
+	Zone    string    // of the controller, for CronJobs without a timeZone
+	Command bool      // the jobs run the command of the container, and make no Job
+	From    time.Time // clock changes are examined for a year from here
 }
 
-// Read reads objects. The error is one of the text: no YAML.
+// Read reads objects. An error means that the text is no YAML.
 func Read(text string, o Options) (*intake.Result, error) {
 	if o.Zone == "" {
 		o.Zone = "UTC"
@@ -126,7 +126,7 @@ func head(o Options) []string {
 		"Missed: as in Kubernetes, the latest time that was missed runs afterwards.")
 }
 
-// objects makes items of an object, or of those of a list.
+// objects makes items from an object, or from the objects of a list.
 func objects(doc object, n int, o Options) (items []intake.Item) {
 	if strings.HasSuffix(doc.Kind, "List") {
 		for _, one := range doc.Items {
@@ -153,7 +153,7 @@ func objects(doc object, n int, o Options) (items []intake.Item) {
 	return append(items, it)
 }
 
-// cronJob makes a job of a CronJob, or says why not.
+// cronJob makes a job from a CronJob, or says why it cannot.
 func cronJob(it *intake.Item, doc *object, o Options) {
 	s := &doc.Spec
 	it.Source = s.Schedule
@@ -210,7 +210,7 @@ func cronJob(it *intake.Item, doc *object, o Options) {
 var ends = [5]string{"59", "23", "31", "12", "6"}
 var begins = [5]string{"0", "0", "1", "1", "0"}
 
-// when reads a schedule as Kubernetes does: 7 is no Sunday, 5/10 is 5-59/10, and a day field with a step
+// when reads a schedule as Kubernetes does: 7 is not Sunday, 5/10 means 5-59/10, and a day field with a step
 // counts as restricted.
 func when(schedule, zone string, from time.Time, note func(string, ...any)) (*store.Schedule, error) {
 	own := &store.Schedule{Zone: zone}

@@ -11,8 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// create makes a Job from the CronJob, and waits for its end. The name of the Job follows from the run,
-// so a run that is delivered again finds the Job that is there.
+// create makes a Job from the CronJob, and waits for its end. The name of the Job follows from the run, so a run
+// that is delivered again finds the Job that it has made.
 func create(j *store.Job, namespace, name string, note func(string, ...any)) {
 	kubectl := "kubectl"
 	if namespace != "" {
@@ -20,7 +20,7 @@ func create(j *store.Job, namespace, name string, note func(string, ...any)) {
 	} else {
 		note("It has no namespace here, so it is that of kubectl's own settings.")
 	}
-	short := strings.TrimRight(name[:min(len(name), 50)], "-.") // a Job's name has 63 characters
+	short := strings.TrimRight(name[:min(len(name), 50)], "-.") // the name of a Job has at most 63 characters
 	text := fmt.Sprintf(`job=%s-"${DBJOBS_RUN_ID##*-}"
 `, quoted(short))
 	if j.Overlap == store.OverlapReplace { // the run that is replaced takes its Job with it
@@ -39,7 +39,7 @@ done`, quoted(name), kubectl)
 	j.Steps = []store.Step{intake.Program("shell", executor.ProgramSpec{Run: []string{text}})}
 }
 
-// quoted is a word of a shell. The names of Kubernetes need no quotes.
+// quoted returns a word of a shell. The names of Kubernetes need no quotes.
 func quoted(name string) string {
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" {
 		return name
@@ -47,7 +47,7 @@ func quoted(name string) string {
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
-// command runs what the only container runs.
+// command makes the job run the command of the only container.
 func command(j *store.Job, spec *jobSpec, note func(string, ...any)) error {
 	pod := &spec.Template.Spec
 	if len(pod.Containers) != 1 || len(pod.Init) > 0 {

@@ -1,5 +1,5 @@
-// Package mysqlevents reads the events of MySQL and MariaDB from information_schema. Its SQL is that of a
-// foreign system, so it is here and not among dbjobs' own.
+// Package mysqlevents reads the events of MySQL and MariaDB from information_schema. Its SQL is for a foreign
+// system, so it is here and not with the SQL of dbjobs.
 package mysqlevents
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// Event is a row of information_schema.EVENTS. Times are wall times of its zone; empty ones are NULL.
+// Event is a row of information_schema.EVENTS. Times are wall times of its zone. An empty time is NULL.
 type Event struct {
 	Schema, Name, Definer, Zone, Body, Type string
 	At, Value, Field, Starts, Ends          string
 	SQLMode, Status, Completion, Comment    string
 }
 
-// Server is what the server says of itself.
+// Server is what the server reports about itself.
 type Server struct {
 	Zone    string // of SYSTEM: a name such as UTC or CEST
 	SQLMode string // of new sessions
@@ -65,15 +65,15 @@ func Query(ctx context.Context, db *sql.DB) (events []Event, s Server, err error
 	return events, s, rows.Err()
 }
 
-// Options say what the events leave open.
+// Options has what the events do not say.
 type Options struct {
 	Source  string
-	Zone    string // of the server, where an event has SYSTEM
+	Zone    string // of the server, for an event whose zone is SYSTEM
 	Targets intake.Targets
-	Now     time.Time // what is past is not imported; clock changes are looked at for a year from here
+	Now     time.Time // past events are not imported; clock changes are examined for a year from here
 }
 
-// Convert makes jobs of the events.
+// Convert makes jobs from the events.
 func Convert(events []Event, s Server, o Options) *intake.Result {
 	r := &intake.Result{Source: o.Source, Zone: o.Zone}
 	for i := range events {
@@ -92,10 +92,10 @@ func Convert(events []Event, s Server, o Options) *intake.Result {
 	return r
 }
 
-// wall is how times are written.
+// wall is the layout of times.
 const wall = "2006-01-02 15:04:05"
 
-// compound is what the client or a stored program reads, and a statement alone is not.
+// compound matches bodies that only the client or a stored program can read, and that are no single statement.
 var compound = lazyregexp.New(`(?is)^\s*(\w+\s*:\s*)?(BEGIN|IF|CASE|WHILE|LOOP|REPEAT|FOR|DECLARE)\b`)
 
 var begin = lazyregexp.New(`(?is)^\s*BEGIN\b(\s+NOT\s+ATOMIC\b)?`)
@@ -194,7 +194,7 @@ func when(j *store.Job, e *Event, o Options, note func(string, ...any)) (reason 
 	return ""
 }
 
-// after is the next time of a rule.
+// after returns the next time of a rule.
 func after(s *store.Schedule, t time.Time) (time.Time, error) {
 	r, err := rules.Parse(s.Rule, rules.Defaults{Zone: s.Zone})
 	if err != nil {
@@ -205,20 +205,20 @@ func after(s *store.Schedule, t time.Time) (time.Time, error) {
 
 var offsetZone = lazyregexp.New(`^([+-])(\d{1,2}):(\d{2})$`)
 
-// zoneOf is the zone of an event by its name. An offset of whole hours has a name, too; of any other the
-// times have to be shifted to UTC.
+// zoneOf returns the name of an event's zone. An offset of whole hours has a name, too. The times of any other
+// offset have to be shifted to UTC.
 func zoneOf(written, system string) (zone string, shift time.Duration, err error) {
 	if written == "SYSTEM" {
 		return system, 0, nil
 	}
 	if m := offsetZone.FindStringSubmatch(written); m != nil {
-		hours, _ := strconv.Atoi(m[2]) // the pattern has digits only
+		hours, _ := strconv.Atoi(m[2]) // the pattern allows only digits
 		minutes, _ := strconv.Atoi(m[3])
 		if hours == 0 && minutes == 0 {
 			return "UTC", 0, nil
 		}
 		if minutes == 0 {
-			// The signs of these names count the other way.
+			// The signs of these names have the opposite meaning.
 			return fmt.Sprintf("Etc/GMT%s%d", map[string]string{"+": "-", "-": "+"}[m[1]], hours), 0, nil
 		}
 		if shift = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute; m[1] == "-" {

@@ -11,8 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// parts are the units of an interval, the last one being the smallest. MONTH and YEAR are months, all
-// others are seconds.
+// parts has the units of an interval, the smallest one last. MONTH and YEAR are counted in months, all others in
+// seconds.
 var parts = map[string][]int64{
 	"SECOND": {1}, "MINUTE": {60}, "HOUR": {3600}, "DAY": {86400}, "WEEK": {7 * 86400},
 	"MINUTE_SECOND": {60, 1}, "HOUR_MINUTE": {3600, 60}, "HOUR_SECOND": {3600, 60, 1},
@@ -23,7 +23,8 @@ var months = map[string][]int64{"MONTH": {1}, "QUARTER": {3}, "YEAR": {12}, "YEA
 
 var number = lazyregexp.New(`\d+`)
 
-// total adds up an interval such as '1:30'. Fewer numbers than units are those of the smallest units.
+// total adds up an interval such as '1:30'. If it has fewer numbers than units, the numbers belong to the smallest
+// units.
 func total(value string, units []int64) (n int64) {
 	list := number.FindAllString(value, -1)
 	if len(list) == 0 || len(list) > len(units) {
@@ -87,7 +88,7 @@ func every(own *store.Schedule, e *Event, starts time.Time, shifted bool, o Opti
 	return nights(own, o, note, seconds%86400 != 0)
 }
 
-// nights names the nights on which clocks change: there is no saying what the event scheduler does then.
+// nights names the nights on which clocks change, because nobody can say what the event scheduler does then.
 func nights(own *store.Schedule, o Options, note func(string, ...any), short bool) (reason string) {
 	list, err := intake.Changes(own.Zone, o.Now)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package pgagent reads the jobs of pgAgent from its tables. Its SQL is that of a foreign system, so it is
-// here and not among dbjobs' own.
+// Package pgagent reads the jobs of pgAgent from its tables. Its SQL is for a foreign system, so it is here and
+// not with the SQL of dbjobs.
 package pgagent
 
 import (
@@ -38,7 +38,7 @@ type Step struct {
 	OnError  string `json:"jstonerror"` // f: fail, s: succeed, i: go on
 }
 
-// Schedule is a schedule of a job. A list of which nothing is set means all.
+// Schedule is a schedule of a job. A list in which nothing is set means all.
 type Schedule struct {
 	Name       string      `json:"jscname"`
 	Enabled    bool        `json:"jscenabled"`
@@ -52,7 +52,7 @@ type Schedule struct {
 	Exceptions []Exception `json:"exceptions"`
 }
 
-// Exception takes times out of a schedule: those of a date, those of a time of day, or one.
+// Exception removes times from a schedule: those of a date, those of a time of day, or a single one.
 type Exception struct {
 	Date *string `json:"jexdate"` // 2026-12-24
 	Time *string `json:"jextime"` // 02:30:00
@@ -93,15 +93,15 @@ func Query(ctx context.Context, db *sql.DB) (jobs []Job, zone string, err error)
 	return jobs, zone, rows.Err()
 }
 
-// Options say what the jobs leave open.
+// Options has what the jobs do not say.
 type Options struct {
 	Source  string
 	Zone    string
 	Targets intake.Targets
-	Now     time.Time // schedules that are over are left out; clock changes are looked at for a year from here
+	Now     time.Time // schedules that have ended are left out; clock changes are examined for a year from here
 }
 
-// Convert makes jobs of pgAgent's.
+// Convert makes jobs from the jobs of pgAgent.
 func Convert(jobs []Job, o Options) *intake.Result {
 	r := &intake.Result{Source: o.Source, Zone: o.Zone}
 	for i := range jobs {
@@ -175,7 +175,7 @@ func item(r *intake.Result, job *Job, o Options) intake.Item {
 	return it
 }
 
-// step makes a step. Its name has to be one of its own.
+// step makes a step. Its name must differ from the other names.
 func step(s Step, names map[string]bool, o Options, note func(string, ...any)) (out store.Step) {
 	name := intake.Kept(s.Name)
 	for n, first := 2, name; names[name] || name == ""; n++ {

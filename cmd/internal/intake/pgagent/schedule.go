@@ -12,7 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// values are the numbers that a list sets, the first element being low; nil means all.
+// values returns the numbers that a list sets; the first element stands for low. nil means all.
 func values(list []bool, low int) (set []string) {
 	for i, on := range list {
 		if on {
@@ -25,8 +25,8 @@ func values(list []bool, low int) (set []string) {
 	return set
 }
 
-// schedule makes a rule: a cron text where that can say it, else an RRULE. Of several schedules of a job,
-// each has its bounds in its rule.
+// schedule makes a rule: a cron text if one has the same meaning, or else an RRULE. If a job has several
+// schedules, each rule contains the bounds of its schedule.
 func schedule(s *Schedule, several bool, o Options, note func(string, ...any)) (out store.Schedule, reason string) {
 	if !s.Enabled {
 		return out, "it is not enabled."
@@ -38,7 +38,7 @@ func schedule(s *Schedule, several bool, o Options, note func(string, ...any)) (
 	days := values(s.Monthdays, 1)
 	last := slices.Index(days, "32")
 	if days == nil && len(s.Monthdays) == 32 && s.Monthdays[31] {
-		last = -1 // all of them, with the last day, are all days
+		last = -1 // the list has all days, with the last day: that means each day
 	}
 	if last >= 0 && len(days) > 1 {
 		note("The schedule %s names the last day of the month beside others: pgAgent leaves that day out, here it runs then, too.", s.Name)
@@ -79,7 +79,7 @@ func schedule(s *Schedule, several bool, o Options, note func(string, ...any)) (
 	return out, ""
 }
 
-// local writes an instant as the wall clock of the zone shows it.
+// local returns an instant by the wall clock of the zone.
 func local(t time.Time, zone string) string {
 	wall, err := time.Parse("2006-01-02 15:04:05", rules.Local(t, zone)[4:23])
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Schedule) rrule(days []string, bounded bool, o Options) string {
 	add("BYMONTHDAY", days)
 	var week []string
 	for _, n := range values(s.Weekdays, 0) {
-		i, _ := strconv.Atoi(n) // made from numbers
+		i, _ := strconv.Atoi(n) // made from numbers, so it has no error
 		week = append(week, []string{"SU", "MO", "TU", "WE", "TH", "FR", "SA"}[i])
 	}
 	add("BYDAY", week)
@@ -128,7 +128,7 @@ func (s *Schedule) rrule(days []string, bounded bool, o Options) string {
 	return strings.Join(parts, ";")
 }
 
-// except are the lines of a rule for the exceptions that are not past.
+// except returns the lines of a rule for the exceptions that are not past.
 func (s *Schedule) except(own *store.Schedule, o Options) (text string, err error) {
 	var dates []string
 	today := local(o.Now, o.Zone)[:8]
@@ -161,7 +161,7 @@ func (s *Schedule) except(own *store.Schedule, o Options) (text string, err erro
 	return text, nil
 }
 
-// on are the times of a rule on a day.
+// on returns the times of a rule on a day.
 func (s *Schedule) on(own *store.Schedule, day string) (list []string, err error) {
 	r, err := rules.Parse(own.Rule, rules.Defaults{Zone: own.Zone})
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *Schedule) on(own *store.Schedule, day string) (list []string, err error
 	return list, err
 }
 
-// bounds gives a job with one schedule that schedule's start and end.
+// bounds sets the start and the end of a job with one schedule to those of the schedule.
 func bounds(j *store.Job, s *Schedule, o Options) {
 	if s.Start.After(o.Now) {
 		j.NotBefore = s.Start.UTC().Truncate(time.Second)

@@ -1,5 +1,5 @@
-// Package pgcron reads the jobs of pg_cron: from the rows of cron.job in a database, or from a file of
-// them. Its SQL is that of a foreign system, so it is here and not among dbjobs' own.
+// Package pgcron reads the jobs of pg_cron, from the rows of cron.job in a database, or from a file with these
+// rows. Its SQL is for a foreign system, so it is here and not with the SQL of dbjobs.
 package pgcron
 
 import (
@@ -22,19 +22,19 @@ type Row struct {
 	Node     string  `json:"nodename"`
 	Database string  `json:"database"`
 	User     string  `json:"username"`
-	Active   *bool   `json:"active"`  // nil: yes
+	Active   *bool   `json:"active"`  // nil: it is active
 	Name     *string `json:"jobname"` // nil: it has none
 }
 
-// Options say what the rows leave open.
+// Options has what the rows do not say.
 type Options struct {
 	Source  string
 	Zone    string // cron.timezone; empty: GMT
 	Targets intake.Targets
-	From    time.Time // clock changes are looked at for a year from here
+	From    time.Time // clock changes are examined for a year from here
 }
 
-// Convert makes jobs of the rows.
+// Convert makes jobs from the rows.
 func Convert(rows []Row, o Options) *intake.Result {
 	zone, unknown := o.Zone, ""
 	if zone == "" || strings.EqualFold(zone, "GMT") || zone == "Etc/UTC" {
@@ -61,7 +61,7 @@ func Convert(rows []Row, o Options) *intake.Result {
 
 var seconds = lazyregexp.New(`^([1-9]|[1-5][0-9]) seconds?$`)
 
-// item makes a job of a row, or says why not.
+// item makes a job from a row, or says why it cannot.
 func item(row Row, zone string, o Options) intake.Item {
 	name := ""
 	if row.Name != nil {

@@ -15,8 +15,8 @@ import (
 // ErrAbsent says that the database has no pg_cron.
 var ErrAbsent = errors.New("this database has no table cron.job; pg_cron is in one database of its server only, usually postgres (SHOW cron.database_name)")
 
-// Query reads the rows of a database, and the zone of their times. A login sees its own jobs only,
-// unless it is a superuser or has BYPASSRLS: alone says so.
+// Query reads the rows of a database, and the zone of their times. A login sees only its own jobs, unless it is a
+// superuser or has BYPASSRLS. alone is set if the login sees only its own.
 func Query(ctx context.Context, db *sql.DB) (rows []Row, zone string, alone bool, err error) {
 	var there bool
 	err = db.QueryRowContext(ctx, `SELECT to_regclass('cron.job') IS NOT NULL, coalesce(current_setting('cron.timezone', true), ''),
@@ -46,8 +46,8 @@ func Query(ctx context.Context, db *sql.DB) (rows []Row, zone string, alone bool
 	return rows, zone, alone, list.Err()
 }
 
-// File reads rows from a file: as CSV with a heading, as psql --csv -c 'SELECT * FROM cron.job' writes
-// it, or as the COPY of pg_dump.
+// File reads rows from a file. The file is CSV with a heading, as psql --csv -c 'SELECT * FROM cron.job' writes
+// it, or the COPY of pg_dump.
 func File(text string) ([]Row, error) {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "COPY cron.job (") {
@@ -92,7 +92,7 @@ func dump(text string) ([]Row, error) {
 	return nil, errors.New("the COPY of cron.job has no end, \\.; the file is cut short")
 }
 
-// unescape reads a value as COPY writes it. NULL is empty.
+// unescape reads a value in the form that COPY writes. NULL becomes an empty text.
 func unescape(cell string) string {
 	if cell == `\N` {
 		return ""
@@ -100,7 +100,7 @@ func unescape(cell string) string {
 	return strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r", `\t`, "\t", `\b`, "\b", `\f`, "\f", `\v`, "\v").Replace(cell)
 }
 
-// table makes rows of cells under a heading.
+// table makes rows from cells below a heading.
 func table(heading []string, cells [][]string) (rows []Row, err error) {
 	at := func(name string) int { return slices.Index(heading, name) }
 	for _, need := range []string{"schedule", "command"} {
