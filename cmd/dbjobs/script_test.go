@@ -53,10 +53,14 @@ func (k keepingTidy) Run() int {
 }
 
 // TestScripts runs the stories about the command line itself, each in an empty home folder with nothing set: those of
-// testdata/script as processes, those of testdata/called as functions.
+// testdata/script as processes, those of testdata/called as functions; with DBJOBS_PROVE all as processes.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	for folder, dbjobs := range map[string]caller{"script": asProcess, "called": asFunction} {
+	called := caller(asFunction)
+	if os.Getenv("DBJOBS_PROVE") != "" {
+		called = asProcess
+	}
+	for folder, dbjobs := range map[string]caller{"script": asProcess, "called": called} {
 		testscript.Run(t, testscript.Params{
 			Dir: "testdata/" + folder,
 			Setup: func(e *testscript.Env) error {
@@ -206,7 +210,7 @@ func asFunction(ts *testscript.TestScript, args []string) int {
 	args = slices.Clone(args)
 	var names []string
 	for i, given := range args {
-		if !filepath.IsAbs(given) && namesFile(ts, args[:i], given) {
+		if !filepath.IsAbs(given) && namesFile(ts.MkAbs, args[:i], given) {
 			args[i] = ts.MkAbs(given)
 			names = append(names, args[i], given)
 		}
@@ -243,15 +247,16 @@ func keptFor(ts *testscript.TestScript, args []string) *warm {
 // theConnections is the key of a story's connections.
 type theConnections struct{}
 
-// namesFile reports whether a word of a command line names a file or a folder of the story, by the words before it.
-func namesFile(ts *testscript.TestScript, before []string, word string) bool {
+// namesFile reports whether a word of a command line names a file or a folder, by the words before it. in gives the whole name of one
+// in the folder where the command runs.
+func namesFile(in func(name string) string, before []string, word string) bool {
 	if strings.HasPrefix(word, "-") || word == "" {
 		return false
 	}
 	if len(before) > 0 && slices.Contains([]string{"-f", "-o", "--metrics"}, before[len(before)-1]) && strings.Contains(word, ".") {
 		return true
 	}
-	_, err := os.Stat(ts.MkAbs(word))
+	_, err := os.Stat(in(word))
 	return err == nil && len(before) > 1
 }
 
