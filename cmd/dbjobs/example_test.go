@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,7 +82,9 @@ chmod +x bin/dbjobs`,
 	"dbjobs unfreeze": "dbjobs freeze",
 }
 
-// TestExamples runs each example of each command's help, with the files and the definitions that it names.
+// TestExamples runs each example of each command's help, with the files and the definitions that it names. One that asks of the
+// shell nothing but its words is called as a function, since to start a process takes longer than most commands do; with
+// DBJOBS_PROVE each is a line of the shell.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -100,6 +104,7 @@ func TestExamples(t *testing.T) {
 	if out, code := sh(home, beforeExamples); code != exitDone {
 		t.Fatalf("code %d:\n%s", code, out)
 	}
+	words := wordsOfExamples(t, sh)
 	eachCommand(allCommands(), func(cmd *cobra.Command) {
 		for line := range strings.Lines(cmd.Example) {
 			t.Run(strings.TrimSpace(line), func(t *testing.T) {
@@ -112,18 +117,70 @@ func TestExamples(t *testing.T) {
 						t.Fatalf("before it, code %d:\n%s", code, out)
 					}
 				}
-				text := strings.TrimSpace(line)
+				text := typed(line)
 				want := exitDone
 				if strings.Contains(text, "@db.example.org/") && !strings.Contains(text, "--print") {
 					want = exitDatabase // there is no such server
 				}
-				text = strings.TrimPrefix(text, "* * * * * ")
-				text = regexp.MustCompile(`--for 55s`).ReplaceAllString(text, "--for 1s")
-				text = strings.ReplaceAll(text, "/etc/crontab", "crontab.txt")
-				if out, code := sh(dir, text); code != want {
+				run := sh
+				if args := words[text]; args != nil && os.Getenv("DBJOBS_PROVE") == "" {
+					run = func(dir, _ string) (string, int) { return calledIn(t.Context(), dir, args) }
+				}
+				if out, code := run(dir, text); code != want {
 					t.Errorf("%s\nends with code %d, want %d, and prints\n%s", text, code, want, out)
 				}
 			})
 		}
 	})
+}
+
+// typed is an example as somebody would try it: now, and with a file of his own.
+func typed(line string) string {
+	return strings.NewReplacer("* * * * * ", "", "--for 55s", "--for 1s", "/etc/crontab", "crontab.txt").Replace(strings.TrimSpace(line))
+}
+
+// wordsOfExamples are what the shell makes of the examples that only run dbjobs: its arguments.
+func wordsOfExamples(t *testing.T, sh func(dir, text string) (string, int)) map[string][]string {
+	t.Helper()
+	var plain []string
+	eachCommand(allCommands(), func(cmd *cobra.Command) {
+		for line := range strings.Lines(cmd.Example) {
+			text := typed(line)
+			// That of serve is a program which ends it again.
+			if strings.HasPrefix(text, "dbjobs ") && !strings.ContainsAny(text, "|>") && cmd.Name() != "serve" {
+				plain = append(plain, text)
+			}
+		}
+	})
+	out, code := sh(t.TempDir(), "dbjobs() { printf '%s\\0' $# \"$@\"; }\n"+strings.Join(plain, "\n"))
+	if code != exitDone {
+		t.Fatalf("code %d:\n%s", code, out)
+	}
+	words, rest := map[string][]string{}, strings.Split(out, "\x00")
+	for _, text := range plain {
+		n, err := strconv.Atoi(rest[0])
+		if err != nil || n == 0 || n >= len(rest) {
+			t.Fatalf("%s has %q words: %v", text, rest[0], err)
+		}
+		words[text], rest = rest[1:n+1], rest[n+1:]
+	}
+	return words
+}
+
+// calledIn runs a command as a function, as if it were a process whose home and working folder is dir.
+func calledIn(ctx context.Context, dir string, args []string) (out string, code int) {
+	args = slices.Clone(args)
+	in := func(name string) string { return filepath.Join(dir, name) }
+	for i, given := range args {
+		if namesFile(in, args[:i], given) {
+			args[i] = in(given)
+		}
+	}
+	env := func(name string) (string, bool) {
+		value, ok := map[string]string{"HOME": dir, "TZ": "UTC"}[name]
+		return value, ok
+	}
+	var talk told
+	code = run(ctx, args, strings.NewReader(""), &talk, &talk, env, nil)
+	return talk.String(), code
 }
