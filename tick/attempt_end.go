@@ -19,9 +19,9 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	if errors.As(err, &detail) {
 		end.Code, end.Line, end.Severity, end.Detail, end.Hint = detail.Code, detail.Line, detail.Severity, detail.Detail, detail.Hint
 	}
-	if errors.Is(err, executor.ErrNotAtomic) { // another attempt, or the next run, would repeat what it has done
+	if errors.Is(err, executor.ErrNotAtomic) { // another attempt, or the next run, would repeat what this attempt has done
 		end.Final = store.Failed
-		// Decisions know by the id at its end that this run has paused the job.
+		// The run's id must stand at the end of this reason: decisions see by it that this run has paused the job.
 		end.Pause = fmt.Sprintf("step %.100q is atomic, but its SQL ended the transaction; see run %s", step.Name, t.Run.ID)
 		return end
 	}
@@ -53,29 +53,29 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	if next.Error != "" {
 		end.Error = fmt.Sprintf("%s; %s", next.Error, end.Error)
 	}
-	if later, ok := errors.AsType[*executor.LaterError](err); ok && end.Retry { // a bound of ours: nobody parks a job by a header
+	if later, ok := errors.AsType[*executor.LaterError](err); ok && end.Retry { // our bound applies: a header cannot stop a job for long
 		retry := step.Retry.Or(t.Job.Retry)
 		end.Backoff = max(end.Backoff, min(later.Wait, time.Duration(*retry.MaxBackoff)))
 	}
 	return end
 }
 
-// stopped says why the work of a context was stopped; nil: it was not. A connection that was given the deadline of the context
-// may end a moment before the context does, and its error would be taken for that of a network.
+// stopped says why the work of a context was stopped; nil: it was not. A connection that has the deadline of the context may
+// end a moment before the context ends. Without the wait in here, its error would be taken for a network error.
 func stopped(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		again, cancel := context.WithDeadline(context.Background(), deadline)
 		defer cancel()
-		if again.Err() != nil { // one that begins after its deadline is over at once
+		if again.Err() != nil { // a context that begins after its deadline is over at once
 			<-ctx.Done()
 		}
 	}
 	return context.Cause(ctx)
 }
 
-// idleDeliveries is how often a run may at least be delivered without being executed, such as for want
-// of a connection. After that it has failed, like an attempt. It may exceed max_deliveries, which
-// bounds deliveries that may have done something.
+// idleDeliveries is how often a run may at least be delivered without being executed, for example because
+// there is no connection; max_deliveries may allow more. The last of these deliveries counts as a failed
+// attempt. idleDeliveries may exceed max_deliveries, which bounds deliveries that may have done something.
 const idleDeliveries = 3
 
 // inTime gives up on an attempt that would begin after the run's own timeout.

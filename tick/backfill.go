@@ -10,9 +10,9 @@ import (
 
 // Range selects the nominal times of a backfill.
 type Range struct {
-	From, To time.Time // both included; a zero To is the instant up to which is decided
+	From, To time.Time // both included; a zero To is the instant up to which nominal times are decided
 	Limit    int       // at most this number of times, the oldest first
-	Again    bool      // also times that lie in the interval of a run
+	Again    bool      // also choose times that lie in the interval of a run
 	store.Author
 }
 

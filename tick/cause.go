@@ -8,8 +8,8 @@ import (
 )
 
 // runError is the error of a run whose job has several steps. It says which step failed, and why. If
-// on_failure led on from an earlier failure, that one comes first: a step that sends an alarm must not
-// hide the cause.
+// on_failure led on from an earlier failure, the earlier failure comes first: a step that sends an alarm
+// must not hide the cause.
 //
 // The cause is read from the ledger, because several passes may execute the steps of a run.
 func (p *pass) runError(ctx context.Context, t *store.Task, end store.StepEnd) string {
@@ -35,9 +35,9 @@ func (p *pass) runError(ctx context.Context, t *store.Task, end store.StepEnd) s
 
 func failureOf(step, what string) string { return fmt.Sprintf("step %.100q: %s", step, what) }
 
-// firstFailure is the failure of the first step that has failed and not succeeded since, other than the
-// current step. Attempts before the run was opened again do not count. It is "" if there is none, or if
-// the ledger cannot be read.
+// firstFailure is the failure of the first step that has failed and has not succeeded since. The current
+// step does not count, nor do attempts before the run was opened again. firstFailure is "" if there is no
+// such step, or if the ledger cannot be read.
 func (p *pass) firstFailure(ctx context.Context, t *store.Task) string {
 	detail, err := p.t.Store.Run(ctx, t.Run.ID)
 	if err != nil { // the cause is still in the attempts

@@ -9,17 +9,17 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// FeedRule is what one schedule of a job adds to a calendar.
+// FeedRule is the part of a calendar feed that comes from one schedule of a job.
 type FeedRule struct {
 	Job      *store.JobStatus
-	Schedule store.Schedule // without a name, it is the job's own
+	Schedule store.Schedule // without a name, it is the job's own rule
 	Events   []rules.Event
 	Often    bool // it has more than 24 times within a day
 }
 
-// Feed finds the events of the jobs' schedules from an instant on. What an RRULE cannot say is in single dates up to another
-// instant, at most limit for each schedule. Jobs that are disabled, parked or paused until somebody resumes them have none,
-// nor have those whose next time depends on how a run ends.
+// Feed finds the events of the jobs' schedules, beginning at from. Times that an RRULE cannot express become single dates up
+// to the instant to, at most limit for each schedule. A job that is disabled, parked, or paused until somebody resumes it has
+// no events. A job whose next time depends on the end of a run has none either.
 func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit int) (list []FeedRule, idle []string, err error) {
 	ids := make([]int64, len(jobs))
 	for i := range jobs {
@@ -41,7 +41,7 @@ func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to 
 		first, last := n.Span(from, v)
 		for k, r := range n.Rules() {
 			events, err := r.Events(first, to, last, limit)
-			if err != nil { // an answer is too far away: it has none now
+			if err != nil { // the next time is too far away: the job has no events now
 				idle = append(idle, v.FullName())
 				continue
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// Forecast reads the rules of a job and returns what follows from them beyond the facts on record, with
-// up to count of its next nominal times.
+// Forecast reads the rules of a job. It returns what follows from them beyond the facts on record, with
+// up to count of the job's next nominal times.
 func Forecast(ctx context.Context, s *store.Store, v *store.JobStatus, count int) (decide.Forecast, error) {
 	list, err := s.Rules(ctx, v.ID)
 	var unreadable *store.FieldError
@@ -36,7 +36,7 @@ func Forecast(ctx context.Context, s *store.Store, v *store.JobStatus, count int
 	return n.Forecast(now, v, count), nil
 }
 
-// Holidays are times of the next three months that the calendar of a schedule takes out or moves, the next ones: at most
+// Holidays returns the next times that the calendar of a schedule takes out or moves, within the next three months: at most
 // count. A schedule that cannot be planned has none.
 func Holidays(ctx context.Context, s *store.Store, c *store.Schedule, count int) ([]rules.Holiday, error) {
 	if c.Calendar == "" {

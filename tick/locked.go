@@ -8,29 +8,30 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// lockedLong is how long a job may need a decision and not get one, because other sessions hold locks,
-// before the pass fails. Another pass, or somebody who edits, holds locks for seconds only.
+// lockedLong is how long a job may wait for a decision because other sessions hold locks. After that the
+// pass fails. Another pass, or a person's edit, holds locks only for seconds.
 const lockedLong = 5 * time.Minute
 
-// maxWaits is how often a pass waits for another session's lock, to find out which jobs it concerns.
-// Each wait lasts up to a second.
+// maxWaits is how often a pass waits for another session's lock, to find out which jobs the lock
+// concerns. Each wait lasts up to a second.
 const maxWaits = 16
 
 // lockedTold is how many locked jobs a report names.
 const lockedTold = 10
 
-// lockedTries is how often a locked job is asked for again before it is an error: another pass may be
-// deciding for it.
+// lockedTries is how often a pass tries again to decide for a locked job before this is an error: another
+// pass may be deciding for the job.
 const lockedTries = 3
 
-// Locked is a job that the pass has left because another session has locked one of its rows.
+// Locked is a job that the pass has skipped because another session has locked one of the job's rows.
 type Locked struct {
 	Job   string    `json:"job"`            // owner/name
 	What  string    `json:"what"`           // what is locked, such as its plan
-	Since time.Time `json:"since,omitzero"` // since when it needs a decision
+	Since time.Time `json:"since,omitzero"` // since when the job needs a decision
 }
 
-// stuck collects the jobs that have needed a decision for long, and those for which the pass has waited.
+// stuck collects the jobs that have needed a decision for a long time, and the jobs for whose locks the
+// pass has waited.
 func (p *pass) stuck() (list []store.PassedOver, waited bool) {
 	seen := map[int64]bool{}
 	for _, n := range append(store.Needs(), store.Startup, store.Check) {
@@ -49,9 +50,9 @@ func (p *pass) long(l store.PassedOver) bool {
 	return !l.Due.IsZero() && p.probe.Now.Sub(l.Due) > lockedLong
 }
 
-// tellLocked reports the jobs that other sessions have locked, and those sessions, as far as the engine
-// knows them. If a job has needed a decision for long, it returns an error: otherwise nobody would know
-// that the job does not run.
+// tellLocked reports the jobs that other sessions have locked, and these sessions, as far as the engine
+// knows them. If a job has needed a decision for a long time, tellLocked returns an error: otherwise
+// nobody would know that the job does not run.
 func (p *pass) tellLocked(ctx context.Context) error {
 	list, waited := p.stuck()
 	for try := 0; len(list) > 0 && !waited && try < lockedTries; try++ {

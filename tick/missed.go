@@ -11,18 +11,18 @@ import (
 // MissedTimes are nominal times of a job that were decided not to run.
 type MissedTimes struct {
 	store.JobGap
-	// Times is how many they are; nil: the rule is not known well enough to count.
+	// Times is the number of these nominal times; nil: the rule is not known well enough to count them.
 	Times *int64 `json:"times,omitempty"`
-	// First and Last are the first and the last of them; zero where they are not known.
+	// First and Last are the first and the last of these times; zero: they are not known.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
 }
 
-// mostRuns bounds the runs that are looked at for one gap.
+// mostRuns bounds how many runs are read for one gap.
 const mostRuns = 10_000
 
-// Missed lists the gaps of all jobs, or of one, that reach to an instant or beyond it, the newest first, with how many nominal
-// times lie in each. A gap in which none lies is left out: it says only up to where was decided.
+// Missed lists gaps of all jobs, or of one job, with the number of nominal times in each gap. It lists the gaps that end at
+// since or later, the newest first. A gap without a nominal time is left out: it only says up to where times were decided.
 func Missed(ctx context.Context, s *store.Store, job string, since time.Time, limit int) ([]MissedTimes, error) {
 	var list []store.JobGap
 	var err error
@@ -61,15 +61,15 @@ func gapsOf(ctx context.Context, s *store.Store, job string, since time.Time, li
 	return list, err
 }
 
-// count finds the nominal times of the gap: those of its rule, without those that have a run.
+// count finds the nominal times of the gap: the times of its rule, except those that have a run.
 func (m *MissedTimes) count(ctx context.Context, s *store.Store) error {
 	r, err := rules.Parse(m.Rule, rules.Defaults{})
 	if err != nil {
-		return nil //nolint:nilerr // somebody wrote the row by hand: the gap counts, its times do not
+		return nil //nolint:nilerr // somebody has written the row by hand: the gap is listed without its times
 	}
 	n, err := r.Count(m.From, m.Through)
 	if err != nil {
-		return nil //nolint:nilerr // too many to visit
+		return nil //nolint:nilerr // there are too many times to count
 	}
 	if n == 0 {
 		m.Times = &n
@@ -79,7 +79,7 @@ func (m *MissedTimes) count(ctx context.Context, s *store.Store) error {
 	if err != nil || len(list) == mostRuns {
 		return err
 	}
-	const before = time.Microsecond // Next is after an instant, and Prev before it
+	const before = time.Microsecond // Next looks after an instant, and Prev looks before it
 	ran := map[int64]bool{}
 	for _, t := range list {
 		if of, err := r.Count(t.Add(-before), t); err == nil && of > 0 {

@@ -11,36 +11,36 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// monitor tells the services that the heartbeats of jobs name, beside the runs. No run waits for it, and no decision: only
-// the process does, at the end of its passes.
+// monitor sends signals about runs to the services that the heartbeats of jobs name. No run and no decision waits for the
+// monitor; only the process waits for it, at the end of its passes.
 //
-// Crash window: between the COMMIT of a run's end and the answer of the service, the service may hear nothing, or what it
-// heard counts as untold. It misses the end then, and says so. After a crash before that COMMIT, the next delivery tells its
-// own start, and the end.
+// Crash window: after a crash between the COMMIT of a run's end and the answer of the service, the service may have heard
+// nothing, or the signal that it heard counts as untold. If it heard nothing, it misses the end and raises its alarm. After a
+// crash before that COMMIT, the next delivery sends its own start, and the end.
 type monitor struct {
-	teller  executor.Teller // nil: there is none
+	teller  executor.Teller // nil: no executor can send signals
 	ctx     context.Context
 	stop    context.CancelCauseFunc
-	slots   chan struct{} // signals at the same time
+	slots   chan struct{} // bounds the signals that are sent at the same time
 	pending sync.WaitGroup
 	mu      sync.Mutex
-	signals int // that were not told
+	signals int // how many signals no service took
 	untold  []Untold
 }
 
 // The bounds of signals.
 const (
-	signalPatience  = 5 * time.Second // of one signal, with all tries; also of all signals that are left at the end
+	signalPatience  = 5 * time.Second // for one signal, with all tries; also for all signals that are left at the end
 	leastPatience   = 500 * time.Millisecond
 	signalsTogether = 8
 )
 
 var errUntold = errors.New("no answer before the end of the pass")
 
-// monitored runs passes, sets the alarm for what is next, and then waits for the signals of their runs that are left: for no longer than signalPatience, and
-// within the budget if there is one.
+// monitored runs passes, sets the alarm for what is next, and then waits for the signals of their runs that are still to be
+// sent. It waits no longer than signalPatience, and only within the budget if there is one.
 func (t *Tick) monitored(ctx context.Context, passes func(*Tick) (Report, error)) (Report, error) {
-	if t.monitor != nil { // it is for later passes, too
+	if t.monitor != nil { // the monitor of an outer call is used for all its passes
 		return passes(t)
 	}
 	with, began := *t, t.Now()
@@ -64,8 +64,8 @@ func (t *Tick) monitored(ctx context.Context, passes func(*Tick) (Report, error)
 	return r, err
 }
 
-// watch says that a run begins. What it returns is to be called once, when this delivery is over: it says how the run ended,
-// if it did.
+// watch signals that a run begins. The caller calls the returned function once, when this delivery is over: it signals how
+// the run ended, if it ended.
 func (m *monitor) watch(t *store.Task) func() {
 	to := executor.Heartbeat(t.Job.Heartbeat)
 	if m == nil || m.teller == nil || to == (executor.Heartbeat{}) {
@@ -77,11 +77,11 @@ func (m *monitor) watch(t *store.Task) func() {
 		m.tell(job, to, news)
 		var run store.Run
 		select {
-		case run = <-end: // the end of a run comes after its start
+		case run = <-end: // the signal of the end is sent after that of the start
 		case <-m.ctx.Done():
 			select {
 			case run = <-end:
-			default: // it did not end within the budget
+			default: // the run did not end within the budget
 				return
 			}
 		}
@@ -90,7 +90,7 @@ func (m *monitor) watch(t *store.Task) func() {
 			news.Signal, news.Line = executor.Success, fmt.Sprintf("job %s succeeded", job)
 		case store.Failed, store.Lost:
 			news.Signal, news.Line = executor.Failure, fmt.Sprintf("job %s %s: %s", job, run.State, run.Error)
-		default: // cancelled, given back, to be tried again, or in other hands
+		default: // cancelled, given back, to be tried again, or delivered to another process
 			return
 		}
 		m.tell(job, to, news)
@@ -102,7 +102,7 @@ func (m *monitor) tell(job string, to executor.Heartbeat, n executor.News) {
 	select {
 	case m.slots <- struct{}{}:
 		defer func() { <-m.slots }()
-	case <-m.ctx.Done(): // and Tell says so
+	case <-m.ctx.Done(): // then Tell returns the error
 	}
 	ctx, cancel := context.WithTimeoutCause(m.ctx, signalPatience, fmt.Errorf("no answer within %s", signalPatience))
 	defer cancel()

@@ -27,7 +27,7 @@ func NextOfSchedules(ctx context.Context, s *store.Store, list []store.ScheduleS
 		if c.Paused != nil || c.Fault != "" || c.Calendar != "" && calendar == nil {
 			continue
 		}
-		// Where the rule cannot be read, the jobs that use it are parked, and say why.
+		// If the rule cannot be read, the jobs that use it are parked, and their state says why.
 		if t, err := decide.First(store.Job{}, c.Schedule, calendar, now); err == nil {
 			c.Next = t
 		}

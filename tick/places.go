@@ -2,9 +2,9 @@ package tick
 
 import "context"
 
-// Where nobody says how many runs may execute side by side, a pass begins with fewPlaces, and has mostPlaces where the server
-// has a multiple of that to spare: of what it could still give, a pass takes no more than a share, and never less than
-// leastPlaces. With more than mostPlaces, short statements took no less time, and long ones took it from each other.
+// If no setting says how many runs may execute at the same time, a pass begins with fewPlaces. Later it takes one place for
+// every shareOfRoom connections that the server could still give: at least leastPlaces, at most mostPlaces. With more than
+// mostPlaces, short statements did not get faster, and long ones slowed each other down.
 const (
 	leastPlaces = 2
 	fewPlaces   = 4
@@ -12,7 +12,7 @@ const (
 	shareOfRoom = 4
 )
 
-// grow asks the database, once, how many runs may execute side by side, where there are more to execute than places.
+// grow asks the database, once, how many runs may execute at the same time. It is called if there are more runs than places.
 func (p *pass) grow(ctx context.Context) {
 	p.asks = false
 	left, known, err := p.t.Store.Room(ctx)

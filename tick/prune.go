@@ -7,11 +7,11 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// pruning is how long a pass without a budget deletes history; one with a budget takes a quarter of it at most.
+// pruning is how long a pass without a budget deletes history. A pass with a budget uses at most a quarter of it.
 const pruning = 10 * time.Second
 
-// prune deletes history that is not kept: of the jobs whose runs were settled, of some other jobs, and
-// all that is too old. If time runs out, a later pass deletes the rest.
+// prune deletes history that is not to be kept: that of the jobs whose runs were settled, that of some
+// other jobs, and all history that is too old. If time runs out, a later pass deletes the rest.
 func (p *pass) prune(ctx context.Context) error {
 	if len(p.kept) == 0 && !p.probe.Expired || over(ctx) {
 		return nil
@@ -34,7 +34,7 @@ func (p *pass) prune(ctx context.Context) error {
 	return err
 }
 
-// latest keeps the last order for each job.
+// latest keeps only the last Retention of each job.
 func latest(kept []store.Retention) []store.Retention {
 	at := make(map[int64]int, len(kept))
 	list := kept[:0:0]

@@ -35,8 +35,8 @@ func (t *Tick) work(ctx context.Context) (Report, error) {
 	return p.report, errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx), p.leftOver(work))
 }
 
-// takeInTurn takes runs for the free places and some ahead. Each queue has a share, so that a long
-// queue never delays another. A queue that filled its share has another turn after the others.
+// takeInTurn takes runs for the free places, and some more ahead. Each queue has a share, so that a long
+// queue never delays another queue. A queue that has filled its share has another turn after the others.
 // Within a queue the priority decides, then the age.
 func (p *pass) takeInTurn(ctx context.Context, places, ahead int) error {
 	turns, err := p.turns(ctx)
@@ -73,8 +73,8 @@ func (p *pass) takeInTurn(ctx context.Context, places, ahead int) error {
 	return nil
 }
 
-// refused reports the runs that could not be delivered. It returns the number of runs that ended
-// for that reason; their jobs need a decision.
+// refused adds the runs that could not be delivered to the report. It returns the number of runs that
+// ended for that reason; their jobs need a decision.
 func (p *pass) refused() int {
 	ended, left := p.holder.Refused.Take()
 	for i := range ended {
@@ -84,14 +84,15 @@ func (p *pass) refused() int {
 	return len(ended)
 }
 
-// addUnkept reports jobs that stay as they are, because the database refuses every write for them.
+// addUnkept adds to the report the jobs that stay as they are because the database refuses every write
+// for them.
 func (p *pass) addUnkept() {
 	known := len(p.report.Parked)
 	p.report.addParked(p.unkept)
 	p.report.ParkedJobs += len(p.report.Parked) - known
 }
 
-// turns are the queues to take from, beginning after the queue that was served last.
+// turns returns the queues to take from, beginning after the queue that was served last.
 func (p *pass) turns(ctx context.Context) ([]string, error) {
 	list := slices.Clone(p.queues)
 	if len(list) == 0 {

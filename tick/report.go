@@ -15,7 +15,7 @@ type Report struct {
 	StartedAt  time.Time       `json:"started_at"` // by the database's clock
 	DryRun     bool            `json:"dry_run,omitempty"`
 	Frozen     bool            `json:"frozen,omitempty"` // everything is paused: nothing was decided or taken
-	Decided    int             `json:"decided"`          // jobs for which a decision was made
+	Decided    int             `json:"decided"`          // jobs for which the pass has decided
 	Made       int             `json:"made"`             // runs made
 	Gaps       map[string]int  `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
 	Started    int             `json:"started"`          // runs delivered here
@@ -26,50 +26,52 @@ type Report struct {
 	Pruned     int             `json:"pruned,omitempty"`    // old runs deleted
 	Outdated   int             `json:"outdated,omitempty"`  // ends that were refused, because the run was delivered again
 	Runs       []Ended         `json:"runs,omitempty"`      // runs that ended or wait for a retry, in that order
-	Due        []Coming        `json:"due,omitempty"`       // of a dry run: the jobs for which a pass would decide
+	Due        []Coming        `json:"due,omitempty"`       // in a dry run: the jobs for which a pass would decide
 	NextRun    time.Time       `json:"next_run,omitzero"`   // when something needs a decision next; never before the end of the pass
-	MoreDue    bool            `json:"more_due,omitempty"`  // something is due already: it became due during the pass, or was left
+	MoreDue    bool            `json:"more_due,omitempty"`  // something is already due: it became due during the pass, or the pass has left it
 	CutShort   string          `json:"cut_short,omitempty"`
 	Unrecorded string          `json:"unrecorded,omitempty"` // why the pass could not be recorded
 	TooLong    []store.TooLong `json:"too_long,omitempty"`   // jobs with a queued run whose timeout never fits the budget
-	Passes     int             `json:"passes,omitempty"`     // of RunFor: how many passes the report sums up
+	Passes     int             `json:"passes,omitempty"`     // in RunFor: how many passes the report sums up
 
 	Lost      int       `json:"lost,omitempty"`        // runs whose last delivery never reported back
 	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time when the pass began
 	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
-	// OldestQueued is since when the oldest queued run of any queue is ready; only where Gauges asks, or an alarm needs it.
+	// OldestQueued is the instant since which the oldest queued run of any queue is ready. It is read only if Tick.Gauges
+	// asks, or if an alarm needs it.
 	OldestQueued time.Time `json:"oldest_queued,omitzero"`
 
-	// The states of jobs when the pass ended, whether it decided for them or not: how many there are, and
-	// the first of them. Removed and disabled jobs do not count. A worker does not look at the states of
-	// jobs: States is false.
+	// The states of jobs when the pass ended, whether the pass decided for them or not: the number of jobs
+	// in each state, and the first of these jobs. Removed and disabled jobs do not count. A worker does not
+	// look at the states of jobs: there, States is false.
 	States      bool            `json:"-"`
 	ParkedJobs  int             `json:"parked_jobs"`      // jobs whose definition cannot be used
 	FailingJobs int             `json:"failing_jobs"`     // jobs whose last run has failed
 	Parked      []store.Parked  `json:"parked,omitempty"` // jobs that this pass has parked come first
 	Failing     []store.Failing `json:"failing,omitempty"`
-	// Remind: also a quiet pass tells the states. This one parked a job, or it is the first of an hour.
+	// Remind says that the states are to be shown even if the pass was quiet: the pass has parked a job, or
+	// it is the first pass of an hour.
 	Remind bool `json:"-"`
-	// SilentSince is the pass before, if the trigger came regularly and has then been silent for
+	// SilentSince is the time of the pass before, if the trigger came regularly and was then silent for
 	// longer than Tick.Late.
 	SilentSince time.Time `json:"silent_since,omitzero"`
-	// Unheard are the first of the UnheardEvents, whose hooks could not be run.
+	// UnheardEvents counts the events whose hooks could not be run; Unheard has the first of them.
 	UnheardEvents int             `json:"unheard_events,omitempty"`
 	Unheard       []store.Unheard `json:"unheard,omitempty"`
-	// Untold are the first of the UntoldSignals of heartbeats, which no service took.
+	// UntoldSignals counts the signals of heartbeats that no service took; Untold has the first of them.
 	UntoldSignals int      `json:"untold_signals,omitempty"`
 	Untold        []Untold `json:"untold,omitempty"`
 	// Unserved are jobs of other logins that have been due for more than five minutes: no tick seems to
 	// log in as their owner.
 	Unserved []store.Unserved `json:"unserved,omitempty"`
 
-	// Ahead counts jobs that were decided while the database's clock was ahead. They sleep, the last of
-	// them until AheadUntil, or until Store.Replan.
+	// Ahead counts the jobs that were decided while the database's clock was ahead. They sleep, the last of
+	// them until AheadUntil, or until Store.Replan is called.
 	Ahead      int       `json:"ahead_jobs,omitempty"`
 	AheadUntil time.Time `json:"ahead_until,omitzero"`
 
-	// Locked are the first of the LockedJobs, which were left because other sessions have locked their
-	// rows. LockHolders names these sessions, as far as the engine knows them.
+	// LockedJobs counts the jobs that were skipped because other sessions have locked their rows; Locked has
+	// the first of them. LockHolders names these sessions, as far as the engine knows them.
 	LockedJobs  int      `json:"locked_jobs,omitempty"`
 	Locked      []Locked `json:"locked,omitempty"`
 	LockHolders string   `json:"lock_holders,omitempty"`
@@ -77,13 +79,13 @@ type Report struct {
 	// Warning says, once a day, what is wrong with the settings of the database, and what to do.
 	Warning string `json:"warning,omitempty"`
 
-	// WakeAt is when the alarm that this pass has set starts the next one, by the host's clock; zero: it has set none.
+	// WakeAt is when the alarm that this pass has set starts the next pass, by the host's clock; zero: no alarm was set.
 	WakeAt time.Time `json:"wake_at,omitzero"`
 
-	due  time.Time // like NextRun, but it may be past
+	due  time.Time // like NextRun, but it may lie in the past
 	wake time.Time // the same instant by the host's clock
-	// What decides about the alarm: by how much the host's clock is ahead, the end of a freeze, whether the last probe found
-	// something that is left to do, and whether the database is the one that is meant.
+	// These fields decide about the alarm: by how much the host's clock is ahead of the database's, when a freeze ends,
+	// whether the last probe found something left to do, and whether the database is the one that the settings name.
 	skew        time.Duration
 	frozenUntil time.Time
 	left        bool
@@ -101,7 +103,7 @@ func (r *Report) UnservedJobs() (n int) {
 // named is how many jobs of a state a report names.
 const named = 10
 
-// Ended is a run that this pass executed or gave up.
+// Ended is a run that this pass has executed or ended.
 type Ended struct {
 	ID           string    `json:"id"`
 	Job          string    `json:"job"`              // owner/name
@@ -115,11 +117,11 @@ type Ended struct {
 
 // Untold is a signal of a heartbeat that no service took.
 type Untold struct {
-	Job   string `json:"job,omitempty"` // owner/name; empty: it is that of the pass itself
+	Job   string `json:"job,omitempty"` // owner/name; empty: the heartbeat is that of the pass itself
 	Error string `json:"error"`
 }
 
-// AddUntold adds one.
+// AddUntold adds an untold signal.
 func (r *Report) AddUntold(u Untold) { r.addUntold(1, []Untold{u}) }
 
 func (r *Report) addUntold(n int, first []Untold) {
@@ -134,7 +136,7 @@ type Coming struct {
 	Due  time.Time `json:"due,omitzero"`
 }
 
-// join adds a later pass.
+// join adds the report of a later pass.
 func (r *Report) join(next Report) {
 	if r.Passes++; r.Passes == 1 {
 		*r = next
@@ -198,7 +200,7 @@ func (r *Report) addGaps(gaps map[string]int) {
 	}
 }
 
-// progress tells how far the pass is.
+// progress calls Tick.Progress with how far the pass is.
 func (p *pass) progress() {
 	if tell, r := p.t.Progress, &p.report; tell != nil {
 		tell(r.Decided, r.Started, r.Succeeded+r.Failed+r.Cancelled+r.Waiting)

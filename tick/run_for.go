@@ -6,26 +6,26 @@ import (
 )
 
 const (
-	shortest = 10 * time.Millisecond // of the waits of RunFor
+	shortest = 10 * time.Millisecond // the shortest wait of RunFor
 	// staysDue is the wait if something stays due, such as a job that only another host can run. Asking
-	// again without a pause would keep the database busy for nothing.
+	// again without a wait would keep the database busy for nothing.
 	staysDue = time.Second
 )
 
 // least is the working time that a budget must still have for another pass to begin.
 func least(budget time.Duration) time.Duration { return min(budget/10, 500*time.Millisecond) }
 
-// RunFor runs a pass, and another one whenever something is due next, for a length of time. So one
-// trigger a minute serves schedules that are finer than a minute. It returns at once if nothing more is
-// due within the length. A pass that finds nothing to do sends the probe and its record. The end of ctx
-// ends a sleep without an error.
+// RunFor runs a pass, and then another pass each time something becomes due, for a length of time. So
+// one trigger a minute can serve schedules that are finer than a minute. RunFor returns at once if
+// nothing more is due within the length. A pass that finds nothing to do sends only the probe and its
+// record. If ctx ends during a sleep, RunFor returns without an error.
 //
-// With an Alarm, the length is at least what an alarm would come too late for, and the lead.
+// With an Alarm, the length is at least Tick.Lead plus the time for which an alarm would come too late.
 //
-// No pass begins after the length, but runs that execute then continue, as in a single pass: otherwise
-// a job that takes longer than the length would be stopped each time, and be lost. A budget bounds
-// both: no further pass begins if too little of it is left. The limit counts over all passes, and the
-// report is their sum.
+// No pass begins after the length is over, but runs that execute at that time continue, as in a single
+// pass. Otherwise a job that takes longer than the length would be stopped each time, and be lost. A
+// budget bounds the passes and the runs: no further pass begins if too little of the budget is left. The
+// limit counts over all passes, and the report is the sum of their reports.
 func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error) {
 	return t.monitored(ctx, func(t *Tick) (Report, error) { return t.runFor(ctx, length) })
 }
@@ -60,7 +60,7 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 			return total, nil
 		}
 		wait := max(r.wake.Sub(now), shortest)
-		if !r.wake.After(now) && !r.due.After(r.StartedAt) { // and not since the pass began
+		if !r.wake.After(now) && !r.due.After(r.StartedAt) { // it was already due before the pass began
 			wait = staysDue
 		}
 		if t.Log != nil {
@@ -72,7 +72,7 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 	}
 }
 
-// sleep reports whether the sleep was over before the context was.
+// sleep sleeps for a duration. It reports whether the duration was over before the context was.
 func (t *Tick) sleep(ctx context.Context, d time.Duration) bool {
 	if t.Sleep != nil {
 		t.Sleep(ctx, d)

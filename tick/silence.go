@@ -9,12 +9,12 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// raiseSilence asks for a run of this host's hook where the trigger was silent: the event late, with
-// the trigger in the place of a job. Its cause is the last pass before the silence, so that passes
-// that compete, or that follow a crash, raise it once.
+// raiseSilence asks for a run of this host's hook if the trigger was silent. The event is late, with the
+// trigger in the place of a job. Its cause is the last pass before the silence, so that passes that
+// compete, or that follow a crash, raise the event only once.
 //
-// Crash window: until this pass is recorded, the next one finds the same silence. So nothing is
-// recorded while the event could not be raised.
+// Crash window: until this pass is recorded, the next pass finds the same silence. So the pass is not
+// recorded as long as the event could not be raised.
 func (p *pass) raiseSilence(ctx context.Context) error {
 	since := p.report.SilentSince
 	hook := p.decider.On.Late
@@ -44,7 +44,7 @@ func (p *pass) raiseSilence(ctx context.Context) error {
 	return nil
 }
 
-// causeName is how much of the name of a trigger is a part of a key, in bytes.
+// causeName is how many bytes of the name of a trigger are used in a key.
 const causeName = 100
 
 // silenceCause is unique among the silences of all triggers.

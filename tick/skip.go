@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// SkipNext decides that the next nominal times of a job are not to run: of all its schedules, or of the
-// one that is named. It returns the times. They become gaps when they have come.
+// SkipNext decides that the next nominal times of a job are not to run: those of all its schedules, or of
+// the named schedule. It returns these times. They become gaps when they have come.
 func SkipNext(ctx context.Context, s *store.Store, job, schedule string, count int, who store.Author) ([]store.Skip, error) {
 	return s.Skips(ctx, job, "skip", who, func(in store.SkipInput) ([]store.Skip, error) {
 		refuse := func(problem string) ([]store.Skip, error) {
@@ -51,7 +51,7 @@ func SkipNext(ctx context.Context, s *store.Store, job, schedule string, count i
 	})
 }
 
-// scheduleOf is the id of a schedule of the job; 0 for no name.
+// scheduleOf is the id of a schedule of the job; 0 if no name is given.
 func scheduleOf(in *store.SkipInput, name string) (int64, error) {
 	if name == "" {
 		return 0, nil
@@ -67,8 +67,8 @@ func scheduleOf(in *store.SkipInput, name string) (int64, error) {
 	return 0, fmt.Errorf("it uses no schedule %q, but %s", name, strings.Join(in.Job.Schedules, ", "))
 }
 
-// UndoSkips lets the skipped times of a job run that have not come yet: of all its schedules, or those
-// that were skipped for the one that is named. It returns the times.
+// UndoSkips takes back skips of a job for times that have not come yet, so that these times run: the skips
+// for all its schedules, or those for the named schedule. It returns these times.
 func UndoSkips(ctx context.Context, s *store.Store, job, schedule string, who store.Author) ([]store.Skip, error) {
 	return s.Skips(ctx, job, "unskip", who, func(in store.SkipInput) ([]store.Skip, error) {
 		if _, err := scheduleOf(&in, schedule); err != nil {

@@ -11,23 +11,23 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// UpcomingRun is a nominal time that is to come.
+// UpcomingRun is a future nominal time.
 type UpcomingRun struct {
 	At  time.Time `json:"at"`
 	Job string    `json:"job"`
 }
 
-// UpcomingRow is a nominal time that is to come: of NextOfEach, the next one of its job.
+// UpcomingRow is a future nominal time. In the result of NextOfEach it is the next time of its job.
 type UpcomingRow struct {
 	UpcomingRun
-	Schedule string `json:"schedule,omitempty"` // when the job runs, in a few words; of NextOfEach
-	// Later is how many more times the job has before the end; of NextOfEach. It is counted up to countedLater.
+	Schedule string `json:"schedule,omitempty"` // when the job runs, in a few words; only in NextOfEach
+	// Later is how many more times the job has before the end; only in NextOfEach. It is counted up to countedLater.
 	Later *int `json:"later,omitempty"`
-	// LaterMore: there are more of them than were counted.
+	// LaterMore says that there are more of these times than were counted.
 	LaterMore bool `json:"later_more,omitempty"`
 }
 
-// countedLater bounds what is counted of a job: a week of each minute has fewer.
+// countedLater bounds how many times of a job are counted. A rule for each minute has fewer in a week.
 const countedLater = 11_000
 
 // UpcomingHoliday is a time of a job that a calendar takes out or moves.
@@ -41,13 +41,13 @@ type UpcomingRuns struct {
 	From time.Time     `json:"from"`
 	To   time.Time     `json:"to"`
 	Runs []UpcomingRow `json:"runs"`
-	// More: there are more than the limit.
+	// More says that there are more times than the limit.
 	More bool `json:"more"`
-	// Idle are the jobs with a schedule that have no time now, because they are disabled, parked or paused.
+	// Idle has the jobs with a schedule that have no time now, because they are disabled, parked or paused.
 	Idle []string `json:"idle"`
 	// Skipped are the times that somebody has decided not to run.
 	Skipped []SkippedRun `json:"skipped"`
-	// Holidays are the times in the interval that calendars take out or move, the first ones: at most the limit.
+	// Holidays are the first times in the interval that calendars take out or move: at most the limit.
 	Holidays []UpcomingHoliday `json:"holidays,omitempty"`
 }
 
@@ -57,14 +57,15 @@ type SkippedRun struct {
 	store.Skip
 }
 
-// Upcoming finds the nominal times of jobs from an instant on, at the earliest from now, and before another one: at most
-// limit, the next ones. What a pass decided already, such as a run that waits, is not among them.
+// Upcoming finds the next nominal times of jobs from the instant from on, or from now on if from is past, and before the
+// instant to: at most limit. Times that a pass has already decided, such as that of a run that waits, are not included.
 func Upcoming(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit int) (UpcomingRuns, error) {
 	return upcoming(ctx, s, jobs, from, to, limit, limit+1)
 }
 
-// NextOfEach is Upcoming with only the next time of each job, and how many more it has: at most limit jobs, the next ones. So
-// a job of each minute takes one row, and does not hide the others. Words say in short when a job runs.
+// NextOfEach is Upcoming with only the next time of each job, and the number of its further times: at most limit jobs, those
+// that are due first. So a job that runs each minute takes one row, and does not hide the others. words returns a short text
+// that says when a job runs.
 func NextOfEach(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit int, words func(store.Job) string) (UpcomingRuns, error) {
 	u, err := upcoming(ctx, s, jobs, from, to, limit, 1)
 	if err != nil {
@@ -91,7 +92,7 @@ func NextOfEach(ctx context.Context, s *store.Store, jobs []store.JobStatus, fro
 	return u, nil
 }
 
-// upcoming does the work of both. It looks at the next times of each job, at most "each" of them.
+// upcoming does the work of Upcoming and NextOfEach. It looks at the next times of each job, at most "each" of them.
 func upcoming(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit, each int) (UpcomingRuns, error) {
 	u := UpcomingRuns{From: from, To: to, Runs: []UpcomingRow{}, Idle: []string{}, Skipped: []SkippedRun{}}
 	ids := make([]int64, len(jobs))
@@ -109,7 +110,7 @@ func upcoming(ctx context.Context, s *store.Store, jobs []store.JobStatus, from,
 	if u.From = from; from.Before(now) {
 		u.From = now
 	}
-	end := to // of what can still be among the next ones
+	end := to // a time at or after end cannot be among the next ones
 	for i := range jobs {
 		v := &jobs[i]
 		n, err := decide.NewNominal(&v.Job, list[v.ID])

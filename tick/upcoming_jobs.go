@@ -11,11 +11,11 @@ import (
 // UpcomingTimes are the next nominal times of a job.
 type UpcomingTimes struct {
 	Times []time.Time
-	More  bool // there are more of them before the end
+	More  bool // there are more times before the end
 }
 
-// UpcomingByJob is Upcoming for each job by itself, in the order of the jobs: at most limit times of each. So a job of each
-// minute does not hide the one of each month.
+// UpcomingByJob is Upcoming for each job separately, in the order of the jobs: at most limit times of each. So a job that
+// runs each minute does not hide a job that runs each month.
 func UpcomingByJob(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit int) ([]UpcomingTimes, error) {
 	ids := make([]int64, len(jobs))
 	for i := range jobs {
@@ -30,7 +30,7 @@ func UpcomingByJob(ctx context.Context, s *store.Store, jobs []store.JobStatus, 
 		v := &jobs[i]
 		n, err := decide.NewNominal(&v.Job, list[v.ID])
 		if err != nil || faults[v.ID] != "" {
-			continue // it has no time until it is mended; its state says so
+			continue // the job has no time until it is repaired; its state says so
 		}
 		times := n.Before(from, to, v, limit+1)
 		out[i] = UpcomingTimes{times[:min(limit, len(times))], len(times) > limit}

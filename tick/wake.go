@@ -11,49 +11,50 @@ import (
 
 // Alarm starts the trigger once more at an instant, so that nothing has to start it each minute.
 //
-// Alarms only add to each other: none replaces another one, and one that was set for nothing makes a pass that finds
-// nothing. So passes and commands that run at the same time need no lock and no order: each sees to it that there is an
-// alarm for what it knows, and the one that knows less cannot take away what the other one has set.
+// No alarm replaces another one. An alarm that turns out to be needless starts a pass that finds nothing. So passes and
+// commands that run at the same time need no lock and no order: each makes sure that there is an alarm for what it knows,
+// and one that knows less cannot take away the alarm of another.
 type Alarm interface {
-	// Set sees to it that the trigger starts at an instant of this host's clock, or as soon after it as the platform can,
-	// but not before. To set the same instant again sets nothing. It returns when the trigger will start.
+	// Set makes sure that the trigger starts at an instant of this host's clock, or as soon after it as the platform can,
+	// but not before. Setting the same instant again has no effect. Set returns when the trigger will start.
 	Set(ctx context.Context, at time.Time) (rings time.Time, err error)
 }
 
 const (
-	// wakeNear is for what an alarm would come too late: what is due within it, the pass waits for.
+	// wakeNear is the time within which an alarm would come too late: for work that is due within it, the pass waits.
 	wakeNear = 5 * time.Second
-	// wakeHorizon is how far ahead alarms are set. Platforms bound it, at 30 days or so, and a pass of the safety trigger
-	// comes before.
+	// wakeHorizon is how far ahead alarms are set. Platforms have a bound, at about 30 days, and the safety trigger starts a
+	// pass before that.
 	wakeHorizon = 7 * 24 * time.Hour
-	// What is due and stays due, such as a run that this host cannot start, is looked at again after as long as it has been
-	// due, between these two. A trigger of each minute would look each minute; this lets a database sleep.
+	// Work that stays due, such as a run that this host cannot start, is looked at again after a wait. The wait is as long as
+	// the work has been due, but between againLeast and againMost. A trigger of each minute would look each minute; this
+	// wait lets a database sleep.
 	againLeast = time.Minute
 	againMost  = time.Hour
-	// wakeBeats is after how many looks for cancels a pass that still executes sets an alarm: see armMidway.
+	// wakeBeats is the number of looks for cancels after which a pass that still executes sets an alarm: see armMidway.
 	wakeBeats     = 4
-	alarmPatience = 10 * time.Second // with the platform; less where the budget has less left
+	alarmPatience = 10 * time.Second // how long the platform may take to set an alarm; less if the budget has less left
 )
 
-// RingAt is when an alarm is to ring for what a probe has found, by the host's clock, which says now; zero: for nothing.
+// RingAt is when an alarm has to start the trigger for what a probe has found, by the host's clock; zero: no alarm is needed.
 // It is for commands that have changed what is due.
 func (t *Tick) RingAt(probe *store.Probe) time.Time {
 	var r Report
 	r.next(probe, t.Now())
-	if r.mayWake = true; !r.Frozen && (r.left || r.MoreDue) { // there may be plans to make: no pass has seen them
+	if r.mayWake = true; !r.Frozen && (r.left || r.MoreDue) { // there may be plans to make that no pass has seen
 		return t.Now()
 	}
 	return t.wakeAt(&r, nil)
 }
 
-// arm sets the alarm for what is next. The failure is that of the passes.
+// arm sets the alarm for what is next. failure is the error of the passes.
 //
 // Crash window: between the COMMIT of the last decision and the answer to this request, nothing starts a pass for what is next.
-// A pass that executed for more than some seconds has set an alarm before, see armMidway. Otherwise the platform tries the
-// start again, since it got no answer, or else the safety trigger comes. An alarm that is set twice, because the answer was
-// lost or because two passes set it, is one where the platform knows it by its name; elsewhere the second pass finds that
-// the first one has decided everything. One that is lost or late delays what is due until another alarm, or the safety
-// trigger: the pass that comes then decides by each job's policies, as after any trigger that was late.
+// A pass that executed for more than a few seconds has already set an alarm, see armMidway. Otherwise the platform starts the
+// trigger again, since it got no answer, or else the safety trigger comes. An alarm may be set twice, because the answer was
+// lost or because two passes set it. Where the platform knows an alarm by its name, the two are one alarm; elsewhere the
+// second pass finds that the first pass has decided everything. An alarm that is lost or late delays what is due until
+// another alarm, or the safety trigger: the pass that comes then decides by each job's policies, as after any late trigger.
 func (t *Tick) arm(ctx context.Context, r *Report, began time.Time, failure error) error {
 	if t.Alarm == nil || t.DryRun {
 		return nil
@@ -76,8 +77,8 @@ func (t *Tick) arm(ctx context.Context, r *Report, began time.Time, failure erro
 	return nil
 }
 
-// armMidway sets an alarm while runs still execute: for what becomes due beside them, and for the end of their leases, so
-// that another pass comes and recovers them if this process dies. That pass finds what is next after it, and so on.
+// armMidway sets an alarm while runs still execute: for what becomes due in the meantime, and for the end of the runs'
+// leases, so that another pass comes and recovers the runs if this process dies. That pass sets the next alarm, and so on.
 func (p *pass) armMidway(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, alarmPatience)
 	defer cancel()
@@ -87,17 +88,17 @@ func (p *pass) armMidway(ctx context.Context) {
 		if r.next(probe, p.t.Now()); r.Frozen {
 			return
 		}
-		r.left = false // this pass is at it
+		r.left = false // this pass is working on it
 		if at := p.t.wakeAt(&r, nil); !at.IsZero() {
 			_, err = p.t.Alarm.Set(ctx, at)
 		}
 	}
-	if err != nil && ctx.Err() == nil { // the end of the pass sets one, too
+	if err != nil && ctx.Err() == nil { // the end of the pass also sets an alarm
 		p.log.Warn("no alarm could be set while runs execute: what becomes due meanwhile waits for their end, or for the safety trigger", "error", err)
 	}
 }
 
-// wakeAt is when the next pass is needed, by the host's clock, less the lead; zero: at no time that is known.
+// wakeAt is when the next pass is needed, by the host's clock, minus the lead; zero: no such time is known.
 func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 	now := t.Now()
 	var at time.Time
@@ -116,8 +117,8 @@ func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 	if at.IsZero() {
 		return at
 	}
-	// Alarms are rung by a clock like the host's. Where the database's tells nearly the same, its instant stays as it is, so
-	// that all who set an alarm for it name the same one.
+	// Alarms follow a clock like the host's. If the database's clock shows nearly the same, its instant is used unchanged, so
+	// that all passes and commands that set an alarm for it name the same instant.
 	if r.skew.Abs() >= time.Second {
 		at = at.Add(r.skew)
 	}
@@ -127,8 +128,8 @@ func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 	return at
 }
 
-// again is how long to wait with what is due already. A pass that got on with it, or in which it became due, is followed by
-// the next one at once.
+// again is how long to wait if work is already due. If the pass has decided or started something, or if the work became due
+// during the pass, the next pass follows at once.
 func (r *Report) again() time.Duration {
 	since := r.OldestQueued
 	if r.MoreDue {
@@ -143,7 +144,7 @@ func (r *Report) again() time.Duration {
 	return min(max(r.StartedAt.Sub(since), againLeast), againMost)
 }
 
-// next notes what a probe says of the next pass.
+// next notes what a probe says about the next pass.
 func (r *Report) next(probe *store.Probe, now time.Time) {
 	due := probe.NextWake
 	r.due, r.NextRun, r.wake, r.MoreDue = due, due, time.Time{}, false
