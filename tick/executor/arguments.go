@@ -13,8 +13,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Facts are what a run knows about itself, by the names that arguments may use as ${name}. Instants that are not
-// known are nil.
+// Facts returns what a run knows about itself, by the names that arguments may use as ${name}. Instants that
+// are not known are nil.
 func Facts(t *store.Task) map[string]any {
 	at := func(v time.Time) any {
 		if v.IsZero() {
@@ -39,7 +39,7 @@ func Facts(t *store.Task) map[string]any {
 	return facts
 }
 
-// stepFacts adds what the steps of the run have told. What a step that has not ended would tell is not
+// stepFacts adds what the steps of the run have reported. The facts of a step that has not ended are not
 // known.
 func stepFacts(t *store.Task, facts map[string]any) {
 	if t.Steps == nil {
@@ -80,7 +80,7 @@ func stepFacts(t *store.Task, facts map[string]any) {
 	}
 }
 
-// membersWanted are the members of the answers of steps that the step under way names, by those steps.
+// membersWanted returns which members of the answers of other steps the current step refers to, by the names of those steps.
 func membersWanted(t *store.Task) map[string][]string {
 	wanted := map[string][]string{}
 	if step := t.StepAt(t.Run.Step); step != nil {
@@ -96,7 +96,7 @@ func membersWanted(t *store.Task) map[string][]string {
 	return wanted
 }
 
-// member is the part of an answer that a path such as items.0.id leads to.
+// member returns the part of an answer to which a path such as items.0.id leads.
 func member(v any, path string) (any, bool) {
 	for part := range strings.SplitSeq(path, ".") {
 		switch list := v.(type) {
@@ -119,7 +119,8 @@ func member(v any, path string) (any, bool) {
 	return v, true
 }
 
-// noFact is what is wrong with a reference that is no fact. A column of a step that returned no row is nothing, and no error.
+// noFact says what is wrong with a reference that is not a fact. A column of a step that returned no row is no error; it has
+// no value.
 func noFact(name string, facts map[string]any) error {
 	if told, of := strings.CutPrefix(name, "steps."); of && facts != nil {
 		step, fact, _ := store.StepFact(told)
@@ -148,8 +149,8 @@ func noFact(name string, facts map[string]any) error {
 	return fmt.Errorf("there is no ${%s}%s; there are %s", name, how, strings.Join(slices.Sorted(maps.Keys(facts)), ", "))
 }
 
-// Expand replaces ${name} in an argument. One that is nothing but a reference becomes the fact itself, an instant or
-// a number; within a longer text it becomes text.
+// Expand replaces ${name} in an argument. An argument that is only a reference becomes the fact itself, such as an
+// instant or a number. Within a longer text the fact becomes text.
 func Expand(arg any, facts map[string]any) (any, error) {
 	s, ok := arg.(string)
 	if !ok {
@@ -184,8 +185,8 @@ func Expand(arg any, facts map[string]any) (any, error) {
 	}
 }
 
-// text is a value as text: an instant in the form of RFC 3339, in UTC with microseconds; a list or object as JSON; what is
-// not known is empty.
+// text returns a value as text: an instant in the form of RFC 3339, in UTC with microseconds; a list or object as JSON; an
+// unknown value as the empty text.
 func text(v any) (string, error) {
 	switch v := v.(type) {
 	case nil:
@@ -204,7 +205,7 @@ func text(v any) (string, error) {
 	return fmt.Sprint(v), nil
 }
 
-// bind puts the arguments of the statements into the forms in which the driver takes them.
+// bind converts the arguments of the statements to the forms that the driver accepts.
 func (d *database) bind(list []Statement, facts map[string]any) (err error) {
 	for i := range list {
 		if list[i].Args, err = d.arguments(list[i].Args, d.engine.TextPlaces(list[i].Text), facts); err != nil {
@@ -214,11 +215,11 @@ func (d *database) bind(list []Statement, facts map[string]any) (err error) {
 	return nil
 }
 
-// arguments are what a statement is given. On PostgreSQL all of it is text, of which the server itself finds out the types:
-// see store's connections. Elsewhere a parameter has no type, and each value is of its own; a number that would lose digits
-// stays text there.
+// arguments returns the values for the parameters of a statement. On PostgreSQL all values are text, and the server itself
+// finds their types: see store's connections. On other engines a parameter has no type, and each value has its own type; there,
+// a number that would lose digits stays text.
 //
-// texts are the places of which the statement says that they are text: an instant there is in the form of RFC 3339.
+// texts marks the parameters that are text by the statement: an instant there has the form of RFC 3339.
 func (d *database) arguments(list []any, texts []bool, facts map[string]any) ([]any, error) {
 	out := make([]any, len(list))
 	for i, a := range list {
@@ -247,7 +248,7 @@ func (d *database) arguments(list []any, texts []bool, facts map[string]any) ([]
 	return out, nil
 }
 
-// exact is a number in a form of Go's that has all of its digits; text where there is none.
+// exact returns a number as a Go type that keeps all of its digits; as text if there is no such type.
 func exact(n json.Number) any {
 	if v, err := n.Int64(); err == nil {
 		return v

@@ -9,14 +9,15 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Direct is another way to the store's own database, for the SQL of jobs alone: past a pooler, where a session is one.
+// Direct is a second way to the store's own database, only for the SQL of jobs. It bypasses a pooler, so that a session is
+// really one session.
 type Direct struct {
 	URL   string
 	Login func(context.Context) (user, password string, err error) // as store.Options has it
 	From  string                                                   // the setting that names it
 }
 
-// ownDatabase is the store's own, by the way that the host names.
+// ownDatabase opens the store's own database, by the way that the host names.
 func (e *SQL) ownDatabase(ctx context.Context, r Request) (*database, error) {
 	if e.host == nil || e.host.Direct == nil {
 		return &e.own, nil
@@ -25,7 +26,7 @@ func (e *SQL) ownDatabase(ctx context.Context, r Request) (*database, error) {
 	defer e.opening.Unlock()
 	if e.direct == nil {
 		d, err := e.openDirect(ctx, *e.host.Direct, r.Task)
-		if err != nil { // no fault of the step
+		if err != nil { // this is not the fault of the step
 			return nil, nothingDone(e.host.Direct.From, err)
 		}
 		e.direct = d
@@ -33,9 +34,9 @@ func (e *SQL) ownDatabase(ctx context.Context, r Request) (*database, error) {
 	return e.direct, nil
 }
 
-// openDirect makes sure that the way leads to the same database, and to the same rights. An atomic step ends its run there,
-// and any step would take effect there. A copy of the database has the same tables, and names itself alike; but the run
-// that is about to begin was handed out a moment ago, in the one database that counts.
+// openDirect makes sure that the way leads to the same database, with the same rights. An atomic step ends its run there,
+// and any step would take effect there. A copy of the database has the same tables and the same name. But the run that is
+// about to begin was delivered a moment ago, and only the right database knows of that delivery.
 func (e *SQL) openDirect(ctx context.Context, way Direct, t *store.Task) (*database, error) {
 	s, err := store.Open(ctx, way.URL, store.Options{Login: way.Login, Secrets: e.host.Known})
 	if err != nil {

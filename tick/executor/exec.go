@@ -17,17 +17,17 @@ import (
 
 // ProgramSpec is the Spec of the executors exec and shell. As JSON it is {"run": ["pg_dump", "-Fc"], "dir": "/srv"}.
 type ProgramSpec struct {
-	// Run is the program with its arguments; of shell, one text for /bin/sh -c.
+	// Run is the program with its arguments; for shell, it is one text for /bin/sh -c.
 	Run []string `json:"run"`
-	// Dir is where it is run; empty: in the home folder.
+	// Dir is the folder in which the program runs; empty: the home folder.
 	Dir string `json:"dir,omitempty"`
-	// Env is its environment, beside what each program is given.
+	// Env has variables of its environment, in addition to those that each program gets.
 	Env map[string]string `json:"env,omitempty"`
 	// Grace is the time between SIGTERM and SIGKILL; nil: 10 s.
 	Grace *store.Duration `json:"grace,omitempty"`
-	// RetryExit are the exit codes after which it is tried again; none: each but 0.
+	// RetryExit has the exit codes after which it is tried again; none: all codes except 0.
 	RetryExit []int `json:"retry_exit,omitempty"`
-	// SkipExit are the exit codes by which it says that the run has nothing to do: the run ends, and has succeeded.
+	// SkipExit has the exit codes by which it says that the run has nothing to do: the run ends, and has succeeded.
 	SkipExit []int `json:"skip_exit,omitempty"`
 }
 
@@ -38,7 +38,7 @@ var (
 	shellKind = programKind("shell", Text, "text that /bin/sh runs", checkShell)
 )
 
-// programKind is the kind of executors that run a program. check refuses what no run could do with what is run.
+// programKind makes a kind of executor that runs a program. check refuses programs or texts that could never run.
 func programKind(name string, run Type, help string, check func(run []string) error) Kind {
 	read := func(raw json.RawMessage) (v ProgramSpec, err error) {
 		if err := strictly(raw, &v); err != nil {
@@ -96,7 +96,7 @@ func programKind(name string, run Type, help string, check func(run []string) er
 	}
 }
 
-// programSpec makes a spec of the values of keys.
+// programSpec makes a spec from the values of keys.
 func programSpec(name string, values map[string]any) (v ProgramSpec, err error) {
 	v.Run, _ = values["run"].([]string)
 	if text, ok := values["run"].(string); ok {
@@ -124,7 +124,7 @@ func programSpec(name string, values map[string]any) (v ProgramSpec, err error) 
 	return v, nil
 }
 
-// values are those of the keys that make the spec.
+// values returns the values of keys that make this spec.
 func (s ProgramSpec) values(run Type) map[string]any {
 	values := map[string]any{}
 	if run == List {
@@ -176,7 +176,8 @@ func (s ProgramSpec) check(name string, check func(run []string) error) error {
 	return nil
 }
 
-// checkProgram refuses arguments that name a fact that no run has, and a program that cannot be found alike everywhere.
+// checkProgram refuses arguments that name a fact that no run has, and a program name that could be found in different places
+// on different machines.
 func checkProgram(run []string) error {
 	if strings.Contains(run[0], "${") {
 		return &KeyError{[]any{"exec", 0}, errors.New("the name of the program has no references: the host allows it by its name")}
@@ -195,10 +196,10 @@ func checkProgram(run []string) error {
 	return nil
 }
 
-// shellVariable finds what the shell would take for a variable of its own.
+// shellVariable finds references that the shell would take for variables of its own.
 var shellVariable = lazyregexp.New(`\$\{([a-z_]+|args\.[^}]*|secret:[^}]*)\}`)
 
-// checkShell refuses references: a text that held the value of one would be executed as if it were of the text.
+// checkShell refuses references: the shell would execute the value of a reference as if it were part of the text.
 func checkShell(run []string) error {
 	for _, m := range shellVariable.FindAllStringSubmatch(run[0], -1) {
 		name, given := strings.CutPrefix(m[1], "args.")
@@ -213,13 +214,14 @@ func checkShell(run []string) error {
 	return nil
 }
 
-// variableName is a name that a program can have in its environment.
+// variableName matches a name that a variable in the environment of a program can have.
 var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// loaders are variables by which a program that is allowed would run another one, or code that nobody allowed: those of the
-// loader of programs, of shells and interpreters, and those that many programs take a command from. No list has all of them,
-// so this one keeps mistakes away and is no border: a leave for a program is one for it with any variables. That the host
-// names the variables would be none either, since arguments and the folder can do as much. The border is a script of its own.
+// loaders matches variables by which an allowed program would run another program, or code that nobody has allowed: variables
+// of the program loader, of shells and of interpreters, and variables from which many programs take a command. No list has all
+// of them. So this list prevents mistakes, but it is no security border: a leave for a program allows it with any variables.
+// A list of variables that the host allows would be no border either, since arguments and the folder can do as much. The
+// border is a script that the host writes for the purpose.
 var loaders = lazyregexp.New(`(?i)^(LD_.*|DYLD_.*|LIBPATH|SHLIB_PATH|GLIBC_TUNABLES|GCONV_PATH|OPENSSL_(CONF|CONF_INCLUDE|ENGINES|MODULES)|` +
 	`PATH|IFS|ENV|ZDOTDIR|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PS4|GLOBIGNORE|` +
 	`PYTHON.*|PERL.*|RUBY.*|LUA_.*|PHPRC|PHP_INI_SCAN_DIR|NODE_(OPTIONS|PATH|REPL_.*)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_.*|CLASSPATH|DOTNET_STARTUP_HOOKS|` +
@@ -236,7 +238,7 @@ func CheckVariable(name string) error {
 	return nil
 }
 
-// factVariable is the name of the variable that has a fact.
+// factVariable is the name of the variable that holds a fact.
 func factVariable(fact string) string {
 	upper := strings.Map(func(r rune) rune {
 		switch {
@@ -250,7 +252,7 @@ func factVariable(fact string) string {
 	return "DBJOBS_" + upper
 }
 
-// IsFactVariable reports whether a variable of that name may have a fact. A program that a step runs has those, too.
+// IsFactVariable reports whether a variable of that name may hold a fact. A program that a step runs gets these variables, too.
 func IsFactVariable(name string) bool {
 	return strings.HasPrefix(name, "DBJOBS_ARGS_") || strings.HasPrefix(name, "DBJOBS_STEPS_") ||
 		slices.ContainsFunc(References(), func(fact string) bool { return factVariable(fact) == name })

@@ -1,4 +1,4 @@
-// Package executor has the ways in which a step can be executed, one file each, registered by name.
+// Package executor has the executors of steps, such as sql and http. Each has a file and a registered name.
 package executor
 
 import (
@@ -22,27 +22,27 @@ type Request struct {
 	// EndIn records the attempt as succeeded within the transaction of an atomic step, under the fence of the
 	// delivery: its error means that the run was delivered again, and the transaction must be rolled back.
 	EndIn func(ctx context.Context, tx *sql.Tx, r Result) error
-	// EndFollows: where the step succeeds, EndIn records no more than the attempt, and the end of the run is recorded after it.
+	// EndFollows says that EndIn records only the attempt if the step succeeds; the end of the run is recorded afterwards.
 	EndFollows bool
 }
 
-// ErrNothingDone says of an attempt that failed that nothing of it took effect: no statement was sent, or all of it was undone.
+// ErrNothingDone says that a failed attempt had no effect: no statement was sent, or everything was undone.
 var ErrNothingDone = errors.New("nothing of the step took effect")
 
-// ErrFinal says of an attempt that failed that no other one would do better: the step's retries do not apply.
+// ErrFinal says that another try of a failed attempt would also fail: the step's retries do not apply.
 var ErrFinal = errors.New("not tried again")
 
-// Result is what an attempt tells. Rows, Ended and Skip are of one that succeeded.
+// Result is what an attempt reports. Rows, Ended and Skip are set only if the attempt succeeded.
 type Result struct {
 	Rows   *int64 // affected, where it is known
-	Output string // any text, also of an attempt that failed. store.Output gathers it in bounded memory
-	Facts  string // a JSON object of what later steps may name: row, rows, code, body
-	Ended  bool   // the end of the attempt is on record already (EndIn)
+	Output string // any text, also from a failed attempt. store.Output gathers it in bounded memory
+	Facts  string // a JSON object with the facts that later steps may name: row, rows, code, body
+	Ended  bool   // the end of the attempt is already on record (EndIn)
 	Skip   bool   // there is nothing to do: the run ends here, and has succeeded
 }
 
-// Executor executes attempts. It must end when the context does, and leave nothing behind of what it
-// stopped. It returns what the attempt told also together with an error.
+// Executor executes attempts. It must end when the context ends, and must leave nothing behind of an attempt
+// that it stopped. If it returns an error, it still returns what the attempt reported.
 type Executor interface {
 	Execute(ctx context.Context, r Request) (Result, error)
 }
@@ -50,5 +50,5 @@ type Executor interface {
 // Registry finds executors by the name that a step gives.
 type Registry map[string]Executor
 
-// Names are those that are registered, in order.
+// Names returns the registered names, in order.
 func (r Registry) Names() string { return strings.Join(slices.Sorted(maps.Keys(r)), ", ") }

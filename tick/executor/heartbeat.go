@@ -15,11 +15,12 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Heartbeat is where a service outside, such as healthchecks.io, learns that something begins and how it ends: one URL with
-// the suffixes that such services know, or a URL for each signal. In all of them, ${secret:NAME} and facts are replaced.
+// Heartbeat has the URLs by which an external service, such as healthchecks.io, learns that something begins and how it ends:
+// one URL with the suffixes that such services know, or a URL for each signal. In all of them, ${secret:NAME} and facts are
+// replaced.
 //
-// URL gets a POST to URL/start, URL and URL/fail, with the query rid=ID, and a line about the end in the body. Start, Success
-// and Failure get a GET as they are written; one that is empty gets none.
+// With URL, a signal is a POST to URL/start, URL or URL/fail, with the query rid=ID, and a line about the end in the body.
+// Start, Success and Failure each get a GET, exactly as the URL is written; an empty one gets no request.
 type Heartbeat store.Heartbeat
 
 // Definitions with a heartbeat that could never be sent are refused.
@@ -45,37 +46,37 @@ const (
 // News is one signal of a heartbeat.
 type News struct {
 	Signal Signal
-	ID     string // the same from the start to the end
-	Owner  string // by whose leaves it is sent
-	Line   string // of the end; ${message} in a URL
+	ID     string // the same for the start and for the end
+	Owner  string // the leaves of this owner apply
+	Line   string // a line about the end; ${message} in a URL
 	Facts  map[string]any
 }
 
-// Teller tells news to the URLs of heartbeats.
+// Teller sends news to the URLs of heartbeats.
 type Teller interface {
 	Tell(ctx context.Context, to Heartbeat, n News) error
 }
 
-// Teller is the executor that tells heartbeats, or nil where there is none.
+// Teller returns the executor that can send heartbeats; nil: there is none.
 func (r Registry) Teller() Teller {
 	t, _ := r[httpKind.Name].(Teller)
 	return t
 }
 
-// The bounds of a signal. Its caller bounds the whole of it.
+// The bounds of a signal. The caller bounds the time of the whole signal.
 const (
 	tellTries    = 3
-	tellPatience = 2 * time.Second // of one try
+	tellPatience = 2 * time.Second // for one try
 	tellPause    = 200 * time.Millisecond
 	mostURL      = 2000
 	tellLine     = 250 // bytes: the shortest message that a known service takes has 256 characters
 )
 
-// message is the fact that only heartbeats have.
+// message is the name of a fact that only heartbeats have.
 const message = "message"
 
-// Check refuses a heartbeat that could never be sent. facts are those that its URLs may name, beside ${message} and secrets.
-// The error is a *KeyError.
+// Check refuses a heartbeat that could never be sent. facts has the facts that its URLs may name, in addition to ${message}
+// and secrets. The error is a *KeyError.
 func (b Heartbeat) Check(facts []string) error {
 	known := append(slices.Clone(facts), message)
 	urls := b.urls()
@@ -97,7 +98,7 @@ func (b Heartbeat) Check(facts []string) error {
 
 type keyedURL struct{ key, text string }
 
-// urls are those that are given.
+// urls returns the URLs that are given.
 func (b Heartbeat) urls() []keyedURL {
 	return slices.DeleteFunc([]keyedURL{{"url", b.URL}, {string(Begins), b.Start}, {string(Success), b.Success}, {string(Failure), b.Failure}},
 		func(u keyedURL) bool { return u.text == "" })
@@ -117,7 +118,7 @@ func checkHeartbeatURL(text string, facts []string) error {
 		return errors.New("found ${ without }")
 	}
 	if first, _ := leading(text); first != "" {
-		return nil // what it stands for is judged when it is known
+		return nil // its value is checked when it is known
 	}
 	text = reference.ReplaceAllString(text, "x")
 	if u, err := url.Parse(text); err == nil && u.User != nil {
@@ -127,7 +128,7 @@ func checkHeartbeatURL(text string, facts []string) error {
 	return err
 }
 
-// method and text of the URL for a signal; no text: it is not sent.
+// of returns the method and the URL for a signal; an empty URL: the signal is not sent.
 func (b Heartbeat) of(s Signal) (method, text string) {
 	if b.URL != "" {
 		return http.MethodPost, b.URL
@@ -135,8 +136,8 @@ func (b Heartbeat) of(s Signal) (method, text string) {
 	return http.MethodGet, map[Signal]string{Begins: b.Start, Success: b.Success, Failure: b.Failure}[s]
 }
 
-// Tell sends a signal, at least once where nil comes back: a try whose answer was lost is repeated. A redirect is not
-// followed. No error has more of the URL than its server.
+// Tell sends a signal. If it returns nil, the signal was sent at least once: a try whose answer was lost is repeated. A
+// redirect is not followed. An error shows no part of the URL except its server.
 func (e *HTTP) Tell(ctx context.Context, to Heartbeat, n News) error {
 	method, text := to.of(n.Signal)
 	if text == "" {
@@ -172,7 +173,7 @@ func (e *HTTP) Tell(ctx context.Context, to Heartbeat, n News) error {
 	}
 }
 
-// UntoldError is why a signal was not taken. It has no more of the URL than its server, and no secret.
+// UntoldError says why no service took a signal. It shows no part of the URL except its server, and no secret.
 type UntoldError struct {
 	text string
 	err  error
@@ -191,7 +192,7 @@ func (e *HTTP) address(text string, n News) (*url.URL, error) {
 	return expandURL(text, facts)
 }
 
-// signal sends one try. again reports whether another one might do better.
+// signal makes one try to send a signal. again reports whether another try might succeed.
 func (e *HTTP) signal(ctx context.Context, method string, to *url.URL, body string, n News) (again bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, tellPatience, fmt.Errorf("no answer within %s", tellPatience))
 	defer cancel()
@@ -224,7 +225,7 @@ func (e *HTTP) signal(ctx context.Context, method string, to *url.URL, body stri
 	}
 }
 
-// line is a text on one line, without secrets, cut to what services take.
+// line returns a text on one line, without secrets, cut to the length that services accept.
 func (h *Host) line(text string) string {
 	text = strings.Join(strings.Fields(h.hide(text)), " ")
 	if len(text) > tellLine {

@@ -11,11 +11,11 @@ import (
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// Host is what the host of a pass allows steps to touch, and what it offers them, as its owner has set it. The nil and the
-// zero Host allow nothing. Nothing of it changes while steps are executed.
+// Host says what the host of a pass allows steps to touch, and what it offers them, as set by the owner of the host. The nil
+// Host and the zero Host allow nothing. A Host does not change while steps are executed.
 type Host struct {
-	// Own: only the very user of the system that executes definitions can write them, and he could do all that a step
-	// does by himself. His programs and addresses need no leave.
+	// Own says that only the system user who executes definitions can write them. This user could do without dbjobs all that
+	// a step does. So programs and addresses need no leave.
 	Own bool
 
 	Programs  []Program
@@ -24,22 +24,22 @@ type Host struct {
 	Secrets   map[string]Secret
 	Targets   map[string]Target
 	Mailer    *MailServer
-	Logins    map[string]Read // URLs of the store's database, each for the owner as whom it logs in
-	Direct    *Direct         // nil: the SQL of jobs goes the store's way
+	Logins    map[string]Read // URLs of the store's database, by the owner as which each URL logs in
+	Direct    *Direct         // nil: the SQL of jobs uses the connections of the store
 
-	// Known gets each secret that is given out, so that it is hidden wherever it comes up. The store has the same one.
+	// Known collects each secret that is given out, so that the secret is hidden in every text. The store uses the same Known.
 	Known *secret.Known
-	// Settings names the settings for people, such as their file; empty: "the host settings".
+	// Settings says in messages where the settings are, such as their file; empty: "the host settings".
 	Settings string
 }
 
-// Owners are the owners of jobs whom a leave is for. None: it is for all.
+// Owners has the owners of jobs for whom a leave is; empty: the leave is for all owners.
 type Owners []string
 
 // Include reports whether the owner is one of them.
 func (o Owners) Include(owner string) bool { return len(o) == 0 || slices.Contains(o, owner) }
 
-// Read gives a text that is read when it is needed, such as a secret from the file that is replaced when it is rotated.
+// Read returns a text that is read when it is needed, such as a secret from a file that is replaced at each rotation.
 type Read func() (string, error)
 
 // Program is a leave to run a program, or all programs in a folder and below it.
@@ -54,25 +54,25 @@ type Addresses struct {
 	Owners Owners
 }
 
-// Cloud is a leave to act as the process does in a cloud: aws or gcp.
+// Cloud is a leave to use the identity of the process in a cloud: aws or gcp.
 type Cloud struct {
 	Name   string
 	Owners Owners
 }
 
-// Secret is a value that definitions may name, and never hold.
+// Secret is a value that definitions may name, but never contain.
 type Secret struct {
 	Value  Read
 	Owners Owners
 }
 
-// Target is a database by its name, beside the store's own.
+// Target is a named database other than the store's own.
 type Target struct {
 	URL    Read
 	Owners Owners
 }
 
-// MailServer takes the mails of jobs.
+// MailServer is the server that accepts the mails of jobs.
 type MailServer struct {
 	Server   string // its name or address
 	Port     int
@@ -83,7 +83,7 @@ type MailServer struct {
 	Owners   Owners
 }
 
-// RefusedError says that the host does not allow, or does not offer, what a step needs, and what would give the leave.
+// RefusedError says that the host does not allow, or does not offer, what a step needs, and which setting would give the leave.
 type RefusedError struct {
 	What string // such as: the program /usr/bin/pg_dump
 	Line string // of the settings that gives the leave
@@ -94,8 +94,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("this host does not allow %s; its owner may add to %s: %s", e.What, e.In, e.Line)
 }
 
-// Refused is the refusal of what the host does not allow. line is what would give the leave, such as
-// "addresses: [10.0.0.0/8]".
+// Refused returns the error for something that the host does not allow. line is the setting that would give the
+// leave, such as "addresses: [10.0.0.0/8]".
 func (h *Host) Refused(what, line string) error {
 	in := "the host settings (`dbjobs config check` says where they may be)"
 	if h != nil && h.Settings != "" {
@@ -104,7 +104,7 @@ func (h *Host) Refused(what, line string) error {
 	return &RefusedError{what, line, in}
 }
 
-// Secret is the value of the secret of that name. From then on it is hidden in all that is recorded and told.
+// Secret returns the value of a secret. From then on the value is hidden in all that is recorded and reported.
 func (h *Host) Secret(owner, name string) (string, error) {
 	if h == nil {
 		h = &Host{}
@@ -120,10 +120,10 @@ func (h *Host) Secret(owner, name string) (string, error) {
 	return v, nil
 }
 
-// secretReference is a reference to a secret.
+// secretReference matches a reference to a secret.
 var secretReference = lazyregexp.New(`\$\{secret:([^}]*)\}`)
 
-// addSecrets puts the secrets that a text names among the facts of an owner's step.
+// addSecrets adds the secrets that a text names to the facts of an owner's step.
 func (h *Host) addSecrets(owner, text string, facts map[string]any) error {
 	for _, m := range secretReference.FindAllStringSubmatch(text, -1) {
 		v, err := h.Secret(owner, m[1])
@@ -135,12 +135,12 @@ func (h *Host) addSecrets(owner, text string, facts map[string]any) error {
 	return nil
 }
 
-// CheckSecrets refuses a text that names a secret which the owner does not get, or which cannot be read.
+// CheckSecrets refuses a text that names a secret that the owner does not get, or a secret that cannot be read.
 func (h *Host) CheckSecrets(owner, text string) error {
 	return h.addSecrets(owner, text, map[string]any{})
 }
 
-// issue reads a value that is secret.
+// issue reads a secret value.
 func (h *Host) issue(read Read) (string, error) {
 	v, err := read()
 	if err == nil {
@@ -149,7 +149,7 @@ func (h *Host) issue(read Read) (string, error) {
 	return v, err
 }
 
-// hide takes secrets out of a text before it is cut: a part of one would not be found any more.
+// hide removes secrets from a text. It is called before the text is cut: a part of a secret would not be found any more.
 func (h *Host) hide(text string) string {
 	if h == nil {
 		h = &Host{}
@@ -157,7 +157,7 @@ func (h *Host) hide(text string) string {
 	return h.Known.Hide(text)
 }
 
-// AllowsAddress reports whether the owner's steps may connect to the address although it is none of the public ones.
+// AllowsAddress reports whether the owner's steps may connect to an address that is not public.
 func (h *Host) AllowsAddress(owner string, a netip.Addr) bool {
 	if h == nil {
 		return false
@@ -168,8 +168,8 @@ func (h *Host) AllowsAddress(owner string, a netip.Addr) bool {
 	})
 }
 
-// AllowsCloud refuses steps that would act as the process does in a cloud, where the owner has no leave. It is needed also
-// where only the user of the process writes definitions: requests are sent to others.
+// AllowsCloud refuses steps that would use the identity of the process in a cloud, if the owner has no leave. The leave is
+// needed even if only the user of the process writes definitions: requests are sent to others.
 func (h *Host) AllowsCloud(owner, name string) error {
 	if h == nil {
 		h = &Host{}
@@ -189,10 +189,10 @@ func (h *Host) AllowsCloud(owner, name string) error {
 	return h.Refused("to act as it does in the cloud "+name, line)
 }
 
-// AllowsProgram is the path by which the program is to be run, or the refusal. The leave for a program is for the name that
-// it gives: a link by another name to the same file could be another program. One for a folder is for what is in the folder
-// once all links are followed. What is wrong with a file is reported only to those who have a leave for its name: others
-// would learn which files there are.
+// AllowsProgram returns the path by which the program is to be run, or a refusal. A leave for a program covers only the name
+// in the leave: a link with another name to the same file could act as another program. A leave for a folder covers the files
+// that are in the folder after all links are followed. A problem of a file is reported only to owners who have a leave for
+// its name: others would learn which files exist.
 func (h *Host) AllowsProgram(owner, path string) (string, error) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
 		return "", fmt.Errorf("the program %s is not named by an absolute path without \".\" and \"..\"", quoted(path))
@@ -233,7 +233,7 @@ func (h *Host) AllowsProgram(owner, path string) (string, error) {
 	return "", h.Refused("the program "+quoted(path), line)
 }
 
-// resolve is the program's name in a folder without links, and the file that it leads to.
+// resolve returns the program's name in a folder without links, and the file to which that name leads.
 func resolve(path string) (named, file string, err error) {
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -244,7 +244,7 @@ func resolve(path string) (named, file string, err error) {
 	return named, file, err
 }
 
-// Check is what would keep the program, or all of a folder, from being run.
+// Check returns an error if the program, or everything in the folder, could not be run.
 func (l Program) Check() error {
 	named, _, err := resolve(l.Path)
 	if err != nil {
@@ -258,8 +258,8 @@ func (l Program) Check() error {
 
 const separator = string(filepath.Separator)
 
-// covers is the path by which a program is run under the leave; empty: the leave is not for it. named is the program's name
-// in a folder without links, file is what it leads to.
+// covers returns the path by which a program is run under the leave; empty: the leave does not cover it. named is the
+// program's name in a folder without links; file is the file to which that name leads.
 func (l Program) covers(named, file string) string {
 	folder, err := filepath.EvalSymlinks(filepath.Dir(l.Path))
 	if err != nil {
@@ -274,7 +274,7 @@ func (l Program) covers(named, file string) string {
 	return ""
 }
 
-// Target is the URL of the database of that name.
+// Target returns the URL of the database of that name.
 func (h *Host) Target(owner, name string) (string, error) {
 	if h == nil {
 		h = &Host{}
@@ -291,7 +291,7 @@ func (h *Host) Target(owner, name string) (string, error) {
 	return v, nil
 }
 
-// Mail is the server that takes the owner's mails.
+// Mail returns the server that accepts the owner's mails.
 func (h *Host) Mail(owner string) (*MailServer, error) {
 	switch {
 	case h == nil || h.Mailer == nil:
@@ -306,7 +306,7 @@ func (h *Host) Mail(owner string) (*MailServer, error) {
 	return &m, nil
 }
 
-// also are the owners of a leave with another one, as they are to be written; empty where the leave is for all.
+// also returns the text for the owners of a leave with one more owner; empty if the leave is for all.
 func also(o Owners, owner, before string) string {
 	if len(o) == 0 {
 		return ""

@@ -14,8 +14,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// HTTPSpec is the Spec of the executor http: one request. In all of its texts but Method and Expect, ${run_id} and the like
-// are replaced, and ${secret:NAME} by a secret of the host.
+// HTTPSpec is the Spec of the executor http: one request. In all of its texts except Method and Expect, ${run_id} and other
+// facts are replaced, and ${secret:NAME} is replaced by a secret of the host.
 type HTTPSpec struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method,omitempty"` // empty: POST
@@ -27,7 +27,7 @@ type HTTPSpec struct {
 	Auth    *HTTPAuth         `json:"auth,omitempty"`
 }
 
-// HTTPAuth says by what the request logs in: one of its fields.
+// HTTPAuth says how the request logs in: exactly one of its fields is set.
 type HTTPAuth struct {
 	Bearer string     `json:"bearer,omitempty"`
 	Basic  *HTTPBasic `json:"basic,omitempty"`
@@ -38,11 +38,10 @@ type HTTPAuth struct {
 // HTTPAWS signs the request with the process's credentials, for a service of AWS.
 type HTTPAWS struct {
 	Service string `json:"service"`
-	Region  string `json:"region,omitempty"` // empty: that in the host's name, or the process's
+	Region  string `json:"region,omitempty"` // empty: the region in the name of the host, or that of the process
 }
 
-// HTTPGCP is a token of the process's service account: "access", for Google's interfaces, or "identity", for a service of
-// somebody's own.
+// HTTPGCP adds a token of the process's service account: "access" is for Google's APIs, "identity" is for other services.
 type HTTPGCP struct {
 	Token    string `json:"token"`
 	Audience string `json:"audience,omitempty"` // of an identity; empty: the server of the URL
@@ -97,7 +96,7 @@ var httpKind = Kind{
 	},
 }
 
-// httpSpec reads the values of keys through their JSON, which has the same names.
+// httpSpec makes the spec from the values of keys by way of JSON, which has the same names.
 func httpSpec(given map[string]any) (json.RawMessage, error) {
 	b, err := json.Marshal(given["http"])
 	if err != nil {
@@ -155,7 +154,7 @@ func wrong(err error, at ...any) error {
 	return &KeyError{At: append([]any{"http"}, at...), Err: err}
 }
 
-// leading splits a text into the reference that it begins with, and the rest.
+// leading splits a text into the reference with which it begins, and the rest.
 func leading(s string) (reference, rest string) {
 	if end := strings.Index(s, "}"); strings.HasPrefix(s, "${") && end > 0 {
 		return s[:end+1], s[end+1:]
@@ -163,7 +162,7 @@ func leading(s string) (reference, rest string) {
 	return "", s
 }
 
-// reference finds one that stands for a value yet to come.
+// reference matches a reference, whose value is not known yet.
 var reference = lazyregexp.New(`\$\{[^}]*\}`)
 
 func (s *HTTPSpec) checkURL() error {
@@ -174,13 +173,13 @@ func (s *HTTPSpec) checkURL() error {
 		return wrong(err, "url")
 	}
 	if first, _ := leading(s.URL); first != "" {
-		return nil // what it stands for is judged when it is known
+		return nil // its value is checked when it is known
 	}
 	_, err := readURL(reference.ReplaceAllString(s.URL, "x"))
 	return wrong(err, "url")
 }
 
-// readURL reads a URL to which requests can be sent. No error shows more of it than its scheme.
+// readURL reads a URL to which requests can be sent. An error shows no part of it except its scheme.
 func readURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -210,13 +209,13 @@ func (s *HTTPSpec) checkMethod() error {
 	return nil
 }
 
-// ownHeaders follow from the rest of the request.
+// ownHeaders are headers that follow from the rest of the request.
 var ownHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection", "Upgrade", "Trailer", "Te", "Keep-Alive", "Proxy-Connection", "Proxy-Authorization"}
 
-// headerName is a token of RFC 9110.
+// headerName matches a token of RFC 9110.
 var headerName = lazyregexp.New("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// validHeader reports whether a header can have the value: a line end in it would begin another header.
+// validHeader reports whether a header can have the value: a line end in the value would begin another header.
 func validHeader(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
@@ -292,7 +291,7 @@ func (s *HTTPSpec) checkExpect() error {
 	return nil
 }
 
-// expects reports whether a status is one of success.
+// expects reports whether a status means success.
 func (s *HTTPSpec) expects(status int) bool {
 	if len(s.Expect) == 0 {
 		return status/100 == 2
@@ -302,7 +301,7 @@ func (s *HTTPSpec) expects(status int) bool {
 	})
 }
 
-// mustBeSecret refuses a secret that stands in the definition itself, where everybody who reads definitions sees it.
+// mustBeSecret refuses a secret that is written in the definition itself, where everybody who reads definitions would see it.
 func mustBeSecret(text string, at ...any) error {
 	if !secretReference.MatchString(text) {
 		return wrong(errors.New("a secret does not belong into a definition; name one of the host's: ${secret:NAME}"), at...)

@@ -27,7 +27,7 @@ func (s *HTTPSpec) checkAuth() error {
 		if err := CheckReferences(a.Basic.User); err != nil {
 			return wrong(err, "auth", "basic", "user")
 		}
-		if a.Basic.Password == "" && secretReference.MatchString(a.Basic.User) { // some services take a key as the user alone
+		if a.Basic.Password == "" && secretReference.MatchString(a.Basic.User) { // some services take a key as the user, without a password
 			return nil
 		}
 		return mustBeSecret(a.Basic.Password, "auth", "basic", "password")
@@ -43,7 +43,7 @@ func (s *HTTPSpec) checkAuth() error {
 
 var errNoUser = errors.New("is missing or has a colon in it")
 
-// given is how many of its fields are.
+// given returns how many of the fields are set.
 func (a *HTTPAuth) given() (n int) {
 	for _, is := range []bool{a.Bearer != "", a.Basic != nil, a.AWS != nil, a.GCP != nil} {
 		if is {
@@ -90,7 +90,7 @@ func (c *call) signByWebhook() error {
 	return signWebhook(c.header, secrets, requestKey(c.task), c.now, c.body)
 }
 
-// login adds to a request what says who asks.
+// login adds the credentials to a request.
 func (c *call) login(ctx context.Context, req *http.Request) error {
 	a := c.spec.Auth
 	switch {

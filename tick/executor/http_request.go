@@ -16,7 +16,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// prepare fills in what the spec leaves open.
+// prepare replaces the references of the spec, and makes the headers and the body.
 func (c *call) prepare() (*url.URL, error) {
 	c.facts = Facts(c.task)
 	if err := c.addSecrets(); err != nil {
@@ -42,11 +42,11 @@ func (c *call) prepare() (*url.URL, error) {
 	return to, c.signByWebhook()
 }
 
-// requestKey names a run's step for those who are to do it once. It is the same in all tries and deliveries; a run's id is
-// the only one of its kind among all databases.
+// requestKey identifies a run's step, for receivers that execute a request only once. It is the same in all tries and
+// deliveries. The id of a run is unique among all databases.
 func requestKey(t *store.Task) string { return t.Run.ID + "-" + strconv.Itoa(t.Run.Step) }
 
-// addSecrets puts the secrets that the spec names among the facts.
+// addSecrets adds the secrets that the spec names to the facts.
 func (c *call) addSecrets() error {
 	text, err := json.Marshal(c.spec)
 	if err != nil {
@@ -64,11 +64,11 @@ func (c *call) expand(s string) (string, error) {
 	return text(v)
 }
 
-// url is where the request goes.
+// url returns the URL to which the request goes.
 func (c *call) url() (*url.URL, error) { return expandURL(c.spec.URL, c.facts) }
 
-// expandURL replaces the references of a URL. One at its beginning is taken as it is; any other stands for one part of the
-// path or one value of the query, from which it cannot break out.
+// expandURL replaces the references of a URL. The value of a reference at the beginning is used unchanged. Any other value is
+// escaped: it is one part of the path or one value of the query, and cannot break out of it.
 func expandURL(spec string, facts map[string]any) (*url.URL, error) {
 	first, rest := leading(spec)
 	start, err := Expand(first, facts)
@@ -95,7 +95,7 @@ func expandURL(spec string, facts map[string]any) (*url.URL, error) {
 	return readURL(first + v.(string))
 }
 
-// fillBody makes the body, and says what it is. Without one in the spec it is the run's facts.
+// fillBody makes the body, and sets its content type. If the spec has no body, the body is the run's facts.
 func (c *call) fillBody() (err error) {
 	kind := "application/json"
 	switch method := c.spec.method(); {
@@ -128,7 +128,8 @@ func (c *call) fillBody() (err error) {
 	return nil
 }
 
-// json is a value as JSON, with its texts filled in: one that is nothing but a reference becomes the fact itself.
+// json returns a value as JSON, with the references in its texts replaced. A text that is only a reference becomes the fact
+// itself.
 func (c *call) json(v any) ([]byte, error) {
 	v, err := c.filled(v)
 	if err != nil {
@@ -181,7 +182,7 @@ func (c *call) request(ctx context.Context, to *url.URL) (*http.Request, error) 
 	if c.body == nil {
 		req.Body = http.NoBody
 	}
-	req.GetBody = nil // what was sent may have been received: only another try sends it again
+	req.GetBody = nil // a request that was sent may have been received: only another try sends it again
 	req.Header = c.header.Clone()
 	return req, c.login(ctx, req)
 }

@@ -22,30 +22,31 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
-// HTTP sends a request as an attempt of a step: at least once, with the same key in all tries and deliveries of a run.
+// HTTP sends a request as an attempt of a step. It sends the request at least once, with the same key in all tries and
+// deliveries of a run.
 type HTTP struct {
 	host       *Host
 	env        aws.Lookup
-	aws        *aws.Source   // of credentials
-	names      *net.Resolver // nil: that of the system
+	aws        *aws.Source   // the source of credentials
+	names      *net.Resolver // nil: the resolver of the system
 	mu         sync.Mutex
 	transports map[string]*http.Transport // by owner
 }
 
 // The bounds of an attempt.
 const (
-	httpHead      = 4 << 10         // of an answer's body that is kept
-	httpFacts     = 16 << 10        // of an answer that later steps may name
-	httpRedirects = 5               // to the same server
-	httpPatience  = 5 * time.Minute // of an attempt for which neither step nor run nor pass has a bound
+	httpHead      = 4 << 10         // how many bytes of an answer's body are kept
+	httpFacts     = 16 << 10        // how many bytes an answer may have for later steps to name it
+	httpRedirects = 5               // the most redirects to the same server
+	httpPatience  = 5 * time.Minute // the time for an attempt if the step, the run and the pass have no bound
 )
 
-// NewHTTP gives an executor that touches what the host allows. Close it.
+// NewHTTP returns an executor that may touch what the host allows. The caller closes it.
 func NewHTTP(h *Host) *HTTP {
 	return &HTTP{host: h, env: os.LookupEnv, aws: aws.NewSource(os.LookupEnv), transports: map[string]*http.Transport{}}
 }
 
-// Close ends the connections that are kept.
+// Close closes the connections that are kept.
 func (e *HTTP) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,7 +56,7 @@ func (e *HTTP) Close() error {
 	return nil
 }
 
-// transport has the connections of an owner's jobs.
+// transport returns the transport that keeps the connections of an owner's jobs.
 func (e *HTTP) transport(owner string) *http.Transport {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,7 +66,7 @@ func (e *HTTP) transport(owner string) *http.Transport {
 	return e.transports[owner]
 }
 
-// LaterError is a failure after which the next try is not to come too soon.
+// LaterError is a failure after which the next try must not come too soon.
 type LaterError struct {
 	Wait time.Duration // from now on
 	Err  error
@@ -98,7 +99,7 @@ func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
 
 var errHTTPPatience = fmt.Errorf("no answer within %s; a step that needs longer says so by timeout", httpPatience)
 
-// line is what the request is, without what may be secret: the part of the URL before the query, with its references.
+// line describes the request without anything that may be secret: it shows the URL up to the query, with its references.
 func (s *HTTPSpec) line() string {
 	shown, _, _ := strings.Cut(s.URL, "?")
 	if scheme, rest, ok := strings.Cut(shown, "://"); ok {
@@ -135,7 +136,7 @@ type call struct {
 	body   []byte // nil: none
 }
 
-// do makes the request of the spec, and sends it again where the server itself leads.
+// do sends the request of the spec, and follows redirects to the same server.
 func (c *call) do(ctx context.Context) (Result, error) {
 	to, err := c.prepare()
 	if err != nil {
@@ -160,7 +161,7 @@ func (c *call) do(ctx context.Context) (Result, error) {
 	}
 }
 
-// plainly is the error of a request that has no answer.
+// plainly makes the error of a request that got no answer.
 func plainly(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -174,8 +175,8 @@ func plainly(ctx context.Context, err error) error {
 	return err
 }
 
-// redirect is where an answer leads: to the same server only, since what the request carries is for no other, and with the
-// same method.
+// redirect returns the URL to which an answer redirects. Only the same server is allowed, because the contents of the request
+// are for no other server. The method stays the same.
 func (c *call) redirect(resp *http.Response, from *url.URL) (*url.URL, error) {
 	switch resp.StatusCode {
 	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -200,7 +201,7 @@ func (c *call) redirect(resp *http.Response, from *url.URL) (*url.URL, error) {
 	return to, nil
 }
 
-// judge says whether an answer is one of success, and keeps its head.
+// judge decides whether an answer means success, and keeps the head of its body.
 func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	defer resp.Body.Close()
 	head, facts := c.head(resp)
@@ -235,9 +236,9 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	return res, err
 }
 
-// head is the head of an answer's body. What cannot be read changes nothing: the status is there. A secret that the server
-// quotes is hidden before the cut, which could leave a part of it; hence a little more is read. For later steps that is the whole
-// answer, if it is JSON and not too long.
+// head returns the head of an answer's body. An error while the body is read changes nothing, because the status is known. If
+// the server quotes a secret, the secret is hidden before the text is cut: the cut could leave a part of it. So a little more
+// is read. facts is the whole answer, for later steps, if it is JSON and not too long.
 func (c *call) head(resp *http.Response) (head, facts string) {
 	most := 2 * httpHead
 	if c.task.Job.TellsSteps() {
@@ -252,7 +253,8 @@ func (c *call) head(resp *http.Response) (head, facts string) {
 	return text[:min(len(text), httpHead)], facts
 }
 
-// retryAfter is how long the server wants no other try. A date is compared with the server's own clock where it shows it.
+// retryAfter is how long the server asks to wait before another try. A date is compared with the server's own clock, if the
+// answer shows that clock.
 func (c *call) retryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0

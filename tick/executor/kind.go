@@ -10,47 +10,47 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Kinds are the executors that there are. A new one is a file that makes a Kind, and its name here; mail.go is a short
-// model. Tests then name what lists the keys of executors: the flags and the unknown keys in cmd/internal/manifest/testdata,
+// Kinds lists the executors. A new executor needs a file that makes a Kind, and an entry here; mail.go is a short model.
+// Tests then say where else its keys have to be listed: the flags and the unknown keys in cmd/internal/manifest/testdata,
 // and the tables of tick/README.md.
 var Kinds = []Kind{sqlKind, httpKind, mailKind, execKind, shellKind}
 
-// Commands and passes refuse what a step of any of them could not do.
+// With these checks, commands and passes refuse a spec that no step could execute.
 func init() {
 	for _, k := range Kinds {
 		store.CheckSpecs(k.Name, k.Check)
 	}
 }
 
-// Kind is all that is known of an executor: the keys of a step, what they make of its spec, and what executes it.
+// Kind describes an executor: the keys of a step, how they become its spec, and what executes it.
 type Kind struct {
 	Name string
-	Keys []Key // of a step, and of a job with one step. The first says that a step is of this kind, and is needed
+	Keys []Key // keys of a step, and of a job with one step. The first key is required: it says that a step is of this kind
 
-	Spec   func(given map[string]any) (json.RawMessage, error) // from the values of keys; also called with some of them
-	Values func(spec json.RawMessage) (map[string]any, error)  // those that Spec made it from
-	Line   func(spec json.RawMessage) string                   // what it does, in a line; empty: it cannot be read
-	Check  func(spec json.RawMessage) error                    // refuses what no run could do
-	Open   func(s *store.Store, h *Host) (Executor, error)     // one for a process; closed if it is an io.Closer
+	Spec   func(given map[string]any) (json.RawMessage, error) // makes a spec from the values of keys; also called with only some of them
+	Values func(spec json.RawMessage) (map[string]any, error)  // the values from which Spec has made the spec
+	Line   func(spec json.RawMessage) string                   // what the step does, in one line; empty: the spec cannot be read
+	Check  func(spec json.RawMessage) error                    // refuses a spec that no run could execute
+	Open   func(s *store.Store, h *Host) (Executor, error)     // makes the executor of a process; it is closed if it is an io.Closer
 
-	Warn func(spec json.RawMessage) string // of what is allowed, and hardly meant; nil, or empty: nothing is
+	Warn func(spec json.RawMessage) string // warns of something that is allowed, but probably a mistake; nil, or an empty result: no warning
 
-	Touches func(spec json.RawMessage) Touched // what it touches outside of the database; nil: nothing
+	Touches func(spec json.RawMessage) Touched // what a step touches outside of the database; nil: nothing
 }
 
 // Key is a key of a step in a manifest, or of a Mapping.
 type Key struct {
 	Name string
 	Type Type
-	Flag string // of job create: where it is not the name; for a key of a Mapping, where there is one
-	Help string // of the flag: needed
-	Keys []Key  // of a Mapping
-	// Short says that a value that is no mapping stands for the first of Keys, and that the first is needed.
+	Flag string // the flag of job create, if it is not the name; for a key of a Mapping, if it has a flag
+	Help string // the help of the flag: required
+	Keys []Key  // the keys of a Mapping
+	// Short says that a value that is not a mapping is the value of the first of Keys, and that this key is required.
 	Short bool
 }
 
-// KeyError is what is wrong with the value at a place below a step: names of keys, and places in lists as int. Spec
-// gives one where it can, so that the place in the file is named.
+// KeyError says what is wrong with the value at a place below a step. The place has names of keys, and positions in
+// lists as int. Spec returns a KeyError if it can, so that a message can name the place in the file.
 type KeyError struct {
 	At  []any
 	Err error
@@ -73,7 +73,7 @@ func (e *KeyError) Error() string {
 
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// Type is what the value of a key is.
+// Type is the type of the value of a key.
 type Type int
 
 // The types of values.
@@ -85,11 +85,11 @@ const (
 	List                   // a text or a list of them, numbers as they are written; a []string
 	Pairs                  // a mapping of names to texts, numbers as they are written; a map[string]string
 	JSON                   // any value as JSON has them; numbers as json.Number
-	Mapping                // a mapping with Keys; a map[string]any of those that are given
-	TargetName             // the name of a target of the host's; a string
+	Mapping                // a mapping with Keys; a map[string]any of the given keys
+	TargetName             // the name of a target of the host; a string
 )
 
-// KindOf is the kind of that name, or nil.
+// KindOf returns the kind of that name, or nil.
 func KindOf(name string) *Kind {
 	if i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name }); i >= 0 {
 		return &Kinds[i]
@@ -97,7 +97,7 @@ func KindOf(name string) *Kind {
 	return nil
 }
 
-// Open makes an executor of each kind, for steps that may touch what the host allows. Close them.
+// Open makes an executor of each kind, for steps that may touch what the host allows. The caller closes the Registry.
 func Open(s *store.Store, h *Host) (Registry, error) {
 	r := Registry{}
 	for _, k := range Kinds {
@@ -111,7 +111,7 @@ func Open(s *store.Store, h *Host) (Registry, error) {
 	return r, nil
 }
 
-// Close ends what the executors hold.
+// Close releases what the executors hold.
 func (r Registry) Close() {
 	for _, x := range r {
 		if c, ok := x.(io.Closer); ok {

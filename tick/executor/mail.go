@@ -21,8 +21,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// MailSpec is the Spec of the executor mail: one mail, by the server of the host settings. In
-// subject and text, ${run_id} and the like are replaced.
+// MailSpec is the Spec of the executor mail: one mail, sent by the server of the host settings. In the
+// subject and in the text, ${run_id} and other facts are replaced.
 type MailSpec struct {
 	To      []string `json:"to"`
 	CC      []string `json:"cc,omitempty"`
@@ -99,8 +99,8 @@ func ReadMail(spec json.RawMessage) (s MailSpec, err error) {
 	return s, nil
 }
 
-// readAddress reads an address, with or without a name. No fact can stand in it: it would say who
-// is sent a mail.
+// readAddress reads an address, with or without a name. It cannot contain a fact: a fact would then decide
+// who gets the mail.
 func readAddress(text string) (*stdmail.Address, error) {
 	a, err := stdmail.ParseAddress(text)
 	if err != nil || strings.ContainsFunc(text, unicode.IsControl) || strings.Contains(text, "${") {
@@ -112,19 +112,19 @@ func readAddress(text string) (*stdmail.Address, error) {
 // Mail is the executor mail.
 type Mail struct {
 	host  *Host
-	roots *x509.CertPool // of the tests; nil: those of the system
+	roots *x509.CertPool // set by tests; nil: the roots of the system
 }
 
-// NewMail sends mails as far as the host allows that.
+// NewMail returns an executor that sends mails if the host allows it.
 func NewMail(h *Host) *Mail { return &Mail{host: h} }
 
-// mailTimeout bounds the dialogue with the server where the step has no timeout.
+// mailTimeout bounds the dialogue with the server if the step has no timeout.
 const mailTimeout = time.Minute
 
-// Execute sends the mail to all, or to nobody.
+// Execute sends the mail to all recipients, or to none.
 //
-// Crash window: the server has taken the mail, and that is not on record. The next try sends it
-// again with the same Message-ID, by which a mailbox may know it.
+// Crash window: the server has accepted the mail, and this is not on record yet. The next try sends the
+// mail again with the same Message-ID, so that a mailbox may recognize it.
 func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
 	spec, err := ReadMail(r.Spec)
 	if err != nil {
@@ -144,7 +144,7 @@ func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("the mail server %s: %w", server.Server, err)
 	}
-	// What goes wrong once the server has taken the mail, such as in leaving it, is no reason to send it again.
+	// An error after the server has accepted the mail, such as at the end of the dialogue, is no reason to send it again.
 	if err := client.DialAndSendWithContext(ctx, message); err != nil && !message.IsDelivered() {
 		if ctx.Err() != nil {
 			err = errors.Join(ctx.Err(), err)
@@ -155,14 +155,14 @@ func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
 	return Result{Output: fmt.Sprintf("%s took the mail %s for %s", server.Server, id, strings.Join(append(spec.To, spec.CC...), ", "))}, nil
 }
 
-// refusedMail says which server did not take the mail, with the code of its answer if it gave one. A
-// code from 500 on is meant for good (RFC 5321, 4.2.1): an address that is unknown, a login that is
-// wrong, a mail that is too large. The same mail would be refused again.
+// refusedMail says which server did not accept the mail, with the code of its answer if it gave one. A
+// code of 500 or more is permanent (RFC 5321, 4.2.1): an address is unknown, a login is wrong, or the mail
+// is too large. The same mail would be refused again.
 func refusedMail(server *MailServer, err error) error {
 	code := 0
-	if refusal, ok := errors.AsType[*mail.SendError](err); ok { // of several addresses, the last that was refused
+	if refusal, ok := errors.AsType[*mail.SendError](err); ok { // if several addresses were refused, the code of the last one
 		code = refusal.ErrorCode()
-	} else if answer, ok := errors.AsType[*textproto.Error](err); ok { // before there was a mail, as at the login
+	} else if answer, ok := errors.AsType[*textproto.Error](err); ok { // an error before the mail was sent, such as at the login
 		code = answer.Code
 	}
 	err = fmt.Errorf("the mail server %s did not take the mail: %w", server.Server, err)
@@ -176,8 +176,8 @@ func refusedMail(server *MailServer, err error) error {
 	return err
 }
 
-// message is the mail. Its Message-ID is the same in all tries of a run's step. A subject is one
-// line: what would end it, and begin a header of its own, becomes a space.
+// message makes the mail. Its Message-ID is the same in all tries of a run's step. A subject is one
+// line: a character that would end the line, and begin another header, becomes a space.
 func (s *MailSpec) message(server *MailServer, r Request) (*mail.Msg, error) {
 	facts := Facts(r.Task)
 	expand := func(what string) (string, error) {
@@ -209,7 +209,7 @@ func (s *MailSpec) message(server *MailServer, r Request) (*mail.Msg, error) {
 	_, domain, _ := strings.Cut(sender.Address, "@")
 	message.SetMessageIDWithValue(requestKey(r.Task) + "@" + domain)
 	message.SetDateWithValue(r.Now)
-	message.SetGenHeader("Auto-Submitted", "auto-generated") // no robot answers it
+	message.SetGenHeader("Auto-Submitted", "auto-generated") // so that no robot answers it
 	message.SetBodyString(mail.TypeTextPlain, body)
 	return message, nil
 }
@@ -217,7 +217,7 @@ func (s *MailSpec) message(server *MailServer, r Request) (*mail.Msg, error) {
 // mostSubject bounds a subject, in characters.
 const mostSubject = 250
 
-// oneLine is a text on one line, cut where it is too long.
+// oneLine returns a text on one line, cut if it is too long.
 func oneLine(s string) string {
 	line := []rune(strings.Join(strings.FieldsFunc(s, unicode.IsControl), " "))
 	if len(line) > mostSubject {
@@ -226,8 +226,8 @@ func oneLine(s string) string {
 	return string(line)
 }
 
-// client speaks to the server by TLS, unless the host settings say otherwise. The dialogue ends when
-// the context does.
+// client makes a client that speaks TLS to the server, unless the host settings say otherwise. The
+// dialogue ends when the context ends.
 func (m *Mail) client(ctx context.Context, server *MailServer) (*mail.Client, error) {
 	options := []mail.Option{
 		mail.WithTimeout(mailTimeout), mail.WithoutNoop(),
@@ -253,7 +253,7 @@ func (m *Mail) client(ctx context.Context, server *MailServer) (*mail.Client, er
 			}
 		}
 		login := mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover)
-		if server.TLS == "tls" { // which the library does not see where the connection is ours
+		if server.TLS == "tls" { // the library does not see that the connection is encrypted, because we make it
 			login = mail.WithOpportunisticSMTPAuth(mail.SMTPAuthSCRAMSHA256, mail.SMTPAuthSCRAMSHA1, mail.SMTPAuthCramMD5, mail.SMTPAuthPlain, mail.SMTPAuthLogin)
 		}
 		options = append(options, login, mail.WithUsername(server.User), mail.WithPassword(password))
@@ -263,7 +263,7 @@ func (m *Mail) client(ctx context.Context, server *MailServer) (*mail.Client, er
 		if err != nil {
 			return nil, err
 		}
-		context.AfterFunc(ctx, func() { _ = c.Close() }) // what hangs in it ends
+		context.AfterFunc(ctx, func() { _ = c.Close() }) // this ends a read or write that hangs
 		if server.TLS == "tls" {
 			return tls.Client(c, &tls.Config{ServerName: server.Server, RootCAs: m.roots, MinVersion: tls.VersionTLS12}), nil
 		}

@@ -12,10 +12,10 @@ import (
 // LogsInAs reports whether the host can log in as an owner.
 func (h *Host) LogsInAs(owner string) bool { return h != nil && h.Logins[owner] != nil }
 
-// ownersDatabase is the store's own, on connections that log in as the owner of the job. So the engine separates the owners:
-// no text of a job can become another login, as it could undo a SET ROLE.
+// ownersDatabase opens the store's own database, on connections that log in as the owner of the job. So the engine separates
+// the owners: no SQL of a job can switch to another login, while it could undo a SET ROLE.
 //
-// What the host has wrong is no fault of the step, and uses up none of its attempts.
+// A mistake in the settings of the host is not the fault of the step, and uses up none of its attempts.
 func (e *SQL) ownersDatabase(ctx context.Context, r Request) (*database, error) {
 	owner := r.Task.Job.Owner
 	fail := func(err error) (*database, error) { return nil, nothingDone("owners: "+quoted(owner), err) }
@@ -36,8 +36,8 @@ func (e *SQL) ownersDatabase(ctx context.Context, r Request) (*database, error) 
 	return d, nil
 }
 
-// openAs makes sure that the URL leads to the store's database, and logs in as the owner. The owner may read no table, so the
-// database tells by a routine whether it has the run, delivered as it is here.
+// openAs makes sure that the URL leads to the store's database, and logs in as the owner. The owner may not read any table. So
+// a routine of the database reports whether the database has the run, with the same delivery as here.
 func (e *SQL) openAs(ctx context.Context, url, owner string, t *store.Task) (*database, error) {
 	s, err := store.Open(ctx, url, store.Options{Secrets: e.host.Known})
 	if err != nil {

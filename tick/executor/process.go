@@ -21,23 +21,23 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// searchPath is the PATH of programs, and where one without a folder is looked for.
+// searchPath is the PATH of programs. A program that is named without a folder is also looked for there.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// inherited are the variables that a program has from the tick, if it has them. All others stay with it: its URL of the
-// database is none of a program's business.
+// inherited has the variables that a program gets from the tick, if the tick has them. A program gets no other variables of
+// the tick: it must not see the URL of the database, for example.
 var inherited = []string{"HOME", "USER", "LOGNAME", "LANG", "TZ"}
 
-// linger is how long the output of a program that has ended is waited for, where something else holds it open.
+// linger is how long the tick waits for the output of a program that has ended, if another process holds the output open.
 const linger = 2 * time.Second
 
-// programs executes programs that the host allows, each in a process group of its own, which ends as a whole where the
-// attempt is stopped: SIGTERM, then SIGKILL. What a program leaves in the background as it ends by itself goes on, as with
-// cron; its output is not waited for.
+// programs executes programs that the host allows, each in its own process group. If the attempt is stopped, the whole group
+// is ended: by SIGTERM, then by SIGKILL. If a program ends normally, processes that it leaves in the background continue, as
+// with cron; the tick does not wait for their output.
 //
-// Crash window: a tick that is killed cannot stop what it has started, so others do: a watch kills the group, and on Linux
-// the kernel kills the program, too. The next delivery comes when the lease has ended. Where there is no shell for the
-// watch, it may find what the program has started still there.
+// Crash window: a tick that is killed cannot stop the programs that it has started. Instead, a watch kills the group, and on
+// Linux the kernel also kills the program. The next delivery comes when the lease has ended. If there is no shell for the
+// watch, processes that the program has started may still run then.
 type programs struct {
 	host  *Host
 	shell bool
@@ -60,7 +60,7 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	if cmd.Dir = spec.Dir; cmd.Dir == "" {
 		cmd.Dir = homeFolder()
-	} else if _, err := os.Stat(cmd.Dir); err != nil { // or the error would name the program
+	} else if _, err := os.Stat(cmd.Dir); err != nil { // otherwise the error would name the program
 		return Result{}, fmt.Errorf("dir: %w", err)
 	}
 	hasNUL := func(text string) bool { return strings.Contains(text, "\x00") }
@@ -72,7 +72,7 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 		grace = time.Duration(*spec.Grace)
 	}
 	output := &store.Output{Hide: e.host.hide}
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = output, output, linger // one writer: what comes first stands first
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = output, output, linger // one writer for both, so that the order is kept
 	err = runGroup(ctx, cmd, grace)
 	if stuck, ok := errors.AsType[*stuckError](err); ok {
 		return Result{Output: stuck.Error()}, context.Cause(ctx)
@@ -84,7 +84,7 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 	return spec.judge(ctx, res, err)
 }
 
-// command is the program with its arguments.
+// command makes the command: the program with its arguments.
 func (e *programs) command(spec ProgramSpec, owner string, facts map[string]any) (*exec.Cmd, error) {
 	args := slices.Clone(spec.Run)
 	if e.shell {
@@ -115,7 +115,7 @@ func (e *programs) command(spec ProgramSpec, owner string, facts map[string]any)
 	return &exec.Cmd{Path: path, Args: args}, nil
 }
 
-// lookFor finds a program by its name alone.
+// lookFor finds a program by a name without a folder.
 func lookFor(name string) (string, error) {
 	for _, folder := range filepath.SplitList(searchPath) {
 		path := filepath.Join(folder, name)
@@ -126,7 +126,8 @@ func lookFor(name string) (string, error) {
 	return "", fmt.Errorf("there is no program %s in %s", quoted(name), searchPath)
 }
 
-// environment is all that the program has: nothing of the tick's but what is inherited, the facts, and the step's own.
+// environment returns the whole environment of the program: the inherited variables of the tick, the facts, and the variables
+// of the step.
 func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]any) ([]string, error) {
 	env := map[string]string{"PATH": searchPath}
 	for _, name := range inherited {
@@ -134,7 +135,7 @@ func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]
 			env[name] = v
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(facts)) { // two may have one variable: it is the same one's always
+	for _, name := range slices.Sorted(maps.Keys(facts)) { // two facts may have the same variable name: the same fact always wins
 		v, err := text(facts[name])
 		if err != nil {
 			return nil, err
@@ -162,7 +163,7 @@ func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]
 	return list, nil
 }
 
-// homeFolder is where a program is run that names no folder.
+// homeFolder is the folder in which a program runs if the step names no folder.
 func homeFolder() string {
 	if dir, err := os.UserHomeDir(); err == nil {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -172,21 +173,21 @@ func homeFolder() string {
 	return string(filepath.Separator)
 }
 
-// stuck is how long a program that was killed is waited for: one that another user owns cannot be killed, and one that
-// waits for a dead disk or file server does not end by it.
+// stuck is how long the tick waits for a program that was killed. A program of another user cannot be killed, and a program
+// that waits for a dead disk or file server does not end when it is killed.
 const stuck = 3*time.Second + linger
 
-// stuckError is a program that does not end. What it writes goes on into the output, which must not be read any more.
+// stuckError says that a program does not end. The program may still write to its output, so the output must not be read.
 type stuckError struct{ pid int }
 
 func (e *stuckError) Error() string {
 	return fmt.Sprintf("process %d could not be killed, and goes on", e.pid)
 }
 
-// runGroup runs the program until it has ended, or until ctx has, which ends its group too.
+// runGroup runs the program until the program or ctx has ended. If ctx ends, runGroup ends the program's group.
 //
-// Crash window: between the start of a program and its place on the watch's list, only the kernel ends it with the tick,
-// and that is on Linux.
+// Crash window: between the start of a program and its entry in the watch's list, only the kernel ends the program together
+// with the tick, and only on Linux.
 func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	runtime.LockOSThread() // the kernel ends the program with the thread that has started it, see apart
 	defer runtime.UnlockOSThread()
@@ -220,9 +221,9 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	}
 }
 
-// judge says what the end of a program means.
+// judge decides what the end of a program means for the attempt.
 func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, error) {
-	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // something in the background holds the output open
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // a process in the background holds the output open
 		return res, nil
 	}
 	if ctx.Err() != nil {
@@ -252,7 +253,7 @@ func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, 
 	return res, err
 }
 
-// withLast adds the last line of an output to a message: most programs say there why they failed.
+// withLast adds the last line of an output to a message: there, most programs say why they failed.
 func withLast(message, output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])

@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// apart gives the program a process group of its own. The kernel kills it if the thread that starts it ends before it, as
-// all do with a tick that is killed; so that thread has to wait for it.
+// apart gives the program its own process group. The kernel kills the program if the thread that has started it ends first. All
+// threads end when the tick is killed. So the thread that starts the program has to wait for it.
 func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Here there are no process groups and no SIGTERM. A program that is stopped is killed at once, what it has started goes
-// on, and where the tick is killed, the program goes on too.
+// These systems have no process groups and no SIGTERM. A program that is stopped is killed at once, and the processes that it
+// has started continue. If the tick is killed, the program continues too.
 
 func apart(*exec.Cmd) {}
 
@@ -16,7 +16,7 @@ func endGroup(cmd *exec.Cmd, _ time.Duration, _ <-chan struct{}) {
 	_ = cmd.Process.Kill() // it may have ended just now
 }
 
-// watch is nothing here, since there are no groups to be killed.
+// watch does nothing here, since there are no groups to kill.
 type watch struct{}
 
 var watching watch
@@ -25,5 +25,5 @@ func (watch) begin()     {}
 func (watch) add(int)    {}
 func (watch) remove(int) {}
 
-// replaceable says nothing here: other systems tell by access lists who may write.
+// replaceable finds nothing here: these systems use access lists to say who may write.
 func replaceable(string) string { return "" }

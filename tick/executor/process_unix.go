@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// endGroup asks the program's process group to end, and after the grace makes it. ended is closed when the program itself
-// has ended and has been waited for: what it has started may take the rest of the grace.
+// endGroup asks the program's process group to end, and kills it after the grace. ended is closed when the program itself has
+// ended and has been waited for: the processes that it has started may take the rest of the grace.
 //
-// The number of the group cannot have come to another one by then: it is in use as long as one of the group lives, and
-// the kernel gives out all other numbers before it comes again.
+// The number of the group cannot belong to another group by then. The number is in use as long as a process of the group
+// lives, and the kernel uses all other numbers before it uses this number again.
 func endGroup(cmd *exec.Cmd, grace time.Duration, ended <-chan struct{}) {
 	group := -cmd.Process.Pid
 	_ = syscall.Kill(group, syscall.SIGTERM) // it may have ended just now
@@ -25,7 +25,7 @@ func endGroup(cmd *exec.Cmd, grace time.Duration, ended <-chan struct{}) {
 		select {
 		case <-over.C:
 			_ = syscall.Kill(group, syscall.SIGKILL)
-			_ = cmd.Process.Kill() // which may have gone to another group
+			_ = cmd.Process.Kill() // the program may have moved to another group
 			return
 		case <-ended:
 			gone, ended = true, nil

@@ -10,15 +10,15 @@ import (
 	"syscall"
 )
 
-// watch is a shell beside this process, which knows the groups in which programs run. When this process is no more,
-// however it ended, the pipe between the two is closed, and the shell kills the groups that are left.
+// watch is a shell that runs beside this process and knows the groups in which programs run. When this process ends, in any
+// way, the pipe between the two is closed, and the shell kills the groups that are left.
 type watch struct {
 	mu    sync.Mutex
 	begun bool
 	list  io.Writer // nil: there is no shell
 }
 
-// watching is that of this process, which begins with the first program.
+// watching is the watch of this process. It begins with the first program.
 var watching watch
 
 const watchText = `groups=' '
@@ -31,8 +31,8 @@ while read -r sign group; do
 done
 for group in $groups; do kill -s KILL -- "-$group"; done`
 
-// begin starts the shell, in a group of its own: what stops the tick must not stop it before. Programs do not hold its pipe,
-// since Go closes what is not theirs.
+// begin starts the shell, in its own group: a signal that stops the tick must not stop the shell first. Programs do not hold
+// the pipe of the shell, since Go closes it for them.
 func (w *watch) begin() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,7 +47,7 @@ func (w *watch) begin() {
 		return
 	}
 	w.list = pipe
-	go func() { _ = cmd.Wait() }() // it ends with us, or somebody has killed it
+	go func() { _ = cmd.Wait() }() // the shell ends with this process, or somebody has killed it
 }
 
 func (w *watch) add(pid int)    { w.write('+', pid) }
@@ -57,6 +57,6 @@ func (w *watch) write(sign rune, pid int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.list != nil {
-		_, _ = fmt.Fprintf(w.list, "%c %d\n", sign, pid) // it fails where the shell is no more
+		_, _ = fmt.Fprintf(w.list, "%c %d\n", sign, pid) // this fails if the shell has ended
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 )
 
-// Touched is what a step touches outside of the database, as far as its spec says it. Empty: nothing, or it is not known
-// before a run.
+// Touched says what a step touches outside of the database, as far as its spec says so. Empty: the step touches nothing, or
+// this is not known before a run.
 type Touched struct {
 	Program string // the path that is run
 	Target  string
-	Address string // of a host that is named by it
+	Address string // the IP address by which the step names a host
 }
 
-// Refusal is why this host does not allow the owner what a step touches: nil where it does, and where that is not known.
-// A kind of leave that the host gives to nobody counts as not known: definitions are often written on another host than
-// the one that executes them. No name is looked up, and no secret is read.
+// Refusal says why this host does not allow the owner what a step touches. It is nil if the host allows it, or if this is not
+// known. A kind of leave that the host gives to nobody counts as not known, because definitions are often written on another
+// host than the one that executes them. Refusal looks up no name and reads no secret.
 func (h *Host) Refusal(owner, kind string, spec json.RawMessage) error {
 	k := KindOf(kind)
 	if h == nil || k == nil || k.Touches == nil {
@@ -36,7 +36,7 @@ func (h *Host) Refusal(owner, kind string, spec json.RawMessage) error {
 			err = h.allowsConnection(owner, a)
 		}
 	}
-	if _, refused := errors.AsType[*RefusedError](err); !refused { // such as a program that is not there yet
+	if _, refused := errors.AsType[*RefusedError](err); !refused { // such as a program that does not exist yet
 		return nil
 	}
 	return err

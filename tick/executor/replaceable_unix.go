@@ -10,8 +10,9 @@ import (
 	"syscall"
 )
 
-// replaceable says by which file or folder all users of the system could put another program in the place of this one,
-// named in a folder without links; empty: by none. A group, or another owner, is whom the owner of the host has chosen.
+// replaceable returns the file or folder through which every user of the system could replace this program by another one;
+// empty: there is none. named is the program's name in a folder without links. Write access of a group, or of another owner,
+// is accepted: the owner of the host has chosen them.
 func replaceable(named string) string {
 	file, err := filepath.EvalSymlinks(named)
 	if err != nil {
@@ -25,7 +26,7 @@ func replaceable(named string) string {
 			}
 			all := info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&0o002 != 0
 			keeps := info.IsDir() && info.Mode()&fs.ModeSticky != 0 && entry != "" && belongsToUs(entry)
-			// A file system that is mounted read-only is nobody's to write, such as a ConfigMap of Kubernetes.
+			// Nobody can write to a file system that is mounted read-only, such as a ConfigMap of Kubernetes.
 			if all && !keeps && !errors.Is(syscall.Access(path, 2), syscall.EROFS) {
 				return path + " may be written by all users"
 			}

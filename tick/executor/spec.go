@@ -12,30 +12,30 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// SQLSpec is the Spec of the executor sql. In a manifest it is written as sql:, args:, atomic: and so on of the step. As JSON it is
-// {"sql": ["DELETE …", {"text": "INSERT …", "args": [1]}], "atomic": true}; where there is one statement, its args may stand
-// beside sql, and are written there.
+// SQLSpec is the Spec of the executor sql. In a manifest it consists of the keys sql, args, atomic and so on of the step. As JSON
+// it is {"sql": ["DELETE …", {"text": "INSERT …", "args": [1]}], "atomic": true}. If there is only one statement, its args may
+// be beside sql; they are also written there.
 type SQLSpec struct {
 	SQL    []Statement // in order
 	Atomic bool
 	FailIf string // FailIfRows, FailIfNoRows, or empty
-	Target string // the name of a database of the host's; empty: the store's own
+	Target string // the name of a target of the host; empty: the store's own database
 }
 
-// What makes a step fail whose statements succeeded: a check.
+// These are checks: a result by which a step fails although its statements have succeeded.
 const (
-	FailIfRows   = "rows"    // they returned a row
-	FailIfNoRows = "no-rows" // they returned none
+	FailIfRows   = "rows"    // the statements returned a row
+	FailIfNoRows = "no-rows" // the statements returned no row
 )
 
-// Statement is one statement with its arguments, in the driver's own placeholders. In texts among them, ${interval_start} and
-// the like are replaced: see References.
+// Statement is one statement with its arguments. It uses the placeholders of the driver. In arguments that are texts,
+// ${interval_start} and other facts are replaced: see References.
 type Statement struct {
 	Text string
 	Args []any
 }
 
-// Texts are statements without arguments.
+// Texts makes statements without arguments.
 func Texts(list ...string) []Statement {
 	out := make([]Statement, len(list))
 	for i, text := range list {
@@ -57,7 +57,7 @@ type statementJSON struct {
 	Args []any  `json:"args,omitempty"`
 }
 
-// MarshalJSON writes equal specs alike.
+// MarshalJSON writes equal specs as equal JSON.
 func (s SQLSpec) MarshalJSON() ([]byte, error) {
 	v := specJSON{SQL: s.SQL, Atomic: s.Atomic, FailIf: s.FailIf, Target: s.Target}
 	if len(s.SQL) == 1 {
@@ -66,7 +66,7 @@ func (s SQLSpec) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// UnmarshalJSON reads what it knows, and refuses the rest. Numbers keep their digits.
+// UnmarshalJSON reads the keys that it knows, and refuses all others. Numbers keep their digits.
 func (s *SQLSpec) UnmarshalJSON(b []byte) error {
 	var v specJSON
 	if err := strictly(b, &v); err != nil {
@@ -126,12 +126,12 @@ var sqlKind = Kind{
 	Open: func(s *store.Store, h *Host) (Executor, error) { return newSQL(s, h) },
 	Warn: sqlWarning,
 	Touches: func(spec json.RawMessage) Touched {
-		s, _ := ReadSQL(spec) // one that cannot be read touches nothing
+		s, _ := ReadSQL(spec) // a spec that cannot be read touches nothing
 		return Touched{Target: s.Target}
 	},
 }
 
-// sqlWarning finds a reference that stands in the text of a statement, where it is not replaced.
+// sqlWarning finds a reference in the text of a statement, where references are not replaced.
 func sqlWarning(raw json.RawMessage) string {
 	spec, err := ReadSQL(raw)
 	if err != nil {
@@ -149,7 +149,7 @@ func sqlWarning(raw json.RawMessage) string {
 	return ""
 }
 
-// sqlSpec gives the arguments beside sql to its statement, and refuses those that no one statement would own.
+// sqlSpec gives the arguments beside sql to the single statement. It refuses them if there are several statements.
 func sqlSpec(given map[string]any) (json.RawMessage, error) {
 	list, _ := given["sql"].([]Statement)
 	beside, _ := given["args"].([]any)
@@ -182,7 +182,7 @@ func (s *SQLSpec) checkFailIf() error {
 	return nil
 }
 
-// checkTarget refuses what no target could do.
+// checkTarget refuses what is not possible on a target.
 func (s *SQLSpec) checkTarget() error {
 	if s.Target != "" && s.Atomic {
 		return errors.New("cannot be atomic: the end of the step is recorded in dbjobs' own database, and no transaction spans both; " +
@@ -191,7 +191,7 @@ func (s *SQLSpec) checkTarget() error {
 	return nil
 }
 
-// sqlValues has the arguments of a single statement beside it.
+// sqlValues returns the values of the keys. The arguments of a single statement are beside sql.
 func sqlValues(raw json.RawMessage) (map[string]any, error) {
 	var spec SQLSpec
 	if err := json.Unmarshal(raw, &spec); err != nil {
@@ -260,8 +260,9 @@ func ReadSQL(spec json.RawMessage) (SQLSpec, error) {
 	return v, nil
 }
 
-// readPlain reads {"sql": ["…"]}, with atomic or without: one statement that has no arguments, and no character that JSON
-// escapes. Most specs are so, and each run and each apply reads them: this takes a tenth of the time that JSON takes.
+// readPlain reads {"sql": ["…"]}, with or without atomic: one statement that has no arguments, and no character that JSON
+// escapes. Most specs have this form, and each run and each apply reads them. readPlain takes a tenth of the time that
+// reading JSON takes.
 func readPlain(spec []byte) (v SQLSpec, plain bool) {
 	rest := spec
 	next := func(tokens ...string) (found bool) {
@@ -296,13 +297,13 @@ func readPlain(spec []byte) (v SQLSpec, plain bool) {
 	return v, true
 }
 
-// References are what an argument may name as ${NAME}: the facts of a run. A run on request has also
+// References returns the names that an argument may use as ${NAME}: the facts of a run. A run on request also has
 // ${args.NAME}.
 func References() []string {
 	return []string{"scheduled_for", "interval_start", "interval_end", "run_id", "attempt", "fence", "job", "owner"}
 }
 
-// CheckReferences refuses an argument that names a fact that no run has; it is a *ReferenceError where a name is unknown.
+// CheckReferences refuses an argument that names a fact that no run has. For an unknown name, the error is a *ReferenceError.
 func CheckReferences(arg any) error {
 	rest, ok := arg.(string)
 	for ok {
@@ -333,7 +334,7 @@ func CheckReferences(arg any) error {
 	return nil
 }
 
-// ReferenceError is a name in an argument that stands for nothing.
+// ReferenceError reports a name in an argument that is not the name of a fact.
 type ReferenceError struct{ Name string }
 
 func (e *ReferenceError) Error() string {

@@ -9,16 +9,16 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// A target that lets an attempt wait for a connection, and then gives none, is left alone for a while: each attempt that
-// waits has a place in the pass that other jobs need.
+// If a target lets an attempt wait for a connection, and then gives none, the target is not tried for a while: an attempt that
+// waits takes a place in the pass that other jobs need.
 const (
 	longWait  = time.Second
 	leftAlone = 10 * time.Second
 )
 
-// database is the one in which a step of the owner's runs its statements: the store's own, or a target. The URL of a target
-// is read for each attempt, since its password may change. The one of before is kept until the end: an attempt may use it,
-// and without one it has no connections.
+// database returns the database in which a step of the owner runs its statements: the store's own, or a target. The URL of a
+// target is read for each attempt, since its password may change. The database of an earlier URL is kept until the end: an
+// attempt may still use it, and it has no connections if no attempt uses it.
 func (e *SQL) database(ctx context.Context, r Request, target string, others bool) (*database, error) {
 	if target == "" && others {
 		return e.ownersDatabase(ctx, r)
@@ -40,7 +40,7 @@ func (e *SQL) database(ctx context.Context, r Request, target string, others boo
 	if err != nil {
 		return nil, fmt.Errorf("target %s: %w", quoted(target), err)
 	}
-	// Other files of SQLite are those of this process's user, as for the store's own database.
+	// For SQLite, OtherFiles is set as for the store's own database: if only the user of this process writes definitions.
 	sessions, err := db.JobSessions(engine.Options{OtherFiles: e.host.Own})
 	if err != nil {
 		_ = db.Close() // it has no connection
@@ -51,7 +51,7 @@ func (e *SQL) database(ctx context.Context, r Request, target string, others boo
 	return d, nil
 }
 
-// take is a session of the database.
+// take takes a session of the database.
 func (d *database) take(ctx context.Context, texts []string) (*engine.Session, error) {
 	if why := d.silent.Load(); why != nil {
 		return nil, fmt.Errorf("another attempt got no answer within the last %s: %w", leftAlone, *why)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// signWebhook adds the headers of Standard Webhooks (standardwebhooks.com): of each secret a signature, so that a receiver
-// can move to another one.
+// signWebhook adds the headers of Standard Webhooks (standardwebhooks.com). It adds a signature for each secret, so that a
+// receiver can change to another secret.
 func signWebhook(h http.Header, secrets []string, id string, at time.Time, body []byte) error {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	signatures := make([]string, len(secrets))
