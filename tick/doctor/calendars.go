@@ -7,10 +7,10 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// soon is how long before its last day a calendar is named.
+// soon is how long before its last day a calendar is reported.
 const soon = 30 * 24 * time.Hour
 
-// calendars looks for calendars whose single days end: after the last one, jobs run on holidays that nobody has entered.
+// calendars looks for calendars whose single days end soon: after the last day, jobs run on holidays that nobody has entered.
 func (e *exam) calendars(ctx context.Context) error {
 	list, err := e.s.Calendars(ctx)
 	if err != nil {

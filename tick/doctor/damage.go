@@ -64,7 +64,7 @@ var damages = map[string]damage{
 	}, "the clock of the database was ahead; run dbjobs job replan"},
 }
 
-// idle are the kinds that say nothing while no pass comes.
+// idle has the kinds of damage that mean nothing while no pass comes.
 var idle = map[string]bool{"stuck": true, "unplanned": true}
 
 // damages reports the damage that the store finds.
@@ -84,7 +84,7 @@ func (e *exam) damages(ctx context.Context) error {
 	return err
 }
 
-// name is how a job is called.
+// name returns the name of a job.
 func (e *exam) name(id int64) string {
 	if j := e.of[id]; j != nil {
 		return j.FullName()

@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// definitions looks at the jobs as they are defined, and at how far they are planned.
+// definitions looks at the definitions of the jobs, and at how far the jobs are planned.
 func (e *exam) definitions(ctx context.Context) error {
 	if err := e.edited(ctx); err != nil {
 		return err
@@ -45,8 +45,8 @@ func (e *exam) definitions(ctx context.Context) error {
 	return nil
 }
 
-// edited looks at the rules of jobs that were changed since a pass has planned them: the next pass parks
-// those whose rule cannot be read.
+// edited looks at the rules of jobs that were changed since a pass has planned these jobs: the next pass
+// parks the jobs whose rule cannot be read.
 func (e *exam) edited(ctx context.Context) error {
 	var ids []int64
 	for i := range e.jobs {
@@ -68,7 +68,7 @@ func (e *exam) edited(ctx context.Context) error {
 	return err
 }
 
-// lag reports a job that passes leave alone although it is due.
+// lag reports a job that is due, but for which no pass decides.
 func (e *exam) lag(j *store.JobStatus) {
 	if !e.ticking || j.Disabled || j.Parked != "" || j.Paused != nil {
 		return

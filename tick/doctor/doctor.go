@@ -1,10 +1,10 @@
 // Package doctor examines a database of dbjobs, and says what is wrong and what to do about it. It only
 // reads.
 //
-// It looks for what no program writes, but people, restored copies and broken disks do: rows that
-// contradict each other, nominal times that have neither a run nor a gap, plans without jobs. And it
-// looks at what dbjobs depends on: the trigger, the clock, the rights of the login, the settings of the
-// server, the tables and their indexes.
+// It looks for damage that does not come from the program, but from people, restored copies and broken
+// disks: rows that contradict each other, nominal times that have neither a run nor a gap, plans without
+// jobs. It also looks at the things on which dbjobs depends: the trigger, the clock, the rights of the
+// login, the settings of the server, the tables and their indexes.
 package doctor
 
 import (
@@ -23,7 +23,7 @@ type Level string
 // The levels.
 const (
 	Wrong   Level = "error"   // something is lost, done twice, or does not work
-	Warning Level = "warning" // something will not work, or is not as a person wants it
+	Warning Level = "warning" // something will not work, or is not as somebody wants it
 	Note    Level = "note"    // worth knowing; nothing is broken
 )
 
@@ -31,7 +31,7 @@ func (l Level) rank() int { return slices.Index([]Level{Wrong, Warning, Note}, l
 
 // Finding is one thing that is wrong.
 type Finding struct {
-	Check   string `json:"check"` // its kind; these names stay
+	Check   string `json:"check"` // its kind; these names do not change
 	Level   Level  `json:"level"`
 	Job     string `json:"job,omitempty"`
 	Problem string `json:"problem"`
@@ -42,11 +42,11 @@ type Finding struct {
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Jobs     int       `json:"jobs"`
-	Times    int       `json:"nominal_times"` // held against runs and gaps
-	Since    time.Time `json:"since"`         // of these times
+	Times    int       `json:"nominal_times"` // how many were compared with runs and gaps
+	Since    time.Time `json:"since"`         // the instant from which these times count
 }
 
-// Bad reports whether there is more than notes.
+// Bad reports whether there are findings other than notes.
 func (r *Report) Bad() bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Level != Note })
 }
@@ -58,7 +58,7 @@ type Options struct {
 	Since   time.Time        // nominal times before this are not looked at
 }
 
-// most is how many findings of one kind are made; the last one says that there are more.
+// most is how many findings of one kind are reported; the last one says that there are more.
 const most = 20
 
 // patient is how long a pass may take to come.
@@ -71,14 +71,14 @@ type exam struct {
 	now  time.Time // by the clock of the database
 	jobs []store.JobStatus
 	of   map[int64]*store.JobStatus
-	// ticking: a pass came lately, and dbjobs is not frozen, so that what waits for one is stuck.
+	// ticking says that a pass came recently, and that dbjobs is not frozen. So work that waits for a pass is stuck.
 	ticking bool
 	report  Report
 	found   map[string]int // by kind
 }
 
-// Examine examines a database. An error means that it could not go on; what it found until then is in the
-// report.
+// Examine examines a database. An error means that it could not continue; the findings up to then are in
+// the report.
 func Examine(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	e := &exam{s: s, o: o, of: map[int64]*store.JobStatus{}, found: map[string]int{}, report: Report{Findings: []Finding{}, Since: o.Since}}
 	err := e.all(ctx)
@@ -117,7 +117,7 @@ func (e *exam) find(check string, l Level, job, advice, problem string, a ...any
 	}
 }
 
-// clock compares the clock of the database with that of this machine: the database's decides.
+// clock compares the clock of the database with the clock of this machine. The database's clock decides.
 func (e *exam) clock(ctx context.Context) (err error) {
 	before := e.o.Clock()
 	if e.now, err = e.s.Now(ctx); err != nil {

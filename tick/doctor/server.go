@@ -29,7 +29,7 @@ var settings = []setting{
 	{"statistics", "autovacuum", "off", Warning, "dead rows stay, and statistics are not renewed: autovacuum = off", "set autovacuum = on"},
 }
 
-// rows from which a table without statistics is slow.
+// large is the number of rows from which a table without statistics is slow.
 const large = 10_000
 
 // server looks at the server, its tables and the rights of the login.
@@ -80,7 +80,7 @@ func (e *exam) server(ctx context.Context) error {
 	return err
 }
 
-// list writes the first of some texts.
+// list joins the first texts of a list, at most "most" of them.
 func list(all []string, most int) string {
 	if len(all) <= most {
 		return strings.Join(all, ", ")

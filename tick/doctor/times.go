@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	page     = 200       // jobs whose record is read at once
-	mostAll  = 2_000_000 // nominal times that are looked at, of all rules together
-	mostRule = 20_000    // of one rule: the newest
-	pruning  = time.Hour // what is so close to the end of its time may be deleted while it is read
+	page     = 200       // how many jobs have their record read at once
+	mostAll  = 2_000_000 // the most nominal times that are looked at, of all rules together
+	mostRule = 20_000    // the most nominal times of one rule: the newest
+	pruning  = time.Hour // a record this close to the end of its retention may be deleted while it is read
 )
 
-// times holds the nominal times of all rules against what is on record: each one that is decided has a
-// run, or lies in one gap of its rule.
+// times compares the nominal times of all rules with the records: each time that is decided must have a
+// run, or lie in exactly one gap of its rule.
 func (e *exam) times(ctx context.Context) error {
 	each := max(100, min(mostRule, mostAll/max(1, len(e.jobs))))
 	for part := range slices.Chunk(e.jobs, page) {
@@ -51,7 +51,7 @@ func (e *exam) since(j *store.JobStatus, r *store.Record, rec *store.Recorded) t
 			since = t
 		}
 	}
-	if rec.Oldest[j.ID] <= 1 { // no run was deleted for being one too many
+	if rec.Oldest[j.ID] <= 1 { // no run was deleted because of the number of runs to keep
 		return since
 	}
 	if first := rec.From[j.ID]; first.IsZero() {
@@ -99,7 +99,7 @@ func (e *exam) account(j *store.JobStatus, r *store.Record, rec *store.Recorded,
 	tell("gap-twice", twice, "rows were added or changed by hand; delete one of them from gaps", "nominal times that lie in two gaps")
 }
 
-// covering counts the gaps that a nominal time lies in. The gaps are in the order of their starts.
+// covering counts the gaps in which a nominal time lies. The gaps are in the order of their starts.
 func covering(gaps []store.Gap, t time.Time) (n int) {
 	for i := range gaps {
 		if !gaps[i].From.Before(t) {

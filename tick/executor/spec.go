@@ -149,7 +149,8 @@ func sqlWarning(raw json.RawMessage) string {
 	return ""
 }
 
-// sqlSpec gives the arguments beside sql to the single statement. It refuses them if there are several statements.
+// sqlSpec gives the arguments beside sql to the single statement. It refuses them if there are several statements, or if the
+// statement has its own.
 func sqlSpec(given map[string]any) (json.RawMessage, error) {
 	list, _ := given["sql"].([]Statement)
 	beside, _ := given["args"].([]any)

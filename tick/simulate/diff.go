@@ -12,15 +12,15 @@ type moment struct{ nominal, started int64 }
 
 func (m moment) at() time.Time { return time.UnixMicro(m.started).UTC() }
 
-// Difference is what would run differently by two sets of definitions.
+// Difference says what would run differently under two sets of definitions.
 type Difference struct {
 	From   time.Time `json:"from"`
 	To     time.Time `json:"to"`
 	Before int       `json:"runs_before"`
 	After  int       `json:"runs_after"`
-	Equal  int       `json:"jobs_alike"` // which run at the same times in both
+	Equal  int       `json:"jobs_alike"` // jobs that run at the same times in both
 	Jobs   []Moved   `json:"jobs"`
-	More   bool      `json:"more"` // some have more times than are listed
+	More   bool      `json:"more"` // some jobs have more times than are listed
 }
 
 // Moved is a job that runs at other times.
@@ -32,11 +32,11 @@ type Moved struct {
 	Added   []time.Time `json:"added"` // the first ones
 	Removed []time.Time `json:"removed"`
 	Moved   []Move      `json:"moved"`
-	// Times counts all that are different, also those that are not listed.
+	// Times counts all times that differ, including those that are not listed.
 	Times int `json:"times"`
 }
 
-// Move is a run that begins at another time: of the same nominal time, or the one in its place on that day.
+// Move is a run that begins at another time. It has the same nominal time, or it replaces the other run on that day.
 type Move struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
@@ -78,7 +78,7 @@ func Compare(ctx context.Context, before, after Input, o Options) (*Difference, 
 	return d, nil
 }
 
-// starts are the beginnings of the runs of each job, in order.
+// starts returns the beginnings of the runs of each job, in order.
 func starts(ctx context.Context, in Input, o Options) (map[string][]moment, []string, error) {
 	l, err := walk(ctx, in, o)
 	if err != nil {
@@ -96,8 +96,9 @@ func starts(ctx context.Context, in Input, o Options) (map[string][]moment, []st
 	return byJob, names, nil
 }
 
-// compare finds the differences of the runs of a job: first those of a nominal time that begin at another
-// one, then, day by day, one for one where as many are gone as are new.
+// compare finds the differences between the runs of a job. First it pairs runs that have the same nominal
+// time and begin at another time. Then, for each day on which as many runs are gone as are new, it pairs
+// these in order.
 func (m *Moved) compare(x, y []moment, o Options) {
 	gone, fresh := without(x, y), without(y, x)
 	at := map[int64]int{}
@@ -152,7 +153,7 @@ func (m *Moved) compare(x, y []moment, o Options) {
 	m.Times = len(m.Added) + len(m.Removed) + len(m.Moved)
 }
 
-// without are the moments of a list that are not in another one. Both are in order.
+// without returns the moments of a list that are not in another list. Both lists are in order.
 func without(list, other []moment) (left []moment) {
 	for _, f := range list {
 		for len(other) > 0 && (other[0].started < f.started || other[0].started == f.started && other[0].nominal < f.nominal) {

@@ -20,14 +20,14 @@ type ledger struct {
 	list    []*entry
 	byID    map[int64]*entry
 	byName  map[string]*entry
-	runs    map[string]*run // that are not settled, by id
+	runs    map[string]*run // runs that are not settled, by id
 	pauses  []store.Pause
 	caps    map[string]int
 	members map[string][]*entry // of groups
 
-	changed  []*entry      // a pass has to look at them, whatever is due
-	met      []*entry      // with ends of runs that no decision has seen
-	due      queue[*entry] // a decision
+	changed  []*entry      // jobs that a pass has to look at, even if they are not due
+	met      []*entry      // jobs with ends of runs that no decision has seen
+	due      queue[*entry] // jobs by the time at which a decision is due
 	wakes    queue[*run]
 	working  queue[*run]
 	queued   []*run
@@ -35,7 +35,7 @@ type ledger struct {
 	moved    int
 	woken    int
 	metMoved int
-	whole    bool // each job that another one names is here
+	whole    bool // each job that another job names is here
 	out      *collector
 }
 
@@ -80,10 +80,10 @@ type run struct {
 	fails   bool
 	ends    time.Time
 	stopped bool   // its holder is asked to cancel it
-	waited  string // for what it waited
+	waited  string // what the run waited for
 }
 
-// waitsForOthers is how long the end of a run waits for those of other jobs, as in package store.
+// waitsForOthers is how long the end of a run waits for the ends of runs of other jobs, as in package store.
 const waitsForOthers = 30 * 24 * time.Hour
 
 func (l *ledger) enter(j *Job) {
@@ -126,7 +126,7 @@ func (l *ledger) followersOf(e *entry) (list []follower) {
 	return list
 }
 
-// circular reports whether a job runs after itself, by way of others.
+// circular reports whether a job runs after itself, through other jobs.
 func (l *ledger) circular(e *entry) bool {
 	seen := map[*entry]bool{}
 	var up func(*entry) bool
@@ -146,7 +146,7 @@ func (l *ledger) circular(e *entry) bool {
 	return up(e)
 }
 
-// reopenEnds takes in the ends that wait for others when the simulation begins.
+// reopenEnds adds the ends that wait for other ends when the simulation begins.
 func (l *ledger) reopenEnds(e *entry) {
 	for _, w := range e.job.Ends {
 		follows := func(a store.After) bool { f := l.named(a.Job, e.job.Owner); return f != nil && f.job.ID == w.AfterID }
@@ -161,7 +161,7 @@ func (l *ledger) reopenEnds(e *entry) {
 	}
 }
 
-// reopen takes in a run that there is when the simulation begins.
+// reopen adds a run that exists when the simulation begins.
 func (l *ledger) reopen(e *entry, r store.Run) {
 	x := &run{Run: r, of: e, began: l.o.From}
 	x.Owner, x.Job = e.job.Owner, e.job.Name
@@ -190,7 +190,7 @@ func (l *ledger) reopen(e *entry, r store.Run) {
 
 var forever = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// make takes in a new run.
+// make adds a new run.
 func (l *ledger) make(r store.Run, parent time.Time) {
 	e := l.byID[r.JobID]
 	if e == nil || e.gone {
@@ -235,7 +235,7 @@ func (l *ledger) wake(x *run) {
 	}
 }
 
-// snapshot has what a decision for the job is made from.
+// snapshot returns the data from which a decision for the job is made.
 func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad) store.Snapshot {
 	c := store.Snapshot{Plan: e.plan, Job: e.job.Job, Stale: e.stale, Rules: e.rules, StepAttempts: e.steps, Circle: e.circle, AfterLost: e.lost}
 	if len(e.open) > 0 {
@@ -263,7 +263,7 @@ func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad) store.Sna
 	return c
 }
 
-// readGroups counts what the groups have under way, and what waits for them.
+// readGroups counts the runs that are under way in the groups, and the runs that wait for the groups.
 func (l *ledger) readGroups(loads map[string]*store.GroupLoad) {
 	for name, g := range loads {
 		g.MaxRunning = l.caps[name]

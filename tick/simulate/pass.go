@@ -12,7 +12,7 @@ import (
 // ownQueue is the queue of the runs that a pass executes itself.
 const ownQueue = "tick"
 
-// step moves the clock to what comes next: the end of a run, or a pass. It reports whether that comes
+// step moves the clock to the next event: the end of a run, or a pass. It reports whether that event comes
 // before the end of the simulation.
 func (l *ledger) step() bool {
 	end := l.working.first((*run).stillWorks)
@@ -94,8 +94,9 @@ func (l *ledger) thawed(t time.Time) time.Time {
 	return t
 }
 
-// rounds are the decisions and takes of a pass at one instant, until nothing moves any more. The first
-// ones of a pass are for all needs. Those after the end of a run are for jobs that their runs wake.
+// rounds repeats the decisions and takes of a pass at one instant, until nothing changes any more. The
+// first rounds of a pass are for all needs. The rounds after the end of a run are for jobs that their runs
+// wake.
 func (l *ledger) rounds(began time.Time, first bool) {
 	l.pass.Began = began
 	for idle := 0; ; first = false {
@@ -129,7 +130,8 @@ func (l *ledger) decideChanged() {
 	l.decide(slices.DeleteFunc(list, func(e *entry) bool { return e.gone }), false)
 }
 
-// decideWoken decides for jobs of which a run wakes. A run that a group has let go asks again at once.
+// decideWoken decides for jobs that one of their runs wakes. A run whose turn in its group has come asks
+// again at once.
 func (l *ledger) decideWoken() {
 	for again := true; again; again = l.woken > 0 {
 		l.woken = 0
@@ -148,7 +150,7 @@ func (l *ledger) decideWoken() {
 			}
 		}
 		l.decide(list, false)
-		for _, x := range left { // what wakes still is for the next round, as in an index
+		for _, x := range left { // a run that still wakes its job is for the next round, as in an index
 			if l.runs[x.ID] == x {
 				l.wake(x)
 			}
@@ -190,8 +192,8 @@ func (l *ledger) decideMet() {
 	l.decide(list, true)
 }
 
-// take begins the runs that are queued: of the pass's own queue those that were there when it began, or
-// follow from what it executes. Workers take the others.
+// take begins the queued runs. From its own queue, a pass takes the runs that existed when it began, and
+// the runs that follow from those that it executes. Workers take the runs of other queues.
 func (l *ledger) take(began time.Time) (taken int) {
 	list := l.queued
 	l.queued = nil
@@ -240,8 +242,8 @@ func (l *ledger) outcome(x *run) (time.Duration, bool) {
 	return time.Duration(x.of.job.Took.Length), false
 }
 
-// finish ends a run that was under way. The pass that executed it decides what follows; where a worker
-// did, the next pass does.
+// finish ends a run that was under way. The pass that executed the run decides what follows. If a worker
+// executed it, the next pass decides.
 func (l *ledger) finish(x *run) {
 	if x.stopped {
 		l.out.busy(-1)
@@ -255,7 +257,8 @@ func (l *ledger) finish(x *run) {
 	}
 }
 
-// end goes through the steps of a run, from where it stands: to its end, or to the back-off of a step.
+// end goes through the steps of a run, beginning at its current step, up to the end of the run or the
+// back-off of a step.
 func (l *ledger) end(x *run) {
 	l.out.busy(-1)
 	t := store.Task{Run: x.Run, Job: x.of.job.Job}

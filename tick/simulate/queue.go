@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// queue has things by time. What is no longer true of its time is left out when it is looked at.
+// queue holds things by time. A thing whose time is no longer true is dropped when first looks at it.
 type queue[T any] struct{ list items[T] }
 
 type item[T any] struct {
 	at   time.Time
-	id   string // among equal times, the smaller one is the first
+	id   string // among equal times, the smaller id comes first
 	what T
 }
 
 func (q *queue[T]) push(at time.Time, id string, what T) { heap.Push(&q.list, item[T]{at, id, what}) }
 
-// first is the time of the first thing of which it is still true; zero: there is none.
+// first is the time of the first thing whose time is still true; zero: there is none.
 func (q *queue[T]) first(still func(T, time.Time) bool) time.Time {
 	for len(q.list) > 0 {
 		if i := q.list[0]; still(i.what, i.at) {

@@ -11,10 +11,10 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-const instant = time.Microsecond // the finest step of time that is kept
+const instant = time.Microsecond // the smallest step of time that is stored
 
-// Of is the input from definitions that are not in a database, as if they were created just before an
-// instant. shared are schedules that they use and do not define.
+// Of makes an input from definitions that are not in a database, as if they were created just before an
+// instant. shared has the schedules that the definitions use but do not define.
 func Of(d store.Definitions, shared map[string]store.Schedule, at time.Time) (Input, error) {
 	in := Input{Groups: d.Groups}
 	at = at.Add(-instant)
@@ -61,8 +61,8 @@ func Of(d store.Definitions, shared map[string]store.Schedule, at time.Time) (In
 	return in, nil
 }
 
-// With is the input after definitions have been applied just before an instant: those of the same name are
-// replaced, the others stay. owner has the jobs that name none.
+// With returns the input after definitions have been applied just before an instant: definitions of the
+// same name are replaced, the others stay. owner is the owner of the jobs that name no owner.
 func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owner string, at time.Time) (Input, error) {
 	for i := range d.Jobs {
 		d.Jobs[i].Owner = cmp.Or(d.Jobs[i].Owner, owner)
@@ -134,7 +134,7 @@ func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owne
 	return became, nil
 }
 
-// follow takes over what schedules and calendars of the job have become.
+// follow applies to the job the changes of its schedules and calendars.
 func (j *Job) follow(d store.Definitions, at time.Time) {
 	j.Rules = slices.Clone(j.Rules)
 	for i := range j.Rules {
@@ -158,8 +158,8 @@ func (j *Job) follow(d store.Definitions, at time.Time) {
 // mostPauses bounds the pauses that are read.
 const mostPauses = 100_000
 
-// Read is the input from a database. It only reads. now is the clock of the database: where from is
-// now, the runs that are open go on, and what is due is decided; else everything before from counts as
+// Read makes the input from a database. It only reads. now is the clock of the database. If from is now,
+// the open runs continue, and times that are due are decided. Otherwise everything before from counts as
 // decided, and no run is open.
 func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []string, error) {
 	in := Input{Whole: true}
@@ -219,7 +219,7 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 	return in, left, nil
 }
 
-// tried reads when the attempts under way began, of runs whose step has been tried before.
+// tried reads when the attempts under way began, for runs whose step has been tried before.
 func tried(ctx context.Context, s *store.Store, open []store.Run) (map[string]time.Time, error) {
 	began := map[string]time.Time{}
 	for i := range open {
@@ -239,8 +239,8 @@ func tried(ctx context.Context, s *store.Store, open []store.Run) (map[string]ti
 	return began, nil
 }
 
-// repeatsFrom is the instant from which repeat_after counts, as the plan has it: the nominal time of the
-// run that no decision has counted yet, or what the next time was found from.
+// repeatsFrom is the instant from which repeat_after counts, as in the plan. It is the nominal time of the
+// run that no decision has counted yet, or the instant from which the next time was computed.
 func repeatsFrom(v *store.JobStatus, open []store.Run) time.Time {
 	for i := range open {
 		if r := &open[i]; !r.Requested() {
@@ -253,7 +253,7 @@ func repeatsFrom(v *store.JobStatus, open []store.Run) time.Time {
 	return v.LastFinished
 }
 
-// beginAt lets everything before an instant count as decided.
+// beginAt makes everything before an instant count as decided.
 func (j *Job) beginAt(t time.Time) {
 	t = t.Add(-instant)
 	if j.CreatedAt.After(t) {
@@ -274,8 +274,8 @@ func (j *Job) beginAt(t time.Time) {
 // Recent is how many of the last runs of a job tell how long the next ones take.
 const Recent = 30
 
-// SetTook says how long the runs of each job take: the share of its recent runs that are not longer, such
-// as 0.5, or where it has none, as long as is assumed.
+// SetTook sets how long the runs of each job take: so long that the given share of its recent runs, such as
+// 0.5, took no longer. If a job has no recent runs, its runs take as long as assumed.
 func (in *Input) SetTook(recent map[int64][]time.Duration, share float64, assumed time.Duration) {
 	for i := range in.Jobs {
 		j := &in.Jobs[i]

@@ -17,11 +17,11 @@ type Result struct {
 	To      time.Time      `json:"to"`
 	Every   store.Duration `json:"every"`
 	Down    []Outage       `json:"down"`
-	Passes  int            `json:"passes"` // that found something to do
+	Passes  int            `json:"passes"` // passes that found something to do
 	Runs    int            `json:"runs"`
 	NotRun  int            `json:"not_run"` // nominal times in gaps
 	Jobs    []Facts        `json:"jobs"`
-	Busiest []Minute       `json:"busiest"` // the most runs begin in these
+	Busiest []Minute       `json:"busiest"` // the minutes in which the most runs begin
 	AtOnce  Peak           `json:"at_once"` // the most runs under way
 	Days    []Day          `json:"days"`
 	List    []RunFacts     `json:"run_list"` // the first ones
@@ -30,14 +30,14 @@ type Result struct {
 	Unheard []string       `json:"hooks_without_a_job,omitempty"`
 }
 
-// Facts sum up what becomes of a job.
+// Facts sums up what happens with a job.
 type Facts struct {
 	Job       string         `json:"job"`
 	Runs      int            `json:"runs"`
-	Ended     map[string]int `json:"ended,omitempty"`   // otherwise than succeeded, by state
+	Ended     map[string]int `json:"ended,omitempty"`   // runs that did not succeed, by state
 	NotRun    map[string]int `json:"not_run,omitempty"` // nominal times in gaps, by reason
-	Waited    map[string]int `json:"waited,omitempty"`  // runs that had to, by what for
-	Gaps      []Why          `json:"gaps,omitempty"`    // the same by causes
+	Waited    map[string]int `json:"waited,omitempty"`  // runs that had to wait, by what they waited for
+	Gaps      []Why          `json:"gaps,omitempty"`    // the same times by causes
 	Wait      store.Duration `json:"longest_wait"`      // for an earlier run, the group or a pause
 	Late      store.Duration `json:"most_late"`         // from the nominal time to the beginning
 	First     time.Time      `json:"first,omitzero"`    // the first run begins
@@ -61,10 +61,10 @@ type Why struct {
 type facts struct {
 	Facts
 	gaps   map[gapKey]*gap // the last ones
-	starts []moment        // of all runs, where they are compared
+	starts []moment        // of all runs, if the simulation is compared with another one
 }
 
-// Minute is one in which runs begin.
+// Minute is a minute in which runs begin.
 type Minute struct {
 	At   time.Time `json:"at"`
 	Runs int       `json:"runs"`
@@ -82,11 +82,11 @@ type Day struct {
 	Runs int    `json:"runs"`
 }
 
-// RunFacts are a run.
+// RunFacts describes a run.
 type RunFacts struct {
 	Job      string    `json:"job"`
 	For      time.Time `json:"scheduled_for,omitzero"`
-	Because  string    `json:"because,omitempty"` // where it is not for a nominal time
+	Because  string    `json:"because,omitempty"` // why the run was made, if it is not for a nominal time
 	Started  time.Time `json:"started_at,omitzero"`
 	Finished time.Time `json:"finished_at,omitzero"`
 	State    string    `json:"state"`
@@ -94,7 +94,7 @@ type RunFacts struct {
 	Attempts int       `json:"attempts"`
 }
 
-// GapFacts are nominal times of a rule that do not run.
+// GapFacts describes nominal times of a rule that do not run.
 type GapFacts struct {
 	Job     string    `json:"job"`
 	First   time.Time `json:"first"` // the first and the last of them
@@ -116,7 +116,7 @@ type gap struct {
 	listed  int // place in the list, from 1 on
 }
 
-// collector sums up while the clock goes.
+// collector sums up while the clock advances.
 type collector struct {
 	l       *ledger
 	result  *Result
@@ -170,7 +170,7 @@ func (c *collector) started(x *run) {
 	}
 }
 
-// run takes in a run that has ended, or that is open when the simulation ends.
+// run adds a run that has ended, or that is open when the simulation ends.
 func (c *collector) run(x *run) {
 	f := x.of.facts
 	switch {
@@ -196,7 +196,7 @@ func (c *collector) run(x *run) {
 	c.result.List = append(c.result.List, r)
 }
 
-// because says why a run was made that is for no nominal time.
+// because says why a run was made, if the run is not for a nominal time.
 func (x *run) because() string {
 	event, _, _ := strings.Cut(x.Event(), ":")
 	switch {
@@ -208,7 +208,7 @@ func (x *run) because() string {
 	return "requested"
 }
 
-// gap takes in a gap, and joins it with the one before where they meet.
+// gap adds a gap, and joins it with the gap before if they touch.
 func (c *collector) gap(e *entry, g *store.Gap, d *store.Decision) {
 	if c.l.o.Gap != nil {
 		c.l.o.Gap(*g)
@@ -245,7 +245,7 @@ func (c *collector) gap(e *entry, g *store.Gap, d *store.Decision) {
 	now.listed = len(c.result.Gaps)
 }
 
-// why adds nominal times to those of the same cause.
+// why adds nominal times to the times with the same cause.
 func (f *facts) why(more Why) {
 	i := slices.IndexFunc(f.Gaps, func(o Why) bool { return o.Reason == more.Reason && o.Because == more.Because })
 	if i < 0 {
@@ -287,10 +287,10 @@ func (c *collector) times(e *entry, g *store.Gap, d *store.Decision) (first, las
 	return first, last, n
 }
 
-// The causes of gaps, beside those that the reason of the gap names.
+// The causes of gaps, in addition to the reason of the gap.
 const (
 	BecauseDown    = "down"                          // no pass came, because of an outage
-	BecauseFiner   = "finer than the passes"         // several times came between two passes, and missed lets not all of them run
+	BecauseFiner   = "finer than the passes"         // several times came between two passes, and the policy missed does not let all of them run
 	BecauseLate    = "too late by the policy"        // missed_within, or missed_grace
 	BecauseOverlap = "an earlier run was active"     // the overlap policy
 	BecausePaused  = "paused"                        //

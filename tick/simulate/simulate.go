@@ -1,23 +1,23 @@
-// Package simulate tells what passes would decide, under a virtual clock. It keeps in memory what a
-// database would hold, and lets decide.Job and decide.Groups decide: the functions that decide for
-// real. It writes nothing and waits for nothing.
+// Package simulate says what passes would decide, under a virtual clock. It keeps in memory what a
+// database would hold, and calls decide.Job and decide.Groups, the functions that also decide in a real
+// pass. It writes nothing and waits for nothing.
 //
 // # What is the same as in a pass
 //
 // A pass comes at each multiple of Options.Every since the epoch, except in an outage. It decides for
 // the jobs that need it, in the order of the needs of tick.pass, and takes the runs that are queued. A
 // pass that executes runs decides again whenever one of them ends, for jobs that their runs wake. A
-// worker decides nothing: the next pass does. A pass without a need decides nothing, so the clock jumps
-// to the next pass that has one.
+// worker decides nothing: the next pass decides. A pass without a need decides nothing, so the clock
+// jumps to the next pass that has a need.
 //
 // # What is assumed
 //
 //   - Nobody edits a definition, pauses a job or requests a run.
-//   - A run takes as long as Options.Outcome says, or Job.Took, and succeeds unless that says otherwise.
-//     Each attempt of a step takes so long, counted from its own beginning.
+//   - A run takes as long as Options.Outcome or Job.Took says, and succeeds unless Options.Outcome says
+//     otherwise. Each attempt of a step takes this long, counted from its own beginning.
 //   - There is always a place and a process for a queued run: it begins with the pass that queued it.
-//   - No host starts, so that on_startup makes no runs.
-//   - The back-off of a retry has no random part. The jitter of a job has none anyway.
+//   - No host starts, so on_startup makes no runs.
+//   - The back-off of a retry has no random part. The jitter of a job never has a random part.
 package simulate
 
 import (
@@ -35,9 +35,9 @@ type Job struct {
 	Rules []store.Rule         // its schedules, as planned and as defined
 	Plan  store.Plan           // zero: no pass has decided for it yet
 	Open  []store.Run          // runs that are not settled
-	Tried map[string]time.Time // by id of a run: when its attempt under way began, where others of its step came before
-	Ends  []store.WaitingEnd   // of jobs that it runs after, which wait for those of the others
-	// AsPlanned: nothing has changed since the plan was made, so that the job needs no decision before it is due.
+	Tried map[string]time.Time // by id of a run: when its attempt under way began, if the step was tried before
+	Ends  []store.WaitingEnd   // ends of jobs that it runs after, which wait for the ends of the other such jobs
+	// AsPlanned says that nothing has changed since the plan was made, so the job needs no decision before it is due.
 	AsPlanned bool
 	Took      Took
 }
@@ -53,8 +53,8 @@ type Input struct {
 	Jobs   []Job
 	Groups []store.Group
 	Pauses []store.Pause
-	// Whole: a job that another one runs after, and that is not here, was deleted. Else it is elsewhere,
-	// and never runs.
+	// Whole says what it means if a job runs after another job that is not here. If Whole is true, the other
+	// job was deleted; otherwise it is elsewhere, and never runs.
 	Whole bool
 }
 
@@ -71,18 +71,18 @@ type Options struct {
 	Down     []Outage
 	Zone     *time.Location // of the days that are counted; nil: UTC
 	Keep     int            // how many runs, gaps and jobs the result lists; 0: none
-	// Outcome says how long an attempt takes, and whether its first step fails. Nil: as Job.Took says,
-	// and it succeeds.
+	// Outcome says how long an attempt takes, and whether its first step fails. Nil: an attempt takes as
+	// long as Job.Took says, and succeeds.
 	Outcome func(j *Job, r *store.Run) (took time.Duration, fails bool)
-	// Run and Gap are given each run when it has ended and was counted, or when the simulation ends, and
-	// each gap. They may be nil.
+	// Run is called with each run, when the run has ended and was counted, or when the simulation ends. Gap is
+	// called with each gap. Both may be nil.
 	Run func(store.Run)
 	Gap func(store.Gap)
 
 	starts bool // the beginnings of all runs are kept, to compare them
 }
 
-// Run simulates. The error is that of the context.
+// Run simulates. It returns only the error of the context.
 func Run(ctx context.Context, in Input, o Options) (*Result, error) {
 	l, err := walk(ctx, in, o)
 	if err != nil {
@@ -108,7 +108,7 @@ func walk(ctx context.Context, in Input, o Options) (*ledger, error) {
 	return l, nil
 }
 
-const heartbeat = 30 * time.Second // as the passes have it
+const heartbeat = 30 * time.Second // the same as in a pass
 
 // newLedger is the state at the beginning.
 func newLedger(in Input, o Options) *ledger {

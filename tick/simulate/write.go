@@ -11,8 +11,8 @@ import (
 
 const batch = 1000 // jobs that one transaction decides for
 
-// decide decides for jobs, as Store.Decide does. With ends, it reads the ends of runs of the jobs that
-// they run after.
+// decide decides for jobs, as Store.Decide does. If ends is true, it reads the ends of the runs of the jobs
+// that these jobs run after.
 func (l *ledger) decide(list []*entry, ends bool) {
 	for part := range slices.Chunk(list, batch) {
 		slices.SortFunc(part, func(x, y *entry) int { return cmp.Compare(x.job.ID, y.job.ID) }) // as the locks are taken
@@ -56,7 +56,7 @@ func (l *ledger) wakeHeld(ids []string) {
 	l.moved += len(ids)
 }
 
-// write keeps what was decided for a job.
+// write stores what was decided for a job.
 func (l *ledger) write(c *store.Snapshot, d *store.Decision, ends bool) {
 	e := l.byID[c.Plan.JobID]
 	l.writeEnds(e, d, ends)
@@ -101,7 +101,7 @@ func (l *ledger) write(c *store.Snapshot, d *store.Decision, ends bool) {
 	}
 }
 
-// replan keeps the rules that the plan has from now on: the definition is as planned.
+// replan stores the rules that the plan has from now on: the definition is now as planned.
 func (l *ledger) replan(e *entry, planned []store.Rule) {
 	e.rules = slices.Clone(planned)
 	for i := range e.rules {
@@ -144,8 +144,8 @@ func (l *ledger) raise(events []store.Event) {
 	}
 }
 
-// meetings are the intervals for which each of the jobs that a job runs after has an end, of those for
-// which there is something new.
+// meetings returns the intervals for which each of the jobs that this job runs after has an end. It looks
+// only at intervals for which there is a new end.
 func (e *entry) meetings() (list []store.Meeting) {
 	slices.SortStableFunc(e.ends, func(x, y endRow) int {
 		return cmp.Or(cmp.Compare(x.Meets, y.Meets), cmp.Compare(x.AfterID, y.AfterID))
@@ -167,7 +167,7 @@ func (e *entry) meetings() (list []store.Meeting) {
 	return list
 }
 
-// writeEnds keeps the ends of runs for jobs that run after several, and lets go those that have met.
+// writeEnds stores the ends of runs for jobs that run after several jobs, and removes the ends that have met.
 func (l *ledger) writeEnds(e *entry, d *store.Decision, read bool) {
 	l.metMoved += len(d.Ends)
 	for _, end := range d.Ends {
