@@ -80,7 +80,7 @@ func (e *exam) server(ctx context.Context) error {
 	return err
 }
 
-// list joins the first texts of a list, at most "most" of them.
+// list joins the first texts of a list, at most "most" of them, and says how many more there are.
 func list(all []string, most int) string {
 	if len(all) <= most {
 		return strings.Join(all, ", ")
