@@ -79,7 +79,7 @@ func (m *MissedTimes) count(ctx context.Context, s *store.Store) error {
 	if err != nil || len(list) == mostRuns {
 		return err
 	}
-	const before = time.Microsecond // Next looks after an instant, and Prev looks before it
+	const before = time.Microsecond // Next gives times after an instant, and Prev times before it
 	ran := map[int64]bool{}
 	for _, t := range list {
 		if of, err := r.Count(t.Add(-before), t); err == nil && of > 0 {
