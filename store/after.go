@@ -12,24 +12,24 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// After names a job after whose runs another one runs, and which of their ends count.
+// After names a job after whose runs another job runs, and the ends of those runs that count.
 type After struct {
 	Job string `json:"job"` // owner/name, or a name of the same owner
 	On  string `json:"on"`  // success (default), failure or end
-	id  int64  // what Job names
+	id  int64  // of the job that Job names
 }
 
 // The ends of a run after which another job may run.
 const (
 	OnSuccess = "success"
 	OnFailure = "failure" // it failed, or was lost
-	OnEnd     = "end"     // any end, also of a run that was cancelled
+	OnEnd     = "end"     // any end, also that of a cancelled run
 )
 
-// Ends are the words that After.On may be.
+// Ends returns the words that After.On may be.
 func Ends() []string { return []string{OnSuccess, OnFailure, OnEnd} }
 
-// String is the job, with the ends that count where it is not success.
+// String returns the job, and the ends that count unless only success does.
 func (f After) String() string {
 	if cmp.Or(f.On, OnSuccess) == OnSuccess {
 		return f.Job
@@ -37,7 +37,7 @@ func (f After) String() string {
 	return f.On + " of " + f.Job
 }
 
-// AfterText names all that a job runs after.
+// AfterText names all jobs after which a job runs.
 func AfterText(list []After) string {
 	names := make([]string, len(list))
 	for i := range list {
@@ -46,7 +46,7 @@ func AfterText(list []After) string {
 	return strings.Join(names, " and ")
 }
 
-// checkAfter refuses what no job can run after.
+// checkAfter refuses a list that no job can run after.
 func checkAfter(list []After) error {
 	for i, f := range list {
 		if err := cmp.Or(notEmpty(f.Job), CheckHook(f.Job), oneOf(f.On, Ends()...)); err != nil {
@@ -59,7 +59,7 @@ func checkAfter(list []After) error {
 	return nil
 }
 
-// Follower is a job that runs after ends of the runs of another.
+// Follower is a job that runs after ends of the runs of another job.
 type Follower struct {
 	JobID    int64
 	Queue    string
@@ -81,8 +81,8 @@ func (f *Follower) Follows(state string) bool {
 	return false // written by plain SQL where the table's check is gone
 }
 
-// readFollowers reads which jobs run after these. It leaves out a job that runs after itself by way of
-// others: no pass would end.
+// readFollowers reads which jobs run after these jobs. It leaves out a job that runs after itself by way of other
+// jobs: no pass would end.
 func (s *Store) readFollowers(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	type pair struct {
 		Follower
@@ -92,7 +92,7 @@ func (s *Store) readFollowers(ctx context.Context, tx *engine.Tx, ids []int64, b
 	var followers []int64
 	var f pair
 	err := tx.Query(ctx, "batch_followers", engine.Args{"ids": ids}, engine.Reads(&f.of, &f.JobID, &f.Queue, &f.Priority, &f.On, &f.Of).Each(func(fault string) error {
-		if fault == "" { // else the follower's own decision says what is wrong with it
+		if fault == "" { // otherwise the follower's own decision reports what is wrong with it
 			pairs, followers = append(pairs, f), append(followers, f.JobID)
 		}
 		return nil
@@ -112,8 +112,8 @@ func (s *Store) readFollowers(ctx context.Context, tx *engine.Tx, ids []int64, b
 	return err
 }
 
-// readAfter reads after which jobs the jobs run, where that may have changed, and whether any of them
-// runs after itself, or after one whose row is gone.
+// readAfter reads after which jobs the jobs run, where that may have changed. It also reads whether one of them runs
+// after itself, or after a job whose row is gone.
 func (s *Store) readAfter(ctx context.Context, tx *engine.Tx, n Need, byJob map[int64]*Snapshot) error {
 	var look []int64
 	for id, c := range byJob {
@@ -153,13 +153,13 @@ func (s *Store) eachAfter(ctx context.Context, tx *engine.Tx, ids []int64, fn fu
 	})
 }
 
-// writeAfter marks as seen after which jobs the jobs of the batch run. What somebody is editing, or has
-// added since it was read, stays unmarked, so the next pass reads it again.
+// writeAfter marks as seen after which jobs the jobs of the batch run. A row that a session is editing, or has added
+// since the rows were read, stays unmarked, so the next pass reads it again.
 func (w *writer) writeAfter(ctx context.Context) error {
 	if len(w.after) == 0 {
 		return nil
 	}
-	free := make(map[int64]int, len(w.after)) // less than were read: somebody has one
+	free := make(map[int64]int, len(w.after)) // negative: fewer rows were locked than read, so another session has one of them
 	ids := make([]int64, 0, len(w.after))
 	for id, n := range w.after {
 		ids, free[id] = append(ids, id), -n

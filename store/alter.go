@@ -13,7 +13,7 @@ import (
 
 // AlterOptions say how a definition is changed in place.
 type AlterOptions struct {
-	DryRun bool // only tell the changes: what may read is enough for it
+	DryRun bool // only report the changes: a login that may read is enough
 	// Start resolves a start schedule, as in ApplyOptions.
 	Start  func(rule, zone string, after time.Time) (time.Time, error)
 	Author // for the change log
@@ -27,12 +27,12 @@ func (o *AlterOptions) apply() ApplyOptions {
 type AlteredJob struct {
 	Before  JobStatus
 	After   Job
-	Changes []Change // none: the job is as before
+	Changes []Change // none: the job is as it was before
 }
 
-// AlterJob changes a job in place. edit makes the new job of the one that is there by then: so nothing
-// is lost of what another command, or plain SQL, has changed a moment ago. It may be called more than once.
-// The name, the owner and the manifest stay; the next apply of the manifest may change the job back.
+// AlterJob changes a job in place. edit makes the new job from the job as it is at that moment, so a change that
+// another command or plain SQL has just made is not lost. edit may be called more than once. The name, the owner and
+// the manifest stay the same. The next apply of the manifest may change the job back.
 func (s *Store) AlterJob(ctx context.Context, name string, o AlterOptions, edit func(Job) (Job, error)) (r AlteredJob, err error) {
 	r.Changes, err = s.inTurn(ctx, o.apply(), func(a *applier) error {
 		if r.Before, err = a.lockJob(ctx, name); err != nil {
@@ -55,8 +55,9 @@ func (s *Store) AlterJob(ctx context.Context, name string, o AlterOptions, edit 
 	return r, err
 }
 
-// lockJob reads a job that is to be changed, and keeps others from changing its row before the
-// transaction ends. A decision passes over the row. So it is the last of the locks: see tick/doc.go.
+// lockJob reads a job that is to be changed, and keeps other sessions from changing its row until the transaction
+// ends. A decision passes over a locked row. So this lock is the last one that the transaction takes: see
+// tick/doc.go.
 func (a *applier) lockJob(ctx context.Context, name string) (JobStatus, error) {
 	v, err := a.s.findJob(ctx, a.tx, name)
 	if err != nil || a.dry.on {
@@ -65,9 +66,9 @@ func (a *applier) lockJob(ctx context.Context, name string) (JobStatus, error) {
 	if err := a.lock(ctx, "lock_jobs", v.ID); err != nil {
 		return v, err
 	}
-	list, err := a.s.statuses(ctx, a.tx, v.ID) // as it is now that nobody changes it
+	list, err := a.s.statuses(ctx, a.tx, v.ID) // as it is now that no session can change it
 	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("job %q: %w", name, ErrNotFound) // removed this moment
+		err = fmt.Errorf("job %q: %w", name, ErrNotFound) // removed just now
 	}
 	if err != nil {
 		return v, err
@@ -79,8 +80,8 @@ func (a *applier) lock(ctx context.Context, statement string, ids ...int64) erro
 	return a.tx.Query(ctx, statement, engine.Args{"ids": ids}, func(*sql.Rows) error { return nil })
 }
 
-// rewrite writes a job that is there already, by the same checks as apply, and leaves it to its
-// manifest. It returns the job as it is written.
+// rewrite writes a job that exists already, with the same checks as apply. The job stays with its manifest. rewrite
+// returns the job as it was written.
 func (a *applier) rewrite(ctx context.Context, was *Job, j Job) (Job, error) {
 	if err := a.rewriteAll(ctx, was.Manifest, []Job{j}); err != nil {
 		return j, err
@@ -90,11 +91,11 @@ func (a *applier) rewrite(ctx context.Context, was *Job, j Job) (Job, error) {
 	return j, a.start(&j, was)
 }
 
-// rewriteEach writes jobs as definitions has read them, with something changed.
+// rewriteEach writes changed jobs that definitions has read.
 func (a *applier) rewriteEach(ctx context.Context, jobs []Job) error {
 	byManifest := map[string][]Job{}
 	for _, j := range jobs {
-		if j.Start != "" { // not_before was computed from start, and nobody wrote both
+		if j.Start != "" { // not_before was computed from start; nobody wrote both
 			j.NotBefore = time.Time{}
 		}
 		byManifest[j.Manifest] = append(byManifest[j.Manifest], j)

@@ -16,10 +16,10 @@ type Group struct {
 	Name       string `json:"name"`
 	MaxRunning int    `json:"max_running"`
 
-	Fault string `json:"unreadable,omitempty"` // what of its row cannot be read
+	Fault string `json:"unreadable,omitempty"` // what in its row cannot be read
 }
 
-// Definitions are what people write.
+// Definitions are the definitions that people write.
 type Definitions struct {
 	Schedules []Schedule `json:"schedules,omitempty"`
 	Jobs      []Job      `json:"jobs,omitempty"`
@@ -27,21 +27,22 @@ type Definitions struct {
 	Calendars []Calendar `json:"calendars,omitempty"`
 	Renames   []Rename   `json:"-"`
 
-	// Checked says that each job has been through Normalize and Validate, and has not been changed since: that takes as long
-	// again as all else that is done with a job which is there as it should be.
+	// Checked says that each job has been through Normalize and Validate, and has not changed since. The check of a
+	// job that is already as it should be takes as long as all other work on it.
 	Checked bool `json:"-"`
 }
 
-// ApplyOptions say how definitions are brought in.
+// ApplyOptions say how definitions are applied.
 type ApplyOptions struct {
-	Manifest   string // who owns the rows; empty: nobody does
-	Prune      bool   // remove what the manifest owns and does not name
-	DryRun     bool   // only tell the changes: what may read is enough for it
-	CreateOnly bool   // ErrExists where something of that name is there
-	// TakeOwnership takes over what another manifest owns; without it that is an error, since two files that both define
-	// something would undo each other's changes for ever.
+	Manifest   string // the manifest that owns the rows; empty: none does
+	Prune      bool   // remove definitions that the manifest owns but does not name
+	DryRun     bool   // only report the changes: a login that may read is enough
+	CreateOnly bool   // ErrExists if a definition of that name exists
+	// TakeOwnership takes over definitions that another manifest owns. Without it, that is an error: two files that
+	// both define something would undo each other's changes for ever.
 	TakeOwnership bool
-	// Start resolves a start schedule: its first time after an instant. Nil leaves that to the first decision.
+	// Start resolves a start schedule: it returns its first time after an instant. If it is nil, the first decision
+	// does that.
 	Start func(rule, zone string, after time.Time) (time.Time, error)
 	// Progress, if set, is called after each batch with the number of jobs that are done.
 	Progress func(done, of int)
@@ -56,21 +57,21 @@ type Change struct {
 	Subject string        `json:"subject"`
 	Action  string        `json:"action"` // create, change, rename, remove, done, left, pause, resume, enable, disable, abort, cancel, retry, backfill
 	Reason  string        `json:"reason,omitempty"`
-	Fields  []FieldChange `json:"fields,omitempty"` // what differs, where there was something before and after
-	// The whole of it, as read from the change log.
+	Fields  []FieldChange `json:"fields,omitempty"` // the fields that differ, if there was a definition both before and after
+	// The whole definition, as read from the change log.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
-	Fault  string          `json:"unreadable,omitempty"` // what of its row cannot be read
+	Fault  string          `json:"unreadable,omitempty"` // what in its row cannot be read
 }
 
-// Apply brings the database to the definitions, in one transaction, and tells what it changed: nothing where they
-// are there already. Groups, calendars and schedules come first, so that jobs may use them.
+// Apply makes the database match the definitions, in one transaction, and returns what it changed: nothing if the
+// database matches them already. Groups, calendars and schedules come first, so that jobs may use them.
 func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Change, error) {
 	return s.inTurn(ctx, o, func(a *applier) error { return a.all(ctx, d) })
 }
 
-// inTurn runs fn in a transaction, in which those who edit definitions as a whole come one after the
-// other, and returns the changes that fn made. A dry run only reads.
+// inTurn runs fn in a transaction, and returns the changes that fn made. Transactions that edit definitions as a
+// whole take turns. A dry run only reads.
 func (s *Store) inTurn(ctx context.Context, o ApplyOptions, fn func(*applier) error) ([]Change, error) {
 	var changes []Change
 	login, err := s.Login(ctx)
@@ -108,14 +109,14 @@ type applier struct {
 	login     string
 	now       time.Time
 	groups    map[string]Group
-	calendars map[string]Calendar // that the definitions name, as they are by now
-	schedules map[string]Schedule // of the definitions, as they are by now
+	calendars map[string]Calendar // the calendars that the definitions name, as they are at this point
+	schedules map[string]Schedule // the schedules of the definitions, as they are at this point
 	known     knownJobs
-	kinds     kinds // of the jobs that are there
+	kinds     kinds // of the jobs that exist
 	done      doneJobs
-	checked   bool // the jobs of the definitions are
+	checked   bool // see Definitions.Checked
 	changes   []Change
-	log       []json.RawMessage // rows of the change log that are to be written
+	log       []json.RawMessage // rows for the change log, not written yet
 	dry       dryRun
 }
 
@@ -175,8 +176,8 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	return nil
 }
 
-// takeTurns locks the row that migrators lock, too, so that those who apply come one after the other. A
-// dry run has no turn: it sees one state of the database.
+// takeTurns locks the row that migrators lock too, so that all transactions that apply definitions take turns. A dry
+// run takes no turn: it sees one state of the database.
 func (a *applier) takeTurns(ctx context.Context) error {
 	if a.dry.on {
 		return nil
@@ -193,13 +194,13 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 	switch {
 	case ok && a.o.CreateOnly:
 		return fmt.Errorf("group %s: %w", g.Name, ErrExists)
-	case ok && same(old, g): // what cannot be read is never the same
+	case ok && same(old, g): // a definition that cannot be read never counts as the same
 		return nil
 	case ok:
 		if err := a.run(ctx, "update_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
 			return err
 		}
-		if err := a.run(ctx, "wake_group", engine.Args{"name": g.Name}); err != nil { // there may be room now
+		if err := a.run(ctx, "wake_group", engine.Args{"name": g.Name}); err != nil { // there may be room for waiting runs now
 			return err
 		}
 		return a.record("group", g.Name, "change", 0, old, g)
@@ -259,7 +260,7 @@ func (a *applier) insertSchedule(ctx context.Context, c Schedule) (id int64, err
 	return id, a.tx.Row(ctx, "schedule_id", engine.Args{"name": c.Name}, &id)
 }
 
-// mayTake refuses to change what another manifest owns.
+// mayTake refuses to change a definition that another manifest owns.
 func (a *applier) mayTake(subject, owner string) error {
 	if owner == "" || owner == a.o.Manifest || a.o.TakeOwnership {
 		return nil
@@ -271,7 +272,7 @@ func (a *applier) mayTake(subject, owner string) error {
 	return &FieldError{subject, "manifest", fmt.Sprintf("belongs to the manifest %q, and %s; --take-ownership takes it over", owner, this)}
 }
 
-// FullName is owner/name, or the name alone where there is no owner.
+// FullName returns owner/name, or the name alone where there is no owner.
 func (j *Job) FullName() string {
 	return strings.TrimPrefix(j.Owner+"/"+j.Name, "/")
 }

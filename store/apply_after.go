@@ -9,12 +9,12 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// sortAfter brings what a job runs after into the order in which it is read.
+// sortAfter sorts the jobs after which a job runs into the order in which they are read.
 func sortAfter(list []After) {
 	slices.SortFunc(list, func(x, y After) int { return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.id, y.id)) })
 }
 
-// after finds the jobs after which a job runs, which may be anywhere in the same file.
+// after finds the jobs after which a job runs. They may be anywhere in the same file.
 func (a *applier) after(j *Job) error {
 	refuse := func(problem string) error { return &FieldError{"job " + j.FullName(), "after", problem} }
 	j.After = slices.Clone(j.After)
@@ -22,7 +22,7 @@ func (a *applier) after(j *Job) error {
 	for i := range j.After {
 		f := &j.After[i]
 		other, err := a.known.find(f.Job, j.Owner)
-		if err != nil { // what is done keeps its followers
+		if err != nil { // a job that is done keeps its followers
 			done, gone := a.done.find(f.Job, j.Owner)
 			if gone != nil {
 				return refuse(err.Error())
@@ -42,8 +42,8 @@ func (a *applier) after(j *Job) error {
 	return nil
 }
 
-// circles refuses a job that runs after itself by way of others, when it is known for all jobs of the
-// file after which ones they run. Each job is gone through once.
+// circles refuses a job that runs after itself by way of other jobs. It is called when it is known for all jobs of
+// the file after which jobs they run. Each job is visited once.
 func (a *applier) circles(edits []*edit) error {
 	edited := make(map[int64]*Job, len(edits))
 	for i := range edits {
@@ -76,8 +76,8 @@ func (a *applier) circles(edits []*edit) error {
 	return nil
 }
 
-// circle refuses a circle of which a job is being written. Another one was made by plain SQL: a pass
-// says so.
+// circle refuses a circle that contains a job which is being written. Any other circle was made by plain SQL: a pass
+// reports it.
 func (a *applier) circle(ids []int64, edited map[int64]*Job) error {
 	at := slices.IndexFunc(ids, func(id int64) bool { return edited[id] != nil })
 	if at < 0 {
@@ -92,7 +92,8 @@ func (a *applier) circle(ids []int64, edited map[int64]*Job) error {
 		"the jobs run after each other in a circle: " + strings.Join(names, " after ")}
 }
 
-// findPredecessors reads the jobs after which the jobs run, those after which these run, and so on: none may close a circle.
+// findPredecessors reads the jobs after which the jobs run, the jobs after which those run, and so on: none of them
+// may close a circle.
 func (a *applier) findPredecessors(ctx context.Context, jobs []Job) error {
 	var ids []int64
 	for i := range jobs {
@@ -107,7 +108,7 @@ func (a *applier) findPredecessors(ctx context.Context, jobs []Job) error {
 		var job int64
 		var k Job
 		err := a.tx.Query(ctx, "predecessors", engine.Args{"ids": part}, engine.Reads(&job, &k.ID, &k.Owner, &k.Name).Each(func(string) error {
-			if a.known.byID[k.ID] == nil { // not by its name: no definition has it
+			if a.known.byID[k.ID] == nil { // looked up by id, since no definition has its name
 				a.known.byID[k.ID] = &Job{ID: k.ID, Owner: k.Owner, Name: k.Name}
 			}
 			if list := a.known.after[job]; !slices.Contains(list, k.ID) {
@@ -123,7 +124,7 @@ func (a *applier) findPredecessors(ctx context.Context, jobs []Job) error {
 	return nil
 }
 
-// follow writes after which jobs a job runs.
+// follow writes the jobs after which a job runs.
 func (w *edits) follow(j, old *Job) {
 	if slices.Equal(old.After, j.After) {
 		return

@@ -9,20 +9,21 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// batchSize is how many jobs apply reads, compares and writes at a time. It bounds the memory, and the number of statements:
-// that of a batch does not depend on how many jobs it holds, as long as their rows fit a document (see documentSize).
+// batchSize is how many jobs apply reads, compares and writes at a time. It bounds the memory. It also bounds the
+// number of statements: a batch needs the same number however many jobs it has, as long as their rows fit a document
+// (see documentSize).
 const batchSize = 1000
 
-// edit is a job as it is to be, and as it is.
+// edit is a job as it should be, and as it is.
 type edit struct {
 	job     Job
-	old     *Job // without an id: it is not there
-	differs bool // known already
-	renamed bool // its hooks have other names than were given
+	old     *Job // without an id: the job does not exist
+	differs bool // it is known already that they differ
+	renamed bool // its hooks have other names than the definition gives
 }
 
-// jobs applies jobs in two rounds, so that one may run after another that stands below it: the first makes the rows of new
-// ones, and sees which of the others change.
+// jobs applies jobs in two rounds, so that a job may run after another one that stands further down. The first round
+// inserts the rows of new jobs, and finds out which of the other jobs change.
 func (a *applier) jobs(ctx context.Context, jobs []Job) error {
 	var edits []*edit
 	twice := a.twice()
@@ -38,7 +39,7 @@ func (a *applier) jobs(ctx context.Context, jobs []Job) error {
 		now := <-next
 		next = a.look(ctx, parts, i+1)
 		changed, err := a.compare(now, twice)
-		now = <-next // the session reads no more: it may write
+		now = <-next // the session has read all that it needs: it may write
 		next <- now
 		if err == nil {
 			err = a.insert(ctx, changed)
@@ -66,21 +67,21 @@ func (a *applier) jobs(ctx context.Context, jobs []Job) error {
 	return nil
 }
 
-// fullName is the name of a job that may not have its owner yet.
+// fullName returns the name of a job that may not have its owner yet.
 func (a *applier) fullName(j Job) string {
 	j.Owner = cmp.Or(j.Owner, a.login)
 	return j.FullName()
 }
 
-// looked is a batch of jobs, and what the database has of it.
+// looked is a batch of jobs, and what the database has of them.
 type looked struct {
 	given []fitting
 	old   []Job
 	err   error
 }
 
-// look reads what the database has of a batch, and looks at the jobs of the batch by themselves, while the one before is
-// compared. After the last batch there is nothing.
+// look reads what the database has of a batch, and checks each job of the batch separately, while the batch before is
+// compared. After the last batch it returns nothing.
 func (a *applier) look(ctx context.Context, parts [][]Job, i int) chan looked {
 	done := make(chan looked, 1)
 	if i == len(parts) {
@@ -102,7 +103,7 @@ func (a *applier) look(ctx context.Context, parts [][]Job, i int) chan looked {
 	return done
 }
 
-// compare leaves out the jobs that are there as they should be.
+// compare leaves out the jobs that are already as they should be.
 func (a *applier) compare(now looked, twice func(j Job, asked string, known bool) error) ([]*edit, error) {
 	if now.err != nil {
 		return nil, now.err
@@ -124,14 +125,14 @@ func (a *applier) compare(now looked, twice func(j Job, asked string, known bool
 	return edits, nil
 }
 
-// fitting is a job as it would be stored, or why it cannot be.
+// fitting is a job as it would be stored, or the reason why it cannot be stored.
 type fitting struct {
 	job   Job
 	asked string // the owner that was given
 	err   error
 }
 
-// fit looks at each job by itself, without the database.
+// fit checks each job separately, without the database.
 func (a *applier) fit(jobs []Job) []fitting {
 	list := make([]fitting, len(jobs))
 	for i, j := range jobs {
@@ -151,7 +152,7 @@ func (a *applier) fit(jobs []Job) []fitting {
 	return list
 }
 
-// check refuses a job that cannot be, and returns nil where there is nothing to do about it.
+// check refuses an invalid job. It returns nil if nothing has to be done for the job.
 func (a *applier) check(given *fitting, there map[string]*Job, twice func(j Job, asked string, known bool) error) (*edit, error) {
 	j := &given.job
 	if given.err != nil {
@@ -182,7 +183,7 @@ func (a *applier) check(given *fitting, there map[string]*Job, twice func(j Job,
 		return nil, err
 	}
 	j.ID = old.ID
-	if len(j.After) > 0 || j.On != (Hooks{}) { // which jobs those are, is found out when all are there
+	if len(j.After) > 0 || j.On != (Hooks{}) { // which jobs those are is found out when all jobs exist
 		return &edit{job: *j, old: old}, nil
 	}
 	if changed(old, j) {
@@ -191,13 +192,13 @@ func (a *applier) check(given *fitting, there map[string]*Job, twice func(j Job,
 	return nil, nil
 }
 
-// changed reports whether a job is not there as it should be. Its predecessor may be another of the same name.
+// changed reports whether a job is not as it should be. Its predecessor may be another job of the same name.
 func changed(old, j *Job) bool {
 	return old.ID == 0 || old.fault != "" || old.lostLink || !slices.Equal(old.After, j.After) || !sameJob(old, j)
 }
 
-// twice refuses to make a job that the same manifest has made for another login: both would run. It is made all the same
-// where the file names its owner.
+// twice refuses to make a job that the same manifest has made for another login: both jobs would run. If the file
+// names the owner of the job, the job is made anyway.
 func (a *applier) twice() func(j Job, asked string, known bool) error {
 	owners := map[string]string{} // by the jobs' names
 	for _, j := range a.known.owned {
@@ -213,8 +214,8 @@ func (a *applier) twice() func(j Job, asked string, known bool) error {
 	}
 }
 
-// start resolves the start schedule of a job that is made, or whose start has changed; as long as it is the same, so is
-// what it was resolved to.
+// start resolves the start schedule of a job that is new, or whose start has changed. As long as the start is the
+// same, its resolved instant stays the same.
 func (a *applier) start(j, old *Job) (err error) {
 	switch {
 	case j.Start == "":
@@ -231,7 +232,7 @@ func (a *applier) start(j, old *Job) (err error) {
 	return j.ValidatePolicies() // not_after may lie before it
 }
 
-// insert makes the rows of the jobs that are not there, and finds their ids.
+// insert inserts the rows of the jobs that do not exist, and finds their ids.
 func (a *applier) insert(ctx context.Context, edits []*edit) error {
 	var rows []row
 	var names []string

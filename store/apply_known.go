@@ -11,8 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// knownJobs are jobs of which only id, owner, name and manifest are read: those that the definitions name, those
-// after which they run, and those that the manifest owns.
+// knownJobs are jobs of which only id, owner, name and manifest are read: the jobs that the definitions name, the
+// jobs after which those run, and the jobs that the manifest owns.
 type knownJobs struct {
 	byName  map[string]*Job   // by full name
 	byPlain map[string][]*Job // by name, of all owners
@@ -36,7 +36,7 @@ func (k *knownJobs) add(j *Job) {
 	}
 }
 
-// find looks a job up by owner/name, or by a name that only one owner has (the given one first).
+// find looks a job up by owner/name, or by a name that only one owner has. The given owner comes first.
 func (k *knownJobs) find(name, owner string) (*Job, error) {
 	if j := k.byName[name]; j != nil {
 		return j, nil
@@ -59,7 +59,7 @@ func (k *knownJobs) find(name, owner string) (*Job, error) {
 	}
 }
 
-// plainName is a job's name without its owner.
+// plainName returns the name of a job without its owner.
 func plainName(name string) string {
 	if _, plain, ok := strings.Cut(name, "/"); ok {
 		return plain
@@ -67,18 +67,19 @@ func plainName(name string) string {
 	return name
 }
 
-// legible are the names that an engine may be asked for, each once: the others are refused with the job that has them.
+// legible returns, each once, the names that may be sent to every engine. A job that has another name is refused with
+// it.
 func legible(names []string) []string {
 	names = slices.DeleteFunc(names, func(name string) bool { return checkName(name) != nil })
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// known hands over the jobs of a statement.
+// known calls take for each job that a statement reads.
 func (s *Store) known(ctx context.Context, q engine.Runner, statement string, args engine.Args, take func(*Job)) error {
 	return q.Query(ctx, statement, args, func(r *sql.Rows) error {
 		j := &Job{}
-		var manifest sql.NullString // whatever it is: one that is no text is not that of the file
+		var manifest sql.NullString // a manifest that is no valid text is not that of the file
 		err := r.Scan(&j.ID, &j.Owner, &j.Name, &manifest)
 		j.Manifest = manifest.String
 		take(j)
@@ -86,7 +87,7 @@ func (s *Store) known(ctx context.Context, q engine.Runner, statement string, ar
 	})
 }
 
-// find reads which of the jobs are there, and those that they have to do with.
+// find reads which of the jobs exist, and the jobs to which they refer.
 func (a *applier) find(ctx context.Context, jobs []Job) error {
 	a.known = newKnownJobs()
 	names := make([]string, 0, len(jobs))
@@ -111,13 +112,13 @@ func (a *applier) find(ctx context.Context, jobs []Job) error {
 	return a.findPredecessors(ctx, jobs)
 }
 
-// knows adds a job that was read, by the name that it has by now.
+// knows adds a job that was read, by its current name.
 func (a *applier) knows(j *Job) {
 	a.dry.job(j)
 	a.known.add(j)
 }
 
-// findOwned reads which jobs the manifest owns.
+// findOwned reads the jobs that the manifest owns.
 func (a *applier) findOwned(ctx context.Context) error {
 	if a.o.Manifest == "" || a.o.CreateOnly {
 		return nil
@@ -128,7 +129,7 @@ func (a *applier) findOwned(ctx context.Context) error {
 	})
 }
 
-// definitions reads the whole of jobs that are known, in their order.
+// definitions reads the full definitions of known jobs, in their order.
 func (a *applier) definitions(ctx context.Context, known []*Job) ([]Job, error) {
 	if len(known) == 0 {
 		return nil, nil
@@ -154,12 +155,13 @@ func (a *applier) definitions(ctx context.Context, known []*Job) ([]Job, error) 
 	return list, err
 }
 
-// readKnown reads the rows of jobs into their places. Most jobs of a file are alike in what they are planned from: of each kind
-// one is read whole, and of the others what else there is.
+// readKnown reads the rows of jobs into their places. Most jobs of a file are of the same kind: the columns from
+// which they are planned have the same values. Of each kind, one job is read in full, and of the others only the
+// other columns.
 func (a *applier) readKnown(ctx context.Context, ids []int64, at func(id int64) *Job) error {
 	var j Job
 	var input borrowed
-	unknown := map[int64]string{} // what they are planned from
+	unknown := map[int64]string{} // jobs whose kind is unknown, with the text from which they are planned
 	err := a.tx.Query(ctx, "known_jobs", engine.Args{"ids": ids}, engine.Reads(append(scanBeside(&j), &input)...).Each(func(fault string) error {
 		j.fault = fault
 		if kind := a.kinds.get(input); kind == nil {
@@ -171,13 +173,13 @@ func (a *applier) readKnown(ctx context.Context, ids []int64, at func(id int64) 
 		j = Job{}
 		return nil
 	}))
-	for len(unknown) > 0 && err == nil { // once, or again where somebody changed the one that was to stand for others
+	for len(unknown) > 0 && err == nil { // once, or again where a session has changed the job that was to stand for others
 		err = a.readKinds(ctx, unknown, at)
 	}
 	return err
 }
 
-// readKinds reads one job of each kind whole, and takes all that are known by then out of the list.
+// readKinds reads one job of each kind in full, and removes all jobs from the list whose kind is then known.
 func (a *applier) readKinds(ctx context.Context, unknown map[int64]string, at func(id int64) *Job) error {
 	first := map[string]int64{}
 	for id, input := range unknown {
@@ -185,7 +187,7 @@ func (a *applier) readKinds(ctx context.Context, unknown map[int64]string, at fu
 	}
 	for _, id := range first {
 		delete(unknown, id)
-		*at(id) = Job{} // unless it is still there
+		*at(id) = Job{} // stays empty unless the job is still there
 	}
 	var j Job
 	var input string
@@ -205,7 +207,7 @@ func (a *applier) readKinds(ctx context.Context, unknown map[int64]string, at fu
 	return err
 }
 
-// as makes a job of which scanBeside has read one of the same kind.
+// as fills in a job, of which scanBeside has read the other columns, from another job of the same kind.
 func (j *Job) as(kind *Job) {
 	all := *kind
 	all.fault = engine.JoinFaults(j.fault, kind.fault)

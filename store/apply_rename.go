@@ -10,14 +10,14 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Rename says that a definition had another name. It is done once: where nothing has the old name, or the definitions name
-// that, too, there is nothing to do.
+// Rename says that a definition had another name. It is done once: if nothing has the old name, or if the definitions
+// name that too, there is nothing to do.
 type Rename struct {
 	Kind     string // job, schedule
 	From, To string // names without an owner
 }
 
-// renames gives definitions their new names, before anything else is looked up.
+// renames gives definitions their new names, before any other name is looked up.
 func (a *applier) renames(ctx context.Context, d Definitions) error {
 	inFile := func(kind, name string) bool {
 		if kind == "schedule" {
@@ -112,17 +112,17 @@ func (a *applier) renameOne(ctx context.Context, r Rename, owner string, stays b
 	manifest := a.o.Manifest
 	defer func() { a.o.Manifest = manifest }()
 	err = a.followHook(ctx, hooked, &was, &is)
-	a.dry.formerly = append(a.dry.formerly, was) // the hooks have the new name from here on
+	a.dry.formerly = append(a.dry.formerly, was) // the hooks have the new name from now on
 	return err
 }
 
-// renamedSchedule is one whose row a dry run left as it is.
+// renamedSchedule is a schedule whose row a dry run left as it is.
 type renamedSchedule struct {
 	from string
 	is   Schedule
 }
 
-// job gives a job that was read the names that a dry run did not write.
+// job gives a job that was read the new names, which a dry run did not write.
 func (d *dryRun) job(j *Job) {
 	if !d.on {
 		return
@@ -160,7 +160,7 @@ func (d *dryRun) job(j *Job) {
 	}
 }
 
-// schedule does the same for a shared schedule.
+// schedule does the same as job for a shared schedule.
 func (d *dryRun) schedule(c *Schedule) {
 	for _, r := range d.shared {
 		if c.ID == r.is.ID {

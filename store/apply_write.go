@@ -11,7 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// row is one of a statement's document.
+// row is one row of a statement's document.
 type row = json.RawMessage
 
 // write sends rows to a statement, if there are any.
@@ -36,13 +36,13 @@ type edits struct {
 	jobs, steps, links, unlinked []row
 	newRules, rules              []row
 	following                    []row
-	unfollowing                  []int64 // jobs whose rows of job_after are written anew
-	ruled, unruled               []int64 // jobs that get a rule of their own, and that lose it
-	stepped, lost, touched       []int64 // whose steps are written anew; that lost a link to plain SQL; whose links go
+	unfollowing                  []int64 // jobs whose rows of job_after are written again
+	ruled, unruled               []int64 // jobs that get a rule of their own, and jobs that lose it
+	stepped, lost, touched       []int64 // jobs whose steps are written again; jobs that lost a link to plain SQL; jobs that lose links
 	shared                       map[string]int64
 }
 
-// batch writes jobs that have a row: how they changed, and what belongs to them.
+// batch writes changed jobs that have a row, together with the rows that belong to them.
 func (a *applier) batch(ctx context.Context, list []*edit) error {
 	w := &edits{a: a}
 	var changing []*edit
@@ -67,7 +67,7 @@ func (a *applier) batch(ctx context.Context, list []*edit) error {
 	return w.send(ctx)
 }
 
-// findShared reads the ids of the schedules that the jobs use, or have used.
+// findShared reads the ids of the schedules that the jobs use, or used before.
 func (w *edits) findShared(ctx context.Context, list []*edit) error {
 	var names []string
 	for _, e := range list {
@@ -79,7 +79,7 @@ func (w *edits) findShared(ctx context.Context, list []*edit) error {
 	for name, c := range known {
 		w.shared[name] = c.ID
 	}
-	for name, c := range w.a.schedules { // those of a dry run are not in the database
+	for name, c := range w.a.schedules { // a dry run has not written its schedules to the database
 		w.shared[name] = c.ID
 	}
 	return err
@@ -88,7 +88,7 @@ func (w *edits) findShared(ctx context.Context, list []*edit) error {
 func (w *edits) add(of *edit) error {
 	e, j, old := w.a.s.Engine(), &of.job, of.old
 	isNew := old.ID == 0
-	if !isNew || of.renamed { // a new row names hooks as they were given
+	if !isNew || of.renamed { // a new row names hooks as the definition gives them
 		w.jobs = append(w.jobs, jobRow(e, j))
 	}
 	if isNew || old.fault != "" || !reflect.DeepEqual(old.Steps, j.Steps) {
@@ -110,7 +110,7 @@ func (w *edits) add(of *edit) error {
 	return w.a.record("job", j.FullName(), "change", j.ID, *old, *j)
 }
 
-// link brings the job's shared schedules about.
+// link makes the job's links to shared schedules as they should be.
 func (w *edits) link(j, old *Job) error {
 	if old.lostLink {
 		w.lost, w.touched = append(w.lost, j.ID), append(w.touched, j.ID)
@@ -140,12 +140,12 @@ func (w *edits) pair(job, schedule int64) row {
 	return engine.EndRow(e.AppendField(e.AppendField(nil, "job_id", job), "schedule_id", schedule))
 }
 
-// unlink takes a link away, and says so in the job's row: a link that is gone has no row that could differ.
+// unlink deletes a link, and records that in the job's row: a deleted link has no row that could differ.
 func (w *edits) unlink(job, schedule int64) {
 	w.unlinked, w.touched = append(w.unlinked, w.pair(job, schedule)), append(w.touched, job)
 }
 
-// own brings the job's own rule about.
+// own makes the job's own rule as it should be.
 func (w *edits) own(j, old *Job) {
 	e := w.a.s.Engine()
 	rule := func(key string, id int64) row {
@@ -168,7 +168,7 @@ func (w *edits) own(j, old *Job) {
 	}
 }
 
-// send writes the rows: of each table by few statements, the jobs first.
+// send writes the rows, with few statements for each table, the jobs first.
 func (w *edits) send(ctx context.Context) error {
 	a := w.a
 	slices.Sort(w.touched)

@@ -9,7 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Interval is a stretch of data, (Start, End]. A zero Start means that the start is unknown.
+// Interval is a range of data, (Start, End]. A zero Start means that the start is unknown.
 type Interval struct {
 	Start time.Time `json:"start,omitzero"`
 	End   time.Time `json:"end"`
@@ -19,14 +19,14 @@ type Interval struct {
 type BackfillInput struct {
 	Now     time.Time
 	Job     JobStatus
-	Rules   []Rule     // as they stand
+	Rules   []Rule     // as they are now
 	Covered []Interval // of the job's runs that touch the range, without overlaps, oldest first
 }
 
-// Backfill requests a run for each interval that choose returns; the ends of these are nominal times.
-// The runs wait in order behind the job's open runs. Backfills of a job take turns, and a nominal time
-// has only one such run, unless again is set. The reads for choose and the writes are one transaction.
-// choose may be called more than once.
+// Backfill requests a run for each interval that choose returns. The ends of these intervals are nominal times. The
+// runs wait in order behind the job's open runs. Backfills of a job take turns, and a nominal time has only one such
+// run, unless again is set. The reads for choose and the writes are one transaction. choose may be called more than
+// once.
 func (s *Store) Backfill(ctx context.Context, name string, within Interval, again bool, who Author, choose func(BackfillInput) ([]Interval, error)) ([]Run, error) {
 	var made []Run
 	err := s.change(ctx, who, func(a *applier) error {
@@ -84,16 +84,16 @@ func (a *applier) fill(ctx context.Context, j *Job, chosen []Interval, again boo
 	}{chosen[0].End, chosen[len(chosen)-1].End, len(chosen), again})
 }
 
-// covered are the stretches of a range that lie in the intervals of the job's runs.
+// covered returns the parts of a range that lie in the intervals of the job's runs.
 func (s *Store) covered(ctx context.Context, q engine.Runner, job int64, within Interval) ([]Interval, error) {
 	var list []Interval
 	var n Interval
 	err := q.Query(ctx, "intervals", engine.Args{"job": job, "from": within.Start, "to": within.End}, engine.Reads(engine.At(&n.Start), engine.At(&n.End)).Each(func(fault string) error {
-		if fault != "" { // what this run covers is unknown
+		if fault != "" { // the interval of this run is unknown
 			n = Interval{}
 			return nil
 		}
-		if n.Start.IsZero() { // the first of all covers its own time
+		if n.Start.IsZero() { // the first run of all covers its own time
 			n.Start = n.End.Add(-time.Microsecond)
 		}
 		list = append(list, n)
@@ -116,13 +116,13 @@ func (s *Store) covered(ctx context.Context, q engine.Runner, job int64, within 
 	return joined, nil
 }
 
-// Rules are a job's rules as they stand now.
+// Rules returns the rules of a job as they are now.
 func (s *Store) Rules(ctx context.Context, job int64) ([]Rule, error) {
 	return s.rulesOf(ctx, s.db, job)
 }
 
-// RulesOfJobs are the rules of several jobs as they stand now, by the ids of the jobs. A job whose rules cannot be read has
-// none, and is in faults with the reason.
+// RulesOfJobs returns the rules of several jobs as they are now, by the ids of the jobs. A job whose rules cannot be
+// read has none in rules, and has the reason in faults.
 func (s *Store) RulesOfJobs(ctx context.Context, ids []int64) (rules map[int64][]Rule, faults map[int64]string, err error) {
 	rules, faults = map[int64][]Rule{}, map[int64]string{}
 	for part := range slices.Chunk(ids, page) {
@@ -155,7 +155,7 @@ func (s *Store) rulesOf(ctx context.Context, q engine.Runner, job int64) ([]Rule
 	return c.standing(), nil
 }
 
-// standing are the rules as they stand now: also with the days that SQL has given a calendar, and that no pass has seen.
+// standing returns the rules as they are now, including calendar days that SQL has edited and no pass has seen.
 func (c *Snapshot) standing() []Rule {
 	for i := range c.Rules {
 		if r := &c.Rules[i]; r.Calendar != nil && r.Calendar.stale {

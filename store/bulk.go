@@ -13,13 +13,13 @@ import (
 // double a document.
 const documentSize = 4 << 20
 
-// bulk writes rows by one statement, or by several where they are too many for one. check gets how many rows were
-// found in all.
+// bulk writes rows by one statement, or by several if they are too many for one. check gets the total number of rows
+// that the statements found.
 func bulk[T any](ctx context.Context, w *writer, statement string, rows []T, check func(int64) error) error {
 	return bulkWith(ctx, w.tx, statement, engine.Args{"now": w.now}, rows, check)
 }
 
-// bulkWith is bulk for a statement with arguments of its own beside the rows.
+// bulkWith is bulk for a statement that has other arguments besides the rows.
 func bulkWith[T any](ctx context.Context, tx *engine.Tx, statement string, a engine.Args, rows []T, check func(int64) error) error {
 	var found int64
 	var text strings.Builder
@@ -44,7 +44,7 @@ func bulkWith[T any](ctx context.Context, tx *engine.Tx, statement string, a eng
 			}
 		}
 		if text.Len() == 0 {
-			const longer = 8 // than this row, the others may be
+			const longer = 8 // the other rows may be longer than this one by this many bytes
 			text.Grow(min(documentSize, (len(rows)-i)*(len(row)+longer)))
 			text.WriteByte('[')
 		} else {
@@ -58,7 +58,7 @@ func bulkWith[T any](ctx context.Context, tx *engine.Tx, statement string, a eng
 	return check(found)
 }
 
-// encoded is a row as JSON. One that was encoded before is not read again.
+// encoded returns a row as JSON. A row that is JSON already is not encoded again.
 func encoded[T any](r *T) ([]byte, error) {
 	if raw, ok := any(r).(*row); ok {
 		return *raw, nil

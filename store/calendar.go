@@ -13,32 +13,31 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// What a schedule with a calendar does with a time on a holiday.
+// What a schedule with a calendar does with a time that falls on a holiday.
 const (
-	HolidaySkip     = "skip"     // it does not exist
-	HolidayNext     = "next"     // it moves to the next working day
-	HolidayPrevious = "previous" // it moves to the last working day before
+	HolidaySkip     = "skip"     // the time does not exist
+	HolidayNext     = "next"     // the time moves to the next working day
+	HolidayPrevious = "previous" // the time moves to the last working day before
 )
 
-// Calendar is a named set of days on which the schedules that name it do nothing. Package rules reads
-// its texts. The days are one text in the database, and no rows: so each edit by plain SQL leaves a
-// mark, also one that takes a day away.
+// Calendar is a named set of days on which the schedules that name it do nothing. Package rules reads its texts. The
+// days are one text in the database, not rows: so each edit by plain SQL leaves a mark, also one that removes a day.
 type Calendar struct {
 	Name        string   `json:"name"`
-	WorkingDays string   `json:"working_days,omitempty"` // weekdays, as MO-FR; empty is all of them
+	WorkingDays string   `json:"working_days,omitempty"` // weekdays, such as MO-FR; empty: all of them
 	Days        []string `json:"days,omitempty"`         // "2026-12-25 Christmas Day", "2026-12-24..2026-12-31", "12-25"
 	Description string   `json:"description,omitempty"`
 	Manifest    string   `json:"manifest,omitempty"` // the manifest that owns it
-	Schedules   int      `json:"schedules"`          // how many schedules use it, rules of jobs included
+	Schedules   int      `json:"schedules"`          // how many schedules use it, including rules of jobs
 
 	Fault string `json:"unreadable,omitempty"` // which columns of its row cannot be read
-	stale bool   // its schedules do not know the days that SQL has given it
+	stale bool   // SQL has edited its days, and its schedules do not know them yet
 }
 
-// Text has the days as package rules reads them.
+// Text returns the days as package rules reads them.
 func (c *Calendar) Text() string { return strings.Join(c.Days, "\n") }
 
-// Version tells calendars with other days apart.
+// Version returns a text that differs for calendars with different days.
 func (c *Calendar) Version() string {
 	sum := sha256.Sum256([]byte(c.WorkingDays + "\x1f" + c.Text()))
 	return hex.EncodeToString(sum[:8])
@@ -58,7 +57,7 @@ func (c *Calendar) Validate() error {
 	return firstError("calendar "+c.Name, check{"name", checkName(c.Name)}, check{"days", days})
 }
 
-// readCalendar hands over the calendars of a statement.
+// readCalendar calls take for each calendar that a statement reads.
 func readCalendar(ctx context.Context, q engine.Runner, statement string, a engine.Args, take func(Calendar)) error {
 	var c Calendar
 	var days string
@@ -91,7 +90,7 @@ func (s *Store) Calendars(ctx context.Context) (list []Calendar, err error) {
 	if err := readCalendar(ctx, s.db, "calendars", engine.Args{}, func(c Calendar) { list = append(list, c) }); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(list, func(x, y Calendar) int { return strings.Compare(x.Name, y.Name) }) // by bytes, whatever the database's order
+	slices.SortFunc(list, func(x, y Calendar) int { return strings.Compare(x.Name, y.Name) }) // by bytes, whatever order the database has
 	return list, s.countCalendarUsers(ctx, list)
 }
 
@@ -130,8 +129,8 @@ func (s *Store) findCalendar(ctx context.Context, q engine.Runner, name string) 
 	return c, err
 }
 
-// KnownCalendars are the calendars that these definitions name, by name: theirs, and else those of the
-// database. It sends nothing where they name none.
+// KnownCalendars returns the calendars that these definitions name, by name. A calendar of the definitions comes
+// before one of the database. It sends no statement if the definitions name none.
 func (s *Store) KnownCalendars(ctx context.Context, d Definitions) (map[string]*Calendar, error) {
 	names := d.calendarNames()
 	if len(names) == 0 {
@@ -148,7 +147,7 @@ func (s *Store) KnownCalendars(ctx context.Context, d Definitions) (map[string]*
 	return found, err
 }
 
-// calendarNames are the names of the calendars that the definitions have or name.
+// calendarNames returns the names of the calendars that the definitions have or name.
 func (d *Definitions) calendarNames() []string {
 	names := map[string]bool{}
 	for i := range d.Calendars {
@@ -199,7 +198,7 @@ func (s *Store) readCalendars(ctx context.Context, q engine.Runner, ids []int64,
 	return nil
 }
 
-// allCalendars brings in the calendars of the definitions, and reads those that their schedules name.
+// allCalendars applies the calendars of the definitions, and reads those that their schedules name.
 func (a *applier) allCalendars(ctx context.Context, d Definitions) (err error) {
 	names := d.calendarNames()
 	if len(names) == 0 {
@@ -231,7 +230,7 @@ func (a *applier) hasCalendar(subject, name string) error {
 	return &FieldError{subject, "calendar", fmt.Sprintf("there is no calendar %q; `dbjobs calendar list` shows them", name)}
 }
 
-// versionOf is the version of a calendar; empty without one.
+// versionOf returns the version of a calendar; empty if there is no calendar.
 func (a *applier) versionOf(name string) string {
 	c, ok := a.calendars[name]
 	if !ok {
@@ -270,7 +269,7 @@ func (a *applier) calendar(ctx context.Context, c Calendar) error {
 		return a.record("calendar", c.Name, "change", 0, old, c)
 	}
 	a.calendars[c.Name] = c
-	for _, st := range []string{"insert_calendar", "see_calendar", "mark_calendar"} { // schedules may name one that was deleted
+	for _, st := range []string{"insert_calendar", "see_calendar", "mark_calendar"} { // schedules may name a calendar that was deleted
 		if err := a.run(ctx, st, args); err != nil {
 			return err
 		}
@@ -278,7 +277,7 @@ func (a *applier) calendar(ctx context.Context, c Calendar) error {
 	return a.record("calendar", c.Name, "create", 0, nil, c)
 }
 
-// ApplyCalendar brings one calendar in. The others of its manifest stay as they are.
+// ApplyCalendar applies one calendar. The other calendars of its manifest stay as they are.
 func (s *Store) ApplyCalendar(ctx context.Context, c Calendar, o ApplyOptions) (changes []Change, err error) {
 	err = s.change(ctx, o.Author, func(a *applier) error {
 		a.o.Manifest = o.Manifest
@@ -315,8 +314,8 @@ func (a *applier) leaveCalendars(ctx context.Context, named []Calendar) error {
 	return nil
 }
 
-// removeCalendar refuses to take away a calendar that a schedule names: its jobs would be parked. A dry
-// run cannot tell, since what it would have changed before is not written.
+// removeCalendar refuses to remove a calendar that a schedule names: the jobs of the schedule would be parked. A dry
+// run cannot find that out, since the changes that come before are not written.
 func (a *applier) removeCalendar(ctx context.Context, c Calendar) error {
 	var users []string
 	var schedule, owner, job string
@@ -342,7 +341,7 @@ func (a *applier) removeCalendar(ctx context.Context, c Calendar) error {
 	return a.record("calendar", c.Name, "remove", 0, c, nil)
 }
 
-// RemoveCalendar takes away a calendar that no schedule names.
+// RemoveCalendar removes a calendar that no schedule names.
 func (s *Store) RemoveCalendar(ctx context.Context, name string, who Author) error {
 	return s.change(ctx, who, func(a *applier) error {
 		c, err := s.findCalendar(ctx, a.tx, name)

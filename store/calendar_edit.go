@@ -10,12 +10,12 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// SeeCalendars tells the schedules of calendars that plain SQL has edited: they become stale, and the
-// decisions that follow plan their jobs with the new days. What another session has locked is left to a
-// later pass; where that shows only as a statement that waits, waits is how often. It returns the names of
-// calendars that were left because of that.
+// SeeCalendars marks the schedules of calendars that plain SQL has edited: they become stale, and the following
+// decisions plan their jobs with the new days. A calendar or schedule that another session has locked is left to a
+// later pass. Where such a lock shows only as a statement that waits, waits bounds how often that may happen. It
+// returns the names of the calendars that were left because of that.
 //
-// Crash window: before a COMMIT its calendar stays unmarked, for the next pass.
+// Crash window: before COMMIT a calendar stays unmarked, for the next pass.
 func (s *Store) SeeCalendars(ctx context.Context, waits int) (left []string, err error) {
 	var stale []string
 	err = s.db.Query(ctx, "stale_calendars", engine.Args{"window": window}, func(r *sql.Rows) error {
@@ -47,7 +47,7 @@ func (s *Store) seeCalendar(ctx context.Context, name string) error {
 		if err := readCalendar(ctx, tx, "lock_calendar", engine.Args{"name": name}, func(c Calendar) { stale = append(stale, c) }); err != nil {
 			return err
 		}
-		for i := range stale { // none: another pass has seen it, or somebody edits it
+		for i := range stale { // none: another pass has seen it, or a session is editing it
 			a := engine.Args{"name": name, "version": stale[i].Version()}
 			if _, err := tx.Exec(ctx, "see_calendar", a); err != nil {
 				return err
@@ -60,14 +60,14 @@ func (s *Store) seeCalendar(ctx context.Context, name string) error {
 	})
 }
 
-// unseenDays is what a version ends with that no schedule ever knows.
+// unseenDays is the end of a version that no schedule ever knows.
 const unseenDays = " edited"
 
-// daysRead makes the version of the days that were read part of what a changed rule is planned from. A
-// schedule may know another one: SQL has edited the calendar since SeeCalendars looked, or has moved the
-// schedule to another calendar. With the version that the schedule knows, a plan of other days would
-// count as one of those days, once the calendar has them again. And where a command has given the
-// schedule the version of an edit that no pass has seen, SQL may take the edit back, and leaves no mark.
+// daysRead adds the version of the days that were read to the input from which a changed rule is planned. A schedule
+// may know another version: SQL has edited the calendar since SeeCalendars looked, or has moved the schedule to
+// another calendar. With the version that the schedule knows, a plan made from other days would later count as made
+// from the schedule's days, once the calendar has them again. There is a second case: a command has given the
+// schedule the version of an edit that no pass has seen. Then SQL may take the edit back, which leaves no mark.
 func (r *Rule) daysRead() {
 	if r.Changed() {
 		r.withDays()
@@ -78,7 +78,7 @@ func (r *Rule) withDays() {
 	if r.Calendar.Fault != "" {
 		return
 	}
-	at := strings.LastIndex(r.NewInput, "\x1f") + 1 // behind it is calendar_version
+	at := strings.LastIndex(r.NewInput, "\x1f") + 1 // the text after it is calendar_version
 	read := r.NewInput[:at] + r.Calendar.Version()
 	if r.Calendar.stale {
 		read += unseenDays
@@ -88,13 +88,13 @@ func (r *Rule) withDays() {
 	}
 }
 
-// Reread reports whether a changed rule was planned from the same text with the same days: all that is new is whether its
-// schedule knows them.
+// Reread reports whether a changed rule was planned from the same text with the same days: the only change is whether
+// its schedule knows those days.
 func (r *Rule) Reread() bool {
 	return r.Linked && r.Input != "" && strings.TrimSuffix(r.Input, unseenDays) == strings.TrimSuffix(r.NewInput, unseenDays)
 }
 
-// otherDays notes a job that is planned with days which its schedule does not know.
+// otherDays records a job that is planned with days that its schedule does not know.
 func (w *writer) otherDays(job int64, r *Rule) {
 	if !r.otherDays {
 		return
@@ -105,11 +105,11 @@ func (w *writer) otherDays(job int64, r *Rule) {
 	w.unseen[r.Calendar.Name] = append(w.unseen[r.Calendar.Name], job)
 }
 
-// seeAgain makes the next pass tell the schedules of these calendars which days they have: whatever the
-// calendars have by then, also the days of before. Where somebody is editing a calendar, its jobs stay
-// unmarked instead, and the next pass decides for them again.
+// seeAgain makes the next pass mark the schedules of these calendars with the days that the calendars have by then,
+// even if they are the old days. If a session is editing a calendar, its jobs stay unmarked instead, and the next
+// pass decides for them again.
 //
-// Crash window: the mark is written with the plans, or not at all, as they are.
+// Crash window: the mark commits with the plans or not at all, like them.
 func (w *writer) seeAgain(ctx context.Context) error {
 	if len(w.unseen) == 0 {
 		return nil

@@ -39,13 +39,13 @@ func (s *Store) CancelRun(ctx context.Context, id string, who Author) (Run, erro
 	return now.Run, err
 }
 
-// runsChanged is what the change log keeps of what was done to runs.
+// runsChanged is the entry of the change log about a change of runs.
 type runsChanged struct {
 	Runs []string `json:"runs,omitempty"`
 }
 
-// AbortJob cancels all runs of a job that have not ended, as CancelRun does, and disables the job; with runOnly it leaves
-// the job as it is. It returns the ids of the runs that were not being cancelled already.
+// AbortJob cancels all runs of a job that have not ended, as CancelRun does, and disables the job. With runOnly it
+// does not disable the job. It returns the ids of the runs that were not being cancelled already.
 func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Author) ([]string, error) {
 	var asked []string
 	err := s.change(ctx, who, func(a *applier) error {
@@ -79,11 +79,11 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 	return asked, err
 }
 
-// lockPlans locks the plan of the job, and those of the jobs that it runs after, whose decisions make runs
-// of it. So no decision for either is made until the transaction ends: the statements that follow see
-// earlier decisions, and later decisions see what the statements did. As in a decision, these locks come
-// before those of the runs, in the order of the jobs. If the job has no plan yet, it is inserted first:
-// otherwise the first decision, which inserts it, would not be waited for.
+// lockPlans locks the plan of the job, and the plans of the jobs that it runs after: decisions for those jobs make
+// runs of it. So no decision for any of them is made until the transaction ends: the statements that follow see
+// earlier decisions, and later decisions see the effect of the statements. As in a decision, these locks come before
+// those of the runs, in the order of the jobs. If the job has no plan yet, it is inserted first: otherwise there
+// would be no lock against the first decision, which inserts it.
 func (s *Store) lockPlans(ctx context.Context, tx *engine.Tx, j Job) error {
 	list := []int64{j.ID}
 	for _, f := range j.After {
@@ -95,7 +95,7 @@ func (s *Store) lockPlans(ctx context.Context, tx *engine.Tx, j Job) error {
 	return tx.Query(ctx, "lock_plans", engine.Args{"ids": list}, func(*sql.Rows) error { return nil })
 }
 
-// EnableJob enables or disables a job. What fell due while the job was disabled becomes a gap. If the job
+// EnableJob enables or disables a job. Nominal times that fall due while the job is disabled become a gap. If the job
 // is in that state already, the error is a *FieldError.
 func (s *Store) EnableJob(ctx context.Context, name string, enabled bool, who Author) error {
 	action := map[bool]string{true: "enable", false: "disable"}[enabled]
@@ -120,7 +120,7 @@ func (a *applier) enable(ctx context.Context, j Job, enabled bool, action string
 	return a.record("job", j.FullName(), action, j.ID, was, j)
 }
 
-// FullJob is owner/name of the run's job, or the name alone where there is no owner.
+// FullJob returns owner/name of the run's job, or the name alone where there is no owner.
 func (r *Run) FullJob() string {
 	j := Job{Owner: r.Owner, Name: r.Job}
 	return j.FullName()

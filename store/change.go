@@ -12,10 +12,10 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Author is who changes something, and why: what the change log keeps.
+// Author is the person who changes something, with the reason, for the change log.
 type Author struct{ By, Reason string }
 
-// complete names the login where nobody is named, and refuses what an engine would not keep as it is.
+// complete fills in the login if no name is given, and refuses texts that an engine would not store unchanged.
 func (w *Author) complete(login string) error {
 	if w.By == "" {
 		w.By = login
@@ -23,7 +23,7 @@ func (w *Author) complete(login string) error {
 	return firstError("change log", check{"by", shortText(w.By, maxName)}, check{"reason", shortText(w.Reason, maxReason)})
 }
 
-// maxReason is in bytes.
+// maxReason is the longest reason, in bytes.
 const maxReason = 1000
 
 func shortText(s string, most int) error {
@@ -44,8 +44,8 @@ func shortLine(s string, most int) error {
 	return shortText(s, most)
 }
 
-// CheckTrigger refuses the name of a trigger, or the identity of a start, that one of the engines has no room for: it would
-// stop the pass, for all jobs.
+// CheckTrigger refuses the name of a trigger, or the identity of a start, that is too long for one of the engines: it
+// would stop the pass, for all jobs.
 func CheckTrigger(name, startup string) error {
 	return firstError("trigger", check{"name", shortLine(name, maxName)}, check{"startup-id", shortLine(startup, maxName-len(occurrenceStart))})
 }
@@ -71,7 +71,8 @@ func (s *Store) change(ctx context.Context, who Author, fn func(*applier) error)
 	})
 }
 
-// record notes a change; before and after are the JSON of the definition, nil where there is none. flush writes it.
+// record collects a change; before and after are the JSON of the definition, nil where there is none. flush writes
+// it.
 func (a *applier) record(kind, subject, action string, id int64, before, after any) error {
 	c := Change{At: a.now, By: a.o.By, Kind: kind, Subject: subject, Action: action, Reason: a.o.Reason}
 	was, err := fields(before)
@@ -96,14 +97,15 @@ func (a *applier) record(kind, subject, action string, id int64, before, after a
 	return nil
 }
 
-// flush writes what was noted to the change log.
+// flush writes the collected changes to the change log.
 func (a *applier) flush(ctx context.Context) error {
 	rows := a.log
 	a.log = nil
 	return a.write(ctx, "log_changes", rows)
 }
 
-// RemoveJob takes a job away. Its history stays until pruned, its name is free, and what waits is not started.
+// RemoveJob removes a job. Its history stays until it is pruned, its name can be used again, and its waiting runs are
+// not started.
 func (s *Store) RemoveJob(ctx context.Context, name string, who Author) error {
 	return s.change(ctx, who, func(a *applier) error {
 		j, err := s.findJob(ctx, a.tx, name)
@@ -119,7 +121,7 @@ func (s *Store) Changes(ctx context.Context, kind, subject string, limit int) ([
 	return s.changesOf(ctx, kind, subject, 0, limit)
 }
 
-// changesOf also reads what is on record by other names that the subject had, if its id is known.
+// changesOf also reads entries under other names that the subject had, if its id is known.
 func (s *Store) changesOf(ctx context.Context, kind, subject string, id int64, limit int) ([]Change, error) {
 	var out []Change
 	var c Change
@@ -140,7 +142,7 @@ func (s *Store) changesOf(ctx context.Context, kind, subject string, id int64, l
 	return out, err
 }
 
-// JobHistory reads the change log of a job, by name or owner/name: also of one that was removed, and of those that had its
+// JobHistory reads the change log of a job, by name or owner/name. It also finds removed jobs, and jobs that had the
 // name before.
 func (s *Store) JobHistory(ctx context.Context, name string, limit int) ([]Change, error) {
 	j, err := s.findJob(ctx, s.db, name)
@@ -157,7 +159,7 @@ func (s *Store) JobHistory(ctx context.Context, name string, limit int) ([]Chang
 	return s.history(ctx, "job", gone.FullName(), limit, err)
 }
 
-// named is a job of which only the name is known: without an owner, the login's.
+// named returns a job of which only the name is known. If the name has no owner, the owner is the login.
 func (s *Store) named(ctx context.Context, name string) (j Job, err error) {
 	if owner, plain, ok := strings.Cut(name, "/"); ok {
 		return Job{Owner: owner, Name: plain}, nil
@@ -179,7 +181,7 @@ func (s *Store) ScheduleHistory(ctx context.Context, name string, limit int) ([]
 	return s.history(ctx, "schedule", name, limit, err)
 }
 
-// history is the log of something that may be gone; where it never was, missing says so.
+// history returns the change log of a subject that may be gone. If the subject never existed, the error is missing.
 func (s *Store) history(ctx context.Context, kind, name string, limit int, missing error) ([]Change, error) {
 	list, err := s.Changes(ctx, kind, name, limit)
 	if err == nil && len(list) == 0 {

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// The defaults of policies that need another one: who has them has not asked for anything.
+// The defaults of policies that need another policy: a job that has a default has not asked for anything.
 const (
 	usualLimit       = 100
 	usualMissedGrace = Duration(2 * time.Minute)
 	usualMaxBackoff  = Duration(time.Hour)
 )
 
-// ValidatePolicies is Validate without steps and schedules: what a decision needs of a row that may have come by plain SQL.
+// ValidatePolicies is Validate without steps and schedules. Decisions use it for rows that plain SQL may have
+// written.
 func (j *Job) ValidatePolicies() error {
 	wrong := []check{{"name", checkName(j.Name)}}
 	for i := range policies {
@@ -27,7 +28,7 @@ func (j *Job) ValidatePolicies() error {
 	return firstError("job "+j.FullName(), append(wrong, j.contradictions()...)...)
 }
 
-// contradictions are policies that say nothing, or the opposite of each other. A default contradicts nothing.
+// contradictions finds policies that have no effect, or contradict each other. A default contradicts nothing.
 func (j *Job) contradictions() []check {
 	var checks []check
 	refuse := func(where bool, field, format string, a ...any) {
@@ -57,7 +58,7 @@ func (j *Job) contradictions() []check {
 	return checks
 }
 
-// beginning names what not_before comes from.
+// beginning names the field from which not_before comes.
 func (j *Job) beginning() string {
 	if j.Start != "" {
 		return "the first time of start, " + j.NotBefore.Format(time.RFC3339)
@@ -65,7 +66,7 @@ func (j *Job) beginning() string {
 	return "not_before"
 }
 
-// EndsBeforeNext refuses to try until the next occurrence where that waits for the end.
+// EndsBeforeNext refuses attempts until the next occurrence if that occurrence waits for the end of the run.
 func (j *Job) EndsBeforeNext(attempts *Attempts) error {
 	if attempts != nil && *attempts == 0 && j.RepeatAfter > 0 {
 		return errors.New("until-next never ends with repeat_after, because the next occurrence comes only after the run; use a number")
@@ -73,7 +74,7 @@ func (j *Job) EndsBeforeNext(attempts *Attempts) error {
 	return nil
 }
 
-// ValidateTimes holds the policies against the number of the job's schedules, its own rule among them.
+// ValidateTimes checks the policies against the number of the job's schedules, including its own rule.
 func (j *Job) ValidateTimes(schedules int) error {
 	subject := "job " + j.FullName()
 	switch {

@@ -35,8 +35,8 @@ func inUnits(s string) string {
 	return short
 }
 
-// ParseDuration reads 90s, 1h30m, 7d, 1.5h, and words: 2 minutes, 1 hour 30 minutes. It refuses negative lengths and
-// anything below a millisecond but zero.
+// ParseDuration reads 90s, 1h30m, 7d, 1.5h, and words: 2 minutes, 1 hour 30 minutes. It refuses negative lengths, and
+// lengths below a millisecond other than zero.
 func ParseDuration(s string) (Duration, error) {
 	rest, days := inUnits(s), time.Duration(0)
 	if head, tail, ok := strings.Cut(rest, "d"); ok {
@@ -60,7 +60,7 @@ func ParseDuration(s string) (Duration, error) {
 	return Duration(d), nil
 }
 
-// String is the shortest text that ParseDuration reads back.
+// String returns the shortest text that ParseDuration reads back.
 func (d Duration) String() string {
 	t, day := time.Duration(d), 24*time.Hour
 	if t >= day && t%day == 0 {
@@ -76,7 +76,7 @@ func (d Duration) String() string {
 	return s
 }
 
-// MarshalText makes JSON and YAML hold the same text as the command line.
+// MarshalText makes JSON and YAML have the same text as the command line.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText is ParseDuration.
@@ -87,7 +87,7 @@ func (d *Duration) UnmarshalText(b []byte) (err error) {
 
 func (d Duration) ms() int64 { return time.Duration(d).Milliseconds() }
 
-// Schedule is a named recurrence set. The same struct is the row and the JSON.
+// Schedule is a named recurrence set. The row and the JSON have the same struct.
 type Schedule struct {
 	ID          int64     `json:"-"`
 	Name        string    `json:"name"`
@@ -95,7 +95,7 @@ type Schedule struct {
 	Zone        string    `json:"zone"`                 // IANA name; default UTC
 	Nonexistent string    `json:"nonexistent"`          // forward (default), skip
 	Ambiguous   string    `json:"ambiguous"`            // first (default), last, both
-	Calendar    string    `json:"calendar,omitempty"`   // whose holidays count
+	Calendar    string    `json:"calendar,omitempty"`   // the calendar whose holidays count
 	OnHoliday   string    `json:"on_holiday,omitempty"` // with a calendar: skip (default), next, previous
 	Description string    `json:"description,omitempty"`
 	Manifest    string    `json:"manifest,omitempty"` // the manifest that owns it
@@ -104,7 +104,7 @@ type Schedule struct {
 
 	stale bool // it changed since the plans of its jobs were made
 
-	parked string // why it cannot be used, as the pass has found that looked at it last
+	parked string // why it cannot be used, as found by the last pass that looked at it
 	Fault  string `json:"unreadable,omitempty"` // which columns of its row cannot be read
 }
 

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// FieldChange is one field of a change, as text. Field is where it stands in a manifest: steps.load.timeout is that of the
-// step load, and steps.load.sql what it executes.
+// FieldChange is the change of one field, as text. Field is its place in a manifest: steps.load.timeout is the
+// timeout of the step load, and steps.load.sql is the SQL that the step executes.
 type FieldChange struct {
 	Field  string `json:"field"`
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
 }
 
-// apart are fields that are no part of a definition, nor of the schedule that a job has for itself.
+// apart are fields that belong neither to a definition nor to a job's own schedule.
 var apart = []string{"id", "created_at", "jobs"}
 
-// fields is the JSON of a definition, without what is no part of it; empty where there is none.
+// fields returns the JSON of a definition, without fields that do not belong to it; empty if there is no definition.
 func fields(v any) (json.RawMessage, error) {
 	if v == nil {
 		return nil, nil
 	}
 	j, ok := v.(Job)
-	if ok { // what is left empty is left out
+	if ok { // empty fields are left out
 		j.ID, j.CreatedAt = 0, time.Time{}
 		v = j
 	}
@@ -46,7 +46,7 @@ func fields(v any) (json.RawMessage, error) {
 	return json.Marshal(m)
 }
 
-// byField takes a definition apart.
+// byField splits a definition into its fields.
 func byField(definition json.RawMessage) (m map[string]json.RawMessage, err error) {
 	err = json.Unmarshal(definition, &m)
 	for _, k := range apart {
@@ -55,7 +55,7 @@ func byField(definition json.RawMessage) (m map[string]json.RawMessage, err erro
 	return m, err
 }
 
-// fieldChanges are the differences of two definitions.
+// fieldChanges returns the differences of two definitions.
 func fieldChanges(was, became json.RawMessage) ([]FieldChange, error) {
 	before, err := byField(was)
 	if err != nil {
@@ -65,11 +65,11 @@ func fieldChanges(was, became json.RawMessage) ([]FieldChange, error) {
 	return differences(before, after), err
 }
 
-// differences are the fields in which two definitions differ.
+// differences returns the fields in which two definitions differ.
 func differences(was, became map[string]json.RawMessage) []FieldChange {
 	var out []FieldChange
 	for _, k := range slices.Sorted(maps.Keys(union(was, became))) {
-		if bytes.Equal(was[k], became[k]) { // as most are
+		if bytes.Equal(was[k], became[k]) { // most fields are equal
 			continue
 		}
 		differ(&out, k, decoded(was[k]), decoded(became[k]))
@@ -86,12 +86,12 @@ func union[V any](x, y map[string]V) map[string]V {
 	return all
 }
 
-// decoded is a JSON value, whose numbers keep all of their digits.
+// decoded returns a JSON value, whose numbers keep all of their digits.
 func decoded(raw json.RawMessage) (v any) {
 	dec := json.NewDecoder(strings.NewReader(string(raw)))
 	dec.UseNumber()
 	if dec.Decode(&v) != nil {
-		return nil // there is none
+		return nil // there is no value
 	}
 	if m, ok := v.(map[string]any); ok {
 		for _, k := range apart {
@@ -101,7 +101,7 @@ func decoded(raw json.RawMessage) (v any) {
 	return v
 }
 
-// differ goes down to the fields that differ.
+// differ goes down to the fields that differ, and appends them to out.
 func differ(out *[]FieldChange, path string, was, became any) {
 	before, wasNamed := members(was)
 	after, isNamed := members(became)
@@ -116,20 +116,21 @@ func differ(out *[]FieldChange, path string, was, became any) {
 	}
 	for _, k := range slices.Sorted(maps.Keys(union(before, after))) {
 		inside := path + "." + k
-		if k == "spec" { // of a step: a manifest has what it executes beside its other keys
+		if k == "spec" { // of a step: a manifest has the keys of the spec beside the other keys of the step
 			inside = path
 		}
-		if _, stays := after[k]; stays || wasNamed == nil { // the names tell what is gone
+		if _, stays := after[k]; stays || wasNamed == nil { // without names, it is not known which member is gone
 			differ(out, inside, before[k], after[k])
 		}
 	}
 }
 
-// empty: a field that is left out says the same. A number is none of these: a step's jitter of 0 is not the job's.
+// empty reports whether a value says the same as a field that is left out. A number never does: a step's jitter of 0
+// is not the job's.
 func empty(v any) bool { return v == nil || v == "" || v == false }
 
-// members are the values of an object, or those of a list of objects by their names, or numbers from 1 where they have
-// none; the order of a list comes with it.
+// members returns the values of an object, or those of a list of objects by their names, or by numbers from 1 where
+// they have no names. For a list, order is its order.
 func members(v any) (values map[string]any, order []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -153,12 +154,12 @@ func members(v any) (values map[string]any, order []string) {
 	return values, order
 }
 
-// plain is a JSON value without the quotes of a string.
+// plain returns a JSON value without the quotes of a string.
 func plain(v any) string {
 	if s, ok := v.(string); ok || v == nil {
 		return s
 	}
-	b, _ := json.Marshal(v) // it was JSON
+	b, _ := json.Marshal(v) // it comes from JSON, so it encodes
 	return string(canonical(b))
 }
 
@@ -175,7 +176,7 @@ func same(x, y any) bool {
 	return err == nil && len(differ) == 0
 }
 
-// sameJob is same for jobs. Most are equal as they are, which is much cheaper to see.
+// sameJob is same for jobs. Most jobs are equal without a conversion, which is much cheaper to see.
 func sameJob(old, j *Job) bool {
 	is := *old
 	is.ID, is.CreatedAt, is.lostLink, is.staleTimes = j.ID, j.CreatedAt, j.lostLink, j.staleTimes

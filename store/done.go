@@ -11,15 +11,15 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// doneJobs are jobs that remove_when_done has removed, if no other job of that name was created since.
-// If a manifest still contains them, they must not run again.
+// doneJobs are jobs that remove_when_done has removed, if no other job of that name was created since. If a manifest
+// still contains them, they must not run again.
 type doneJobs struct {
 	jobs   map[string]Job                       // by full name; id, owner and name only
 	became map[int64]map[string]json.RawMessage // the definition that they had, from the change log
 }
 
-// findDone reads these jobs if the definitions may contain one of them: they create a job that does not
-// exist, or run after one that does not.
+// findDone reads the done jobs, if the definitions may contain one of them. That is so if they create a job that does
+// not exist, or run after one that does not.
 func (a *applier) findDone(ctx context.Context, jobs []Job) error {
 	d := doneJobs{map[string]Job{}, map[int64]map[string]json.RawMessage{}}
 	a.done = d
@@ -53,7 +53,7 @@ func (a *applier) findDone(ctx context.Context, jobs []Job) error {
 	return nil
 }
 
-// find looks one up as knownJobs does.
+// find looks a job up as knownJobs does.
 func (d *doneJobs) find(name, owner string) (*Job, error) {
 	k := newKnownJobs()
 	for _, j := range d.jobs {
@@ -84,7 +84,7 @@ func (d *doneJobs) has(j Job) bool {
 	return len(differences(was, is)) == 0
 }
 
-// doneOf is a job that a decision removes, because nothing of it is left to run.
+// doneOf is a job that a decision removes, because none of its runs is left to be executed.
 type doneOf struct {
 	c      *Snapshot
 	name   string
@@ -94,9 +94,9 @@ type doneOf struct {
 // editorsTurn is how long a decision leaves a job that is done alone if somebody is editing it.
 const editorsTurn = time.Minute
 
-// writeDone removes jobs that are done, as a command would, and records that in the change log. A job
-// that somebody is editing is left for a later decision: waiting for the lock would delay the batch, and
-// the edit may give the job something to do.
+// writeDone removes jobs that are done, as a command would, and records that in the change log. A job that a session
+// is editing is left for a later decision: waiting for the lock would delay the batch, and the edit may give the job
+// something to do.
 func (w *writer) writeDone(ctx context.Context) error {
 	if len(w.done) == 0 {
 		return nil
@@ -131,8 +131,8 @@ func (w *writer) writeDone(ctx context.Context) error {
 	return bulk(ctx, w, "insert_changes", changes, nil)
 }
 
-// unedited are the jobs to be removed, and which of them nobody has locked or has edited since they were read, with their
-// links and their own rules.
+// unedited returns the jobs to be removed. free has those that no session has locked, or has edited since they were
+// read, together with their links and their own rules.
 func (w *writer) unedited(ctx context.Context) (ids []int64, free map[int64]bool, err error) {
 	missing := map[int64]int{} // locks that are still missing
 	for _, d := range w.done {

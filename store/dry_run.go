@@ -8,28 +8,28 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// dryRun is what an applier that only reads keeps in the place of rows that it does not write: what follows from them
-// would else be read from the database.
+// dryRun keeps what an applier that only reads would otherwise have written to rows. Later steps would read those
+// rows from the database.
 type dryRun struct {
 	on      bool
-	last    int64  // the newest of the ids that it made up, which are negative
+	last    int64  // the newest of the ids that were made up; they are negative
 	renamed []*Job // by their new names
 	// formerly are the same jobs as they were, and shared the schedules that would have another name.
 	formerly []Job
 	shared   []renamedSchedule
-	links    map[link]int // 1: the job uses the schedule from now on; -1: it does no longer
+	links    map[link]int // 1: the job uses the schedule from now on; -1: it no longer uses it
 }
 
 // link names a shared schedule and a job that uses it.
 type link struct{ schedule, job string }
 
-// id makes one up, for a row that is not written.
+// id makes up an id, for a row that is not written.
 func (d *dryRun) id() int64 {
 	d.last--
 	return d.last
 }
 
-// uses notes that a job comes to use a schedule, or no longer uses it.
+// uses records that a job begins or ceases to use a schedule.
 func (d *dryRun) uses(schedule, job string, by int) {
 	if d.on {
 		d.links[link{schedule, job}] += by
@@ -58,7 +58,8 @@ func (d *dryRun) named(schedule string, inDatabase []string) []string {
 	return names
 }
 
-// follows reports whether a job runs after another one: where the definitions say so, whatever the database says.
+// follows reports whether a job runs after another job. The definitions decide, where they contain the job, otherwise
+// the database.
 func (a *applier) follows(id, after int64, inDatabase bool) bool {
 	if list, known := a.known.after[id]; a.dry.on && known {
 		return slices.Contains(list, after)
@@ -66,7 +67,7 @@ func (a *applier) follows(id, after int64, inDatabase bool) bool {
 	return inDatabase
 }
 
-// newFollowers are the jobs that come to run after another one, and do not in the database.
+// newFollowers returns the jobs that run after another job by the definitions, but not by the database.
 func (a *applier) newFollowers(after int64, inDatabase []Job, going map[int64]bool) (list []Job) {
 	if !a.dry.on {
 		return nil
@@ -81,7 +82,7 @@ func (a *applier) newFollowers(after int64, inDatabase []Job, going map[int64]bo
 	return list
 }
 
-// run sends a statement that writes, unless this is a dry run.
+// run executes a statement that writes, unless this is a dry run.
 func (a *applier) run(ctx context.Context, statement string, args engine.Args) error {
 	if a.dry.on {
 		return nil

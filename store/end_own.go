@@ -8,15 +8,16 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// HoldsOwn reports whether the database has the run of the task delivered with this fence, and for a job of the login that
-// asks. It needs no right on a table.
+// HoldsOwn reports whether the run of the task is still delivered with this fence, for a job of the login that asks.
+// The login needs no right on a table.
 func (s *Store) HoldsOwn(ctx context.Context, t *Task) (held bool, err error) {
 	err = s.db.Row(ctx, "holds_own", engine.Args{"id": engine.ID(t.Run.ID), "fence": t.Run.Fence}, &held)
 	return held, err
 }
 
-// endOwn records the end of a step that has succeeded, in a transaction of the owner of the job: by a routine of the definer,
-// since the owner needs rights on nothing but the end of his own run. What the routine gets is what EndStep writes.
+// endOwn records the end of a step that has succeeded, in a transaction of the job's owner. It calls a routine that
+// has the rights of its definer, so the owner needs rights on nothing but the end of his own run. The routine gets
+// the same values that EndStep writes.
 func (s *Store) endOwn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h Holder) error {
 	run := &t.Run
 	name := ""

@@ -8,18 +8,18 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Damage is what the tables hold although no program writes it: rows that somebody deleted or changed by
-// hand, or that a restored copy of one table left behind.
+// Damage is content of the tables that no program writes: rows that a person deleted or changed by hand, or that a
+// restored copy of one table left behind.
 type Damage struct {
 	Kind  string
-	JobID int64     // zero: of no job
+	JobID int64     // zero: no job
 	At    time.Time // of the first of its rows; zero: unknown
 	What  string
 	Count int64
 }
 
-// damages are the kinds of damage, each with the statement that finds it: examine_ and its name. The
-// length of time is how old, or with a sign how far ahead, a row has to be.
+// damages are the kinds of damage. The statement that finds a kind has the name examine_ and the name of the kind.
+// The duration says how old a row must be to count, or, if it is negative, how far ahead.
 var damages = []struct {
 	kind  string
 	later time.Duration
@@ -28,7 +28,7 @@ var damages = []struct {
 	{"unplanned", -skewed}, {"orphans", 0}, {"links", 0}, {"after", 0}, {"groups", 0}, {"calendars", 0}, {"pauses", 0}, {"ticks", skewed},
 }
 
-// Damages looks for damage of each kind: at most limit rows of each. It reads whole tables, and changes
+// Damages looks for damage of each kind, and returns at most limit rows of each. It reads whole tables, and changes
 // nothing.
 func (s *Store) Damages(ctx context.Context, limit int) (list []Damage, err error) {
 	for _, k := range damages {
@@ -50,16 +50,16 @@ func (s *Store) Damages(ctx context.Context, limit int) (list []Damage, err erro
 	return list, nil
 }
 
-// Record is what is on record of the nominal times of one rule of a job: all after Since, up to what its
-// plan says, were decided by this rule.
+// Record has the records of the nominal times of one rule of a job: all nominal times after Since, up to the end of
+// what its plan covers, were decided by this rule.
 type Record struct {
 	JobID, ScheduleID int64
-	Rule, Ends        string // RFC 5545 text, and where its COUNTs end
+	Rule, Ends        string // RFC 5545 text, and the instants at which its COUNTs end
 	Since             time.Time
 	Gaps              []Gap
 }
 
-// Recorded is what is on record of the nominal times of some jobs.
+// Recorded has the records of the nominal times of some jobs.
 type Recorded struct {
 	Rules  []Record
 	Ran    map[int64]map[time.Time]bool // nominal times that have a run, by job
@@ -67,7 +67,7 @@ type Recorded struct {
 	From   map[int64]time.Time          // the first nominal time with a run that is kept, by job
 }
 
-// Records reads what is on record of the nominal times of some jobs after an instant.
+// Records reads the records of the nominal times of some jobs after an instant.
 func (s *Store) Records(ctx context.Context, ids []int64, after time.Time) (rec Recorded, err error) {
 	rec = Recorded{Ran: map[int64]map[time.Time]bool{}, Oldest: map[int64]int64{}, From: map[int64]time.Time{}}
 	if after.IsZero() {
@@ -109,7 +109,7 @@ func (s *Store) Records(ctx context.Context, ids []int64, after time.Time) (rec 
 	return rec, s.addGaps(ctx, a, rec.Rules)
 }
 
-// addGaps reads the gaps of rules.
+// addGaps reads the gaps of the rules.
 func (s *Store) addGaps(ctx context.Context, a engine.Args, list []Record) error {
 	type key struct{ job, schedule int64 }
 	of := make(map[key]*Record, len(list))
@@ -127,29 +127,29 @@ func (s *Store) addGaps(ctx context.Context, a engine.Args, list []Record) error
 	}))
 }
 
-// Server has the facts about the server, or the file, that a doctor judges.
+// Server has the facts about the server, or the file, that a doctor checks.
 type Server struct {
 	MissingTables  []string
 	MissingIndexes []string
-	Missing        []string // views and routines
+	Missing        []string // missing views and routines
 	BrokenIndexes  []string // of PostgreSQL: being built, or their building failed
-	Denied         []string // what the login may not do: "DELETE on dbjobs.runs"
+	Denied         []string // rights that the login lacks: "DELETE on dbjobs.runs"
 	Unbound        string   // why row security does not bind the login, on PostgreSQL where rows have owners; "": it does
 	Settings       map[string]string
 	Tables         []TableFacts // of PostgreSQL
 	FileFaults     []string     // of SQLite
 	FileSize       int64        // bytes, of SQLite
-	FileFree       int64        // bytes of it that hold nothing
+	FileFree       int64        // bytes of the file that are free
 }
 
-// TableFacts are what PostgreSQL counts of a table.
+// TableFacts are PostgreSQL's statistics of a table.
 type TableFacts struct {
 	Name       string
 	Rows, Dead int64
-	Unknown    bool // the planner has no statistics of it
+	Unknown    bool // the planner has no statistics of the table
 }
 
-// Server asks what the server is like.
+// Server reads the facts about the server.
 func (s *Store) Server(ctx context.Context) (v Server, err error) {
 	if v.MissingTables, v.MissingIndexes, v.Missing, err = s.db.Missing(ctx); err != nil || len(v.MissingTables) > 0 {
 		return v, err

@@ -11,8 +11,8 @@ import (
 // FailureFilter selects failed attempts.
 type FailureFilter struct {
 	Job   string    // name or owner/name; empty: all jobs
-	Since time.Time // the attempt ended then or later
-	Until time.Time // or before; zero: whenever
+	Since time.Time // the attempt ended at this instant or later
+	Until time.Time // the attempt ended before this instant; zero: no bound
 	Limit int
 }
 
@@ -21,11 +21,11 @@ type FailedAttempt struct {
 	Attempt
 	Job       string `json:"job"` // owner/name
 	RunNumber int64  `json:"run_number,omitempty"`
-	RunState  string `json:"run_state"` // what became of the run
+	RunState  string `json:"run_state"` // the state of the run
 }
 
-// Failures lists attempts that failed or were lost, the newest first. Of all jobs, it leaves out those of runs that were made
-// before Since and have succeeded.
+// Failures lists attempts that failed or were lost, the newest first. If the filter names no job, attempts are left
+// out whose runs were made before Since and have succeeded.
 func (s *Store) Failures(ctx context.Context, f FailureFilter) (list []FailedAttempt, err error) {
 	a := engine.Args{"since": f.Since, "until": f.Until, "limit": f.Limit}
 	if f.Until.IsZero() {
@@ -43,7 +43,7 @@ func (s *Store) Failures(ctx context.Context, f FailureFilter) (list []FailedAtt
 	var id int64
 	rd := engine.Reads(append(scanAttempt(&v.Attempt), engine.Nullable(&j.Owner), engine.Nullable(&j.Name), &id, engine.Nullable(&v.RunNumber), &v.RunState)...)
 	err = s.db.Query(ctx, statement, a, rd.Each(func(fault string) error {
-		if v.Fault, v.Job = fault, j.FullName(); j.Name == "" { // its row was deleted by SQL
+		if v.Fault, v.Job = fault, j.FullName(); j.Name == "" { // plain SQL has deleted the job's row
 			v.Job = fmt.Sprintf("job %d", id)
 		}
 		list = append(list, v)
@@ -53,7 +53,8 @@ func (s *Store) Failures(ctx context.Context, f FailureFilter) (list []FailedAtt
 	return list, err
 }
 
-// NominalRuns are the nominal times of a job after an instant, and at another one or before it, that have a run: at most limit.
+// NominalRuns returns the nominal times of a job that have a run, after one instant and up to and including another:
+// at most limit.
 func (s *Store) NominalRuns(ctx context.Context, job int64, after, through time.Time, limit int) (times []time.Time, err error) {
 	var t time.Time
 	a := engine.Args{"job": job, "after": OccurrenceAt(after), "through": OccurrenceAt(through), "limit": limit}

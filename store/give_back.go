@@ -7,13 +7,14 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// GiveBack gives back runs that were taken ahead and have not begun: they are queued again as they were before, and the
-// delivery counts as none. It tells which are; what is locked or was delivered again stays as it is. Any process may take
-// them at once, also where no decision comes, as in a worker. The next decision looks at those that are still queued, since
-// a pause that came meanwhile has not held them. One that is to be cancelled waits for that decision.
+// GiveBack gives back runs that were taken ahead and have not begun. They are queued again as they were before, and
+// the delivery does not count. GiveBack returns the tasks that it gave back. A run that is locked or was delivered
+// again stays as it is. Any process may take the runs at once, also where no decision comes, as in a worker. The next
+// decision looks at those that are still queued, since a pause that came meanwhile has not held them. A run that is
+// to be cancelled waits for that decision.
 //
-// Crash window: before COMMIT the runs are this holder's. Their leases end, which counts as a loss; none is the last that
-// a run may have, since such a one is not taken ahead.
+// Crash window: before COMMIT the holder still has the runs. Their leases end, which counts as a loss. No run ends by
+// this loss, since a run whose next loss is the last is not taken ahead.
 func (s *Store) GiveBack(ctx context.Context, tasks []*Task) (given []*Task, err error) {
 	type row struct {
 		ID     string `json:"id"`

@@ -10,13 +10,13 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// GroupLoad is a group as the decisions of a batch find it, under the lock of the group's own plan
-// row. It is counted from the runs and kept nowhere, so that it cannot drift.
+// GroupLoad is the state of a group as the decisions of a batch find it, under the lock of the group's own plan row.
+// It is counted from the runs and stored nowhere, so it cannot drift.
 type GroupLoad struct {
 	Name       string
 	MaxRunning int           // 0: there is no such group
 	Active     int           // runs of all its jobs that are under way
-	Waiting    []GroupWaiter // runs that wait for the group, the first in turn first: more than a decision can let go
+	Waiting    []GroupWaiter // runs that wait for the group, in the order of their turns: more than a decision can let go
 }
 
 // GroupWaiter is a run that waits for its group.
@@ -33,10 +33,10 @@ type GroupDecision struct {
 	Decision Decision
 }
 
-// lockGroups locks the plan rows of the groups of these jobs, and reads their caps. It locks in the order
-// of the names, so that two sessions that need several groups cannot deadlock. Lock order: plans, groups,
-// runs. The runs of the jobs must be read after it: then a run that ends in between counts as under way,
-// and a run under way never counts as ended.
+// lockGroups locks the plan rows of the groups of these jobs, and reads their caps. It locks in the order of the
+// names, so two sessions that need several groups cannot deadlock. Lock order: plans, groups, runs. The runs of the
+// jobs must be read after the groups are locked: then a run that ends in between counts as under way, and a run under
+// way never counts as ended.
 func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*Snapshot) error {
 	caps := map[string]*GroupLoad{}
 	for _, c := range cases {
@@ -82,9 +82,9 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*
 	}
 	var name string
 	var h GroupWaiter
-	const all = 1 << 30 // of groups that are wide open
+	const all = 1 << 30 // the cap of a group without a limit
 	return tx.Query(ctx, "group_held", a.With("limit", min(most, all)+len(cases)), engine.Reads(&name, &h.Run, &h.JobID, &h.Priority, engine.At(&h.ReadyAt)).Each(func(fault string) error {
-		if c := caps[name]; c != nil && fault == "" { // else its own decision ends it
+		if c := caps[name]; c != nil && fault == "" { // otherwise the run's own decision ends it
 			c.Waiting = append(c.Waiting, h)
 		}
 		h = GroupWaiter{}
@@ -92,7 +92,8 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*
 	}))
 }
 
-// wakeHeld lets runs of jobs that are not in the batch ask for their group again: their own decisions let them go.
+// wakeHeld lets runs of jobs that are not in the batch ask for their group again: the decisions for those jobs let
+// them go.
 func (s *Store) wakeHeld(ctx context.Context, tx *engine.Tx, runs []string) error {
 	if len(runs) == 0 {
 		return nil
