@@ -11,23 +11,23 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// The events of a job that a hook can follow. Those of the ends of runs are the states of these.
+// The events of a job that a hook can follow. An event for the end of a run has the name of the run's state.
 const (
 	EventFailed    = Failed      // a run failed, and no attempt is left
-	EventRecovered = "recovered" // a run succeeded, and the one before had failed
+	EventRecovered = "recovered" // a run succeeded, and the run before it had failed
 	EventMissed    = "missed"    // nominal times lie in a gap, because no pass came in time
 	EventLate      = "late"      // a run was made long after its nominal time, or a trigger was silent
-	EventLost      = Lost        // the holders of a run never reported back
+	EventLost      = Lost        // no holder of a run ever reported its end
 	EventParked    = "parked"    // the definition cannot be used
 	EventPaused    = "paused"    // the job paused itself after a failed run
 )
 
-// NoHook in the place of a hook's name is none, also where there is one for all jobs of a host. A
-// job of that name is a hook with its owner only.
+// NoHook, in the place of a hook's name, says that there is no hook, even if the host has one for all jobs. A hook
+// job with this name can only be named together with its owner.
 const NoHook = "none"
 
-// Hooks name the job that is run once for each event: its name, or owner/name. Empty: the hook that
-// the host has for all jobs, if any.
+// Hooks name the job that runs once for each event: by its name, or by owner/name. Empty: the hook that the host has
+// for all jobs, if any.
 type Hooks struct {
 	Failed    string `json:"failed,omitempty"`
 	Recovered string `json:"recovered,omitempty"`
@@ -38,7 +38,7 @@ type Hooks struct {
 	Paused    string `json:"paused,omitempty"`
 }
 
-// For is the hook that follows an event.
+// For returns the hook that follows an event.
 func (h *Hooks) For(event string) string {
 	switch event {
 	case EventFailed:
@@ -59,7 +59,7 @@ func (h *Hooks) For(event string) string {
 	return ""
 }
 
-// Of gives the hooks whose names have no owner to that one.
+// Of adds this owner to the names of hooks that have no owner.
 func (h Hooks) Of(owner string) Hooks {
 	_ = h.Each(func(_ string, hook *string) error { // never fails
 		if owner != "" && *hook != "" && *hook != NoHook && !strings.Contains(*hook, "/") {
@@ -70,7 +70,7 @@ func (h Hooks) Of(owner string) Hooks {
 	return h
 }
 
-// Each gives the hooks with the names of their events.
+// Each calls fn for each hook, with the name of its event.
 func (h *Hooks) Each(fn func(event string, hook *string) error) error {
 	for _, e := range []struct {
 		event string
@@ -86,7 +86,7 @@ func (h *Hooks) Each(fn func(event string, hook *string) error) error {
 	return nil
 }
 
-// names appends the plain names of the jobs that are hooks.
+// names appends the names, without owners, of the jobs that are hooks.
 func (h *Hooks) names(list []string) []string {
 	_ = h.Each(func(_ string, hook *string) error { // never fails
 		if *hook != "" && *hook != NoHook {
@@ -97,7 +97,7 @@ func (h *Hooks) names(list []string) []string {
 	return list
 }
 
-// CheckHook refuses a text that is the name of no job.
+// CheckHook refuses a text that cannot be the name of a job.
 func CheckHook(name string) error {
 	if owner, plain, ok := strings.Cut(name, "/"); ok {
 		return cmp.Or(checkName(owner), checkName(plain))
@@ -105,8 +105,8 @@ func CheckHook(name string) error {
 	return optionalName(name)
 }
 
-// Event is what a decision tells a hook. Its fields but the first two are the arguments of the
-// hook's run, all of them in any case: what an event has not is empty.
+// Event is the information about an event that a hook gets. Its fields, except the first two, are the arguments of
+// the hook's run. The run has all of these arguments: one that does not apply is empty.
 type Event struct {
 	Hook  string `json:"-"`
 	Cause string `json:"-"` // unique among the events of this kind
@@ -116,23 +116,22 @@ type Event struct {
 	Job          string    `json:"job"`
 	Owner        string    `json:"owner"`
 	RunID        string    `json:"run_id"`
-	ScheduledFor time.Time `json:"-"`        // of several nominal times, the first
+	ScheduledFor time.Time `json:"-"`        // if there are several nominal times, the first
 	Count        int       `json:"count"`    // of nominal times
-	Error        string    `json:"error"`    // or the reason; its head
+	Error        string    `json:"error"`    // or the reason; only its beginning
 	Attempts     int       `json:"attempts"` // of the run's steps
 	Streak       int       `json:"streak"`   // failed runs in a row
 
-	// Of a trigger that was silent, in the place of a job:
+	// For a trigger that was silent, instead of a job:
 	Trigger string    `json:"trigger"` // its name
-	Since   time.Time `json:"-"`       // its last pass before
+	Since   time.Time `json:"-"`       // its last pass before the silence
 	Seconds int64     `json:"seconds"` // of the silence
 }
 
-// eventErrorSize bounds the error in the arguments of a hook's run, in bytes. The whole error is
-// with the run that failed.
+// eventErrorSize bounds the error in the arguments of a hook's run, in bytes. The run that failed has the full error.
 const eventErrorSize = 2000
 
-// args are the arguments of the hook's run.
+// args returns the arguments of the hook's run.
 func (e *Event) args() (json.RawMessage, error) {
 	at := func(t time.Time) string {
 		if t.IsZero() {
@@ -152,19 +151,18 @@ func (e *Event) args() (json.RawMessage, error) {
 	}{told, at(e.At), at(e.ScheduledFor), at(e.Since)})
 }
 
-// Unheard is an event whose hook could not be run. The job that raised it goes on.
+// Unheard is an event whose hook could not be run. The job that caused the event continues.
 type Unheard struct {
-	Job   string `json:"job"` // owner/name; empty: it is one of the trigger
+	Job   string `json:"job"` // owner/name; empty: the event is about the trigger
 	Event string `json:"event"`
 	Hook  string `json:"hook"`
 	Error string `json:"error"`
 }
 
-// raise makes a run of a hook for each event of the batch. The runs wait, and the decisions for
-// their jobs queue them. What stands in the way of a hook is reported, and holds up nothing.
+// raise makes a run of a hook for each event of the batch. The runs wait, and the decisions for their jobs queue
+// them. A problem with a hook is reported, and does not delay the batch.
 //
-// A hook is read without a lock, as definitions are: one that is disabled in this instant may run
-// once more.
+// A hook is read without a lock, like definitions: a hook that is disabled at this moment may run once more.
 func (b *Batch) raise(ctx context.Context, w *writer, refused string) error {
 	if len(w.events) == 0 {
 		return nil
@@ -204,12 +202,12 @@ func (b *Batch) raise(ctx context.Context, w *writer, refused string) error {
 	return nil
 }
 
-// Raise makes the run of the hook of an event that no decision about a job has raised. The key of the
-// run is what makes it one, however many passes raise the event. What the database refuses, it
-// returns as unheard, as it does a hook that cannot run.
+// Raise makes the run of a hook for an event that comes from no decision about a job. The key of the run ensures that
+// there is only one, however many passes raise the event. If the database refuses the run, Raise returns the event as
+// unheard, as it does if a hook cannot run.
 //
-// Crash windows: before COMMIT there is no run, and the next pass raises the event again, since only
-// the record of this pass ends the silence. After COMMIT, the run is there.
+// Crash windows: before COMMIT there is no run, and the next pass raises the event again, since only the record of
+// this pass ends the silence. After COMMIT, the run exists.
 func (s *Store) Raise(ctx context.Context, e Event) (unheard []Unheard, err error) {
 	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
 		var b Batch
@@ -227,7 +225,7 @@ func (s *Store) Raise(ctx context.Context, e Event) (unheard []Unheard, err erro
 	return unheard, err
 }
 
-// HookName is the full name of the event's hook: without an owner, it is of the owner of the job.
+// HookName is the full name of the event's hook. A hook named without an owner has the owner of the job.
 func (e *Event) HookName() string {
 	if e.Owner == "" || strings.Contains(e.Hook, "/") {
 		return e.Hook
@@ -242,7 +240,7 @@ func (s *Store) readHooks(ctx context.Context, tx *engine.Tx, events []Event) (m
 		names[i] = plainName(events[i].Hook)
 	}
 	hooks := map[string]Job{}
-	if names = legible(names); len(names) == 0 { // MySQL and MariaDB know no empty list
+	if names = legible(names); len(names) == 0 { // MySQL and MariaDB have no empty list
 		return hooks, nil
 	}
 	var j Job

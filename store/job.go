@@ -11,8 +11,8 @@ type Keep struct {
 	Age  Duration `json:"age,omitempty"`  // default 90d
 }
 
-// Heartbeat is where a service outside learns that something begins and how it ends: one URL, or
-// one for each signal. The package of the executors says how.
+// Heartbeat is where an outside service learns that a run begins and how it ends: one URL, or one for each signal.
+// The package of the executors has the details.
 type Heartbeat struct {
 	URL     string `json:"url,omitempty"`
 	Start   string `json:"start,omitempty"`
@@ -20,8 +20,8 @@ type Heartbeat struct {
 	Failure string `json:"failure,omitempty"`
 }
 
-// Job is a job's definition. The same struct is the row and the JSON. The zero value of a field means its
-// default, which Normalize fills in.
+// Job is a job's definition. The row and the JSON have the same struct. The zero value of a field means its default,
+// which Normalize fills in.
 type Job struct {
 	ID                 int64     `json:"id,omitempty"`
 	Owner              string    `json:"owner"` // default: the login of the database
@@ -51,7 +51,7 @@ type Job struct {
 	NotAfter           time.Time `json:"not_after,omitzero"`
 	Start              string    `json:"start,omitempty"`        // start schedule, resolved to not_before at creation
 	StartZone          string    `json:"start_zone,omitempty"`   // of its wall times; default UTC
-	RepeatAfter        Duration  `json:"repeat_after,omitempty"` // instead of a schedule: the time from the end of a run to the next one
+	RepeatAfter        Duration  `json:"repeat_after,omitempty"` // instead of a schedule: the time from the end of a run to the next run
 	OnStartup          bool      `json:"on_startup,omitempty"`
 	After              []After   `json:"after,omitempty"` // the jobs after which it runs
 	Keep               Keep      `json:"keep,omitzero"`
@@ -63,13 +63,13 @@ type Job struct {
 	CreatedAt          time.Time `json:"created_at,omitzero"`
 
 	lostLink   bool // one of its schedules was deleted by plain SQL
-	staleTimes bool // a schedule or rule of it, or a link, was changed since its plan was made
+	staleTimes bool // a schedule, a rule or a link of the job has changed since its plan was made
 	changedAt  time.Time
 	removedAt  time.Time
-	fault      string // what of its row cannot be read
+	fault      string // what in its row cannot be read
 }
 
-// Removed is when the job was removed; since then its definition is only history. Zero: it exists.
+// Removed returns when the job was removed; since then its definition is only history. Zero: the job exists.
 func (j *Job) Removed() time.Time { return j.removedAt }
 
 // policies lists all policies, in the order of the columns and of an exported manifest.

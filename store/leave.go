@@ -12,9 +12,9 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// leave handles the definitions that the manifest owns and does not name any more. With Prune it
-// removes them: jobs first, then schedules. Without Prune they stay, and each apply lists them:
-// otherwise a job that was deleted from its file would continue unnoticed.
+// leave handles the definitions that the manifest owns but does not name any more. With Prune it removes them: jobs
+// first, then schedules. Without Prune they stay, and each apply lists them: otherwise a job that was deleted from
+// its file would continue unnoticed.
 func (a *applier) leave(ctx context.Context, d Definitions) error {
 	named, going := map[int64]bool{}, map[int64]bool{}
 	for _, j := range d.Jobs {
@@ -80,8 +80,8 @@ func (a *applier) leaveSchedules(ctx context.Context, named []Schedule) error {
 	return nil
 }
 
-// left lists a definition that stays though its manifest does not name it. That is no change, so
-// the change log has no entry.
+// left lists a definition that stays although its manifest does not name it. That is not a change, so the change log
+// has no entry.
 func (a *applier) left(kind, subject string) {
 	a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: kind, Subject: subject, Action: "left"})
 }

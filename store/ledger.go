@@ -12,10 +12,10 @@ const (
 	Succeeded = "succeeded" // final, like those below
 	Failed    = "failed"
 	Cancelled = "cancelled"
-	Lost      = "lost" // delivered as often as allowed, and no holder has ever ended it
+	Lost      = "lost" // delivered as often as allowed, and no holder has ended it
 )
 
-// Run is the ledger row of an occurrence that is to be executed. The same struct is the JSON.
+// Run is the ledger row of an occurrence that is to be executed. The JSON has the same struct.
 type Run struct {
 	ID            string    `json:"id"`
 	Owner         string    `json:"owner"`
@@ -39,7 +39,7 @@ type Run struct {
 	Losses        int       `json:"losses"`
 	LeaseUntil    time.Time `json:"lease_until,omitzero"`
 	Holder        string    `json:"holder,omitempty"`
-	CancelAt      time.Time `json:"cancel_at,omitzero"` // somebody wants it cancelled
+	CancelAt      time.Time `json:"cancel_at,omitzero"` // when a cancellation was requested
 	CancelBy      string    `json:"cancel_by,omitempty"`
 	CreatedAt     time.Time `json:"created_at,omitzero"`
 	StartedAt     time.Time `json:"started_at,omitzero"`
@@ -47,8 +47,8 @@ type Run struct {
 	SettledAt     time.Time `json:"settled_at,omitzero"`
 	Error         string    `json:"error,omitempty"`
 
-	// RecordedAt is set where the lease has ended, and the last attempt has succeeded and recorded that: its effects are
-	// there, and of the run only the end is missing. See Store.EndStepIn.
+	// RecordedAt is set if the lease has ended, and the last attempt has succeeded and recorded its success. Then its
+	// effects are committed, and only the end of the run is missing. See Store.EndStepIn.
 	RecordedAt time.Time `json:"-"`
 	// HolderAlive is set where the lease has ended but the holder still lives: on SQLite, it holds
 	// the lock of a file.
@@ -57,11 +57,11 @@ type Run struct {
 	Fault string `json:"unreadable,omitempty"`
 }
 
-// Begun reports whether the run was delivered since it was made, or since a retry opened it again.
-// A run that has begun keeps its place, also while it waits for its next attempt.
+// Begun reports whether the run was delivered since it was made, or since a retry opened it again. A run that has
+// begun keeps its place, even while it waits for its next attempt.
 func (r *Run) Begun() bool { return !r.StartedAt.IsZero() }
 
-// UnderWay reports whether the run takes up room of its job and of its group.
+// UnderWay reports whether the run counts against the limits of its job and of its group.
 func (r *Run) UnderWay() bool {
 	return r.State == Queued || r.State == Running || r.State == Waiting && r.Begun()
 }
@@ -97,7 +97,7 @@ const (
 	Disabled  = "disabled"
 	Edited    = "edited"
 	OverLimit = "over-limit"
-	Skipped   = "skipped" // somebody decided so while the time was to come
+	Skipped   = "skipped" // somebody decided to skip the time before it came
 )
 
 // Gap stands for those nominal times of its rule in (From, Through] that have no run.
@@ -107,7 +107,7 @@ type Gap struct {
 	From       time.Time `json:"from"`
 	Through    time.Time `json:"through"`
 	Reason     string    `json:"reason"`
-	Rule       string    `json:"rule"` // RFC 5545 text, as it was
+	Rule       string    `json:"rule"` // RFC 5545 text, as it was then
 	RecordedAt time.Time `json:"recorded_at,omitzero"`
 	Fault      string    `json:"unreadable,omitempty"` // the values of the row that cannot be read
 }
@@ -119,9 +119,9 @@ type JobStatus struct {
 	State          string    `json:"state"`                // one of JobRunning and the others
 	Paused         *Pause    `json:"paused,omitempty"`
 	Parked         string    `json:"parked,omitempty"`  // why the job is parked
-	NextRun        time.Time `json:"next_run,omitzero"` // by the definition as it is now; none while the job is paused or disabled
+	NextRun        time.Time `json:"next_run,omitzero"` // by the current definition; zero while the job is paused or disabled
 	Stale          bool      `json:"stale,omitempty"`   // the definition is newer than the plan
-	Overdue        Duration  `json:"overdue,omitempty"` // how long ago NextRun was: the trigger is late
+	Overdue        Duration  `json:"overdue,omitempty"` // how long ago NextRun was, if the trigger is late
 	LastState      string    `json:"last_state,omitempty"`
 	LastScheduled  time.Time `json:"last_scheduled_for,omitzero"`
 	LastFinished   time.Time `json:"last_finished_at,omitzero"`
@@ -133,7 +133,7 @@ type JobStatus struct {
 	RunsOpen       int       `json:"runs_open"`
 	RunsRunning    int       `json:"runs_running"`
 	DecidedThrough time.Time `json:"decided_through,omitzero"`
-	Skips          []Skip    `json:"skips,omitempty"` // nominal times to come that are not to run
+	Skips          []Skip    `json:"skips,omitempty"` // future nominal times that are not to run
 
 	LastNominal time.Time `json:"-"` // of the run that ended last; zero for a request
 	LastStarted time.Time `json:"-"` // when that run was delivered for the first time

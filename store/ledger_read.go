@@ -15,10 +15,10 @@ import (
 type RunFilter struct {
 	Job      string    // name or owner/name
 	States   []string  // any of these
-	Schedule string    // of jobs that use this one
+	Schedule string    // of jobs that use this schedule
 	Step     string    // that tried this step
-	Since    time.Time // made then or later; zero: whenever
-	Until    time.Time // made before; zero: whenever
+	Since    time.Time // made at this instant or later; zero: no bound
+	Until    time.Time // made before this instant; zero: no bound
 	Limit    int       // 0: 100
 }
 
@@ -69,7 +69,7 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	return list[:min(f.Limit, len(list))], nil
 }
 
-// runsOf is the statement that finds the runs of a state, or of a job, by an index.
+// runsOf returns the statement that finds the runs of a state, or of a job, by an index.
 func runsOf(state string, job int64) string {
 	switch state {
 	case Failed, Cancelled, Lost:
@@ -84,7 +84,7 @@ func runsOf(state string, job int64) string {
 	return "runs"
 }
 
-// jobWithRuns finds a job. Where there is none, it finds the last removed job of that name.
+// jobWithRuns finds a job. If none has the name, it finds the last removed job with that name.
 func (s *Store) jobWithRuns(ctx context.Context, name string) (id int64, err error) {
 	j, err := s.findJob(ctx, s.db, name)
 	if !errors.Is(err, ErrNotFound) {
@@ -101,8 +101,8 @@ func (s *Store) jobWithRuns(ctx context.Context, name string) (id int64, err err
 	return id, failed
 }
 
-// listRuns reads runs with the names of their jobs. A pause that began after the last pass shows in
-// the runs that it holds, before a pass records that.
+// listRuns reads runs with the names of their jobs. If a pause began after the last pass, it shows in the runs that
+// it holds, before a pass records that.
 func (s *Store) listRuns(ctx context.Context, statement string, a engine.Args) ([]Run, error) {
 	pauses, err := s.Pauses(ctx, false, maxPauses)
 	if err != nil {
@@ -151,14 +151,14 @@ type JobGap struct {
 	Job string `json:"job"` // owner/name
 }
 
-// RecentGaps lists the gaps of all jobs that reach to an instant or beyond it, the newest first.
+// RecentGaps lists the gaps of all jobs that end at an instant or later, the newest first.
 func (s *Store) RecentGaps(ctx context.Context, since time.Time, limit int) ([]JobGap, error) {
 	var out []JobGap
 	var g JobGap
 	var j Job
 	rd := engine.Reads(&g.JobID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name), &g.ScheduleID, engine.At(&g.From), engine.At(&g.Through), &g.Reason, &g.Rule, engine.At(&g.RecordedAt))
 	err := s.db.Query(ctx, "recent_gaps", engine.Args{"since": since, "limit": limit}, rd.Each(func(fault string) error {
-		if g.Fault, g.Job = fault, j.FullName(); j.Name == "" { // its row was deleted by SQL
+		if g.Fault, g.Job = fault, j.FullName(); j.Name == "" { // plain SQL has deleted the job's row
 			g.Job = fmt.Sprintf("job %d", g.JobID)
 		}
 		out = append(out, g)
@@ -168,7 +168,7 @@ func (s *Store) RecentGaps(ctx context.Context, since time.Time, limit int) ([]J
 	return out, err
 }
 
-// Durations are how long recent runs took, by job: those that succeeded among the last ones of each job.
+// Durations returns how long recent runs took, by job: the runs that succeeded among the last runs of each job.
 func (s *Store) Durations(ctx context.Context, most int) (map[int64][]time.Duration, error) {
 	byJob := map[int64][]time.Duration{}
 	var job int64

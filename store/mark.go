@@ -21,26 +21,27 @@ type Unmarked struct {
 	statements marking
 	ids        []int64
 	inputs     map[int64]string
-	wide       bool // one of them is a pause whose jobs no key leads to
-	// Faults are why schedules cannot be used, by their ids, set before Mark, which records them.
+	wide       bool // one of them is a pause whose jobs cannot be found by a key
+	// Faults are the reasons why schedules cannot be used, by their ids. They are set before Mark, which records
+	// them.
 	Faults map[int64]string
 }
 
 // marking names the statements that read, lock and mark the changed definitions of a kind.
 type marking struct{ stale, lock, mark string }
 
-// markings are the kinds by their needs. Jobs and links are marked with the plan of their job.
+// markings are the kinds by their needs. Jobs and links are marked together with the plan of their job.
 var markings = map[Need]marking{
 	ScheduleChanged: {"stale_schedules", "lock_schedules", "mark_schedules"},
 	PauseChanged:    {"stale_pauses", "lock_pauses", "mark_pauses"},
 }
 
-// More reports whether there may be more of them, which were not read.
+// More reports whether there may be more changed definitions that were not read.
 func (u *Unmarked) More() bool { return len(u.ids) == window }
 
-// Unmarked reads the changed definitions that Mark marks after all pages of the need were decided. For
-// needs without such definitions it reads nothing. Call it before the first page: a definition that
-// changes after that must not be marked as seen.
+// Unmarked reads the changed definitions that Mark marks after all pages of the need are decided. For a need without
+// such definitions it reads nothing. Call it before the first page: a definition that changes after that must not be
+// marked as seen.
 func (s *Store) Unmarked(ctx context.Context, n Need) (*Unmarked, error) {
 	statements, ok := markings[n]
 	u := &Unmarked{statements: statements, inputs: map[int64]string{}}
@@ -67,9 +68,9 @@ func (s *Store) UnmarkedSchedules(ctx context.Context, u *Unmarked) (list []Sche
 	return list, err
 }
 
-// Mark marks changed schedules or pauses as seen by all of their jobs, and returns how many it marked.
-// Call it when all pages of the need were decided and no job was left out. A schedule stays unmarked
-// if one of its jobs has not been planned with it yet.
+// Mark marks changed schedules or pauses as seen by all of their jobs, and returns how many it marked. Call it when
+// all pages of the need are decided and no job was left out. A schedule stays unmarked if one of its jobs has not
+// been planned with it yet.
 func (s *Store) Mark(ctx context.Context, u *Unmarked) (marked int64, err error) {
 	for ids := range slices.Chunk(u.ids, markSize) {
 		n, err := s.mark(ctx, u, ids)
@@ -80,8 +81,8 @@ func (s *Store) Mark(ctx context.Context, u *Unmarked) (marked int64, err error)
 	return marked, nil
 }
 
-// mark marks definitions. If the database refuses one of them, that one stays unmarked, and each pass
-// looks at it again; the others are marked.
+// mark marks definitions. If the database refuses one of them, that definition stays unmarked, and each pass looks at
+// it again; the others are marked.
 func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int64, err error) {
 	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
 		same, err := s.unedited(ctx, tx, u.statements.lock, ids, u.inputs)
@@ -115,8 +116,8 @@ func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int6
 	return first + second, err
 }
 
-// unedited locks definitions, and returns those that nobody is editing or has edited since they were
-// read. An edit that was committed since then still needs a decision.
+// unedited locks definitions, and returns those that no session is editing or has edited since they were read. An
+// edit that was committed since then still needs a decision.
 func (s *Store) unedited(ctx context.Context, tx *engine.Tx, lock string, ids []int64, read map[int64]string) (same []int64, err error) {
 	var id int64
 	var input string
@@ -129,9 +130,9 @@ func (s *Store) unedited(ctx context.Context, tx *engine.Tx, lock string, ids []
 	return same, err
 }
 
-// markOwn marks the jobs' own schedules together with the jobs. Otherwise a pass over a million jobs
-// with a rule each would leave a million schedules to decide for. A schedule that was edited since it
-// was read differs from the plan, and stays unmarked.
+// markOwn marks the jobs' own schedules together with the jobs. Otherwise a pass over a million jobs with a rule each
+// would leave a million schedules to decide for. A schedule that was edited after it was read differs from the plan,
+// and stays unmarked.
 func (w *writer) markOwn(ctx context.Context, jobs []int64) error {
 	var own []int64
 	err := w.tx.Query(ctx, "lock_own_schedules", engine.Args{"ids": jobs}, func(r *sql.Rows) error {

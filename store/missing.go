@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// MissingError says that there is nothing with a name that somebody gave. It wraps ErrNotFound.
+// MissingError says that no definition or run has a name that somebody gave. It wraps ErrNotFound.
 type MissingError struct {
 	Kind    string // job, schedule, run, tag or owner
 	Name    string // as it was given
-	Nearest string // a name that there is; empty: none is near, or nobody has looked
+	Nearest string // a name that exists; empty: no name is near, or none was looked for
 	said    string
-	want    string // what a name may be, where that is not plain
+	want    string // what a name may be, where that is not obvious
 }
 
-// missingRun is the error for a run that is not there.
+// missingRun returns the error for a run that does not exist.
 func missingRun(name string) *MissingError {
 	return &MissingError{Kind: "run", Name: name, said: "run " + name, want: "want JOB#NUMBER, JOB for its latest run, or an id; "}
 }
 
-// missing is the error for a job or a schedule that is not there.
+// missing returns the error for a job or a schedule that does not exist.
 func missing(kind, name string) *MissingError {
 	return &MissingError{Kind: kind, Name: name, said: fmt.Sprintf("%s %q", kind, name)}
 }
@@ -39,8 +39,8 @@ func (m *MissingError) Error() string {
 
 func (m *MissingError) Unwrap() error { return ErrNotFound }
 
-// Names are the names of all that a missing name could have meant, in order. Those of jobs have their owner where the
-// name has one.
+// Names returns the names that the missing name could have meant, in order. Names of jobs have their owner if the
+// missing name has one.
 func (s *Store) Names(ctx context.Context, m *MissingError) (names []string, err error) {
 	if m.Kind == ScopeSchedule {
 		list, err := s.Schedules(ctx)

@@ -6,13 +6,13 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// JobName is what names a job, alone or among others.
+// JobName has the texts by which a command can name a job, alone or together with others.
 type JobName struct {
 	Owner, Name, Queue string
 	Tags               []string
 }
 
-// JobNames reads the names of all jobs, and no more of them: for the completion of a command line.
+// JobNames reads only the names of all jobs: for the completion of a command line.
 func (s *Store) JobNames(ctx context.Context) ([]JobName, error) {
 	var out []JobName
 	var v JobName

@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// The occurrence of a run is its key within its job: no job has two runs with the same one, so nothing
-// is decided or requested twice. It begins with the reason for the run, and all keys are made and read
-// here. Two statements read them as well: the macro @predecessor of each engine, and jobs in
-// store/engine/sql/queries.sql.
+// The occurrence of a run is its key within its job: no job has two runs with the same key, so nothing is decided or
+// requested twice. It begins with the reason for the run, and all keys are made and read here. Two statements read
+// them as well: the macro @predecessor of each engine, and jobs in store/engine/sql/queries.sql.
 const (
 	occurrenceAt    = "at:"    // a nominal time
 	occurrenceAfter = "after:" // the id of the run that ended
 	occurrenceAll   = "all:"   // of runs of several jobs: the end of their interval, or the id of the run that they follow
 	occurrenceStart = "start:" // the identity of a start-up
 	occurrenceNow   = "now:"   // requested: the id of the run itself
-	occurrenceKey   = "key:"   // requested: a key that the one who asked has chosen
-	occurrenceHook  = "hook:"  // an event of a job, and what it is about
+	occurrenceKey   = "key:"   // requested: a key that the caller has chosen
+	occurrenceHook  = "hook:"  // an event of a job, and its cause
 	occurrenceFill  = "fill:"  // requested by a backfill: a nominal time, and for a second one an id
 
 	occurrenceTime = "2006-01-02T15:04:05.000000Z"
@@ -51,9 +50,9 @@ func fillOccurrence(nominal time.Time, again string) string {
 	return key
 }
 
-// Requested reports whether the run is not for a nominal time: a person requested it, or it follows a
-// run of another job, an event or a start-up. It waits behind what is active, and the policies for nominal times
-// do not judge it.
+// Requested reports whether the run is not for a nominal time: a person requested it, or it follows a run of another
+// job, an event or a start-up. It waits behind the active runs, and the policies for nominal times do not apply to
+// it.
 func (r *Run) Requested() bool { return !strings.HasPrefix(r.Occurrence, occurrenceAt) }
 
 // Predecessor is the id of the run that this run follows; empty if it follows none.

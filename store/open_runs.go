@@ -14,14 +14,14 @@ const (
 	// crowded is how many requests of a job have to wait behind others, beyond those that it may run
 	// at a time, so that decisions read only some of them.
 	crowded = 200
-	// fewWaiting is how many of them are read, likewise.
+	// fewWaiting is how many of those waiting requests decisions then read.
 	fewWaiting = 20
 )
 
-// Crowds are the jobs of a pass for which many requested runs wait, such as hooks after a night in
-// which much failed. Else each decision would read all of them, to let one go.
+// Crowds are the jobs of a pass for which many requested runs wait, such as hooks after a night with many failures.
+// Otherwise each decision would read all of them, to let one go.
 type Crowds struct {
-	mu   sync.Mutex // batches are decided side by side
+	mu   sync.Mutex // several batches are decided at the same time
 	jobs map[int64]bool
 }
 
@@ -46,7 +46,7 @@ func (c *Crowds) set(job int64, crowded bool) {
 	c.jobs[job] = crowded
 }
 
-// openRuns are the runs of a page that are not settled, while they are read.
+// openRuns are the runs of a page that are not settled, during their reading.
 type openRuns struct {
 	s         *Store
 	p         *Page
@@ -57,8 +57,8 @@ type openRuns struct {
 	failed    map[int64]bool
 }
 
-// readOpenRuns reads the runs of the page that are not settled: all of them, except that of a crowded
-// job some of those that wait are left out.
+// readOpenRuns reads the runs of the page that are not settled. Of a crowded job, it leaves out some of the waiting
+// runs.
 func (s *Store) readOpenRuns(ctx context.Context, tx *engine.Tx, p *Page, ids []int64, byJob map[int64]*Snapshot) (*openRuns, error) {
 	o := &openRuns{s: s, p: p, byJob: byJob, failed: map[int64]bool{}}
 	whole := make([]int64, 0, len(ids))
@@ -101,7 +101,7 @@ func (o *openRuns) read(ctx context.Context, tx *engine.Tx, statement string, a 
 	}))
 }
 
-// take takes in a run.
+// take adds a run.
 func (o *openRuns) take(run Run) {
 	if run.State == Running && run.LeaseUntil.Before(o.p.now) {
 		if run.HolderAlive = o.s.db.Alive(run.Holder); !run.HolderAlive {
@@ -110,7 +110,7 @@ func (o *openRuns) take(run Run) {
 	}
 	o.failed[run.JobID] = o.failed[run.JobID] || run.State == Failed
 	c := o.byJob[run.JobID]
-	if !utf8.ValidString(run.ID) { // nothing finds it, so that nothing can end it
+	if !utf8.ValidString(run.ID) { // no statement finds it by this id, so nothing can end it
 		c.Fault = "a run: " + run.Fault
 		return
 	}
@@ -120,13 +120,13 @@ func (o *openRuns) take(run Run) {
 	}
 }
 
-// resting reports whether a decision has seen a request and left it behind others. Until one of those
-// ends, the next decision leaves it there, too. The statement crowd_runs has the same condition.
+// resting reports whether a decision has seen a request and left it behind other runs. Until one of those runs ends,
+// the next decision leaves the request there too. The statement crowd_runs has the same condition.
 func (r *Run) resting() bool {
 	return r.State == Waiting && r.HeldBy == HeldByPredecessor && r.Number > 0 && !r.Begun() && r.CancelAt.IsZero() && r.Requested()
 }
 
-// noteCrowd notes whether enough runs of a job rest for the next decisions to read only some.
+// noteCrowd records whether so many runs of a job rest that the next decisions need to read only some of them.
 func (o *openRuns) noteCrowd(c *Snapshot) {
 	if o.p.Crowds == nil || len(c.Runs) <= crowded {
 		return
@@ -140,13 +140,13 @@ func (o *openRuns) noteCrowd(c *Snapshot) {
 	o.p.Crowds.set(c.Plan.JobID, resting > crowded+c.Job.MaxRunning)
 }
 
-// readCrowd reads the runs of a crowded job, but of those that rest only the first. It returns false
-// where the decision needs all of them.
+// readCrowd reads the runs of a crowded job, but only the first of the runs that rest. It returns false if the
+// decision needs all runs.
 //
-// The decision is the same as with all: it lets requests go in their order and at most as many as may
-// run at a time, so that it never gets to those left out; of what rests, the policies for nominal
-// times ask no more than whether there is something. But a job that was changed or removed may let
-// more go, or end all that waits; and where one that is read does not count, another has its place.
+// The decision is the same as with all runs. It lets requests go in their order, and at most as many as may run at a
+// time, so it never gets to the runs that are left out. The policies for nominal times ask only whether any run
+// rests. But if the job was changed or removed, the decision may let more runs go, or end all waiting runs. And if a
+// run that was read does not count, another run takes its place.
 func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (bool, error) {
 	if o.p.need != RunWakes || c.Stale || c.Job.ID == 0 || !c.Job.Removed().IsZero() || c.Fault != "" || c.PlanFault != "" {
 		return false, nil
@@ -164,7 +164,7 @@ func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (b
 	if len(first) < most {
 		o.p.Crowds.set(c.Job.ID, false)
 	}
-	// After those that rest, so that a run whose state changes in between is read.
+	// Read after the runs that rest, so that a run whose state changes in between is not missed.
 	const all = 1 << 30
 	if err := o.read(ctx, tx, "crowd_runs", engine.Args{"job": c.Job.ID, "resting": 0, "limit": all}, o.take); err != nil {
 		return false, err
@@ -178,8 +178,8 @@ func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (b
 	return true, nil
 }
 
-// UnsettledRuns reads the runs of jobs that are not settled, as decisions do, by job and oldest first. Those
-// that cannot be read are left out.
+// UnsettledRuns reads the runs of jobs that are not settled, as decisions do, by job and oldest first. It leaves out
+// runs that cannot be read.
 func (s *Store) UnsettledRuns(ctx context.Context, ids []int64) (map[int64][]Run, error) {
 	open := map[int64][]Run{}
 	for part := range slices.Chunk(ids, page) {
@@ -203,5 +203,6 @@ func (s *Store) UnsettledRuns(ctx context.Context, ids []int64) (map[int64][]Run
 	return open, nil
 }
 
-// byAge is the order in which runs were made: ids are times only where the program has made them.
+// byAge is the order in which runs were made. It does not rely on ids alone: only ids that the program made contain a
+// time.
 func byAge(x, y Run) int { return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID)) }

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// MostOutput bounds what is kept of the output of an attempt, in bytes.
+// MostOutput bounds how many bytes of the output of an attempt are kept.
 const MostOutput = 16 << 10
 
-// Output gathers what an attempt tells, however much that is: its head, its tail, and how much was left
-// out between them. It is a writer for one goroutine.
+// Output collects the output of an attempt, however long it is: its head, its tail, and how many bytes were left out
+// between them. It is a writer for one goroutine.
 type Output struct {
-	// Hide, if set, takes secrets out of what is kept, before it is cut.
+	// Hide, if set, hides secrets in the kept text, before the text is cut.
 	Hide func(string) string
 
 	head, tail []byte
-	size       int64 // of all that was written
+	size       int64 // of all bytes that were written
 }
 
-// cutAt is how far a cut goes back to a blank or a line end, so that it divides no word, and no secret.
+// cutAt is how far a cut moves back to a blank or a line end, so that it divides no word and no secret.
 const cutAt = 256
 
-// part is what the head and the tail have of MostOutput, beside the line between them.
+// part is the share of MostOutput that the head and the tail have each, without the line between them.
 const part = MostOutput/2 - 32
 
 // Write never fails.
@@ -40,13 +40,12 @@ func (o *Output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is what was written, as text that every engine can keep: of at most MostOutput bytes, in UTF-8,
-// without NUL.
+// String returns the output as text that every engine can store: at most MostOutput bytes, in UTF-8, without NUL.
 func (o *Output) String() string {
 	var head, tail string
 	total := o.size
 	if o.size > int64(len(o.head)+len(o.tail)) {
-		// Marked as cut, so that what is left of a secret there is hidden, too.
+		// The cuts are marked, so that the rest of a secret at a cut is hidden too.
 		head, tail = o.fit(string(o.head)+"…"), o.fit("…"+string(o.tail[max(0, len(o.tail)-MostOutput):]))
 		head, tail = strings.TrimSuffix(head, "…"), strings.TrimPrefix(tail, "…")
 	} else {
@@ -68,7 +67,7 @@ func (o *Output) String() string {
 	return fmt.Sprintf("%s\n… %d bytes left out …\n%s", head, max(1, total-int64(len(head)+len(tail))), tail)
 }
 
-// fit makes a part of what was written fit to be kept.
+// fit makes a part of the output fit to be kept.
 func (o *Output) fit(text string) string {
 	if o.Hide != nil {
 		text = o.Hide(text)
@@ -76,10 +75,10 @@ func (o *Output) fit(text string) string {
 	return harmless(text)
 }
 
-// told is an output as it is kept. Everything that an attempt tells passes here before it is recorded.
+// told returns an output as it is kept. All output of an attempt passes here before it is recorded.
 func (s *Store) told(text string) string {
 	var o Output
-	if len(text) > 4*MostOutput { // what is left out need not be searched for secrets
+	if len(text) > 4*MostOutput { // a part that is left out need not be searched for secrets
 		_, _ = o.Write([]byte(text))
 		text, o = o.String(), Output{}
 	}
@@ -87,7 +86,7 @@ func (s *Store) told(text string) string {
 	return o.String()
 }
 
-// harmless makes a text fit for every engine: bytes that are not UTF-8, and NUL, are replaced.
+// harmless makes a text fit for every engine: it replaces NUL, and bytes that are not UTF-8.
 func harmless(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Recheck is after how long a job that could not be read, or whose decision was refused, is tried again.
-// So a person who repairs the row needs to do nothing else.
+// Recheck is the time after which a job is tried again that could not be read, or whose decision was refused. So a
+// person who repairs the row needs to do nothing else.
 const Recheck = 5 * time.Minute
 
-// park parks a job whose decision was refused, with the reason, until Recheck is over. If even that is
-// refused, the job stays as it is, and is reported anyway.
+// park parks a job whose decision was refused, with the reason, until Recheck is over. If the database refuses even
+// that, the job stays as it is, and is still reported.
 func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, error) {
 	s, job := d.s, p.jobs[0]
 	c := Snapshot{Plan: Plan{JobID: job}}

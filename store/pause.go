@@ -19,11 +19,10 @@ const (
 	ScopeAll      = "all"
 )
 
-// PausedByItself is who paused a job because of what its runs did.
+// PausedByItself is the author of a pause that dbjobs made because of the job's runs.
 const PausedByItself = "dbjobs"
 
-// Subject is what a pause stops: a job or a schedule by name, the jobs with a tag or of an owner, or
-// everything.
+// Subject is what a pause stops: a job or a schedule by name, the jobs with a tag or of an owner, or all jobs.
 type Subject struct{ Scope, Name string }
 
 // String is the subject in messages and in the change log.
@@ -39,10 +38,10 @@ func (u Subject) String() string {
 	return u.Scope + " " + u.Name
 }
 
-// Pause begins an interval in which nothing is decided or taken for the subject. Runs that execute go on,
-// runs that have not begun are held, and the nominal times of the interval become a gap when it ends. A
-// zero until means until somebody resumes it. The error wraps ErrExists if the subject is paused already,
-// ErrNotFound if there is no such job, schedule, tag or owner.
+// Pause begins an interval in which no run of the subject is decided or taken. Runs that execute continue, runs that
+// have not begun are held, and the nominal times of the interval become a gap when it ends. A zero until means until
+// somebody resumes it. The error wraps ErrExists if the subject is paused already, ErrNotFound if there is no such
+// job, schedule, tag or owner.
 func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Author) (Pause, error) {
 	var begun Pause
 	err := s.change(ctx, who, func(a *applier) error {
@@ -84,10 +83,10 @@ func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Auth
 	return begun, err
 }
 
-// Resume ends the pause of a subject. Another pause that holds the same jobs goes on. The nominal times
-// inside the pause become a gap. With missed they count as if there had been no pause, unless they were
-// decided meanwhile, which only an edit of the job or another of its schedules can cause. The error wraps
-// ErrNotFound if the subject is not paused.
+// Resume ends the pause of a subject. Other pauses that hold the same jobs continue. The nominal times inside the
+// pause become a gap. With missed they count as if there had been no pause, unless they were decided meanwhile, which
+// only an edit of the job or another of its schedules can cause. The error wraps ErrNotFound if the subject is not
+// paused.
 func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author) (Pause, error) {
 	var ended Pause
 	err := s.change(ctx, who, func(a *applier) error {
@@ -105,7 +104,7 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 		}
 		if n, err := a.tx.Exec(ctx, "resume", known); err != nil {
 			return err
-		} else if n == 0 { // a login sees pauses of all, and may end its own
+		} else if n == 0 { // a login sees all pauses, but may end only its own
 			return &FieldError{on.String(), "pause", fmt.Sprintf("belongs to %s; only an administrator may end it", ended.By)}
 		}
 		ended.Subject, ended.ResumedAt, ended.ResumedBy, ended.Missed = on.Name, a.now, a.o.By, missed
@@ -117,7 +116,7 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 	return ended, err
 }
 
-// openPause reads the pause of a subject that holds, as far as it can be read; ErrNotFound where there is none.
+// openPause reads the pause that holds a subject, as far as the pause can be read; ErrNotFound if there is none.
 func (s *Store) openPause(ctx context.Context, q engine.Runner, known engine.Args, p *Pause) error {
 	found := false
 	err := q.Query(ctx, "open_pause", known, engine.Reads(scanPause(p)...).Each(func(fault string) error {
@@ -168,7 +167,7 @@ func (a *applier) anybody(ctx context.Context, on Subject) error {
 	return nil
 }
 
-// logged is the subject in the change log: pauses of jobs and schedules belong to their history.
+// logged returns the subject in the change log: pauses of jobs and schedules belong to the history of those.
 func (u Subject) logged() (kind, subject string) {
 	switch u.Scope {
 	case ScopeJob, ScopeSchedule:
@@ -182,8 +181,8 @@ func (u Subject) logged() (kind, subject string) {
 // maxPauses bounds how many of the current pauses are read for a list of jobs.
 const maxPauses = 10_000
 
-// Pauses lists the pauses in force, or with ended all that are on record, the newest first. Subject has
-// the name of the job or schedule.
+// Pauses lists the pauses in force, or, with ended, all pauses on record, the newest first. Subject is the name of
+// the job or schedule.
 func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, error) {
 	var out []Pause
 	var p Pause
@@ -211,13 +210,12 @@ func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, err
 // pausesSize bounds how many pauses one statement inserts.
 const pausesSize = 5000
 
-// pauseFailing pauses jobs because of what their runs did, until somebody resumes them, and records that
-// in the change log.
+// pauseFailing pauses jobs because of their runs, until somebody resumes them, and records that in the change log.
 func (s *Store) pauseFailing(ctx context.Context, tx engine.Runner, now any, jobs []changeRow) error {
 	for part := range slices.Chunk(jobs, pausesSize) {
 		for i := range part {
 			part[i].Action = "pause"
-			if r := []rune(part[i].Reason); len(r) > 1000 { // what MySQL's column holds
+			if r := []rune(part[i].Reason); len(r) > 1000 { // more does not fit MySQL's column
 				part[i].Reason = string(r[:999]) + "…"
 			}
 		}

@@ -20,9 +20,8 @@ type PlannedPolicies struct {
 	Start, StartZone    string
 }
 
-// readPlanned reads the text that a job's plan_input had when the job was planned. A text with
-// another number of fields comes from another expression, or was written by hand, so its meaning is
-// not known.
+// readPlanned reads the text that a job's plan_input had when the job was planned. A text with another number of
+// fields comes from another expression, or was written by hand, so its meaning is unknown.
 func readPlanned(planned string) PlannedPolicies {
 	fields := strings.Split(planned, "\x1f")
 	if len(fields) != len(planInput) {

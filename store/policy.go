@@ -10,10 +10,9 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// A Policy describes one key of a job, except for its effect. From the list of policies come the
-// defaults and simple checks of a job, its columns in the statements, the keys of a manifest, the
-// flags of job create, and the policies that job show prints. Policies that contradict each other
-// are in contradictions.
+// A Policy describes one key of a job, except for its effect. The list of policies determines the defaults and simple
+// checks of a job, its columns in the statements, the keys of a manifest, the flags of job create, and the policies
+// that job show prints. Checks for policies that contradict each other are in contradictions.
 type Policy struct {
 	Key     string   // in a manifest; keep.runs is the key runs within keep
 	Default any      // the meaning of the zero value; nil: the zero value is meant
@@ -21,26 +20,26 @@ type Policy struct {
 	Least   int64    // the smallest number allowed; 1 for a duration that may not be zero
 	Most    int64    // the largest number allowed; 0: the largest that the column holds
 	Short   bool     // a value in place of its section is that of this key, and the section is given as a whole
-	Shared  bool     // may stand under the defaults of a file
-	Flag    string   // of job create, where it is not the key with dashes
+	Shared  bool     // may be among the defaults of a file
+	Flag    string   // of job create, if it is not the key with dashes
 	Help    string   // of the flag, with {allowed} and {default}; empty: there is no flag
 
 	column string             // of jobs; empty: it is written with the job's name
 	null   bool               // the zero value is NULL
 	check  func(string) error // of a text
 	field  func(*Job) any
-	stored func(*Job) any // the value of the column, where that is not the field
+	stored func(*Job) any // the value of the column, if that is not the field
 }
 
 // Policies are the policies of a job, in the order in which they are written. Do not change the
 // list.
 func Policies() []Policy { return policies }
 
-// Of points to the job's value: *string, *[]string, *int, *int64, *bool, *time.Time or *Duration.
-// For a policy that a step may have, too, it is **int, **Duration or **Attempts.
+// Of returns a pointer to the job's value: *string, *[]string, *int, *int64, *bool, *time.Time or *Duration. For a
+// policy that a step may have too, it is **int, **Duration or **Attempts.
 func (p *Policy) Of(j *Job) any { return p.field(j) }
 
-// FlagName is the name of the flag of job create.
+// FlagName returns the name of the flag of job create.
 func (p *Policy) FlagName() string {
 	if p.Flag != "" {
 		return p.Flag
@@ -48,9 +47,9 @@ func (p *Policy) FlagName() string {
 	return strings.ReplaceAll(strings.ReplaceAll(p.Key, "_", "-"), ".", "-")
 }
 
-// Usage is the help of the flag.
+// Usage returns the help of the flag.
 func (p *Policy) Usage() string {
-	if !strings.Contains(p.Help, "{") { // as of most, and each command reads all
+	if !strings.Contains(p.Help, "{") { // most texts have none, and each command reads all of them
 		return p.Help
 	}
 	words := strings.Join(p.Allowed, ", ")
@@ -105,7 +104,7 @@ func open[T any](p **T, usual any) {
 	}
 }
 
-// problem refuses a value that is wrong whatever the other policies are.
+// problem refuses a value that is wrong regardless of the other policies.
 func (p *Policy) problem(j *Job) error {
 	switch v := p.field(j).(type) {
 	case *string:
@@ -143,7 +142,7 @@ func (p *Policy) problem(j *Job) error {
 
 func (p *Policy) below(n int64) error {
 	least := p.Least
-	if p.null { // zero is none
+	if p.null { // zero means that there is no value
 		least = min(least, 0)
 	}
 	if n < least {
@@ -152,7 +151,7 @@ func (p *Policy) below(n int64) error {
 	return nil
 }
 
-// value points to the value of the column.
+// value returns a pointer to the value of the column.
 func (p *Policy) value(j *Job) any {
 	if p.stored != nil {
 		return p.stored(j)
@@ -160,7 +159,7 @@ func (p *Policy) value(j *Job) any {
 	return p.field(j)
 }
 
-// scan is the destination of the column.
+// scan returns the destination of the column.
 func (p *Policy) scan(j *Job) any {
 	switch v := p.value(j).(type) {
 	case *string:
@@ -191,7 +190,7 @@ func (p *Policy) scan(j *Job) any {
 	return p.value(j)
 }
 
-// arg is the argument from which the column is written.
+// arg returns the argument from which the column is written.
 func (p *Policy) arg(j *Job) any {
 	switch v := p.value(j).(type) {
 	case *string:
@@ -230,8 +229,8 @@ func (p *Policy) number(n int64) any {
 	return n
 }
 
-// list is a column of texts. It has none of the escapes that JSON for HTML has, because MariaDB
-// compares the text of a tag as it is written.
+// list returns a column of texts. It has none of the escapes that JSON for HTML has, because MariaDB compares the
+// text of a tag as it is written.
 func list(texts []string) engine.Document {
 	if texts == nil {
 		texts = []string{}
@@ -240,11 +239,12 @@ func list(texts []string) engine.Document {
 	return engine.Document(canonical(b))
 }
 
-// isBeside reports whether the column is none of those that a job is planned from. All of them are texts.
+// isBeside reports whether jobs are not planned from this column. All such columns are texts.
 func (p *Policy) isBeside() bool { return p.column != "" && !slices.Contains(planInput, p.column) }
 
-// The columns of jobs as the statements name them: to read them in the order of scanJob, and to
-// write them from a document of rows, with the types that the macro @rows knows. Those beside are what a job is not planned from.
+// The columns of jobs as the statements name them: to read them in the order of scanJob, and to write them from a
+// document of rows, with the types that the macro @rows knows. jobBeside has the columns from which jobs are not
+// planned.
 var jobColumns, jobBeside, jobFields, jobTypes, jobValues, jobChanges, jobChangesByName = jobTexts()
 
 func jobTexts() (columns, beside, fields, types, values, changes, changesByName string) {
@@ -278,7 +278,7 @@ func jobTexts() (columns, beside, fields, types, values, changes, changesByName 
 		each("j.NAME = d.NAME", written)
 }
 
-// kind is the type of the column in a document of rows.
+// kind returns the type of the column in a document of rows.
 func (p *Policy) kind() string {
 	switch p.value(new(Job)).(type) {
 	case *int, **int, **Attempts:
@@ -295,7 +295,7 @@ func (p *Policy) kind() string {
 	return "text"
 }
 
-// scanJob gives the destinations of @job_columns.
+// scanJob returns the destinations of @job_columns.
 func scanJob(j *Job) []any {
 	into := []any{&j.ID, &j.Owner, &j.Name}
 	for i := range policies {
@@ -306,7 +306,7 @@ func scanJob(j *Job) []any {
 	return append(into, engine.Nullable(&j.Manifest), must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)}, engine.At(&j.removedAt))
 }
 
-// scanBeside gives the destinations of @job_beside.
+// scanBeside returns the destinations of @job_beside.
 func scanBeside(j *Job) []any {
 	into := []any{&j.ID, &j.Owner, &j.Name}
 	for i := range policies {
@@ -317,7 +317,7 @@ func scanBeside(j *Job) []any {
 	return append(into, engine.Nullable(&j.Manifest), must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)})
 }
 
-// jobRow is the row of insert_jobs and update_jobs.
+// jobRow returns the row of insert_jobs and update_jobs.
 func jobRow(e *engine.Engine, j *Job) json.RawMessage {
 	var b []byte
 	if j.ID != 0 {

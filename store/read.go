@@ -46,11 +46,11 @@ func (s *Store) statuses(ctx context.Context, q engine.Runner, ids ...int64) ([]
 	return list, nil
 }
 
-// page bounds how many ids or names a statement that reads is given.
+// page is the largest number of ids or names that one reading statement gets.
 const page = 5000
 
-// complete adds steps, schedules and the names behind ids to jobs that were read. The statement for links says whether it is
-// of interest that one is stale.
+// complete adds steps, schedules and the names that ids stand for to jobs that were read. The name of the statement
+// for links says whether stale links matter.
 func (s *Store) complete(ctx context.Context, q engine.Runner, jobs []*Job, links string) error {
 	index := make(map[int64]*Job, len(jobs))
 	ids := make([]int64, len(jobs))
@@ -86,11 +86,11 @@ func (s *Store) addRules(ctx context.Context, q engine.Runner, in engine.Args, i
 	})
 }
 
-// addLinks reads which shared schedules the jobs use, and after which jobs they run.
+// addLinks reads which shared schedules the jobs use, and the jobs after which they run.
 func (s *Store) addLinks(ctx context.Context, q engine.Runner, statement string, in engine.Args, index map[int64]*Job) error {
 	return q.Query(ctx, statement, in, func(r *sql.Rows) error {
 		var job, id int64
-		var name, owner, on sql.NullString // of the other job, whose own row says it if they are no text
+		var name, owner, on sql.NullString // of the other job, whose own row has a fault if they are not valid text
 		var link, schedule bool
 		var f After
 		err := r.Scan(&job, engine.Nullable(&id), &name, &link, engine.Nullable(&schedule), engine.Nullable(&f.id), &owner, &on)
@@ -130,7 +130,7 @@ func (s *Store) addSteps(ctx context.Context, q engine.Runner, in engine.Args, i
 	}))
 }
 
-// findJob finds a job by owner/name, or by a name that only one owner has: the login's own first.
+// findJob finds a job by owner/name, or by a name that only one owner has. A job of the login comes first.
 func (s *Store) findJob(ctx context.Context, q engine.Runner, name string) (JobStatus, error) {
 	k := newKnownJobs()
 	if err := s.known(ctx, q, "jobs_named", engine.Args{"ids": []string{plainName(name)}}, k.add); err != nil {
@@ -146,7 +146,7 @@ func (s *Store) findJob(ctx context.Context, q engine.Runner, name string) (JobS
 	}
 	list, err := s.statuses(ctx, q, j.ID)
 	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("job %q: %w", name, ErrNotFound) // removed this moment
+		err = fmt.Errorf("job %q: %w", name, ErrNotFound) // removed just now
 	}
 	if err != nil {
 		return JobStatus{}, err
@@ -154,7 +154,7 @@ func (s *Store) findJob(ctx context.Context, q engine.Runner, name string) (JobS
 	return list[0], nil
 }
 
-// JobName is the full name of a job, also of one that was removed.
+// JobName returns the full name of a job, also of a removed one.
 func (s *Store) JobName(ctx context.Context, id int64) (string, error) {
 	var j Job
 	err := s.db.PartialRow(ctx, "job_name", engine.Args{"id": id}, &j.Owner, &j.Name)
@@ -187,7 +187,7 @@ func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
 	}), nil
 }
 
-// deriveAll finds the states of jobs as of now.
+// deriveAll sets the states of jobs as of now.
 func (s *Store) deriveAll(ctx context.Context, list []JobStatus) error {
 	pauses, err := s.Pauses(ctx, false, maxPauses)
 	if err != nil {

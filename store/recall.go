@@ -7,8 +7,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// recall makes deleted plans anew, from the runs and gaps on record, so that no nominal
-// time is decided twice.
+// recall makes deleted plans again, from the runs and gaps on record, so that no nominal time is decided twice.
 func (s *Store) recall(ctx context.Context, tx *engine.Tx, cases []Snapshot) error {
 	var ids []int64
 	fresh := map[int64]*Plan{}

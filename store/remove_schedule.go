@@ -8,8 +8,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// RemoveSchedule takes away a shared schedule that no job uses; with detach it takes the schedule away
-// from the jobs that use it before. What these jobs owed by it becomes a gap.
+// RemoveSchedule removes a shared schedule that no job uses. With detach, it first removes the schedule from the jobs
+// that use it. Nominal times of the schedule that these jobs still had to run become a gap.
 func (s *Store) RemoveSchedule(ctx context.Context, name string, detach bool, o AlterOptions) ([]Change, error) {
 	return s.inTurn(ctx, o.apply(), func(a *applier) error {
 		c, err := a.lockSchedule(ctx, name)
@@ -25,7 +25,7 @@ func (s *Store) RemoveSchedule(ctx context.Context, name string, detach bool, o 
 	})
 }
 
-// RemoveUnused takes away all shared schedules that no job uses.
+// RemoveUnused removes all shared schedules that no job uses.
 func (s *Store) RemoveUnused(ctx context.Context, o AlterOptions) ([]Change, error) {
 	return s.inTurn(ctx, o.apply(), func(a *applier) error {
 		var list []Schedule
@@ -47,7 +47,7 @@ func (s *Store) RemoveUnused(ctx context.Context, o AlterOptions) ([]Change, err
 	})
 }
 
-// detach takes a schedule away from the jobs that use it.
+// detach removes a schedule from the jobs that use it.
 func (a *applier) detach(ctx context.Context, c *Schedule) error {
 	var known []*Job
 	var ids []int64
@@ -81,7 +81,7 @@ func (a *applier) detach(ctx context.Context, c *Schedule) error {
 		clear(a.dry.links)
 		return nil
 	}
-	left := []Schedule{*c} // a job that plain SQL has linked by now keeps the schedule
+	left := []Schedule{*c} // a job that plain SQL has linked meanwhile keeps the schedule
 	err = a.s.countUsers(ctx, a.tx, left)
 	c.Jobs = left[0].Jobs
 	return err

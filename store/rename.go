@@ -7,15 +7,15 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// RenamedJob is what became of a job that has another name now.
+// RenamedJob is the result of renaming a job.
 type RenamedJob struct {
 	Job     Job // with its new name
 	Changes []Change
 }
 
-// RenameJob gives a job another name. Its history, its plan and its runs are those of its id, and stay.
-// Jobs that run after it refer to its id; those that name it as a hook are changed with it. What it
-// cannot see are files, and the hooks of hosts.
+// RenameJob gives a job another name. Its history, its plan and its runs belong to its id, and stay. Jobs that run
+// after it refer to its id; jobs that name it as a hook are changed with it. RenameJob cannot change files, and the
+// hooks of hosts.
 func (s *Store) RenameJob(ctx context.Context, name, to string, o AlterOptions) (r RenamedJob, err error) {
 	r.Changes, err = s.inTurn(ctx, o.apply(), func(a *applier) error {
 		v, err := a.lockJob(ctx, name)
@@ -79,7 +79,7 @@ func (a *applier) followHook(ctx context.Context, hooked []Job, was, is *Job) er
 		if j.ID == is.ID {
 			j.Name = is.Name
 		}
-		for i := range j.After { // they were read with the old name, and are looked up by it
+		for i := range j.After { // they were read with the old name, and are looked up by name
 			if j.After[i].id == is.ID {
 				j.After[i].Job = is.FullName()
 			}
@@ -97,10 +97,10 @@ func (a *applier) followHook(ctx context.Context, hooked []Job, was, is *Job) er
 // AlteredSchedule is a schedule before and after a change in place.
 type AlteredSchedule struct {
 	Before, After Schedule
-	Changes       []Change // none: the schedule is as before
+	Changes       []Change // none: the schedule is as it was before
 }
 
-// AlterSchedule changes a shared schedule in place, as AlterJob does a job.
+// AlterSchedule changes a shared schedule in place, as AlterJob does for a job.
 func (s *Store) AlterSchedule(ctx context.Context, name string, o AlterOptions, edit func(Schedule) (Schedule, error)) (r AlteredSchedule, err error) {
 	r.Changes, err = s.inTurn(ctx, o.apply(), func(a *applier) error {
 		if r.Before, err = a.lockSchedule(ctx, name); err != nil {
@@ -118,7 +118,7 @@ func (s *Store) AlterSchedule(ctx context.Context, name string, o AlterOptions, 
 	return r, err
 }
 
-// lockSchedule reads a shared schedule that is to be changed, and keeps others from changing its row.
+// lockSchedule reads a shared schedule that is to be changed, and keeps other sessions from changing its row.
 func (a *applier) lockSchedule(ctx context.Context, name string) (Schedule, error) {
 	c, err := a.s.findSchedule(ctx, a.tx, name)
 	if err != nil || a.dry.on {

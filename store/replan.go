@@ -7,14 +7,13 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// skewed is how far an instant must lie in the future to show that a clock was wrong, and not just
-// slightly off.
+// skewed is how far an instant must lie in the future to show that a clock was wrong, and not just slightly off.
 const skewed = 10 * time.Minute
 
-// Ahead counts the jobs that were decided beyond the clock, and tells how far: they sleep until then. It asks only where the
-// record of the probe's tick lies ahead of the clock, too: it was ahead, and has been put right. It looks at all plans, for
-// there is no index for what only such a clock leaves behind; where there is nothing, it takes the record back, so that it
-// asks once.
+// Ahead counts the jobs that are decided beyond the current time, and returns the instant until which they sleep. It
+// asks the database only if the record of the probe's tick also lies in the future: then the clock was ahead, and has
+// been corrected. It reads all plans, since no index finds what only such a clock leaves behind. If it finds no such
+// job, it deletes the tick's record, so that it asks only once.
 func (s *Store) Ahead(ctx context.Context, p *Probe) (n int, _ time.Time, err error) {
 	var until engine.Moment
 	if p.since.Sub(p.Now) <= skewed {
@@ -31,10 +30,11 @@ func (s *Store) Ahead(ctx context.Context, p *Probe) (n int, _ time.Time, err er
 // replanSize bounds the jobs of one transaction of Replan.
 const replanSize = 500
 
-// Replan takes back what was decided while the database's clock was ahead: of the job named, or of all where the name is
-// empty. Their nominal times from now on are to be decided again, and their gaps end now; what ran stays on record, and as
-// long as it does, its occurrences do not run twice. What is open goes on by the right clock: waits and leases are over, an
-// end wakes the job, and repeat_after counts from now. The next pass plans the jobs. It returns how many there were.
+// Replan takes back the decisions that were made while the database's clock was ahead: those of the named job, or of
+// all jobs if the name is empty. The nominal times from now on are decided again, and the gaps end now. Runs that
+// executed stay on record, and while they do, their occurrences do not run twice. Open runs continue by the correct
+// clock: waits and leases are over, an end wakes the job, and repeat_after counts from now. The next pass plans the
+// jobs. Replan returns the number of jobs.
 func (s *Store) Replan(ctx context.Context, name string, who Author) (n int, err error) {
 	var job int64
 	if name != "" {

@@ -15,11 +15,11 @@ import (
 // Request holds the arguments of a run outside the schedule.
 type Request struct {
 	Args     map[string]string
-	Interval Interval // of data; without an end, none
+	Interval Interval // of data; without an end, there is no interval
 	// At is the nominal time of the run, before which it does not begin; zero: it has none.
 	At time.Time
-	// Key makes the request once: a later request of the job with the same key finds this run, for as
-	// long as the run is on record. It is empty for a request of its own.
+	// Key makes the request unique: a later request of the job with the same key finds this run, for as long as the
+	// run is on record. Empty: each request makes its own run.
 	Key    string
 	Author Author
 }
@@ -27,11 +27,11 @@ type Request struct {
 // RequestedRun is the run of a request.
 type RequestedRun struct {
 	Run
-	// Existing: an earlier request with the same key made it.
+	// Existing says that an earlier request with the same key made the run.
 	Existing bool `json:"existing,omitempty"`
 }
 
-// occurrence is the key of the run that has this id.
+// occurrence returns the key of the run that has this id.
 func (q *Request) occurrence(id string) string {
 	if q.Key != "" {
 		return occurrenceKey + q.Key
@@ -54,13 +54,13 @@ func (q *Request) check(job string) error {
 	return nil
 }
 
-// RunNow requests a run. The next decision for the job queues it, behind the active runs. If it has an
-// interval, a backfill counts the nominal times in it as covered; the schedule does not change.
+// RunNow requests a run. The next decision for the job queues it, behind the active runs. If the run has an interval,
+// a backfill counts the nominal times in it as covered; the schedule does not change.
 //
-// Of several requests with one key, the first that commits makes the run, and the others find it: the
-// unique key (job, occurrence) of runs holds that.
+// Of several requests with one key, the first that commits makes the run, and the others find it: the unique key
+// (job, occurrence) of runs ensures that.
 func (s *Store) RunNow(ctx context.Context, name string, q Request) (r RequestedRun, err error) {
-	const tries = 3 // a second one finds the run, unless that was deleted in between
+	const tries = 3 // the second try finds the run, unless the run was deleted in between
 	for range tries {
 		if r, err = s.request(ctx, name, q); q.Key == "" || !errors.Is(err, ErrExists) {
 			break
@@ -70,7 +70,7 @@ func (s *Store) RunNow(ctx context.Context, name string, q Request) (r Requested
 }
 
 func (s *Store) request(ctx context.Context, name string, q Request) (r RequestedRun, err error) {
-	var known string // the id of the run that the key has
+	var known string // the id of the run that has the key
 	err = s.change(ctx, q.Author, func(a *applier) error {
 		known = ""
 		j, err := s.findJob(ctx, a.tx, name)

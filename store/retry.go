@@ -10,10 +10,9 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// RetryRun opens a run again that failed, was cancelled or was lost. It keeps its id, interval and
-// arguments, and continues at the step that it was in, or at the step given by name or number. It waits
-// behind the job's active runs, like every request. Its attempts and its fence go on counting. If the run
-// cannot be retried, the error is a *FieldError.
+// RetryRun opens a run again that failed, was cancelled or was lost. The run keeps its id, interval and arguments,
+// and continues at its last step, or at the step given by name or number. It waits behind the job's active runs, like
+// every request. Its attempts and its fence are not reset. If the run cannot be retried, the error is a *FieldError.
 func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (Run, error) {
 	found, err := s.Run(ctx, id)
 	if err != nil {
@@ -48,7 +47,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 	return now.Run, err
 }
 
-// startAt is the position of the step to begin with, counted from 1.
+// startAt returns the position of the step to begin with, counted from 1.
 func startAt(r *Run, steps []Step, named string) (int, error) {
 	if named == "" {
 		if r.Step > len(steps) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Columns that several statements read, in the order in which the functions below scan them. They stand for
-// @run_columns and @pause_columns in the statements of every dialect; those of a job come from its policies.
+// @run_columns and @pause_columns in the statements of every engine; the columns of a job come from its policies.
 const (
 	runColumns = `r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
@@ -29,14 +29,14 @@ const (
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id`
 
-	// lastChange is the one that tells the state of the job j.
+	// lastChange is the change that determines the state of the job j.
 	lastChange = `(SELECT MAX(l.id) FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)`
 
 	// runSelected are conditions of a RunFilter. The schedules of a run's job are found by key.
 	runSelected = `r.created_at >= :since AND r.created_at < :until
 AND (:schedule = 0 OR (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = :schedule) > 0)`
 
-	// runTried: the run tried the step. Its attempts are found by key: of an EXISTS, MariaDB makes a table of
+	// runTried: the run tried the step. Its attempts are found by key: for an EXISTS, MariaDB would make a table of
 	// all attempts.
 	runTried = `(SELECT COUNT(*) FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = :step) > 0`
 
@@ -86,8 +86,8 @@ func (n not) Scan(src any) error {
 	return err
 }
 
-// key scans a text by which a row is looked up later. SQLite stores any bytes as text. Bytes that are not
-// UTF-8 would be another text when they are sent back, and no row would be found.
+// key scans a text by which a row is looked up later. SQLite stores any bytes as text. Bytes that are not UTF-8 would
+// become another text when they are sent back, and no row would be found.
 type key struct{ p *string }
 
 func (k key) Scan(src any) error {
@@ -160,7 +160,7 @@ func stepRow(e *engine.Engine, job int64, position int, st *Step) json.RawMessag
 	return engine.EndRow(e.AppendField(e.AppendField(b, "on_success", st.OnSuccess), "on_failure", st.OnFailure))
 }
 
-// positive is a number, or NULL for zero.
+// positive returns a number, or NULL for zero.
 func positive(n int64) any {
 	if n == 0 {
 		return nil

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// NewRunID is a UUIDv7 (RFC 9562 section 5.7) of the database's instant, so that ids sort by the time of their
-// decision; seq keeps the order within one: 4,096 ids a millisecond, and more count as later.
+// NewRunID returns a UUIDv7 (RFC 9562 section 5.7) of the database's instant, so ids sort by the time of their
+// decision. seq keeps the order within one instant: there are 4,096 ids per millisecond, and further ids get a later
+// time.
 func NewRunID(now time.Time, seq int) string {
 	var b [16]byte
 	_, _ = rand.Read(b[8:]) // never fails

@@ -17,7 +17,7 @@ type RunDetail struct {
 	Tries []Attempt `json:"tries"`
 }
 
-// Label is how people name the run: JOB#NUMBER, or JOB#ID as long as it has no number.
+// Label is the name of the run for people: JOB#NUMBER, or JOB#ID as long as the run has no number.
 func (r *Run) Label() string {
 	if r.Number > 0 {
 		return fmt.Sprintf("%s#%d", r.FullJob(), r.Number)
@@ -25,9 +25,9 @@ func (r *Run) Label() string {
 	return r.FullJob() + "#" + r.ID
 }
 
-// Run finds a run: by its label, JOB#NUMBER or JOB#ID; by its id alone; by the name of a job, whose latest run it is. An
-// id may be cut to its first characters, at least four, that no other run has. A number is never given twice to runs of
-// a job.
+// Run finds a run: by its label, JOB#NUMBER or JOB#ID; by its id alone; or by the name of a job, which means its
+// latest run. An id may be cut to its first characters, at least four, if no other run has the same beginning. No two
+// runs of a job ever get the same number.
 func (s *Store) Run(ctx context.Context, name string) (RunDetail, error) {
 	found, err := s.findRun(ctx, name)
 	if err != nil {
@@ -50,7 +50,7 @@ var (
 	runNumber = lazyregexp.New(`^[1-9][0-9]{0,17}$`)
 )
 
-// findRun reads the name as an id first: that is what the program itself asks for.
+// findRun tries the name as an id first, since the program itself asks for ids.
 func (s *Store) findRun(ctx context.Context, name string) (Run, error) {
 	r, err := s.runByID(ctx, name)
 	if !errors.Is(err, ErrNotFound) || len(name) == len(anyID) && runPrefix.MatchString(name) {
@@ -121,7 +121,7 @@ func (s *Store) oneRun(ctx context.Context, name, statement string, a engine.Arg
 // anyID is the shape of an id.
 const anyID = "00000000-0000-0000-0000-000000000000"
 
-// prefixRange returns the lowest and the highest UUID with a beginning.
+// prefixRange returns the lowest and the highest UUID that begin with id.
 func prefixRange(id string) (low, high string, ok bool) {
 	if !runPrefix.MatchString(id) {
 		return "", "", false

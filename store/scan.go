@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// present scans whether a column is not NULL.
+// present scans a column as true if it is not NULL.
 type present bool
 
 // Scan never fails.
@@ -17,7 +17,7 @@ func (p *present) Scan(src any) error {
 	return nil
 }
 
-// longestWait is the longest duration of a policy, and mostMillis the most that a Duration can hold.
+// longestWait is the longest duration of a policy. mostMillis is the most milliseconds that a Duration can hold.
 const (
 	longestWait = 100 * 365 * 24 * time.Hour
 	mostMillis  = 9_000_000_000_000
@@ -42,8 +42,8 @@ func (m ms) Scan(src any) error {
 	return nil
 }
 
-// mostCounted bounds counters in columns of 32 bits, and mostMade those of 64 bits. Both leave room for
-// one more.
+// mostCounted bounds counters in columns of 32 bits, mostMade those in columns of 64 bits. Both leave room for one
+// more.
 const (
 	mostCounted = 2_000_000_000
 	mostMade    = 4_000_000_000_000_000_000
@@ -101,7 +101,7 @@ func (j jsonInto) Scan(src any) error {
 		*p = string(b)
 		return nil
 	}
-	if string(b) == "[]" { // a job without tags, as most are
+	if string(b) == "[]" { // most jobs have no tags
 		return nil
 	}
 	if err := json.Unmarshal(b, j.p); err != nil {
@@ -110,7 +110,7 @@ func (j jsonInto) Scan(src any) error {
 	return nil
 }
 
-// doc is the JSON text of rows for a set-based statement.
+// doc returns the JSON text of rows for a set-based statement.
 func doc(rows any) (string, error) {
 	b, err := json.Marshal(rows)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 const scheduleColumns = `s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description, s.manifest, s.created_at, s.job_id,
   CASE WHEN @stale THEN 1 ELSE 0 END, s.parked`
 
-// readSchedules hands over the schedules of a statement, each with the job that it belongs to; 0: it is shared.
+// readSchedules calls take for each schedule of a statement, with the job to which it belongs; 0: it is shared.
 func (s *Store) readSchedules(ctx context.Context, q engine.Runner, statement string, a engine.Args, take func(c Schedule, job int64)) error {
 	var c Schedule
 	var job int64
@@ -28,8 +28,8 @@ func (s *Store) readSchedules(ctx context.Context, q engine.Runner, statement st
 	}))
 }
 
-// holidays scans what a schedule does on holidays, which is said of one with a calendar only. The calendar is scanned
-// before.
+// holidays scans what a schedule does on holidays. That applies only if the schedule has a calendar. The calendar is
+// scanned before.
 type holidays struct{ of *Schedule }
 
 func (h holidays) Scan(src any) error {
@@ -52,7 +52,7 @@ func (s *Store) schedulesNamed(ctx context.Context, q engine.Runner, names []str
 	return found, nil
 }
 
-// KnownSchedules are the shared schedules of these names, by name.
+// KnownSchedules returns the shared schedules with these names, by name.
 func (s *Store) KnownSchedules(ctx context.Context, names []string) (map[string]Schedule, error) {
 	return s.schedulesNamed(ctx, s.db, names)
 }
@@ -85,11 +85,11 @@ func (s *Store) Schedules(ctx context.Context) ([]Schedule, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(out, func(x, y Schedule) int { return cmp.Compare(x.Name, y.Name) }) // by bytes, whatever the database's order
+	slices.SortFunc(out, func(x, y Schedule) int { return cmp.Compare(x.Name, y.Name) }) // by bytes, whatever order the database has
 	return out, s.countUsers(ctx, s.db, out)
 }
 
-// ScheduleStatuses lists the shared schedules by name, or the one named, with the pauses that hold them.
+// ScheduleStatuses lists the shared schedules by name, or only the named one, with the pauses that hold them.
 func (s *Store) ScheduleStatuses(ctx context.Context, name string) ([]ScheduleStatus, error) {
 	var list []Schedule
 	var err error
@@ -133,7 +133,7 @@ func (s *Store) ScheduleStatuses(ctx context.Context, name string) ([]ScheduleSt
 	return out, nil
 }
 
-// usersNamed is how many jobs of a schedule are named.
+// usersNamed is how many of a schedule's jobs are listed by name.
 const usersNamed = 5
 
 // Schedule finds a shared schedule by name.

@@ -10,15 +10,15 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Skip is a nominal time to come that somebody has decided not to run. The plan of the job has it until
-// the time has come; then the decision for that time records a gap with the reason Skipped.
+// Skip is a future nominal time that somebody has decided not to run. The plan of the job keeps it until the time has
+// come. Then the decision for that time records a gap with the reason Skipped.
 type Skip struct {
 	At         time.Time `json:"at"`
-	ScheduleID int64     `json:"schedule_id,omitempty"` // 0: whatever schedule names the time
+	ScheduleID int64     `json:"schedule_id,omitempty"` // 0: any schedule with this time
 	Schedule   string    `json:"schedule,omitempty"`
 	By         string    `json:"by"`
 	Reason     string    `json:"reason,omitempty"`
-	// Then is the nominal time of the job after it, by the rules of when it was skipped.
+	// Then is the next nominal time of the job after At, by the rules at the time of the skip.
 	Then time.Time `json:"then,omitzero"`
 }
 
@@ -28,17 +28,17 @@ func (k *Skip) Of(schedule int64) bool { return k.ScheduleID == 0 || k.ScheduleI
 // SkipList returns the skips of a plan.
 func (l *Plan) SkipList() []Skip { return readSkips(l.Skips) }
 
-// SetSkips writes them.
+// SetSkips sets the skips of a plan.
 func (l *Plan) SetSkips(list []Skip) { l.Skips = writeSkips(list) }
 
-// KeepSkips forgets the skips of times up to an instant: those are decided.
+// KeepSkips removes the skips of times up to an instant: those times are decided.
 func (l *Plan) KeepSkips(after time.Time) {
 	if l.Skips != "" {
 		l.Skips = writeSkips(slices.DeleteFunc(l.SkipList(), func(k Skip) bool { return !k.At.After(after) }))
 	}
 }
 
-// readSkips reads what the column holds. What cannot be read is none: then the times run.
+// readSkips reads the text of the column. If the text cannot be read, there are no skips: then the times run.
 func readSkips(text string) (list []Skip) {
 	if text == "" || json.Unmarshal([]byte(text), &list) != nil {
 		return nil
@@ -54,7 +54,7 @@ func writeSkips(list []Skip) string {
 	return string(b)
 }
 
-// passSkips leaves out the skips of times that have come, and finds the next time that is not skipped.
+// passSkips removes the skips of times that have come, and finds the next time that is not skipped.
 func (v *JobStatus) passSkips(now time.Time) {
 	v.Skips = slices.DeleteFunc(v.Skips, func(k Skip) bool { return !k.At.After(now) || !k.At.After(v.DecidedThrough) })
 	for i := range v.Skips { // in their order
@@ -64,7 +64,7 @@ func (v *JobStatus) passSkips(now time.Time) {
 	}
 }
 
-// comeSkips are the skips of times that have come, and that no pass has decided yet: they stay.
+// comeSkips returns the skips of times that have come but are not decided yet: they stay in the plan.
 func (v *JobStatus) comeSkips(now time.Time) (list []Skip) {
 	for _, k := range v.Skips {
 		if !k.At.After(now) && k.At.After(v.DecidedThrough) {
@@ -74,21 +74,21 @@ func (v *JobStatus) comeSkips(now time.Time) (list []Skip) {
 	return list
 }
 
-// maxSkips bounds the times of a job that are skipped.
+// maxSkips is how many nominal times of a job may be skipped.
 const maxSkips = 100
 
 // SkipInput has the facts from which skips are chosen.
 type SkipInput struct {
 	Now   time.Time
 	Job   JobStatus // with its skips, and the pause that holds it
-	Rules []Rule    // as they stand
+	Rules []Rule    // as they are now
 }
 
-// Skips changes which nominal times of a job are not to run: choose returns all of those to come, as they
-// are to be. It is called under the lock of the plan, so that no time is decided meanwhile, and may be called more
-// than once. action is what the change log calls it.
+// Skips changes which nominal times of a job are not to run: choose returns all future skips as they should be. It is
+// called under the lock of the plan, so no time is decided meanwhile, and may be called more than once. The change
+// log records the change as action.
 //
-// Crash windows: around COMMIT, the plan has the skips or it has not. A decision for a skipped time reads
+// Crash windows: after COMMIT the plan has the new skips, before it the old ones. A decision for a skipped time reads
 // them under the same lock.
 func (s *Store) Skips(ctx context.Context, name, action string, who Author, choose func(SkipInput) ([]Skip, error)) (changed []Skip, err error) {
 	pauses, err := s.Pauses(ctx, false, maxPauses)
@@ -103,7 +103,7 @@ func (s *Store) Skips(ctx context.Context, name, action string, who Author, choo
 		if err := s.lockPlans(ctx, a.tx, v.Job); err != nil {
 			return err
 		}
-		if v, err = s.findJob(ctx, a.tx, v.FullName()); err != nil { // as it is now that nobody decides for it
+		if v, err = s.findJob(ctx, a.tx, v.FullName()); err != nil { // as it is now that no session can decide for it
 			return err
 		}
 		in := SkipInput{Now: a.now, Job: v}
@@ -148,7 +148,7 @@ func (s *Store) Skips(ctx context.Context, name, action string, who Author, choo
 	return changed, err
 }
 
-// differing are the skips that only one of two lists has.
+// differing returns the skips that only one of two lists has.
 func differing(x, y []Skip) (list []Skip) {
 	in := func(k Skip, of []Skip) bool {
 		return slices.ContainsFunc(of, func(o Skip) bool { return o.At.Equal(k.At) && o.ScheduleID == k.ScheduleID })

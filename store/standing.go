@@ -9,31 +9,31 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// OverdueAfter is how long nobody may have come for the next time of a job until it counts as overdue where no other
-// length is asked for: a trigger of each minute that is alive comes sooner.
+// OverdueAfter is the default for how long the next time of a job may pass without a decision until the job counts as
+// overdue. A trigger that comes each minute comes sooner.
 const OverdueAfter = 2 * time.Minute
 
-// Standing is how the jobs stand: of each kind of trouble how many there are, and the first of them. Neither the time
-// that it takes to read nor the size depends on how many jobs are well.
+// Standing is the state of all jobs: for each kind of trouble the number of jobs, and the first of them. Neither the
+// time to read it nor its size depends on how many jobs have no trouble.
 type Standing struct {
 	Now     time.Time // by the database's clock
 	Overdue Kind      // the oldest first
 	Parked  Kind
-	Failing Kind // those that failed most often in a row first
-	// Coming are jobs whose next time is before an instant, the next ones first, without those that are overdue. A time may
-	// have come since the last pass.
+	Failing Kind // the jobs with the most failures in a row first
+	// Coming are the jobs whose next time is before an instant, the earliest first, without the overdue jobs. The
+	// next time may have come since the last pass.
 	Coming []JobStatus
 }
 
-// Kind is how many jobs are of a kind, and the first of them. Jobs that are disabled count nowhere. One that was paused
-// since the last pass counts as overdue where more are than the first.
+// Kind is the number of jobs of a kind, and the first of them. Disabled jobs are not counted. If there are more jobs
+// than First has, a job that was paused since the last pass is counted as overdue.
 type Kind struct {
 	Count int
 	First []JobStatus
 }
 
-// Standing reads how the jobs stand: at most limit of each kind, of those overdue those that are so by a length, of those
-// to come those with a time within a length.
+// Standing reads the state of all jobs: at most limit jobs of each kind. Overdue are jobs whose next time passed at
+// least late ago, and coming are jobs whose next time is at most within away.
 func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit int) (st Standing, err error) {
 	if st.Now, err = s.Now(ctx); err != nil {
 		return st, err
@@ -45,7 +45,7 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 		owners = append(owners, owner)
 		return err
 	})
-	if err != nil || len(owners) == 0 { // nothing was planned yet
+	if err != nil || len(owners) == 0 { // no job has a plan yet
 		return st, err
 	}
 	a := engine.Args{"ids": owners, "overdue": st.Now.Add(-late), "until": st.Now.Add(within), "limit": 2 * limit}
@@ -87,7 +87,7 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 	}
 	first := func(kind string, is func(JobStatus) bool) (found []JobStatus) {
 		for _, id := range kinds[kind] {
-			if v, ok := byID[id]; ok && is(v) { // else a pass has decided for it meanwhile, or it is paused
+			if v, ok := byID[id]; ok && is(v) { // otherwise a pass has decided for it meanwhile, or it is paused
 				found = append(found, v)
 			}
 		}
@@ -98,7 +98,7 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 	st.Failing.First = first("failing", func(v JobStatus) bool { return v.Streak > 0 })
 	st.Coming = first("coming", func(v JobStatus) bool { return !v.NextRun.IsZero() })
 	for _, k := range []*Kind{&st.Overdue, &st.Parked, &st.Failing} {
-		if len(k.First) < limit { // these are all
+		if len(k.First) < limit { // the list has all jobs of the kind
 			k.Count = len(k.First)
 		}
 	}
@@ -108,15 +108,15 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 // Silence is an interval in which a trigger did not come, although it came regularly before.
 type Silence struct {
 	Trigger string    `json:"trigger"`
-	From    time.Time `json:"from"`           // its last pass before
-	Until   time.Time `json:"until,omitzero"` // its first pass after; zero: it is silent
+	From    time.Time `json:"from"`           // its last pass before the silence
+	Until   time.Time `json:"until,omitzero"` // its first pass after the silence; zero: it is still silent
 }
 
-// Silences are those of triggers that last, and those that ended since an instant, the newest first.
+// Silences returns the silences of triggers that last, and those that ended since an instant, the newest first.
 func (s *Store) Silences(ctx context.Context, triggers []Trigger, now, since time.Time) (list []Silence, err error) {
-	const most = 2500 // a week has fewer stretches, for a silence is longer than five minutes
+	const most = 2500 // a week has fewer stretches, since a silence is longer than five minutes
 	for _, t := range triggers {
-		end := time.Time{} // when the stretch after began
+		end := time.Time{} // when the next stretch began
 		begun, last, passes := time.Time{}, engine.Moment{}, int64(0)
 		rd := engine.Reads(engine.At(&begun), &last, &passes)
 		err := s.db.Query(ctx, "stretches", engine.Args{"name": t.Name, "since": since, "limit": most}, rd.Each(func(fault string) error {
@@ -134,21 +134,21 @@ func (s *Store) Silences(ctx context.Context, triggers []Trigger, now, since tim
 	return list, nil
 }
 
-// OpenRuns are runs that have not ended and that wait for the same, or execute in the same queue.
+// OpenRuns are runs that have not ended, and that wait for the same thing or execute in the same queue.
 type OpenRuns struct {
 	State  string    `json:"state"`             // waiting, queued or running
 	HeldBy string    `json:"held_by,omitempty"` // predecessor, group or pause
-	Group  string    `json:"group,omitempty"`   // where a group holds them
-	Begun  bool      `json:"begun"`             // they were executed, and failed or were given back
-	Later  bool      `json:"later"`             // their time is to come
-	Queue  string    `json:"queue"`             // where they are executed
+	Group  string    `json:"group,omitempty"`   // the group that holds them, if any
+	Begun  bool      `json:"begun"`             // they were executed before, and failed or were given back
+	Later  bool      `json:"later"`             // their time has not come yet
+	Queue  string    `json:"queue"`             // the queue in which they are executed
 	Runs   int       `json:"runs"`              // how many
-	Since  time.Time `json:"since,omitzero"`    // the oldest was made then
-	Ready  time.Time `json:"ready_at,omitzero"` // the first may go then
-	Job    string    `json:"job,omitempty"`     // of one of them
+	Since  time.Time `json:"since,omitzero"`    // when the oldest of them was made
+	Ready  time.Time `json:"ready_at,omitzero"` // when the first of them may go
+	Job    string    `json:"job,omitempty"`     // the job of one of them
 }
 
-// OpenRuns counts the runs that have not ended by what they wait for, the oldest first: at most limit kinds.
+// OpenRuns counts the runs that have not ended, by what they wait for, the oldest first: at most limit kinds.
 func (s *Store) OpenRuns(ctx context.Context, limit int) (list []OpenRuns, err error) {
 	var v OpenRuns
 	var j Job
@@ -163,20 +163,21 @@ func (s *Store) OpenRuns(ctx context.Context, limit int) (list []OpenRuns, err e
 	return list, err
 }
 
-// LongestRuns are the runs that execute, those that do so for longest first.
+// LongestRuns returns the runs that execute, the longest-running first.
 func (s *Store) LongestRuns(ctx context.Context, limit int) ([]Run, error) {
 	return s.listRuns(ctx, "runs_longest", engine.Args{"limit": limit})
 }
 
-// Figures are what a monitor counts.
+// Figures are the numbers that a monitor collects.
 type Figures struct {
 	Jobs, Running, Stuck int
-	StuckSince           time.Time // the first was ready, or lost its lease, or ended, then
+	StuckSince           time.Time // when the first of them was ready, lost its lease, or ended
 	StuckJob             string    // its job; empty: it is gone
 }
 
-// Figures counts jobs, runs that execute, and runs that are stuck: for a length nobody took them although they were ready, or
-// decided for them although they waited, had ended, or their lease had. It looks at no run that is settled.
+// Figures counts jobs, runs that execute, and runs that are stuck. A run is stuck if for this length it was ready and
+// nobody took it, or if nobody decided for it although its wait was over, it had ended, or its lease had ended. It
+// reads no settled run.
 func (s *Store) Figures(ctx context.Context, stuck time.Duration) (f Figures, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {

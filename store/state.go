@@ -11,26 +11,26 @@ const (
 	JobAborted  = "aborted"  // disabled by `job abort`
 	JobDisabled = "disabled" // nothing is decided for it
 	JobPaused   = "paused"   // by itself, or by its schedules, a tag, its owner, or a freeze
-	JobParked   = "parked"   // its definition cannot be used; nothing is decided for it until it is mended
+	JobParked   = "parked"   // its definition cannot be used; no decision is made for it until the definition is repaired
 	JobResumed  = "resumed"  // its pause was ended, and no run has ended since
-	JobSleeping = "sleeping" // waits for its next time, or with a run that may not go yet
-	JobFinished = "finished" // nothing is to come
-	JobEnabled  = "enabled"  // runs on request, or has not been decided for yet
+	JobSleeping = "sleeping" // waits for its next time, or has a run that may not go yet
+	JobFinished = "finished" // it has no time to come
+	JobEnabled  = "enabled"  // it runs on request, or no decision was made for it yet
 )
 
-// JobFailing is no state, but how the last run of a job ended: it can be asked for like one.
+// JobFailing is not a state: it says how the last run of a job ended. A filter accepts it like a state.
 const JobFailing = "failing"
 
-// JobStates are what a JobFilter takes.
+// JobStates are the states that a JobFilter accepts.
 var JobStates = []string{JobEnabled, JobSleeping, JobRunning, JobFailing, JobParked, JobPaused, JobResumed, JobDisabled, JobAborted, JobFinished}
 
-// Failing reports whether the last run of the job has failed, and nothing else says more about it.
+// Failing reports whether the last run of the job has failed, and no state says more about the job.
 func (v *JobStatus) Failing() bool {
 	return v.Streak > 0 && v.State != JobDisabled && v.State != JobAborted
 }
 
-// derive finds the state from the facts. If several fit, the first of the list counts. The view dbjobs.v_jobs
-// (store/engine/sql/views) does the same for those who ask in SQL; nothing else sets a state.
+// derive finds the state from the facts. If several states fit, the first of the list counts. The view dbjobs.v_jobs
+// (store/engine/sql/views) does the same for SQL users; nothing else sets a state.
 func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 	v.Paused = v.pausedBy(pauses)
 	v.passSkips(now)
@@ -62,7 +62,7 @@ func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 	default:
 		v.State = JobEnabled
 	}
-	if v.Disabled || v.Paused != nil { // the plan's next time is for a decision, not for a run
+	if v.Disabled || v.Paused != nil { // the plan's next time is that of a decision, not of a run
 		v.NextRun, v.Overdue = time.Time{}, 0
 	}
 	if v.Stale = v.Stale && (ends || v.OnStartup) && !v.Disabled; v.Stale {
@@ -82,13 +82,13 @@ const (
 type ScheduleStatus struct {
 	Schedule
 	State  string    `json:"state"`
-	Paused *Pause    `json:"paused,omitempty"` // the one that ends last
+	Paused *Pause    `json:"paused,omitempty"` // the pause that ends last
 	Parked string    `json:"parked,omitempty"` // why it cannot be used
-	Users  []string  `json:"job_names"`        // owner/name of the first jobs that use it; Jobs is how many do
+	Users  []string  `json:"job_names"`        // owner/name of the first jobs that use it; Jobs is their number
 	Next   time.Time `json:"next,omitzero"`    // its next nominal time, set by package tick; none while it is paused
 }
 
-// derive finds the state from the facts. calendar is the one that it names, or nil. dbjobs.v_schedules
+// derive finds the state from the facts. calendar is the calendar that the schedule names, or nil. dbjobs.v_schedules
 // (store/engine/sql/views) does the same.
 func (c *ScheduleStatus) derive(pauses []Pause, calendar *Calendar) {
 	for i := range pauses {
@@ -117,8 +117,8 @@ func (c *ScheduleStatus) derive(pauses []Pause, calendar *Calendar) {
 	}
 }
 
-// pausedBy returns the pause that holds the job. Among pauses of the whole job it is the one that ends
-// last. Otherwise, if each of its schedules is paused, it is the one of them that ends first.
+// pausedBy returns the pause that holds the job. Of several pauses of the whole job, it returns the one that ends
+// last. Otherwise, if each of the job's schedules is paused, it returns the pause of a schedule that ends first.
 func (v *JobStatus) pausedBy(pauses []Pause) *Pause {
 	c := Snapshot{Plan: Plan{JobID: v.ID}, Job: v.Job}
 	var whole, one *Pause

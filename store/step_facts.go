@@ -11,32 +11,32 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// StepFacts are what an earlier step of a run tells the later ones: how its last attempt ended.
+// StepFacts are the facts that an earlier step of a run gives to later steps: how its last attempt ended.
 type StepFacts struct {
 	State  string // of the attempt
 	Rows   *int64 // affected
 	Error  string
 	Output string
-	Result map[string]any // what the executor told as facts; numbers are json.Number
+	Result map[string]any // the facts that the executor reported; numbers are json.Number
 }
 
 // mostResult bounds the result of an attempt. A larger one is not kept.
 const mostResult = 32 << 10
 
-// mostSteps bounds the attempts that are looked through for the facts of steps: the newest of a run.
+// mostSteps bounds how many attempts of a run are searched for the facts of steps: the newest ones.
 const mostSteps = 200
 
-// reference finds what a spec wants to know of steps. It may be named anywhere in the spec.
+// reference finds the references to facts of steps in a spec. They may stand anywhere in the spec.
 var reference = lazyregexp.New(`\$\{steps\.([^}"\\]*)\}`)
 
 // stepFacts are the facts of a step; row and body have parts.
 var stepFacts = []string{"status", "rows", "error", "output", "code", "row", "body"}
 
-// FactsOfSteps are the names of what a step tells later ones.
+// FactsOfSteps returns the names of the facts that a step gives to later steps.
 func FactsOfSteps() []string { return slices.Clone(stepFacts) }
 
-// StepFact divides what stands in ${steps.NAME.FACT}. The fact is one of stepFacts, row.COLUMN, or
-// body.MEMBER. A name may have dots, and so may a column.
+// StepFact splits the text within ${steps.NAME.FACT}. The fact is one of stepFacts, row.COLUMN, or body.MEMBER. A
+// name may have dots, and so may a column.
 func StepFact(text string) (name, fact string, ok bool) {
 	if at := partOf.FindStringIndex(text); at != nil {
 		return text[:at[0]], text[at[0]+1:], at[0] > 0 && at[1] < len(text)
@@ -48,22 +48,21 @@ func StepFact(text string) (name, fact string, ok bool) {
 	return text[:i], text[i+1:], true
 }
 
-// partOf is what stands before a column, or before a member.
+// partOf is the text before a column or a member.
 var partOf = lazyregexp.New(`\.(row|body)\.`)
 
-// Refers reports whether the step wants to know something of steps.
+// Refers reports whether the step refers to facts of steps.
 func (st *Step) Refers() bool { return strings.Contains(string(st.Spec), "${steps.") }
 
-// TellsSteps reports whether any step of the job wants to know something of others, so that their results
-// are kept.
+// TellsSteps reports whether any step of the job refers to facts of steps, so that results are kept.
 func (j *Job) TellsSteps() bool {
 	return slices.ContainsFunc(j.Steps, func(st Step) bool { return st.Refers() })
 }
 
-// StepReference is what a spec wants to know of a step, as it is written: ${steps.NAME.FACT}.
+// StepReference is a reference of a spec to a fact of a step, as it is written: ${steps.NAME.FACT}.
 type StepReference struct{ Text, Step string }
 
-// References are those of the step, in order.
+// References returns the references of the step, in order.
 func (st *Step) References() (list []StepReference) {
 	for _, found := range reference.FindAllStringSubmatch(string(st.Spec), -1) {
 		if name, _, ok := StepFact(found[1]); ok {
@@ -73,9 +72,8 @@ func (st *Step) References() (list []StepReference) {
 	return list
 }
 
-// checkReferences refuses what step number i can never learn: of a step that the job does not have, and of
-// one that never ends before this one begins. A step may have been left out on the way: then it has told
-// nothing.
+// checkReferences refuses references of step number i to a step that the job does not have, or that never ends before
+// step i begins. A step to which step i may refer can still be left out in a run: then it has no facts.
 func (j *Job) checkReferences(i int) error {
 	for _, r := range j.Steps[i].References() {
 		of := slices.IndexFunc(j.Steps, func(st Step) bool { return st.Name == r.Step })
@@ -92,7 +90,7 @@ func (j *Job) checkReferences(i int) error {
 	return nil
 }
 
-// StepFacts reads how the steps of a run ended so far, by their names.
+// StepFacts reads how the steps of a run have ended so far, by their names.
 func (s *Store) StepFacts(ctx context.Context, run string) (map[string]StepFacts, error) {
 	facts := map[string]StepFacts{}
 	var f StepFacts
@@ -110,15 +108,15 @@ func (s *Store) StepFacts(ctx context.Context, run string) (map[string]StepFacts
 		f.Rows = n
 		dec := json.NewDecoder(strings.NewReader(result))
 		dec.UseNumber()
-		_ = dec.Decode(&f.Result) // somebody may have written anything there: then there is no result
+		_ = dec.Decode(&f.Result) // plain SQL may have written anything there: then there is no result
 		facts[name] = f
 		return nil
 	}))
 	return facts, err
 }
 
-// result is that of an attempt as it is kept, or nil. Secrets, and what not every engine can keep, are
-// replaced in each text of it by itself, so that it stays JSON.
+// result returns the result of an attempt as it is kept, or nil. Secrets, and characters that not every engine can
+// store, are replaced in each text of it separately, so it stays JSON.
 func (s *Store) result(text string) any {
 	if text == "" {
 		return nil
@@ -131,13 +129,13 @@ func (s *Store) result(text string) any {
 			return string(b)
 		}
 	}
-	if told, ok := v.(map[string]any); ok && told["body"] != nil { // an answer that is too long; the rest is kept
+	if told, ok := v.(map[string]any); ok && told["body"] != nil { // the answer is too long; the rest is kept
 		delete(told, "body")
 		if b, err := json.Marshal(told); err == nil {
 			return string(b)
 		}
 	}
-	return `{"row": {}}` // a reference to a column fails, rather than to stand for nothing
+	return `{"row": {}}` // a reference to a column then fails, instead of becoming empty
 }
 
 func (s *Store) toldValue(v any) any {

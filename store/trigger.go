@@ -7,8 +7,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Trigger is what starts ticks, by the name that they were given, with its newest stretch of passes: those without a silence
-// between them.
+// Trigger is a source of ticks, by the name that the ticks have, with its newest stretch of passes. A stretch is
+// passes without a silence between them.
 type Trigger struct {
 	Name    string    `json:"name"`
 	Since   time.Time `json:"since"`     // the first pass of the stretch
@@ -20,13 +20,13 @@ type Trigger struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// Triggers are all triggers that have passes on record, by name.
+// Triggers returns all triggers that have passes on record, by name.
 func (s *Store) Triggers(ctx context.Context) ([]Trigger, error) {
 	var list []Trigger
 	var t Trigger
 	rd := engine.Reads(&t.Name, engine.At(&t.Since), engine.At(&t.LastAt), &t.Passes, &t.Holder, &t.Version, engine.Nullable(&t.Error), ms{&t.Took})
 	err := s.db.Query(ctx, "triggers", nil, rd.Each(func(fault string) error {
-		if fault == "" { // a row that cannot be read is none of a tick
+		if fault == "" { // a row that cannot be read is not a tick's
 			list = append(list, t)
 		}
 		t = Trigger{}

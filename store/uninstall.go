@@ -11,16 +11,16 @@ import (
 // ErrBusy says that runs are being executed.
 var ErrBusy = errors.New("runs are being executed")
 
-// Contents counts what is lost with the tables.
+// Contents counts the content that is lost with the tables.
 type Contents struct {
 	Jobs      int `json:"jobs"`
-	Schedules int `json:"schedules"` // that jobs share
+	Schedules int `json:"schedules"` // schedules that jobs share
 	Runs      int `json:"runs"`
 	Running   int `json:"running"`
 }
 
-// Contents counts what the tables have. What a part of them is missing of, as after an Uninstall that was
-// cut short, counts as nothing.
+// Contents counts the content of the tables. A table that is missing, as after an Uninstall that was stopped, counts
+// as empty.
 func (s *Store) Contents(ctx context.Context) (c Contents, err error) {
 	return s.contents(ctx, s.db)
 }
@@ -33,19 +33,19 @@ func (s *Store) contents(ctx context.Context, q engine.Runner) (c Contents, err 
 	return c, err
 }
 
-// Uninstall drops the tables, views and routines of dbjobs, with all that they have, and reports whether the schema in which
-// they were stays for what others have put there. Where runs are executed, that is ErrBusy, unless it is
-// forced.
+// Uninstall drops the tables, views and routines of dbjobs, with all their content. It reports whether the schema
+// that had them stays, because it has objects of others. If runs are being executed, it returns ErrBusy, unless force
+// is set.
 //
-// Crash window: on MySQL and MariaDB, a part of the tables may be gone. The version is in the last one, so
-// that Uninstall goes on from there. Elsewhere either all of them are gone or none.
+// Crash window: on MySQL and MariaDB, some of the tables may be gone. The last table has the version, so Uninstall
+// can continue from there. On the other engines, either all tables are gone or none.
 func (s *Store) Uninstall(ctx context.Context, force bool) (schemaStays bool, err error) {
 	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
 		if err := s.db.LockSchema(ctx, tx); err != nil {
 			return err
 		}
 		if !force {
-			// Where DDL ends a transaction, outside of it: a lock on the tables would hold up their drop.
+			// If DDL ends a transaction, this reads outside of it: a lock on the tables would delay their drop.
 			c, err := s.contents(ctx, s.db.ForDDL(tx))
 			if err != nil {
 				return err

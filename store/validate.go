@@ -33,8 +33,8 @@ func (c *Schedule) Normalize() {
 	}
 }
 
-// Normalize fills in the defaults of the policies, so that equal jobs are equal structs. It copies the
-// job's lists before it changes them: others may share them.
+// Normalize fills in the defaults of the policies, so that equal jobs are equal structs. It copies the job's lists
+// before it changes them: other jobs may share them.
 func (j *Job) Normalize() {
 	j.Schedules, j.Steps = slices.Clone(j.Schedules), slices.Clone(j.Steps)
 	for i := range policies {
@@ -61,7 +61,7 @@ func (j *Job) Normalize() {
 
 // canonical writes equal JSON in one form: an engine may have reordered it. Numbers keep all their digits.
 func canonical(raw json.RawMessage) json.RawMessage {
-	if isOrdered(raw) { // as most specs are, which are short
+	if isOrdered(raw) { // most specs are short and in this form already
 		var out bytes.Buffer
 		if json.Compact(&out, raw) == nil {
 			return out.Bytes()
@@ -86,13 +86,13 @@ func encodedAnew(raw json.RawMessage) json.RawMessage {
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// isOrdered reports whether JSON, if it is some, has its canonical form but for spaces: the keys of each object in their order,
-// and no text that may be written in another way.
+// isOrdered reports whether JSON has its canonical form except for spaces: the keys of each object are in order, and
+// no text could be written in another way. It may get text that is not JSON.
 func isOrdered(raw []byte) bool {
 	if bytes.IndexByte(raw, '\\') >= 0 || bytes.Contains(raw, []byte("\u2028")) || bytes.Contains(raw, []byte("\u2029")) || !utf8.Valid(raw) {
 		return false
 	}
-	var last [][]byte // the keys before, of the objects and lists that are open
+	var last [][]byte // the previous keys of the open objects and lists
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case '{', '[':
@@ -118,7 +118,7 @@ func isOrdered(raw []byte) bool {
 	return true
 }
 
-// Or returns r, with the fields that r leaves open taken from other.
+// Or returns r, with the fields that r leaves empty taken from other.
 func (r Retry) Or(other Retry) Retry {
 	if r.Attempts == nil {
 		r.Attempts = other.Attempts
@@ -135,7 +135,7 @@ func (r Retry) Or(other Retry) Retry {
 	return r
 }
 
-// maxName is the longest name in bytes: the shortest limit of a key among the engines.
+// maxName is the longest name, in bytes: the shortest limit of a key among the engines.
 const maxName = 190
 
 // checkName refuses names that an engine would store as another name, or that could control a terminal.
@@ -188,7 +188,7 @@ func (c *Schedule) checkOnHoliday() error {
 	return oneOf(c.OnHoliday, HolidaySkip, HolidayNext, HolidayPrevious)
 }
 
-// maxDescription is in bytes.
+// maxDescription is the longest description, in bytes.
 const maxDescription = 1000
 
 func checkDescription(s string) error { return shortText(s, maxDescription) }
@@ -297,13 +297,14 @@ var specs = map[string]func(json.RawMessage) error{}
 // initialized.
 func CheckSpecs(executor string, check func(spec json.RawMessage) error) { specs[executor] = check }
 
-// heartbeats is the check of a heartbeat, with the key that is wrong.
+// heartbeats is the check of a heartbeat. It returns the wrong key.
 var heartbeats = func(Heartbeat) (key string, err error) { return "", nil }
 
 // CheckHeartbeats registers the check of heartbeats, like CheckSpecs.
 func CheckHeartbeats(check func(Heartbeat) (key string, err error)) { heartbeats = check }
 
-// checkHeartbeat is no part of ValidatePolicies: no decision depends on it, and a job whose heartbeat nobody gets still runs.
+// checkHeartbeat is not part of ValidatePolicies: no decision depends on it, and a job still runs if nobody receives
+// its heartbeats.
 func (j *Job) checkHeartbeat() check {
 	if j.Heartbeat == (Heartbeat{}) {
 		return check{}
@@ -332,14 +333,14 @@ func (j *Job) endless() string {
 	return ""
 }
 
-// leads reports whether a run can come from one step to another, or back to the same.
+// leads reports whether a run can go from one step to another, or back to the same step.
 func (j *Job) leads(from, to int) bool {
 	onward, _ := j.ways()
 	return slices.ContainsFunc(onward[from], func(next int) bool { return reached(onward, next)[to] })
 }
 
-// ways lists for each step which ones may come next, and from which ones a run may have come. The number
-// of steps stands for the end.
+// ways lists for each step the steps that may come next, and the steps from which a run may have come. The number of
+// steps stands for the end.
 func (j *Job) ways() (onward, back [][]int) {
 	position := map[string]int{}
 	for i := range j.Steps {
@@ -363,7 +364,7 @@ func (j *Job) ways() (onward, back [][]int) {
 	return onward, back
 }
 
-// reached reports which places can be reached from a place; ways lists the next places of each.
+// reached reports which places can be reached from a place. ways lists the next places of each.
 func reached(ways [][]int, from int) []bool {
 	found, look := make([]bool, len(ways)), []int{from}
 	found[from] = true
@@ -379,7 +380,7 @@ func reached(ways [][]int, from int) []bool {
 	return found
 }
 
-// follow checks what comes after a step.
+// follow checks the value that says which step comes next.
 func follow(v string, names map[string]bool) error {
 	if name, ok := strings.CutPrefix(v, StepNamed); ok {
 		if !names[name] {
