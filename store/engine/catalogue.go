@@ -9,7 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// schemaTable is a table that the migrations make, with its columns but that which the engine numbers.
+// schemaTable is a table that the migrations make, with its columns except the one that the engine numbers.
 type schemaTable struct {
 	name    string
 	columns []string
@@ -59,8 +59,9 @@ func (e *Engine) readSchema() (made schema, err error) {
 
 var trailingComment = lazyregexp.New(`(?m)--.*$`)
 
-// Missing returns the tables and indexes of the schema that the database does not have, and the views and routines. Of those
-// which the login may not use, MySQL and MariaDB show nothing: where they show none at all, none counts as missing.
+// Missing returns the tables, indexes, views and routines of the schema that the database does not have. MySQL and
+// MariaDB do not show views and routines that the login may not use: where they show none of them, none counts as
+// missing.
 func (db *DB) Missing(ctx context.Context) (tables, indexes, repeatables []string, err error) {
 	var there []string
 	err = db.Query(ctx, "catalogue", nil, func(r *sql.Rows) error {
@@ -118,7 +119,7 @@ func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
 			"UPDATE": "UPDATE " + t.name + " SET " + column + " = " + column + " WHERE 1 = 0",
 			"DELETE": "DELETE FROM " + t.name + " WHERE 1 = 0",
 		}
-		if strings.HasSuffix(t.name, "installation") { // whose row is locked, and written by who migrates
+		if strings.HasSuffix(t.name, "installation") { // which has a row that is locked, and that only a migrator writes
 			rights = map[string]string{"SELECT": rights["SELECT"], "UPDATE (migrated_at)": "UPDATE " + t.name + " SET migrated_at = migrated_at WHERE 1 = 0"}
 		}
 		for verb, st := range rights {
@@ -133,7 +134,7 @@ func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
 	return denied, nil
 }
 
-// explain has a statement explained, and drops what the server says of it.
+// explain lets the server explain a statement, and drops the answer.
 func (db *DB) explain(ctx context.Context, statement string) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()

@@ -11,13 +11,14 @@ import (
 	"time"
 )
 
-// connectError is the error of a connection that was never made. Whatever it says, the database was not
+// connectError is the error of a connection that was never made. Whatever its text says, the database was not
 // reached.
 type connectError struct{ error }
 
 func (e connectError) Unwrap() error { return e.error }
 
-// Error is the error with each line once: pgx tells what befell each of its attempts, such as with TLS and without.
+// Error returns the error with each line once: pgx reports each of its attempts, such as one with TLS and one
+// without.
 func (e connectError) Error() string {
 	var lines []string
 	for line := range strings.Lines(e.error.Error()) {
@@ -28,19 +29,20 @@ func (e connectError) Error() string {
 	return strings.Join(lines, " ")
 }
 
-// ahead is in the context of a connection that is made before it is needed: that waits for no room, and makes none.
+// ahead marks the context of a connection that is made before it is needed: such a connection neither waits for room
+// nor makes room.
 type ahead struct{}
 
 type connector struct {
 	driver.Connector
 	e        *Engine
 	makeRoom func()
-	patience time.Duration // with a server that starts
+	patience time.Duration // with a server that is starting
 }
 
-// connecting marks the errors of connections to a server that were never made. If the server refuses
-// more connections, makeRoom closes idle ones. A server that does not answer, or says that it starts, is asked again for as
-// long as the patience lasts.
+// connecting marks the errors of connections to a server that were never made. If the server refuses more
+// connections, makeRoom closes idle ones. While patience lasts, it asks a server again that does not answer, or that
+// says that it is starting.
 func connecting(e *Engine, c driver.Connector, makeRoom func(), patience time.Duration) driver.Connector {
 	if e.OneWriter { // a file: an error at opening is like an error of any statement
 		return c
@@ -48,16 +50,16 @@ func connecting(e *Engine, c driver.Connector, makeRoom func(), patience time.Du
 	return connector{c, e, makeRoom, patience}
 }
 
-// slotWait is how long to wait for a connection if the server or the login has all that are allowed.
-// Connections of our own become free when their runs end.
+// slotWait is how long to wait for a connection if the server or the login has all connections that are allowed.
+// Connections of this program become free when their runs end.
 const slotWait = 10 * time.Second
 
-// wakePause is how long to wait before a server that sleeps is asked again.
+// wakePause is the pause before a sleeping server is asked again.
 const wakePause = 500 * time.Millisecond
 
-// waking reports whether an error may be that of a database that wakes: nobody took the connection, or somebody let it fall
-// before a word, such as a proxy in front of it, or the server says that it starts. A refusal would be the same again, and
-// would use up the attempts of a login.
+// waking reports whether an error may come from a database that is waking: nothing accepted the connection, something
+// such as a proxy in front of the database dropped it before it said anything, or the server says that it is
+// starting. A refusal does not count: it would be the same again, and would use up the attempts of a login.
 func (e *Engine) waking(err error) bool {
 	if e.starting != nil && e.starting(err) {
 		return true
@@ -69,7 +71,7 @@ func (e *Engine) waking(err error) bool {
 	return ok && n.Timeout() || isBroken(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Connect connects.
+// Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	over := time.NewTimer(c.patience)
 	defer over.Stop()

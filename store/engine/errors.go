@@ -44,7 +44,7 @@ func (db *DB) Wrap(doing string, err error) error {
 	return fmt.Errorf("%s: %w%s", doing, err, db.e.advise(err))
 }
 
-// class is the kind of an error, by what has to be done about it.
+// class returns the kind of an error, by what the caller has to do about it.
 func (db *DB) class(err error) class {
 	c := db.e.classify(err)
 	var never connectError
@@ -71,9 +71,9 @@ func (e *Engine) Broken(err error) bool {
 	return errors.As(err, &never) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && (c == unreachable || c == gone)
 }
 
-// Refused reports whether a single row may be at fault, because the engine refused what was written or
-// read. Errors about connections, locks, rights, disk space and time do not count: they concern all
-// rows, or their outcome is unknown. A conflict that came at each try counts.
+// Refused reports whether a single row may be at fault, because the engine refused values that were written or read.
+// Errors about connections, locks, rights, disk space and time do not count: they concern all rows, or their outcome
+// is unknown. A conflict that came at each try counts.
 func (e *Engine) Refused(err error) bool {
 	return errors.Is(err, ErrConflict) || e.atFault(err)
 }

@@ -19,7 +19,7 @@ func lockFile(path string) (release func(), err error) {
 		return nil, err
 	}
 	return func() {
-		os.Remove(path) // while it is locked, so that nobody can mistake it for a sign of life
+		os.Remove(path) // while it is still locked, so that no process can mistake it for a sign of life
 		f.Close()
 	}, nil
 }

@@ -73,7 +73,7 @@ func PlannedInstant(s string) (time.Time, bool) {
 		}
 	}
 	seconds, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(math.Abs(seconds) <= float64(Last.Unix())) { // infinite, or no number
+	if err != nil || !(math.Abs(seconds) <= float64(Last.Unix())) { // infinite, or not a number
 		return time.Time{}, false
 	}
 	return time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC(), true

@@ -2,8 +2,8 @@ package engine
 
 import "sync"
 
-// kept is f, called once for each engine: what is read from the texts in the program is the same each time, and takes longer
-// than many a command.
+// kept returns f, called only once for each engine: the result of reading texts in the program never changes, and
+// takes longer than many commands.
 func kept[T any](f func(*Engine) (T, error)) func(*Engine) (T, error) {
 	var all sync.Map // of func() (T, error), by *Engine
 	return func(e *Engine) (T, error) {

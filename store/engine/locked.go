@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// The bounds of the store's own waits, if the caller sets none. The SQL of jobs has their own timeouts.
+// The bounds of the store's own waits, if the caller sets none. The SQL of jobs has its own timeouts.
 const (
 	// lockWait is how long a statement waits for rows that another session has locked. It is short: after
 	// it, the transaction begins again or is divided, so that a lock delays no other jobs.
 	lockWait = time.Second
-	// LockPatience is how long a command keeps trying to get such rows.
+	// LockPatience is how long a command keeps trying to lock such rows.
 	LockPatience = 30 * time.Second
 	// Patience is how long the database may take to answer a statement. A lock on a whole table could
 	// delay the answer for ever.
@@ -35,8 +35,8 @@ func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, Patience, ErrNoAnswer)
 }
 
-// impatient is for the begin and the end of a transaction, for which database/sql takes no context but that of the whole:
-// answered calls one of them, and ends the transaction when patience does.
+// impatient is for the begin and the end of a transaction, for which database/sql takes only the context of the whole
+// transaction. answered calls one of them, and ends the transaction when the patience ends.
 func impatient(ctx context.Context) (_ context.Context, answered func(func() error) error, cancel context.CancelCauseFunc) {
 	_, has := ctx.Deadline()
 	ctx, cancel = context.WithCancelCause(ctx)
@@ -48,7 +48,7 @@ func impatient(ctx context.Context) (_ context.Context, answered func(func() err
 	}, cancel
 }
 
-// unanswered puts the end of patience into words; another error stays as it is.
+// unanswered returns ErrNoAnswer if patience has ended; another error stays as it is.
 func unanswered(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), ErrNoAnswer) {
 		return fmt.Errorf("%w: %w", ErrNoAnswer, err)
@@ -56,7 +56,7 @@ func unanswered(ctx context.Context, err error) error {
 	return err
 }
 
-// NameHolders adds to an error about a lock which sessions hold locks.
+// NameHolders adds the sessions that hold locks to an error about a lock.
 func (db *DB) NameHolders(ctx context.Context, err error) error {
 	if ctx.Err() != nil || db.e.OneWriter || !db.e.Locked(err) {
 		return err

@@ -58,7 +58,7 @@ func statementsOf(text string) (list []string) {
 	return list
 }
 
-// firstLine is that of a statement, without the comments before it.
+// firstLine returns the first line of a statement, without the comments before it.
 func firstLine(st string) string {
 	first, _, _ := strings.Cut(strings.TrimSpace(commentLine.ReplaceAllString(st, "")), "\n")
 	return first
@@ -84,7 +84,7 @@ func (db *DB) ForDDL(tx *Tx) Runner {
 	return tx
 }
 
-// ddl is what ForDDL is, for texts.
+// ddl is ForDDL for texts.
 func (db *DB) ddl(tx *Tx) querier {
 	if db.e.ddlCommits {
 		return db.pool

@@ -24,7 +24,7 @@ var mysqlEngine = &Engine{
 	form:      "mysql://user:password@host/database",
 	prefix:    "dbjobs_",
 	layout:    "2006-01-02 15:04:05.000000",
-	least:     0, // 0000-00-00 is no constant for every sql_mode
+	least:     0, // not every sql_mode allows the constant 0000-00-00
 	macros: map[string]string{
 		"@now":      "CAST(COALESCE(:now, UTC_TIMESTAMP(6)) AS DATETIME(6))",
 		"@lease":    "DATE_ADD(@now, INTERVAL 1000 * :lease_ms MICROSECOND)",
@@ -44,11 +44,13 @@ var mysqlEngine = &Engine{
 		"@is_queued": "state = 'queued'",
 		"@urgency":   "urgency",
 		"@open":      "open_job_id",
-		// Most runs have ended. MySQL and newer MariaDBs take the number of those for one job's, and would read all runs for each job.
+		// Most runs have ended. MySQL and newer MariaDBs take the number of ended runs for that of one job, and would
+		// read all runs for each job.
 		"@by_open": "FORCE INDEX (runs_open)",
-		// A table that grew since its statistics were made is taken for a small one, and read whole for each job.
+		// The engine takes a table that grew since its statistics were made for a small one, and would read all of it
+		// for each job.
 		"@by_subject": "FORCE INDEX (changes_subject)",
-		// Pauses are wanted by id; MySQL would rather go through all that ever were than sort the few that hold.
+		// Pauses are wanted by id; MySQL would rather read all pauses on record than sort the few that hold.
 		"@by_end":     "FORCE INDEX (pauses_ends)",
 		"@served":     "CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)",
 		"@runnable":   "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = @served OR j.owner IN (:each_owners))) IS NOT NULL",
@@ -107,10 +109,10 @@ func mysqlVersion(v string) string {
 	return "MySQL " + v
 }
 
-// mysqlConnector reads mysql://user:password@host:port/database?option=value, with the driver's options
-// and some of MySQL's own clients (see mysqlAddress and mysqlTLS). With interpolateParams, a statement needs one round
-// trip instead of three. With clientFoundRows, an update that changes nothing still counts its row;
-// otherwise the fence would take it as refused.
+// mysqlConnector reads mysql://user:password@host:port/database?option=value, with the driver's options and some
+// options of MySQL's own clients (see mysqlAddress and mysqlTLS). With interpolateParams, a statement needs one round
+// trip instead of three. With clientFoundRows, an update that changes nothing still counts its row; otherwise the
+// count would look as if the fence had refused the row.
 func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	u, err := parseURL(raw)
 	if err != nil {
@@ -125,7 +127,7 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
-	query.Del("charset") // they are always the same
+	query.Del("charset") // they always have the same value
 	query.Del("collation")
 	c := mysql.NewConfig()
 	if q := query.Encode(); q != "" {
@@ -178,36 +180,37 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	return mysqlBounded{bare, c.Timeout}, err
 }
 
-// mysqlSession holds the settings with which a session begins, whatever the server's settings are. The
-// driver sends all of them in one statement. In sessions for jobs, a statement stands alone unless its
-// text begins a transaction, and our reads are not cut off; other settings stay as they are.
+// mysqlSession sets the settings with which a session begins, whatever the server's settings are. The driver sends
+// all of them in one statement. In sessions for jobs, each statement is its own transaction unless the text begins
+// one, and results are not cut off; other settings stay as they are.
 func mysqlSession(c *mysql.Config, forJobs bool) {
 	c.Collation = "utf8mb4_bin"
 	ours := map[string]string{"character_set_client": "utf8mb4", "character_set_results": "utf8mb4", "collation_connection": c.Collation,
-		"autocommit": "1", "completion_type": "0", "sql_select_limit": "9223372036854775807"} // no limit; what only speaks the protocol may take one more bit for a sign
+		"autocommit": "1", "completion_type": "0", "sql_select_limit": "9223372036854775807"} // no limit; some servers that only speak the protocol accept no larger number
 	if forJobs {
 		ours[mysqlUnreset] = "COALESCE(" + mysqlUnreset + " + 1, 0)"
 	} else {
 		maps.Copy(ours, map[string]string{
 			"sql_mode":         "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
 			"sql_safe_updates": "0",
-			"sql_big_selects":  "1", // or max_join_size applies
+			"sql_big_selects":  "1", // otherwise max_join_size applies
 			"sql_auto_is_null": "0",
-			mysqlIsolation:     "'REPEATABLE-READ'", // outside of transactions: what others may yet take back is not seen
+			mysqlIsolation:     "'REPEATABLE-READ'", // outside of transactions: uncommitted changes of others are not seen
 		})
 	}
 	if c.Params == nil {
 		c.Params = map[string]string{}
 	}
 	for name, wait := range map[string]time.Duration{"innodb_lock_wait_timeout": lockWait, "lock_wait_timeout": LockPatience} {
-		if c.Params[name] == "" && !forJobs { // locks of rows, and of tables that somebody alters
+		if c.Params[name] == "" && !forJobs { // for locks of rows, and of tables that another session alters
 			c.Params[name] = strconv.Itoa(int(wait.Seconds()))
 		}
 	}
 	maps.Copy(c.Params, ours)
 }
 
-// mysqlIsolation is the variable of the session's isolation: each server reads its own name, and the other as a comment.
+// mysqlIsolation is the variable of the session's isolation: each server reads its own name, and takes the other one
+// as a comment.
 const mysqlIsolation = "/*M! tx_isolation */ /*!80003 transaction_isolation */"
 
 // mysqlAddress sets the host, or the path of a Unix socket from the option socket: some platforms mount
@@ -228,7 +231,7 @@ func mysqlAddress(c *mysql.Config, u *url.URL, socket string) error {
 	return nil
 }
 
-// silent drops what the driver would print: errors are returned, not logged.
+// silent drops the texts that the driver would print: errors are returned, not logged.
 type silent struct{}
 
 func (silent) Print(...any) {}

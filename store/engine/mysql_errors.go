@@ -45,14 +45,14 @@ func classifyMySQL(err error) class {
 	return other
 }
 
-// lacksOnMySQL: MySQL has no CREATE OR REPLACE of a routine, and refuses it as a syntax error. MariaDB keeps the rights on the
-// routine so.
+// lacksOnMySQL: MySQL has no CREATE OR REPLACE for routines, and refuses it as a syntax error. On MariaDB, that
+// statement keeps the rights on the routine.
 func lacksOnMySQL(statement string, err error) bool {
 	var me *mysql.MySQLError
 	return statement == replaceRoutine && errors.As(err, &me) && me.Number == 1064
 }
 
-// mysqlStarts knows a connection that ends before the server has said anything.
+// mysqlStarts recognizes a connection that ends before the server has said anything.
 func mysqlStarts(err error) bool {
 	return errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn)
 }

@@ -10,17 +10,16 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mysqlBounded makes connections whose COMMIT and ROLLBACK end with the context of their transaction,
-// like all other statements. The driver sends these two without a context: a server that does not
-// answer any more, or whose commits wait for a backup's lock, would keep a pass for ever, whatever its
-// budget. Its time to connect ends also where a server takes the connection and then says nothing: the driver bounds only
-// the first of the two.
+// mysqlBounded makes connections whose COMMIT and ROLLBACK end with the context of their transaction, like all other
+// statements. The driver sends these two without a context: a server that no longer answers, or whose commits wait
+// for a backup's lock, would hold up a pass for ever, whatever its budget. mysqlBounded also bounds the time to
+// connect where a server accepts the connection and then says nothing: the driver bounds only the accepting.
 type mysqlBounded struct {
 	driver.Connector
 	timeout time.Duration
 }
 
-// Connect connects.
+// Connect implements driver.Connector.
 func (c mysqlBounded) Connect(ctx context.Context) (driver.Conn, error) {
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -57,8 +56,7 @@ type boundedConn struct {
 	lost bool // the outcome of its transaction is unknown
 }
 
-// IsValid reports whether the connection may be used again. Closing it rolls back what was not
-// committed.
+// IsValid reports whether the connection may be used again. Closing it rolls back the uncommitted changes.
 func (c *boundedConn) IsValid() bool { return !c.lost && c.mysqlConn.IsValid() }
 
 // BeginTx begins a transaction.

@@ -16,7 +16,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/nearest"
 )
 
-// The options of a mysql:// URL. Those of certificates have the names that MySQL's own clients have.
+// The options of a mysql:// URL. The options for certificates have the names that MySQL's own clients use.
 var (
 	ofMySQLClients = []string{"socket", "ssl-mode", "ssl-ca", "ssl-cert", "ssl-key"}
 	ofMySQLDriver  = []string{"allowAllFiles", "allowCleartextPasswords", "allowFallbackToPlaintext", "allowNativePasswords", "allowOldPasswords", "charset",
@@ -24,12 +24,12 @@ var (
 		"multiStatements", "parseTime", "readTimeout", "rejectReadOnly", "serverPubKey", "timeTruncate", "timeout", "tls", "writeTimeout"}
 )
 
-// mysqlVariable matches the name of a variable of the session, which the driver sets in it. All others that anybody would
-// set there have an underscore.
+// mysqlVariable matches the name of a session variable, which the driver sets in the session. All other variables
+// that a person may set there have an underscore.
 var mysqlVariable = lazyregexp.New(`^(autocommit|profiling|timestamp|[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)+)$`)
 
-// checkMySQLOptions refuses an option that nothing reads: the driver would take it for a variable, and each connection
-// would fail with a syntax error.
+// checkMySQLOptions refuses an option that nothing reads: the driver would take it for a variable, and each
+// connection would fail with a syntax error.
 func checkMySQLOptions(options url.Values) error {
 	known := slices.Concat(ofMySQLClients, ofMySQLDriver)
 	folded := func(name string) string {
@@ -60,11 +60,11 @@ func checkMySQLOptions(options url.Values) error {
 	return nil
 }
 
-// mysqlTLS is what a URL says of certificates.
+// mysqlTLS has the options of a URL about certificates.
 type mysqlTLS struct{ mode, authority, certificate, key string }
 
-// takeMySQLTLS takes the options of certificates out of those that the driver gets. The driver knows most modes by words of
-// its own.
+// takeMySQLTLS removes the options about certificates from the options that the driver gets. The driver has other
+// words for most modes.
 func takeMySQLTLS(options url.Values) (mysqlTLS, error) {
 	t := mysqlTLS{strings.ToUpper(options.Get("ssl-mode")), options.Get("ssl-ca"), options.Get("ssl-cert"), options.Get("ssl-key")}
 	for _, name := range ofMySQLClients {
@@ -87,7 +87,7 @@ func takeMySQLTLS(options url.Values) (mysqlTLS, error) {
 	case t.certificate != "" && t.authority == "" && (driver+word == "" || driver+word == "false"):
 		return t, &URLError{"ssl-cert is for TLS: add ssl-mode=VERIFY_IDENTITY, or ssl-ca=FILE"}
 	case t.authority != "":
-		options.Del("tls") // apply makes all of it
+		options.Del("tls") // apply sets all of it
 	case word != "":
 		options.Set("tls", word)
 	}
@@ -100,8 +100,8 @@ func encryptedMySQL(options url.Values) bool {
 	return err == nil && (t.authority != "" || options.Get("tls") == "true")
 }
 
-// apply sets TLS in the driver's settings. A server's certificate must be vouched for, by the file ssl-ca or by the
-// system's roots, and be valid for the URL's host: only VERIFY_CA does without the latter.
+// apply sets TLS in the driver's settings. A server's certificate must be signed by an authority of the file ssl-ca
+// or of the system, and be valid for the URL's host. Only VERIFY_CA does not check the host.
 func (t mysqlTLS) apply(c *mysql.Config, host string) error {
 	if t.authority != "" {
 		pem, err := os.ReadFile(t.authority)
@@ -115,7 +115,7 @@ func (t mysqlTLS) apply(c *mysql.Config, host string) error {
 		c.TLSConfig = ""
 		c.TLS = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 		if t.mode == "VERIFY_CA" {
-			c.TLS.InsecureSkipVerify = true // of the two checks, this one is left
+			c.TLS.InsecureSkipVerify = true // only one of the two checks is made
 			c.TLS.VerifyConnection = func(state tls.ConnectionState) error { return vouchedFor(state, roots) }
 		}
 	}
@@ -132,7 +132,7 @@ func (t mysqlTLS) apply(c *mysql.Config, host string) error {
 	return nil
 }
 
-// vouchedFor checks a server's certificate, whatever host it is for.
+// vouchedFor checks the authority of a server's certificate, whatever host it is for.
 func vouchedFor(state tls.ConnectionState, roots *x509.CertPool) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("the server has no certificate")

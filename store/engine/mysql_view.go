@@ -1,17 +1,17 @@
 package engine
 
-// mysqlBarrier makes a table of the rows of a view before a caller's condition is computed for any of them: a view with a LIMIT
-// is not merged into the query, and no condition is pushed into it.
+// mysqlBarrier makes the server build a table of a view's rows before it computes a caller's condition for any of
+// them: a view with a LIMIT is not merged into the query, and no condition is pushed into it.
 func mysqlBarrier(view *Repeatable) { view.Statements[0] += "\nLIMIT 18446744073709551615" }
 
-// mysqlViews are the macros of the views. A view shows what the account that migrated may see, so each has the condition of
-// whose rows it shows: where the installation has owners, those of the login, and all of them to that account.
+// mysqlViews are the macros of the views. A view shows the rows that the account that migrated may see. So each view
+// has a condition: where the installation has owners, it shows the rows of the login, and to that account all rows.
 var mysqlViews = map[string]string{
 	"@clock":          "UTC_TIMESTAMP(6)",
 	"@x_stale":        "x.stale = 1",
 	"@visible_before": "((SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) = 0 OR CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) COLLATE utf8mb4_bin IN (",
 	"@visible_after":  ", CONVERT(SUBSTRING_INDEX(CURRENT_USER(), '@', 1) USING utf8mb4) COLLATE utf8mb4_bin))",
-	// The next time after those that are skipped.
+	// The next time after the skipped ones.
 	"@after_skips": `(SELECT MIN(c.at) FROM (SELECT t.job_id, t.next_run AS at FROM dbjobs.plans t WHERE t.skips IS NOT NULL
           UNION ALL SELECT t.job_id, CAST(REPLACE(REPLACE(k.after, 'T', ' '), 'Z', '') AS DATETIME(6)) FROM dbjobs.plans t
             CROSS JOIN JSON_TABLE(CASE WHEN JSON_VALID(t.skips) THEN t.skips ELSE '[]' END, '$[*]' COLUMNS (after varchar(40) PATH '$.then')) AS k

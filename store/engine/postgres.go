@@ -19,11 +19,11 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// Nothing here may be found by the search path. Otherwise, anybody who can create objects in a schema on
-// that path could run code as the tick's login. So tables and functions are written with their schema.
-// Operators are used only with the exact argument types of an operator in pg_catalog (for bigint *
-// interval there is none, so somebody else's would be used). Types are those of pg_catalog, which is
-// searched before all but the session's own temporary schema, unless the search path names it later.
+// Nothing here may be found by the search path. Otherwise, anybody who can create objects in a schema on that path
+// could run code as the tick's login. So tables and functions are written with their schema. Operators are used only
+// with the exact argument types of an operator in pg_catalog: for bigint * interval, for example, there is none, so
+// another person's operator would be used. Types are those of pg_catalog. It is searched before all schemas but the
+// session's own temporary one, unless the search path names it later.
 var postgres = &Engine{
 	Name: "postgres", KnowsLogins: true, Port: 5432, Isolation: sql.LevelReadCommitted,
 	schemes:  []string{"postgres", "postgresql"},
@@ -54,7 +54,7 @@ var postgres = &Engine{
 		"@open":       "settled_at IS NULL AND job_id",
 		"@by_open":    "",
 		"@by_subject": "", "@by_end": "",
-		"@served":      `(session_user::text COLLATE pg_catalog."default")`, // a name's own collation is another, and no index's
+		"@served":      `(session_user::text COLLATE pg_catalog."default")`, // type name has another collation, which no index has
 		"@runnable":    "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = @served OR j.owner = ANY(:owners::text[]))) IS NOT NULL",
 		"@plan_owner":  "j.owner",
 		"@parked":      "parked IS NOT NULL",
@@ -71,8 +71,9 @@ var postgres = &Engine{
 		"@these":       "= ANY(:ids::bigint[])",
 		"@these_runs":  "= ANY(:ids::uuid[])",
 		"@predecessor": "CASE WHEN dbjobs.runs.occurrence ~ '^(after|hook[:][a-z]+)[:][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([:]|$)' THEN pg_catalog.split_part(dbjobs.runs.occurrence, ':', CASE WHEN dbjobs.runs.occurrence LIKE 'after%' THEN 2 ELSE 3 END)::uuid END",
-		// Of an EXISTS it looks up the attempts of a run, or makes a table of all, by how many it expects: a step that
-		// nearly no run has tried is found without a look-up for each of a million runs.
+		// For an EXISTS, the planner chooses by the number of rows that it expects: it looks up the attempts of each
+		// run, or makes a table of all of them. So a step that almost no run has tried is found without a million
+		// look-ups.
 		"@tried":    "EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = :step)",
 		"@unwell":   "r.state IN ('failed', 'cancelled', 'lost') AND r.state",
 		"@anywhere": "(coalesce(pg_catalog.max(m.id), 0)::double precision * :share::double precision)::bigint",
@@ -82,7 +83,7 @@ var postgres = &Engine{
 	id: func(s string) any {
 		var u pgtype.UUID
 		if err := u.Scan(s); err != nil {
-			return s // the engine will say that it is not a UUID
+			return s // the engine then reports that it is not a UUID
 		}
 		return u
 	},
@@ -175,13 +176,13 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	return postgresBounded{stdlib.GetConnector(*c, options...)}, nil
 }
 
-// postgresSession holds the settings with which a session begins, whatever is set for the server, the
-// database or the login. Statements and results are UTF-8; otherwise the engine would read them in the
-// encoding of the database and store garbled text. The store reads instants in one form. Sessions of
-// jobs keep the form that is set, because their own text is read in that form, too.
+// postgresSession sets the settings with which a session begins, whatever is set for the server, the database or the
+// login. Statements and results are UTF-8; otherwise the engine would read them in the encoding of the database and
+// store garbled text. The store reads instants in one form. Sessions of jobs keep the form that is set, because their
+// own text is read in that form too.
 //
-// Pooling proxies know only a few parameters and refuse others; these are among the few. Other settings
-// do not matter: no statement uses a form that depends on a setting.
+// Pooling proxies know only a few parameters and refuse others; these are among the few. Other settings do not
+// matter: no statement uses a form that depends on a setting.
 func postgresSession(c *pgx.ConnConfig, forJobs bool) {
 	if _, set := c.RuntimeParams["application_name"]; !set {
 		c.RuntimeParams["application_name"] = "dbjobs"

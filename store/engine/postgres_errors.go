@@ -51,21 +51,22 @@ func classifyPostgres(err error) class {
 	return other
 }
 
-// lacksOnPostgres: some servers that speak the protocol have no advisory locks. The one of a migration keeps migrators from
-// each other's way, the other one those who take runs: what makes both correct are keys and conditions.
+// lacksOnPostgres: some servers that speak the protocol have no advisory locks. One such lock keeps migrators out of
+// each other's way, the other one processes that take runs. Both are correct without it, because of keys and
+// conditions.
 func lacksOnPostgres(statement string, err error) bool {
 	var pe *pgconn.PgError
 	spares := statement == "reserve_queued" || statement == schemaLock
-	return spares && errors.As(err, &pe) && (pe.Code == "42883" || pe.Code == "0A000") // there is no such function; not supported
+	return spares && errors.As(err, &pe) && (pe.Code == "42883" || pe.Code == "0A000") // the function does not exist; not supported
 }
 
-// postgresStarts knows cannot_connect_now.
+// postgresStarts recognizes cannot_connect_now.
 func postgresStarts(err error) bool {
 	pe, coded := errors.AsType[*pgconn.PgError](err)
 	return coded && pe.Code == "57P03"
 }
 
-// postgresAtFault goes by the classes of SQLSTATE.
+// postgresAtFault decides by the classes of SQLSTATE.
 func postgresAtFault(err error) bool {
 	var pe *pgconn.PgError
 	if !errors.As(err, &pe) || len(pe.Code) != 5 {

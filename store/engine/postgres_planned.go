@@ -24,7 +24,7 @@ const (
 	oldPlan  = time.Second
 )
 
-// planned is what a connection knows of them.
+// planned is what a connection knows about those plans.
 type planned struct {
 	seen   map[string]bool // by their names: whether they are prepared
 	asked  bool
@@ -67,7 +67,7 @@ func (c *postgresConn) plan(ctx context.Context, text string) error {
 	return err
 }
 
-// renew lets the server make its plans anew now and then. What is prepared stays so.
+// renew lets the server make its plans again from time to time. The statements stay prepared.
 func (c *postgresConn) renew(ctx context.Context) error {
 	if c.uses++; c.uses <= mostUses && c.aging != nil && !c.old.Load() {
 		return nil

@@ -14,8 +14,8 @@ const (
 	// closePatience is how long the server, or a pooler, may take to close the connection of a request to stop after
 	// the statement has ended.
 	closePatience = 5 * time.Second
-	// stopRest is how long a stopped session is left alone: a pooler may say that a request is done, and the server be
-	// still about to stop something.
+	// stopRest is how long a stopped session is not used: a pooler may report a request as done while the server is
+	// still about to stop a statement.
 	stopRest = 100 * time.Millisecond
 )
 
@@ -43,7 +43,7 @@ func (s *postgresStop) HandleCancel(context.Context) {
 	go func() {
 		defer close(s.done)
 		defer give()
-		_ = s.conn.CancelRequest(asked) // what it could not stop ends with the deadline
+		_ = s.conn.CancelRequest(asked) // if it could not stop the statement, the deadline ends the statement
 		time.Sleep(stopRest)
 	}()
 }

@@ -2,8 +2,9 @@ package engine
 
 import "strings"
 
-// postgresViews are the macros of the views. From PostgreSQL 15 on, what a login sees is what the policies of the tables let
-// it see (see sql/postgres/routines). Older servers show a view with the rights of its owner, so that the condition is in the view.
+// postgresViews are the macros of the views. From PostgreSQL 15 on, the policies of the tables decide which rows a
+// login sees (see sql/postgres/routines). Older servers show a view with the rights of its owner, so the condition is
+// in the view.
 var postgresViews = map[string]string{
 	"@clock":          "pg_catalog.statement_timestamp()",
 	"@x_stale":        "x.planned IS DISTINCT FROM x.plan_input",
@@ -11,7 +12,7 @@ var postgresViews = map[string]string{
 	"@visible_after": `) = session_user::text COLLATE pg_catalog."default" OR EXISTS (SELECT 1 FROM pg_catalog.pg_roles i
       WHERE i.rolname::text IN ('dbjobs_admin', 'dbjobs_ticker', 'dbjobs_reader') AND pg_catalog.pg_has_role(session_user, i.oid, 'member'))
       OR EXISTS (SELECT 1 FROM pg_catalog.pg_class i WHERE i.oid = 'dbjobs.jobs'::regclass AND pg_catalog.pg_has_role(session_user, i.relowner, 'member')))`,
-	// The next time after those that are skipped. What is not a list as the program writes it skips nothing.
+	// The next time after the skipped ones. A list that is not as the program writes it skips nothing.
 	"@after_skips": `CASE WHEN p.skips ~ '^\[(\{"at":"[-0-9T:.]+Z"(,"[a-z_]+":("([^"\\]|\\["\\/bfnrt]|\\u(?!0000)[0-9a-f]{4})*"|[0-9]+))*\},?)+\]$'
         THEN (SELECT MIN(c.at) FROM (
           SELECT p.next_run AS at UNION ALL SELECT (k.value ->> 'then'::text)::timestamptz FROM pg_catalog.jsonb_array_elements(p.skips::jsonb) AS k(value)) AS c
@@ -21,12 +22,12 @@ var postgresViews = map[string]string{
 	"@schedule_fault": scheduleFault,
 }
 
-// scheduleFault is why the schedule x cannot be used, as the pass that looked at it last has found, or NULL.
+// scheduleFault is why the schedule x cannot be used, as found by the last pass that looked at it, or NULL.
 const scheduleFault = `CASE WHEN x.calendar <> '' AND NOT EXISTS (SELECT 1 FROM dbjobs.calendars k WHERE k.name = x.calendar)
         THEN 'there is no calendar ' || x.calendar WHEN NOT @x_stale THEN x.parked END`
 
-// alsoOfPostgresView says in the catalogue what a view is, and lets each login see what it may see of the tables, where the
-// server can.
+// alsoOfPostgresView sets the view's comment in the catalogue. Where the server can, it also makes the view show each
+// login only the rows of the tables that the login may see.
 func alsoOfPostgresView(name, comment string) []string {
 	return []string{
 		"COMMENT ON VIEW " + name + " IS '" + strings.ReplaceAll(comment, "'", "''") + "'",
@@ -37,8 +38,8 @@ func alsoOfPostgresView(name, comment string) []string {
 END $$`}
 }
 
-// postgresBarrier lets no function of the caller's see a row before the condition of the view has, where policies do not: see
-// postgresViews. Nor does the newest of many rows come by an index then.
+// postgresBarrier keeps functions of the caller from seeing a row before the condition of the view has been checked,
+// where no policies do that: see postgresViews. With a barrier, the newest of many rows is not found by an index.
 func postgresBarrier(view *Repeatable) {
 	view.Statements = append(view.Statements, `DO $$ BEGIN
   IF pg_catalog.current_setting('server_version_num')::integer < 150000 THEN

@@ -16,13 +16,15 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// Repeatable is an object of the schema that is replaced instead of migrated: a view or a routine. Its file is
-// sql/views/NAME.sql, whose text all engines share as they share statements, with macros and with "dbjobs." before our names,
-// or sql/ENGINE/views/NAME.sql, which replaces the shared one, or sql/ENGINE/routines/NAME.sql. An engine's own is taken as it is.
+// Repeatable is an object of the schema that is replaced instead of migrated: a view or a routine. Its file is one of
+// three. sql/views/NAME.sql has a text that all engines share as they share statements, with macros and with
+// "dbjobs." before our names. sql/ENGINE/views/NAME.sql replaces the shared one. sql/ENGINE/routines/NAME.sql is a
+// routine. The text of an engine's own file is used unchanged.
 //
-// The first statement of a file makes the object, and begins a line with CREATE VIEW, CREATE FUNCTION or CREATE PROCEDURE;
-// how it is replaced is the engine's. Those that follow belong to it, such as COMMENT ON. Each ends at a line that is a
-// semicolon and nothing else, so that the body of a routine may have any other. An engine has one routine of a name.
+// The first statement of a file makes the object, and begins a line with CREATE VIEW, CREATE FUNCTION or CREATE
+// PROCEDURE. The engine decides how the object is replaced. The following statements belong to the object, such as
+// COMMENT ON. Each statement ends at a line that has only a semicolon, so the body of a routine may have other
+// semicolons. An engine has only one routine of a name.
 type Repeatable struct {
 	Kind       string // VIEW, FUNCTION or PROCEDURE
 	Name       string // as statements write it, such as dbjobs.v_jobs
@@ -34,8 +36,8 @@ var (
 	creation = lazyregexp.New(`(?m)^CREATE (VIEW|FUNCTION|PROCEDURE) ([\w.]+)`)
 )
 
-// Repeatables returns the views and then the routines of the engine, in the order of the names of their files. Where rows
-// belong to logins, a view that hides rows is a barrier, too. Nobody may change them: they are read once.
+// Repeatables returns the views and then the routines of the engine, in the order of the names of their files. Where
+// rows belong to logins, a view that hides rows is also a barrier. Callers must not change them: they are read once.
 func (e *Engine) Repeatables(owners bool) ([]Repeatable, error) {
 	if owners && e.barrier != nil {
 		return barred(e)
@@ -95,7 +97,7 @@ func (e *Engine) readRepeatables() (out []Repeatable, err error) {
 	return out, nil
 }
 
-// visibleTo is the place of the condition that a row of an owner is for this login.
+// visibleTo is the place of the condition that this login may see a row of an owner.
 var visibleTo = lazyregexp.New(`@visible\(((?:[^()]|\([^()]*\))*)\)`)
 
 // viewText makes the engine's text of a shared view.
@@ -137,7 +139,7 @@ func (r Repeatable) comment() string {
 	return strings.TrimSuffix(first, ".")
 }
 
-// Digest is another text once a text of a view or of a routine is another.
+// Digest returns a text that changes when the text of a view or of a routine changes.
 func Digest(all []Repeatable) string {
 	h := sha256.New()
 	for _, r := range all {
@@ -148,13 +150,13 @@ func Digest(all []Repeatable) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// drop is the statement that drops it.
+// drop returns the statement that drops the object.
 func (r Repeatable) drop() string {
 	return "DROP " + r.Kind + " IF EXISTS " + r.Name
 }
 
-// replacing are the statements that put an object in the place of what has its name: in one statement where the engine has
-// that, which keeps the rights on it, or else by dropping that first.
+// replacing returns the statements that replace an object of the same name: one statement if the engine has one,
+// which keeps the rights on the object, otherwise a drop and a new object.
 func (r Repeatable) replacing(orReplace bool) []string {
 	if !orReplace {
 		return append([]string{r.drop()}, r.Statements...)
@@ -164,8 +166,8 @@ func (r Repeatable) replacing(orReplace bool) []string {
 	return out
 }
 
-// RepeatableText is what brings them in, to be run by the engine's own client. That of MySQL and MariaDB ends a statement at
-// each semicolon, unless the text names another end.
+// RepeatableText returns the statements that make them, for the engine's own client. The client of MySQL and MariaDB
+// ends a statement at each semicolon, unless the text names another end.
 func (e *Engine) RepeatableText(all []Repeatable) string {
 	var b strings.Builder
 	for _, r := range all {
@@ -180,10 +182,10 @@ func (e *Engine) RepeatableText(all []Repeatable) string {
 	return b.String()
 }
 
-// Replace brings in views and routines, in the place of those of the same names.
+// Replace makes views and routines, and replaces those of the same names.
 //
-// Crash window: where DDL ends a transaction, a part of them may be those of before, and one may be missing. What records
-// their digest comes afterwards, so the next one brings in all of them again.
+// Crash window: where DDL ends a transaction, some of them may still be the old ones, and one may be missing. Their
+// digest is recorded afterwards, so the next migrator replaces all of them again.
 func (db *DB) Replace(ctx context.Context, tx *Tx, all []Repeatable) error {
 	if db.e.replaces != nil {
 		return db.e.replaces(ctx, db, tx, all)
@@ -196,10 +198,10 @@ func (db *DB) Replace(ctx context.Context, tx *Tx, all []Repeatable) error {
 	return nil
 }
 
-// replaceRoutine is the name of CREATE OR REPLACE of a routine among the statements that can be spared.
+// replaceRoutine is the name of CREATE OR REPLACE for a routine, among the statements that can be spared.
 const replaceRoutine = "replace_routine"
 
-// replace brings in one of them. Where only some servers keep the rights on it, the statement itself asks.
+// replace replaces one of them. Where only some servers can do that with the rights kept, it tries the statement.
 func (db *DB) replace(ctx context.Context, tx *Tx, r Repeatable) error {
 	if slices.Contains(db.e.mayReplace, r.Kind) && !db.isSpared(replaceRoutine) {
 		if err := db.spare(replaceRoutine, db.bringIn(ctx, tx, r, r.replacing(true))); !errors.Is(err, errSpared) {

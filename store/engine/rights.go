@@ -13,7 +13,7 @@ import (
 // ErrNoLogins says that the engine has no logins, and therefore neither rights nor owners.
 var ErrNoLogins = errors.New("SQLite has no logins: who may write the file may do everything; give each owner a file and a user of the system")
 
-// Ownership returns the statements by which rows belong to logins, or to nobody again.
+// Ownership returns the statements that make rows belong to logins, or to nobody again.
 func (e *Engine) Ownership(on bool) ([]string, error) {
 	name := map[bool]string{true: "on", false: "off"}[on]
 	text, err := files.ReadFile("sql/" + e.Name + "/owners/" + name + ".sql")
@@ -39,8 +39,8 @@ func (db *DB) Own(ctx context.Context, tx *Tx, on bool) error {
 	return nil
 }
 
-// LoginKinds are those that Grants knows: who migrates; what does all else, for all owners; who only asks; and who has jobs of
-// his own in an installation with owners.
+// LoginKinds are the kinds that Grants knows: the login that migrates; the login that does everything else, for all
+// owners; the login that only reads; and a user who has jobs of his own in an installation with owners.
 var LoginKinds = []string{"admin", "ticker", "reader", "user"}
 
 // Grants returns the statements that give a login the least rights of its kind on the database of the URL, to be run by
@@ -111,18 +111,18 @@ func (e *Engine) repeated(put *strings.Replacer, text string) (string, error) {
 	return b.String(), nil
 }
 
-// grantOn is the statement for a view or a routine, or nothing where it is for the other kind.
+// grantOn returns the statement for a view or a routine, or an empty text if it is for the other kind.
 func grantOn(line string, r Repeatable) string {
 	switch view := strings.Contains(line, "@view"); {
 	case view && r.Kind == "VIEW":
 		return strings.Replace(line, "@view", r.Name, 1)
-	case !view && r.Kind != "VIEW" && !strings.Contains(r.Statements[0], "SQL SECURITY INVOKER"): // these serve the others
+	case !view && r.Kind != "VIEW" && !strings.Contains(r.Statements[0], "SQL SECURITY INVOKER"): // such routines serve the other logins
 		return strings.Replace(strings.Replace(line, "@routine", r.Name, 1), "@kind", r.Kind, 1)
 	}
 	return ""
 }
 
-// databaseOf is the name of a server's database.
+// databaseOf returns the name of a server's database.
 func databaseOf(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil {

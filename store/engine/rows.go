@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// The macro @rows(id bigint, name text, ...) is a table d of these columns: the rows of the JSON document :rows, which
-// AppendField writes. The types are text, name, uuid, int, bigint, bool, instant and json. A name is a text as short as the
-// columns of names allow.
+// The macro @rows(id bigint, name text, ...) is a table d of these columns: the rows of the JSON document :rows,
+// which AppendField writes. The types are text, name, uuid, int, bigint, bool, instant and json. A name is a text
+// that is as short as the columns of names allow.
 
-// column is one of a document's rows.
+// column is a column of a document's rows.
 type column struct{ name, kind string }
 
 func columnsOf(list string) []column {
@@ -58,14 +58,14 @@ func mysqlRows(columns []column) string {
 	}) + ")) AS d"
 }
 
-// sqliteRows reads each row in the binary form in which the document was read: as text, a row would be written, and read
-// again, which is half of what a document costs.
+// sqliteRows reads each row in the binary form in which the document was read. As text, a row would be written and
+// read again, which is half of the cost of a document.
 func sqliteRows(columns []column) string {
 	return "(SELECT " + table(columns, func(c column) string { return "value ->> '" + c.name + "' AS " + c.name }) + " FROM jsonb_each(:rows)) AS d"
 }
 
-// AppendField adds a column to a row of a document, which begins with its first: b is empty then. What encode makes NULL of,
-// and nil, is left out, which is NULL in the row. Call EndRow behind the last.
+// AppendField adds a column to a row of a document. For the first column, b is empty. A value that is nil, or of
+// which encode makes NULL, is left out, which is NULL in the row. Call EndRow after the last column.
 func (e *Engine) AppendField(b []byte, name string, v any) []byte {
 	var value []byte
 	switch v := v.(type) {

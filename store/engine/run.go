@@ -11,14 +11,14 @@ import (
 
 // Runner runs statements by name: a DB runs each alone, a Tx runs all in its transaction.
 type Runner interface {
-	// Exec runs a statement and counts the rows that it found.
+	// Exec runs a statement and returns the number of rows that it found.
 	Exec(ctx context.Context, name string, a Args) (int64, error)
-	// Query runs a statement and hands each row to scan.
+	// Query runs a statement and calls scan for each row.
 	Query(ctx context.Context, name string, a Args, scan func(*sql.Rows) error) error
 	// Row scans the one row of a statement. If there is none, the error wraps ErrNotFound.
 	Row(ctx context.Context, name string, a Args, dest ...any) error
-	// PartialRow is like Row, but leaves out columns that cannot be read: so a message can still name a
-	// row with a bad column, and such a row does not stop a probe.
+	// PartialRow is like Row, but leaves out columns that cannot be read. So a message can still name a row with a
+	// bad column, and such a row does not stop a probe.
 	PartialRow(ctx context.Context, name string, a Args, dest ...any) error
 }
 
@@ -34,7 +34,7 @@ type runner struct {
 	q  querier
 }
 
-// alone reports whether each statement stands alone, outside a transaction.
+// alone reports whether each statement is a transaction of its own.
 func (r runner) alone() bool { return r.q == querier(r.db.pool) }
 
 func (r runner) prepare(name string, a Args) (string, []any, error) {
@@ -45,7 +45,7 @@ func (r runner) prepare(name string, a Args) (string, []any, error) {
 	return st.bind(r.db.e, a)
 }
 
-// Exec runs a named statement and counts the rows that it found.
+// Exec runs a named statement and returns the number of rows that it found.
 func (r runner) Exec(ctx context.Context, name string, a Args) (int64, error) {
 	text, bound, err := r.prepare(name, a)
 	if err != nil {
@@ -64,12 +64,12 @@ func (r runner) Exec(ctx context.Context, name string, a Args) (int64, error) {
 	return n, r.db.Wrap(r.action(name), err)
 }
 
-// Query runs a named statement and hands each row to scan.
+// Query runs a named statement and calls scan for each row.
 func (r runner) Query(ctx context.Context, name string, a Args, scan func(*sql.Rows) error) error {
 	return r.rows(ctx, reading, name, a, scan)
 }
 
-// Write is Query for a statement that writes and returns rows about its work.
+// Write is Query for a statement that writes, and returns rows about what it wrote.
 func (r runner) Write(ctx context.Context, name string, a Args, scan func(*sql.Rows) error) error {
 	return r.rows(ctx, writing, name, a, scan)
 }
@@ -129,7 +129,7 @@ func (r runner) action(name string) string {
 	return strings.ReplaceAll(name, "_", " ")
 }
 
-// sent says what a statement that stands alone does.
+// sent says what a statement does that is a transaction of its own.
 type sent int
 
 const (
@@ -141,15 +141,15 @@ const (
 // have ended the session at the moment the statement was sent.
 const rereads = 2
 
-// insist sends a statement that stands alone again if nothing of it was done. There are two such cases.
-// The server had ended the session before the statement arrived, because the session was idle for too
-// long; other idle connections may have ended, too, so several may be tried until one is fresh. Or the
-// statement lost against another one, as it may in sessions that are serializable by default. A
-// statement that only reads is also sent again if its connection broke.
+// insist sends a statement that is a transaction of its own again, if no part of it was done. There are two such
+// cases. The server may have ended the session before the statement arrived, because the session was idle for too
+// long; other idle connections may have ended too, so several may be tried until one is fresh. Or the statement lost
+// against another one, as it may in sessions that are serializable by default. A statement that only reads is also
+// sent again if its connection broke.
 func insist[T any](ctx context.Context, r runner, kind sent, send func() (T, error)) (T, error) {
 	for try := 0; ; try++ {
 		v, err := send()
-		if err == nil || !r.alone() || try > idle || r.db.e.OneWriter { // such an engine waits by itself
+		if err == nil || !r.alone() || try > idle || r.db.e.OneWriter { // an engine with one writer waits in its driver
 			return v, err
 		}
 		var never connectError

@@ -9,14 +9,14 @@ import (
 // server is asked by the statement itself, and its refusal is kept for as long as the DB is open. So a server that lacks
 // nothing is asked for nothing.
 
-// errSpared says that a statement is not sent again, since the server does not know what it needs. The transaction is tried
-// again without it.
+// errSpared says that a statement is not sent again, since the server lacks something that it needs. The transaction
+// is tried again without it.
 var errSpared = errors.New("the server lacks what this statement needs, and dbjobs does without")
 
 // schemaLock is the name of Engine.SchemaLock among the statements that can be spared.
 const schemaLock = "schema_lock"
 
-// spare notes the error of a statement that can be spared, if it says that the server lacks something.
+// spare records the error of a statement that can be spared, if the error says that the server lacks something.
 func (db *DB) spare(name string, err error) error {
 	if err == nil || db.e.lacks == nil || !db.e.lacks(name, err) {
 		return err
@@ -25,7 +25,7 @@ func (db *DB) spare(name string, err error) error {
 	return fmt.Errorf("%w: %w", errSpared, err)
 }
 
-// isSpared reports whether the server has refused a statement for ever.
+// isSpared reports whether the server has refused a statement for good.
 func (db *DB) isSpared(name string) bool {
 	_, is := db.spared.Load(name)
 	return is

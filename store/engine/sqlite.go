@@ -86,7 +86,7 @@ var sqlite = &Engine{
 	views:      sqliteViews,
 }
 
-// sqlitePath is the file that a sqlite: URL names.
+// sqlitePath returns the file that a sqlite: URL names.
 func sqlitePath(raw string) (path string, options url.Values, err error) {
 	_, rest, _ := strings.Cut(raw, ":")
 	rest, query, _ := strings.Cut(rest, "?")
@@ -105,9 +105,9 @@ func whereSQLite(raw string) string {
 	return "sqlite:" + path
 }
 
-// sqliteConnector opens the file in WAL mode, unless it is a target, with full durability; for what steps commit, see
-// syncWithLedger. Every transaction begins IMMEDIATE: a
-// deferred transaction that begins to write fails at once instead of waiting for the busy timeout.
+// sqliteConnector opens the file in WAL mode, unless it is a target, with full durability; for the commits of steps,
+// see syncWithLedger. Every transaction begins IMMEDIATE: a deferred transaction that begins to write fails at once
+// instead of waiting for the busy timeout.
 func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	path, options, err := sqlitePath(raw)
 	if err != nil {
@@ -137,7 +137,7 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	q := url.Values{}
 	q.Set("_txlock", "immediate")
 	q["_pragma"] = []string{"busy_timeout(10000)", "synchronous(FULL)", "foreign_keys(1)"}
-	if !o.Target { // it changes the file, for all who use it
+	if !o.Target { // it changes the file, for all its users
 		q.Add("_pragma", "journal_mode(WAL)")
 	}
 	mode := "rw"
@@ -156,8 +156,9 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	return sqliteKeeping{bare}, err
 }
 
-// sqliteInTurn connects again, for a second, where several processes at once make a new file one of WAL: SQLite says that
-// it is locked, whatever the busy timeout, since two that waited there for each other would wait for ever.
+// sqliteInTurn connects again, for a second, where several processes at once set a new file to WAL: SQLite says that
+// the file is locked, whatever the busy timeout is, since two processes that waited for each other there would wait
+// for ever.
 type sqliteInTurn struct{ driver.Connector }
 
 // Connect connects.

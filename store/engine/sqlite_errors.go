@@ -34,7 +34,7 @@ func classifySQLite(err error) class {
 	return other
 }
 
-// sqliteAtFault goes by the primary result codes.
+// sqliteAtFault decides by the primary result codes.
 func sqliteAtFault(err error) bool {
 	var se *sqlitedriver.Error
 	if !errors.As(err, &se) {

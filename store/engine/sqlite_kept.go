@@ -43,7 +43,7 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-// sqliteStatement lists those of its statements.
+// sqliteStatement lists the interfaces that the driver's statements implement.
 type sqliteStatement interface {
 	driver.Stmt
 	driver.StmtExecContext
@@ -52,14 +52,14 @@ type sqliteStatement interface {
 
 type repeated struct{}
 
-// repeats marks a statement that is likely to come again on its connection: one of the program's own, which have names, and
-// whose texts are few. The text of a job is compiled anew each time.
+// repeats marks a statement that is likely to come again on its connection: one of the program's own, which have
+// names and only a few texts. The text of a job is compiled each time.
 func repeats(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, repeated{}, name)
 }
 
-// keptStatements is a connection with the compiled statements of the program that are not being executed. SQLite compiles
-// one again by itself where the schema has changed since.
+// keptStatements is a connection with the compiled statements of the program that are not being executed. If the
+// schema has changed since, SQLite compiles a statement again on its own.
 type keptStatements struct {
 	sqliteConn
 	ready map[string]sqliteStatement
@@ -97,8 +97,8 @@ func (c *keptStatements) QueryContext(ctx context.Context, query string, args []
 	return keptRows{rows, func(err error) error { return c.give(query, st, err) }}, nil
 }
 
-// take is the compiled statement, which is the caller's until give: its rows may be read while another statement of the
-// same text begins.
+// take returns the compiled statement. It belongs to the caller until give: its rows may be read while another
+// statement of the same text begins.
 func (c *keptStatements) take(ctx context.Context, query string) (sqliteStatement, error) {
 	if st, ok := c.ready[query]; ok {
 		delete(c.ready, query)

@@ -7,13 +7,15 @@ import (
 	"io"
 )
 
-// syncWithLedger leaves it to the ledger to sync what a step has committed. Both are in one file, whose log keeps commits in
-// their order: the commit that records the end of the step syncs the log, and with it all that the step has committed before. So
-// no end is on record of which an effect could still be lost, and a file on a disk is synced once for many ends, instead of once
-// more for each step. A commit that has the end of the run itself is synced by itself, see BeginTx.
+// syncWithLedger leaves it to the ledger to sync the commits of a step. Both are in one file, whose log keeps commits
+// in their order: the commit that records the end of the step syncs the log, and with it all earlier commits of the
+// step. So no end is on record while an effect could still be lost, and a file on a disk is synced once for many
+// ends, instead of once more for each step. A commit that has the end of the run in it is synced separately, see
+// BeginTx.
 //
-// Crash window: where the machine loses its power before the end of a step is on record, its effects may be gone as well as not,
-// and the step runs again. Those of an atomic step are gone together with the record of its attempt, or both are there. Where the file has no log of that kind, each commit is synced.
+// Crash window: if the machine loses power before the end of a step is on record, its effects may be lost or not, and
+// the step runs again. The effects of an atomic step and the record of its attempt are either both lost or both
+// there. If the file has no log of that kind, each commit is synced.
 func (c *sqliteJobConn) syncWithLedger(ctx context.Context) error {
 	mode, err := c.pragma(ctx, "PRAGMA journal_mode")
 	if c.synced = true; err != nil || mode != "wal" {
@@ -23,8 +25,8 @@ func (c *sqliteJobConn) syncWithLedger(ctx context.Context) error {
 	return c.syncs(ctx, false)
 }
 
-// syncs says whether the next commits are synced, where others may be synced later. SQLite heeds it when the text is compiled: it
-// is not one to be kept.
+// syncs sets whether each of the next commits is synced, or may be synced later. SQLite applies the setting when it
+// compiles the text, so this statement must not be kept.
 func (c *sqliteJobConn) syncs(ctx context.Context, each bool) error {
 	if !c.later || c.synced == each {
 		return nil
@@ -40,8 +42,8 @@ func (c *sqliteJobConn) syncs(ctx context.Context, each bool) error {
 	return err
 }
 
-// relax leaves the sync of what is not atomic to the ledger. Where that cannot be, as within a transaction whose COMMIT has failed,
-// it is synced.
+// relax leaves the sync of commits that are not atomic to the ledger. Where that is impossible, as within a
+// transaction whose COMMIT has failed, they are synced.
 func (c *sqliteJobConn) relax(ctx context.Context) {
 	if !c.atomic {
 		_ = c.syncs(ctx, false)
@@ -70,13 +72,13 @@ func (c *sqliteJobConn) QueryContext(ctx context.Context, query string, args []d
 
 type endFollows struct{}
 
-// EndFollows says of the transaction of an atomic step that the ledger records the end of its run right after it.
+// EndFollows marks the transaction of an atomic step for which the ledger records the end of the run right after it.
 func EndFollows(ctx context.Context) context.Context {
 	return context.WithValue(ctx, endFollows{}, true)
 }
 
-// BeginTx begins the transaction of an atomic step. Its commit is synced, unless the ledger records the end of the run after it:
-// else it has that end itself.
+// BeginTx begins the transaction of an atomic step. Its commit is synced, unless the ledger records the end of the
+// run after it: without EndFollows, the commit has that end in it.
 func (c *sqliteJobConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	if err := c.syncs(ctx, ctx.Value(endFollows{}) == nil); err != nil {
 		return nil, err
@@ -89,7 +91,7 @@ func (c *sqliteJobConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver
 	return syncedTx{tx, c}, nil
 }
 
-// syncedTx is such a transaction.
+// syncedTx is the transaction of an atomic step.
 type syncedTx struct {
 	driver.Tx
 	c *sqliteJobConn

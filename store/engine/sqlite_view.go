@@ -6,7 +6,7 @@ var sqliteViews = map[string]string{
 	"@x_stale":        "x.planned IS NOT x.plan_input",
 	"@visible_before": "(1 = 1 OR '' = ", // a file has no users
 	"@visible_after":  ")",
-	// The next time after those that are skipped.
+	// The next time after the skipped ones.
 	"@after_skips": `(SELECT MIN(c.at) FROM (
           SELECT p.next_run AS at UNION ALL SELECT strftime('%Y-%m-%dT%H:%M:%f000Z', k.value ->> 'then') FROM json_each(CASE WHEN json_valid(p.skips) THEN p.skips ELSE '[]' END) AS k) AS c
           WHERE c.at >= p.next_run AND NOT EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(p.skips) THEN p.skips ELSE '[]' END) AS k

@@ -17,7 +17,7 @@ import (
 	"github.com/microsoft/go-mssqldb/msdsn"
 )
 
-// sqlserver can be a target only: it has no statements of ours, and no tables.
+// sqlserver can only be a target: it has none of the store's statements or tables.
 var sqlserver = &Engine{
 	Name: "sqlserver", KnowsLogins: true, Port: 1433,
 	schemes:   []string{"sqlserver"},
@@ -32,8 +32,8 @@ var sqlserver = &Engine{
 
 const sqlserverForm = "sqlserver://USER:PASSWORD@HOST:PORT?database=NAME"
 
-// sqlserverOptions are the driver's options that a URL may have. Others are refused: the driver would ignore a mistyped one,
-// and some would log, or take a password in another place than the one where it is looked for.
+// sqlserverOptions are the driver's options that a URL may have. Others are refused: the driver would ignore a
+// mistyped option, and some options would log, or hold a password where dbjobs does not look for one.
 var sqlserverOptions = map[string]bool{
 	msdsn.Database: true, msdsn.Encrypt: true, msdsn.TrustServerCertificate: true, msdsn.Certificate: true, msdsn.ServerCertificate: true,
 	msdsn.HostNameInCertificate: true, msdsn.TLSMin: true, msdsn.DialTimeout: true, msdsn.KeepAlive: true, msdsn.PacketSize: true, msdsn.AppName: true,
@@ -77,8 +77,8 @@ func sqlserverConnector(raw string, _ Options) (driver.Connector, error) {
 	return sqlserverBounded{bare, c.DialTimeout}, nil
 }
 
-// sqlserverBounded makes connections within a time, also where a server takes the connection and then says nothing: the
-// driver bounds only the first of the two.
+// sqlserverBounded bounds the time to connect, also where a server accepts the connection and then says nothing: the
+// driver bounds only the accepting.
 type sqlserverBounded struct {
 	driver.Connector
 	timeout time.Duration
@@ -103,11 +103,12 @@ func (c sqlserverBounded) Connect(ctx context.Context) (driver.Conn, error) {
 	return &sqlserverJobConn{inner.(*mssql.Conn), w}, nil
 }
 
-// wire is what a session is carried by. It is known to us, and not only to the driver, for two reasons: its end ends a login
-// to which nobody answers; and where it breaks while a statement is executed, the driver tells nobody who waits for messages.
+// wire is the network connection of a session. It is known to this package, and not only to the driver, for two
+// reasons: closing it ends a login that gets no answer; and if it breaks while a statement is executed, the driver
+// does not report that to a caller who waits for messages.
 type wire struct {
 	mu    sync.Mutex
-	conns []net.Conn // more than one where a name has several addresses
+	conns []net.Conn // several if a name has several addresses
 	over  bool
 	lost  error
 	tell  func(error) // of the statement under way
@@ -120,7 +121,7 @@ func (w *wire) close() {
 	defer w.mu.Unlock()
 	w.over = true
 	for _, c := range w.conns {
-		_ = c.Close() // nothing of it is needed
+		_ = c.Close() // none of its answers is needed
 	}
 }
 
@@ -174,8 +175,8 @@ func (c wiredConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// sqlserverPlaces writes placeholders as the server knows them, @p1, @p2 and so on, where a text has ? in their place. Texts,
-// names and comments stay as they are.
+// sqlserverPlaces replaces each ? of a text by the placeholders of the server: @p1, @p2 and so on. Literals, names
+// and comments stay as they are.
 func sqlserverPlaces(text string, args int) (string, error) {
 	if args == 0 {
 		return text, nil

@@ -11,7 +11,7 @@ import (
 	mssql "github.com/microsoft/go-mssqldb"
 )
 
-// sqlserverError is all errors of a text. The first one is the cause of what follows as a rule.
+// sqlserverError has all errors of a text. As a rule, the first one is the cause of the others.
 type sqlserverError struct {
 	list []mssql.Error
 	end  error // how the answer ended: a fatal error ends the session
@@ -37,7 +37,7 @@ func (e *sqlserverError) Unwrap() []error {
 	return []error{e.list[0], e.end}
 }
 
-// messageOfSQLServer is an error in the words of the server's own tools.
+// messageOfSQLServer returns an error in the words of the server's own tools.
 func messageOfSQLServer(e mssql.Error) string {
 	where := ""
 	if e.ProcName != "" {
@@ -46,7 +46,7 @@ func messageOfSQLServer(e mssql.Error) string {
 	return fmt.Sprintf("Msg %d, Level %d, State %d%s, Line %d: %s", e.Number, e.Class, e.State, where, e.LineNo, e.Message)
 }
 
-// describeSQLServer: the line within a procedure is none of the statement.
+// describeSQLServer: a line within a procedure is not a line of the statement.
 func describeSQLServer(err error, _ string) (Failure, bool) {
 	e, ok := errors.AsType[mssql.Error](err)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// sqlserverJobs: a session is thrown away after its attempt, since making one as new would leave some of it, such as the
+// sqlserverJobs: a session is closed after its attempt, since a reset would leave some of its state, such as the
 // level of isolation. The driver stops a statement on the server, and waits until that is confirmed.
 var sqlserverJobs = jobSQL{
 	refuses:         sqlserverRefuses,
@@ -48,11 +48,11 @@ type sqlserverJobConn struct {
 	w *wire
 }
 
-// outputs says that the rows of a statement are those that it has changed.
+// outputs finds a statement that returns the rows that it has changed.
 var outputs = lazyregexp.New(`(?i)\bOUTPUT\b`)
 
-// ExecContext executes a text. It keeps rows and messages for who listens. All errors of the text are one error: the server
-// may go on after one.
+// ExecContext executes a text. It keeps rows and messages for a listener. All errors of the text are returned as one
+// error: the server may continue after an error.
 func (c *sqlserverJobConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	t := listener(ctx)
 	if t == nil {
@@ -93,7 +93,7 @@ type sqlserverRows interface {
 	driver.RowsColumnTypeDatabaseTypeName
 }
 
-// sqlserverMessages reads what the server answers to one text: rows, messages, counts and errors, in their order.
+// sqlserverMessages reads the server's answer to one text: rows, messages, counts and errors, in their order.
 type sqlserverMessages struct {
 	t        *Told
 	queue    sqlexp.ReturnMessage
@@ -136,8 +136,8 @@ func (m *sqlserverMessages) read(ctx context.Context, rows sqlserverRows) error 
 	}
 }
 
-// sqlserverNotice keeps a message of a class below 11, such as of PRINT. That the database or the language was changed, and
-// that a statement was ended by the error beside it, is no news.
+// sqlserverNotice keeps a message of a class below 11, such as one of PRINT. It drops messages that the database or
+// the language was changed, and that a statement was ended by the error beside it.
 func (t *Told) sqlserverNotice(e mssql.Error) {
 	switch e.Number {
 	case 5701, 5703, 3621:
@@ -148,7 +148,8 @@ func (t *Told) sqlserverNotice(e mssql.Error) {
 	}
 }
 
-// sqlserverValue is a value of a column as the others are: with the text of what the driver gives as bytes or as an instant.
+// sqlserverValue returns a value of a column in the form of the other engines: as text if the driver gives bytes or
+// an instant.
 func sqlserverValue(v driver.Value, kind string) driver.Value {
 	switch v := v.(type) {
 	case []byte:

@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 )
 
-// Told is what the statements of an attempt tell beside their success: the rows that they return, and the
-// notices and warnings of the engine. It holds a bounded part, however much there is.
+// Told has what the statements of an attempt report besides their success: the rows that they return, and the notices
+// and warnings of the engine. It keeps a bounded part, however much there is.
 type Told struct {
 	Lines []string // a row is a JSON object on one line, with its columns in order; a notice begins with its severity
 	Rows  int64    // returned by all statements
@@ -26,7 +26,7 @@ type Told struct {
 	first []byte   // the first row, as a JSON object, without values that are too long
 
 	rows, notices int // of the lines
-	left          int // notices beyond
+	left          int // notices that were not kept
 }
 
 // Bounds of what is reported.
@@ -39,7 +39,7 @@ const (
 
 type listening struct{}
 
-// Listen makes the sessions of jobs tell t what the statements of this context tell.
+// Listen makes the sessions of jobs report to t the rows and notices of the statements of this context.
 func Listen(ctx context.Context, t *Told) context.Context {
 	return context.WithValue(ctx, listening{}, t)
 }
@@ -100,7 +100,7 @@ func (t *Told) notice(text string) {
 	t.Lines = append(t.Lines, shortened(text))
 }
 
-// Facts are the number of rows and the first one, as a JSON object; empty if no statement returns rows.
+// Facts returns the number of rows and the first row, as a JSON object; empty if no statement returns rows.
 func (t *Told) Facts() string {
 	switch {
 	case !t.Asked:
@@ -111,7 +111,7 @@ func (t *Told) Facts() string {
 	return fmt.Sprintf(`{"rows": %d, "row": %s}`, t.Rows, t.first)
 }
 
-// End is the rest of what is reported.
+// End adds the rest of the report.
 func (t *Told) End() {
 	if t.left > 0 {
 		t.Lines = append(t.Lines, fmt.Sprintf("… %d more notices", t.left))
@@ -160,8 +160,8 @@ func (t *Told) read(ctx context.Context, rows driver.Rows) (n int64, columns boo
 	}
 }
 
-// result reads the rows of one result of a driver, and keeps some of them. It returns how many there were. as makes the
-// values of a driver those that are kept; nil: they are.
+// result reads the rows of one result of a driver, and keeps some of them. It returns their number. as converts the
+// driver's values to the kept form; nil: they have it already.
 func (t *Told) result(ctx context.Context, rows driver.Rows, as func(v driver.Value, kind string) driver.Value) (n int64, err error) {
 	names := rows.Columns()
 	t.Asked = t.Asked || len(names) > 0
@@ -198,8 +198,8 @@ func typeOf(rows driver.Rows, column int) string {
 	return ""
 }
 
-// jsonOf is a value of a driver as JSON: numbers with their digits, instants in the engine's form, bytes
-// that are no text in hexadecimal digits.
+// jsonOf returns a value of a driver as JSON: numbers with their digits, instants in the engine's form, and bytes
+// that are not text in hexadecimal digits.
 func jsonOf(v driver.Value, kind string) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -231,7 +231,7 @@ func jsonOf(v driver.Value, kind string) []byte {
 	return quoteJSON(fmt.Sprint(v))
 }
 
-// long reports whether a value is longer than what is kept of one.
+// long reports whether a value is longer than the part of a value that is kept.
 func long(v driver.Value) bool {
 	switch v := v.(type) {
 	case []byte:

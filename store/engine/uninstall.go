@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// DropAll drops the routines, the views and the tables that are ours, the last one first, and nothing else. What somebody
-// else has built on one of them, such as a view, makes that an error. Where DDL ends a transaction, it can
-// be done again after a crash: the table that records the version goes last.
+// DropAll drops the routines, views and tables of dbjobs, the last one first, and nothing else. If an object of
+// others, such as a view, uses one of them, that is an error. Where DDL ends a transaction, it can be repeated after
+// a crash: the table that records the version is dropped last.
 func (db *DB) DropAll(ctx context.Context, tx *Tx) error {
 	tables, _, err := db.e.schema()
 	if err != nil {
@@ -32,8 +32,8 @@ func (db *DB) DropAll(ctx context.Context, tx *Tx) error {
 	return nil
 }
 
-// DropSchema drops the schema that the migrations make, if the engine has such. It reports whether that
-// stays, because there is something else in it.
+// DropSchema drops the schema that the migrations make, if the engine has one. It reports whether the schema stays,
+// because it has other objects.
 func (db *DB) DropSchema(ctx context.Context) (stays bool, err error) {
 	if db.e.Name != "postgres" {
 		return false, nil
