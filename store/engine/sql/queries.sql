@@ -1,6 +1,7 @@
--- The statements that every engine takes as they are. dbjobs.NAME is a table, :name an argument, @name a macro of the
--- engine. What an engine needs in words of its own is in its folder's queries.sql, also in the place of a statement from
--- here, which names such engines after "overridden:". The texts as they are sent are in ../testdata.
+-- The statements that every engine uses unchanged. dbjobs.NAME is a table, :name an argument, @name a macro of the
+-- engine. Statements that an engine needs in words of its own are in its folder's queries.sql. Such a statement may
+-- replace one from here: that one names the engine after "overridden:". The texts as they are sent are in
+-- ../testdata.
 
 -- name: engine
 SELECT @version;
@@ -68,7 +69,7 @@ SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
     WHERE @failing AND @counts ORDER BY p.job_id LIMIT :limit) AS failing
 ) AS t JOIN dbjobs.jobs j ON j.id = t.job_id ORDER BY t.parked DESC, t.job_id;
 
--- Since when the oldest of the runs that may be taken is ready: of each queue and priority the first, through the index.
+-- Since when the oldest run that may be taken is ready: the first run of each queue and priority, through the index.
 
 -- name: oldest_queued
 -- overridden: mysql
@@ -85,7 +86,8 @@ WITH RECURSIVE q (queue) AS (
 SELECT MIN((SELECT MIN(r.ready_at) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority = u.priority))
 FROM u WHERE u.priority IS NOT NULL;
 
--- The jobs of other logins that have been due for so long: by owner, each through the index. Only where there are others.
+-- The jobs of other logins that have been due for this long: by owner, each through the index. Sent only if there are
+-- others.
 
 -- name: unserved
 WITH RECURSIVE o (owner) AS (
@@ -99,7 +101,7 @@ SELECT owner, jobs, since FROM (
   FROM o WHERE o.owner IS NOT NULL AND o.owner <> :login) AS u
 WHERE jobs > 0 ORDER BY owner;
 
--- When the first job of another owner is due, whom this host serves too.
+-- When the first job is due of another owner whose jobs this host also runs.
 
 -- name: next_of_owner
 SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = :owner;
@@ -113,7 +115,8 @@ WHERE name = :name AND since = :since;
 INSERT INTO dbjobs.ticks (name, since, last_at, holder, version, decided, started, failed, error, took_ms)
 VALUES (:name, @now, @now, :holder, :version, :decided, :started, :failed, :error, :took_ms);
 
--- The triggers, each with its newest stretch of passes. A trigger of each hour has a row for each pass: hence name by name.
+-- The triggers, each with its newest stretch of passes. An hourly trigger has a row for each pass, so the rows are
+-- read name by name.
 
 -- name: triggers
 -- overridden: mysql
@@ -125,7 +128,7 @@ WITH RECURSIVE n (name) AS (
 SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms FROM n CROSS JOIN dbjobs.ticks t
 WHERE t.name = n.name AND t.since = (SELECT MAX(l.since) FROM dbjobs.ticks l WHERE l.name = n.name) ORDER BY t.name;
 
--- The unbroken stretches of a trigger that began lately, and the one before, the newest first.
+-- The unbroken stretches of a trigger that began lately, and the stretch before them, the newest first.
 
 -- name: stretches
 SELECT t.since, t.last_at, t.passes FROM dbjobs.ticks t
@@ -134,7 +137,7 @@ ORDER BY t.since DESC LIMIT :limit;
 
 -- ------------------------------------------------------------------------------------------- how things stand
 
--- The owners of plans, which are few: next_run is indexed by them.
+-- The owners of plans, which are few: next_run is indexed by owner.
 
 -- name: owners
 -- overridden: mysql
@@ -154,7 +157,7 @@ SELECT
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts)
 FROM (SELECT 1 AS one) AS source;
 
--- The first of them, the worst first, and of those that are to come.
+-- The first jobs of each of these kinds, the worst first, and the first of those whose next time is to come.
 
 -- name: standing_jobs
 SELECT kind, job_id FROM (
@@ -170,7 +173,7 @@ SELECT kind, job_id FROM (
 SELECT p.job_id FROM dbjobs.plans p
 WHERE p.owner @among_names AND p.next_run > :overdue AND p.next_run < :until AND @counts ORDER BY p.next_run, p.job_id LIMIT :limit;
 
--- The runs that have not ended, by what they wait for, each with how many they are and the job of one.
+-- The runs that have not ended, by what they wait for, each kind with the number of its runs and the job of one.
 
 -- name: open_runs
 -- overridden: mysql
@@ -188,13 +191,13 @@ LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT :l
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
 
--- Of a table that was not vacuumed yet, PostgreSQL reads the rows.
+-- While a table was never vacuumed, PostgreSQL reads its rows.
 
 -- name: count_jobs
 SELECT COUNT(*) FROM dbjobs.jobs WHERE @live IS NOT NULL;
 
--- How many runs execute, and how many are stuck: since an instant nobody takes them, or decides for
--- them. A run that has ended wakes its job since it was made, so that its end is what counts.
+-- How many runs execute, and how many are stuck: since an instant, nobody has taken them, or decided for them. A run
+-- that has ended has woken its job since it was made, so only its end counts.
 
 -- name: figures
 -- overridden: mysql
@@ -234,13 +237,13 @@ SELECT @now, u.id, NULL, u.id FROM (
   SELECT * FROM (SELECT job_id AS id FROM dbjobs.job_after WHERE @stale_after AND job_id > :id ORDER BY job_id LIMIT :limit) AS a
 ) AS u ORDER BY u.id LIMIT :limit;
 
--- Jobs that run after several others, of which runs have ended.
+-- Jobs that run after several others, some of which have runs that ended.
 
 -- name: need_ended
 SELECT @now, job_id, NULL, job_id FROM dbjobs.job_ends WHERE seen = @false AND job_id > :id ORDER BY job_id LIMIT :limit;
 
--- Of the definitions that changed, as many at a time as stale_schedules and stale_pauses read: without a limit, the planner
--- takes an index that holds next to nothing for as long as the table.
+-- Reads as many changed definitions at a time as stale_schedules and stale_pauses do: without a limit, the planner
+-- takes an almost empty index to be as long as the table.
 
 -- name: need_schedule
 WITH s AS (SELECT id, job_id, plan_input FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT :window)
@@ -255,8 +258,9 @@ SELECT @now, u.id, NULL, u.id FROM (
     AND s.job_id > :id
 ) AS u ORDER BY u.id LIMIT :limit;
 
--- What leaves no mark where it is deleted by plain SQL: looked for once an hour. A plan, a predecessor, the schedule of a link,
--- the calendar of a schedule, the job of a run. Jobs that are parked are among them: what parked them may have been mended elsewhere.
+-- Rows that leave no mark when plain SQL deletes them: a plan, a predecessor, the schedule of a link, the calendar of
+-- a schedule, the job of a run. They are looked for once an hour. Parked jobs are included: the cause may have been
+-- repaired elsewhere.
 
 -- name: need_check
 SELECT @now, u.id, NULL, u.id FROM (
@@ -280,8 +284,8 @@ SELECT @now, u.id, NULL, u.id FROM (
 SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND @knows
 WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND @plan_owner = COALESCE(:owner, @served) AND j.id > :id ORDER BY j.id LIMIT :limit;
 
--- Only for a pause of a tag, an owner or everything are the jobs looked through, and then from page to page; else :wide
--- lies behind the last.
+-- Only for a pause of a tag, an owner or all jobs are the jobs read, from page to page; otherwise :wide is behind the
+-- last job.
 
 -- name: need_pause
 WITH p AS (SELECT scope, subject_id, subject FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT :window)
@@ -298,7 +302,8 @@ SELECT @now, u.id, NULL, u.id FROM (
 
 -- --------------------------------------------------------------------------------------- what a decision reads
 
--- With :whatever = 0, only plans that are still due: another session may have decided them since the page was read.
+-- With :whatever = 0, only plans that are still due: another session may have decided for them since the page was
+-- read.
 
 -- name: batch_plans
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
@@ -311,8 +316,8 @@ UPDATE dbjobs.plans SET skips = :skips, version = CASE WHEN version < @most THEN
 -- name: lock_plans
 SELECT job_id FROM dbjobs.plans WHERE job_id @among ORDER BY job_id @lock;
 
--- Who the jobs are, and what shows whether one is alike to another; what it was planned from only where that differs; and
--- whether it runs after others.
+-- The names of the jobs, and the values that show whether two jobs are alike; the input from which a job was planned,
+-- only where that differs; and whether it runs after others.
 
 -- name: batch_inputs
 SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN @stale THEN COALESCE(planned, '') END,
@@ -325,7 +330,7 @@ SELECT @job_columns, j.plan_input FROM dbjobs.jobs j WHERE j.id @among ORDER BY 
 -- name: known_jobs
 SELECT @job_beside, j.plan_input FROM dbjobs.jobs j WHERE j.id @among;
 
--- What is left on record of jobs whose plans are new: that of one that was deleted is made again from it.
+-- The history of jobs whose plans are new: a deleted plan is made again from it.
 
 -- name: recall
 SELECT p.job_id, (SELECT MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id),
@@ -333,8 +338,8 @@ SELECT p.job_id, (SELECT MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job
   (SELECT MAX(g.through_at) FROM dbjobs.gaps g WHERE g.job_id = p.job_id)
 FROM dbjobs.plans p WHERE p.job_id @among;
 
--- A rule stands as it was planned where its link is there and marked, and its schedule is the same. A job's own schedule needs
--- no link.
+-- A rule is as it was planned if its link exists and is marked, and its schedule is the same. A job's own schedule
+-- needs no link.
 
 -- name: batch_rules
 -- overridden: postgres
@@ -345,8 +350,8 @@ LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.sc
 LEFT JOIN dbjobs.schedules s ON s.id = r.schedule_id
 WHERE r.job_id @among ORDER BY r.job_id, r.schedule_id;
 
--- A link that was moved to another schedule says not since when. One whose schedule is gone has no input. Behind the links, the
--- jobs' own schedules that have none.
+-- A link that was moved to another schedule has no instant at which it was made. A link whose schedule is gone has no
+-- input. After the links come the jobs' own schedules, which have no link.
 
 -- name: batch_links
 -- overridden: postgres
@@ -371,8 +376,9 @@ WHERE a.after_job_id @among AND j.id = a.job_id AND j.removed_at IS NULL AND j.e
 -- name: hooks
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs.jobs WHERE @live @among_names;
 
--- After which jobs the jobs run: which of these have no row any more, and which the pass has not seen. Before them, the jobs
--- that run after themselves, by way of others. No command makes such, nor jobs that run after one without a row.
+-- The jobs after which the jobs run: whether their rows are gone, and whether the pass has seen them. Before those,
+-- the jobs that run after themselves by way of others. No command makes such jobs, nor jobs that run after a job
+-- without a row.
 
 -- name: circles
 WITH RECURSIVE up (id, after_id) AS (
@@ -387,13 +393,13 @@ SELECT a.job_id, a.after_job_id, @false,
   CASE WHEN @stale_after THEN @true ELSE @false END
 FROM dbjobs.job_after a WHERE a.job_id @among;
 
--- Whether other jobs run after its job is read with each run, so that nothing more is asked where none does.
+-- Each run says whether other jobs run after its job, so no further statement is needed where none does.
 
 -- name: batch_runs
 -- overridden: mysql, postgres
 SELECT @run_columns, @followed FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 
--- Of a crowded job, those that rest, as Run.resting (store/open_runs.go) says, or the others.
+-- Of a crowded job, the runs that rest, as Run.resting (store/open_runs.go) says, or the other runs.
 
 -- name: crowd_runs
 SELECT @run_columns, @followed FROM dbjobs.runs r @by_open WHERE @open = :job AND CASE WHEN r.state = 'waiting' AND r.held_by = 'predecessor'
@@ -410,8 +416,9 @@ WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > :sin
 -- name: lock_groups
 SELECT name FROM dbjobs.group_plans WHERE name @among_names ORDER BY name @lock;
 
--- From the jobs of a group to their runs, job by job: a join would be planned by statistics that a table newly filled has
--- not, and count all runs for each of the groups. So would group_held: CROSS JOIN keeps SQLite's order.
+-- From the jobs of a group to their runs, job by job: a join would be planned by statistics, which a newly filled
+-- table does not have, and would count all runs for each group. The same is true for group_held: CROSS JOIN keeps
+-- SQLite's order.
 
 -- name: group_caps
 -- overridden: mysql
@@ -454,7 +461,7 @@ SELECT job_id FROM dbjobs.job_schedules WHERE job_id @among ORDER BY job_id, sch
 UPDATE dbjobs.job_schedules SET planned = schedule_id WHERE job_id @these
 AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedules.job_id AND r.schedule_id = dbjobs.job_schedules.schedule_id);
 
--- Of the intervals for which an end is new, all ends: with the runs, and the number of jobs that are to have one.
+-- All ends of the intervals that have a new end, with their runs, and the number of jobs that must have an end.
 
 -- name: batch_ends
 SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN @false ELSE @true END,
@@ -466,7 +473,7 @@ LEFT JOIN dbjobs.runs r ON r.id = e.run_id
 LEFT JOIN dbjobs.jobs j ON j.id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
--- Those that wait for the ends of other jobs, to look at.
+-- The ends that wait for the ends of other jobs, for people to look at.
 
 -- name: waiting_ends
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end
@@ -508,8 +515,8 @@ SELECT id, plan_input, @false FROM dbjobs.schedules WHERE @stale ORDER BY id LIM
 -- name: lock_schedules
 SELECT id, plan_input FROM dbjobs.schedules WHERE id @among @skip;
 
--- Values, by the keys: as joins, they would be planned by statistics that a table newly filled has not, and read every
--- link, or compare every link with every rule.
+-- Values that are looked up by their keys: joins would be planned by statistics, which a newly filled table does not
+-- have, and would read every link, or compare every link with every rule.
 
 -- name: mark_schedules
 UPDATE dbjobs.schedules SET planned = plan_input, parked = NULL WHERE id @these AND (
@@ -533,10 +540,10 @@ UPDATE dbjobs.pauses SET planned = plan_input WHERE id @these;
 
 -- -------------------------------------------------------------------------------------------------------- work
 
--- The owner as a value, by the key: of an EXISTS, PostgreSQL now and then makes a hash of all jobs. A freeze stops a pass
--- that is under way, too. A run that was made after :until is left, unless it follows on one that the same holder has had: else
--- passes that begin while another is under way would keep that one going with what they make. What was made later than now is
--- of a clock that was wrong.
+-- The owner is a value that is looked up by its key: for an EXISTS, PostgreSQL sometimes makes a hash of all jobs. A
+-- freeze also stops a pass that is under way. A run that was made after :until is left in the queue, unless it
+-- follows a run that the same holder has had: otherwise passes that begin while another pass is under way would keep
+-- that pass busy with the runs that they make. A run that was made later than now comes from a clock that was wrong.
 
 -- name: queued_ids
 SELECT id FROM dbjobs.runs WHERE @queued = :queue
@@ -557,7 +564,7 @@ FROM (SELECT DISTINCT job_id FROM dbjobs.runs WHERE @queued = :queue
   AND (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = dbjobs.runs.job_id) > :within_ms LIMIT 20) AS q
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
--- With the number of the newest attempt on record: a run that somebody put back by hand may have forgotten it.
+-- With the number of the newest attempt on record: a run that somebody put back by hand may have lost it.
 
 -- name: lock_queued
 -- overridden: mysql
@@ -578,7 +585,7 @@ SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry
   retry_jitter, on_success, on_failure
 FROM dbjobs.steps WHERE job_id @among ORDER BY job_id, position;
 
--- Of steps that say it themselves.
+-- For steps that have their own number of attempts.
 
 -- name: step_attempts
 SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id @among AND retry_attempts IS NOT NULL ORDER BY job_id, position;
@@ -597,7 +604,8 @@ UPDATE dbjobs.attempts SET state = :state, finished_at = @now, started_at = CASE
   error_line = :line, error_severity = :severity, error_detail = :detail, error_hint = :hint, output = :output, result = :result
 WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running';
 
--- The success of an atomic step, in its own transaction: the lock of the run is what its fence is worth until COMMIT.
+-- The success of an atomic step, in its own transaction: its fence is valid until COMMIT because of the lock of the
+-- run.
 
 -- name: record_attempt
 -- overridden: postgres
@@ -617,7 +625,7 @@ WHERE r.id @among_runs AND r.state = 'running' AND a.fence = r.fence AND a.state
 UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease_until = @lease
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
--- What is queued waits again, so that nobody takes it any more: the next decision cancels it.
+-- A queued run waits again, so nobody takes it any more: the next decision cancels it.
 
 -- name: request_cancel
 UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by, state = CASE WHEN state = 'queued' THEN 'waiting' ELSE state END
@@ -648,7 +656,7 @@ WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- ------------------------------------------------------------------------------------------------- definitions
 
--- Schedules that jobs share. How many jobs use one is for schedule_users: it may be many.
+-- Schedules that jobs share. schedule_users counts the jobs that use one: there may be many.
 
 -- name: schedules
 SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.name IS NOT NULL ORDER BY s.name;
@@ -679,8 +687,8 @@ WHERE u.place <= :limit ORDER BY u.schedule_id, u.place;
 SELECT j.owner, j.name FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = l.job_id
 WHERE l.schedule_id = :id ORDER BY l.job_id LIMIT :limit;
 
--- Calendars. An edit is noticed as one of a schedule is; the schedules that name the calendar are given its new version,
--- and with planned taken away they are looked at again.
+-- Calendars. An edit is noticed as an edit of a schedule is. The schedules that name the calendar get its new
+-- version, and their planned is removed, so a pass looks at them again.
 
 -- name: calendars
 SELECT name, working_days, days, description, manifest, CASE WHEN @stale THEN 1 ELSE 0 END FROM dbjobs.calendars ORDER BY name;
@@ -758,13 +766,13 @@ SELECT @job_columns, @job_facts WHERE j.removed_at IS NULL ORDER BY j.name, j.ow
 -- name: jobs_among
 SELECT @job_columns, @job_facts WHERE j.removed_at IS NULL AND j.id @among ORDER BY j.name, j.owner;
 
--- What is lost with the tables.
+-- The content that is lost with the tables.
 
 -- name: contents
 SELECT (SELECT COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL), (SELECT COUNT(*) FROM dbjobs.schedules WHERE job_id IS NULL),
   (SELECT COUNT(*) FROM dbjobs.runs), (SELECT COUNT(*) FROM dbjobs.runs WHERE state = 'running');
 
--- How long the recent runs of all jobs took: of each job those that succeeded among its last ones.
+-- How long the recent runs of all jobs took: of each job, the runs that succeeded among its last ones.
 
 -- name: durations
 SELECT r.job_id, r.started_at, r.finished_at FROM dbjobs.plans p CROSS JOIN dbjobs.runs r
@@ -776,7 +784,7 @@ SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE @live @among_names;
 -- name: jobs_owned
 SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE manifest = :manifest AND removed_at IS NULL;
 
--- The jobs after which these run, those after which they run, and so on.
+-- The jobs after which these jobs run, the jobs after which those run, and so on.
 
 -- name: predecessors
 WITH RECURSIVE up (job_id, after_id) AS (
@@ -839,7 +847,7 @@ UPDATE dbjobs.jobs SET enabled = :enabled, changed_at = @now WHERE id = :id;
 -- name: remove_jobs
 UPDATE dbjobs.jobs SET removed_at = @now WHERE id @these AND removed_at IS NULL;
 
--- What remove_when_done removes: locked, and as it was planned.
+-- The jobs that remove_when_done removes: locked, and unchanged since they were planned.
 
 -- name: lock_unchanged_jobs
 SELECT id FROM dbjobs.jobs WHERE id @among AND planned = plan_input @skip;
@@ -859,7 +867,7 @@ DELETE FROM dbjobs.job_schedules WHERE job_id @these;
 -- name: finish_schedules
 DELETE FROM dbjobs.schedules WHERE job_id @these;
 
--- The definition that each had last is in the change log, where commands made it.
+-- The last definition of each job, from the change log, if commands made it.
 
 -- name: removed_jobs
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN @false ELSE @true END, c.became
@@ -900,7 +908,7 @@ SELECT id FROM dbjobs.jobs WHERE id @these ORDER BY id @lock;
 -- name: rename_job
 UPDATE dbjobs.jobs SET name = :name WHERE id = :id;
 
--- The jobs that name another one as a hook.
+-- The jobs that name another job as a hook.
 
 -- name: hooked_jobs
 SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE removed_at IS NULL
@@ -952,7 +960,7 @@ LEFT JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs.schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
 ORDER BY p.id DESC LIMIT :limit;
 
--- Of all that are on record, those in force. Their names are looked up by key.
+-- The pauses in force, among all on record. Their names are looked up by key.
 
 -- name: pauses_held
 SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
@@ -961,7 +969,7 @@ SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject
 FROM dbjobs.pauses p @by_end
 WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds ORDER BY p.id DESC LIMIT :limit;
 
--- The pauses of single jobs, of which there may be many, find theirs by key; the others look at all jobs.
+-- Pauses of single jobs, of which there may be many, find their job by key; the others look at all jobs.
 
 -- name: count_paused
 SELECT COUNT(*) FROM (
@@ -992,7 +1000,7 @@ VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :at, :from, :to, :
 -- name: keyed_run
 SELECT id FROM dbjobs.runs WHERE job_id = :job AND occurrence = :occurrence;
 
--- The fence goes on: who held the run before can finish nothing of it any more.
+-- The fence goes up: the previous holder of the run can no longer end anything of it.
 
 -- name: reopen
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step = :step, attempt = 0, losses = 0, lease_until = NULL,
@@ -1007,7 +1015,7 @@ WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR int
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE (r.job_id = :job OR :job = 0) AND (:state = '' OR r.state = :state) AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
--- Of states that are rare among all runs, which else would be read to their end.
+-- For states that are rare among all runs: otherwise all runs would be read.
 
 -- name: runs_unwell
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
@@ -1025,8 +1033,8 @@ WHERE r.id >= :low AND r.id <= :high ORDER BY r.id LIMIT 2;
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.job_id = :job AND r.number = :number ORDER BY r.id LIMIT 2;
 
--- The latest run of a job: the newest that has no number yet, else the one with the highest. Two statements, because
--- the index has the answer of each at its end.
+-- The latest run of a job: the newest run that has no number yet, otherwise the one with the highest number. There
+-- are two statements, because the index has the answer to each at its end.
 
 -- name: run_undecided
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
@@ -1063,12 +1071,12 @@ FROM dbjobs.runs r CROSS JOIN dbjobs.attempts a LEFT JOIN dbjobs.jobs j ON j.id 
 WHERE r.job_id = :job AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 
--- The nominal times of a stretch that have runs.
+-- The nominal times of a range that have runs.
 
 -- name: nominal_runs
 SELECT scheduled_for FROM dbjobs.runs WHERE job_id = :job AND occurrence > :after AND occurrence <= :through LIMIT :limit;
 
--- What the steps of a run have told so far, the newest first.
+-- The facts that the steps of a run have reported so far, the newest first.
 
 -- name: step_facts
 SELECT step_name, state, rows_affected, error, output, result FROM dbjobs.attempts
@@ -1078,7 +1086,7 @@ WHERE run_id = :id AND state <> 'running' ORDER BY number DESC LIMIT :limit;
 SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs.gaps
 WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;
 
--- Of all jobs. It reads the whole table: an index would cost each decision more than a report is worth.
+-- For all jobs. It reads the whole table: an index would cost each decision more than a report is worth.
 
 -- name: recent_gaps
 SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reason, g.rule, g.recorded_at FROM dbjobs.gaps g LEFT JOIN dbjobs.jobs j ON j.id = g.job_id
@@ -1087,7 +1095,7 @@ WHERE g.through_at >= :since ORDER BY g.through_at DESC, g.job_id, g.schedule_id
 -- name: expired_runs
 SELECT id FROM dbjobs.runs WHERE expires_at <= @now AND settled_at IS NOT NULL ORDER BY expires_at LIMIT :limit;
 
--- With the number of the first attempt that is still there, and of the last.
+-- With the number of the first and of the last attempt that still exists.
 
 -- name: lock_settled
 SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts
@@ -1102,7 +1110,7 @@ DELETE FROM dbjobs.attempts WHERE run_id = :id AND number <= :through;
 -- name: delete_runs
 DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
 
--- What is kept of the history of some jobs, from anywhere in the table.
+-- How much history some jobs keep, from any place in the table.
 
 -- name: sweep_jobs
 SELECT @now, j.id, p.runs_made - j.keep_runs, j.keep_age_ms FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
@@ -1173,8 +1181,9 @@ FROM @rows(job_id bigint, schedule_id bigint, from_at instant, through_at instan
 WHERE (SELECT g.job_id FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id
   AND g.through_at = d.through_at AND g.reason = d.reason) IS NULL;
 
--- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
--- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
+-- A run that goes back from running to waiting or queued had a delivery that did not come back, which is not an
+-- attempt. If somebody has requested its end since it was read, the run is not let go, and the decision is made
+-- again.
 
 -- name: update_runs
 -- overridden: mysql, postgres
@@ -1202,7 +1211,7 @@ FROM @rows(job_id bigint, version bigint, next_run instant, decided_through inst
   repeat_from instant, skips text)
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
--- Of plans that only went on to their next nominal time, after one run for the last.
+-- For plans that only went on to their next nominal time, after one run for the last one.
 
 -- name: advance_due
 -- overridden: mysql, postgres
@@ -1212,7 +1221,7 @@ SET next_run = d.next_run, decided_through = @now, last_scheduled_for = d.last_s
 FROM @rows(job_id bigint, version bigint, next_run instant, last_scheduled_for instant)
 WHERE p.job_id = d.job_id AND p.version = d.version;
 
--- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
+-- For a plan that cannot be read, or whose decision was refused: no other column of it changes.
 
 -- name: park_plans
 -- overridden: mysql
@@ -1220,7 +1229,7 @@ UPDATE dbjobs.plans AS p SET parked = d.parked, next_run = d.next_run
 FROM @rows(job_id bigint, parked text, next_run instant)
 WHERE p.job_id = d.job_id;
 
--- A run that cannot be read ends, without a look at what it holds.
+-- A run that cannot be read ends. The values that it has are not read.
 
 -- name: bury_runs
 -- overridden: mysql
@@ -1257,8 +1266,8 @@ INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, ho
 SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @now
 FROM @rows(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
 
--- Runs whose delivery never began are queued again, as they were before it, but for the fence. Others may take them at
--- once. The next decision looks at them all the same: a pause may have come meanwhile.
+-- Runs whose delivery never began are queued again as they were before it, except for the fence. Others may take them
+-- at once. The next decision still looks at them: a pause may have come meanwhile.
 
 -- name: return_runs
 -- overridden: mysql
@@ -1290,7 +1299,7 @@ ON CONFLICT DO NOTHING;
 
 -- --------------------------------------------------------- what no program writes: one statement a kind of damage
 
--- Each returns the job (NULL: none, or it is unknown), an instant, a text, and a count.
+-- Each returns the job (NULL: there is none, or it is unknown), an instant, a text, and a count.
 
 -- name: examine_twice
 SELECT r.job_id, r.scheduled_for, NULL, COUNT(*) FROM dbjobs.runs r
