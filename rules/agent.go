@@ -63,7 +63,7 @@ func parseAgent(r *Rule, in *input) error {
 	return nil
 }
 
-// endsInDate reports whether the text ends in YYYY-MM-DD without a time.
+// endsInDate reports whether the text ends in YYYY-MM-DD, without a time.
 func endsInDate(text string) bool {
 	return !strings.ContainsAny(text[max(0, len(text)-9):], "Tt:")
 }

@@ -20,22 +20,22 @@ type Calendar struct {
 	titles map[int]string // of days of each year
 }
 
-// maxHolidays bounds the single days of a calendar, so that the text of a rule
-// that uses it can be stored and read back.
+// maxHolidays limits the single days of a calendar, so that the text of a rule
+// with that calendar can be stored and read back.
 const maxHolidays = 4000
 
-// farthest is how many days one after the other may be no working days.
+// farthest is how many days in a row may be no working days.
 const farthest = 3660
 
-// ParseCalendar reads a calendar. workingDays lists the weekdays on which work
-// is done, as MO-FR or SU,MO,TU; empty is all of them. days has a line for each
-// holiday, with its name behind it if it has one:
+// ParseCalendar reads a calendar. workingDays lists the weekdays on which work is
+// done, as MO-FR or SU,MO,TU; an empty text means all weekdays. days has a line
+// for each holiday. The name of the holiday may follow on the same line:
 //
 //	2026-12-25 Christmas Day
 //	2026-12-24..2026-12-31
 //	12-25 of each year
 //
-// Empty lines, and what follows a #, are passed over.
+// Empty lines, and the text after a #, are ignored.
 func ParseCalendar(name, workingDays, days string) (*Calendar, error) {
 	c := &Calendar{Name: name, names: map[int]string{}, titles: map[int]string{}}
 	work, err := parseWeekdays(workingDays)
@@ -60,7 +60,7 @@ func ParseCalendar(name, workingDays, days string) (*Calendar, error) {
 	return c, c.settle()
 }
 
-// settle sorts the days, and refuses a calendar that leaves none to work on.
+// settle sorts the days, and refuses a calendar that leaves no working day.
 func (c *Calendar) settle() error {
 	slices.Sort(c.days)
 	c.days = slices.Compact(c.days)
@@ -74,7 +74,7 @@ func (c *Calendar) settle() error {
 	}
 	for i, day := range c.days {
 		if i > 0 && c.days[i-1] == day-1 {
-			continue // the row was looked at from its first day
+			continue // this row was examined from its first day
 		}
 		if _, ok := c.working(day, 1); !ok {
 			return fmt.Errorf("from %s on, more than ten years have no working day", dateText(day))
@@ -172,16 +172,16 @@ func (c *Calendar) works(day int) bool {
 	return !found
 }
 
-// named reports whether a day is a holiday by itself, and not by its weekday
-// only.
+// named reports whether a day is listed as a holiday, and is not one only because
+// of its weekday.
 func (c *Calendar) named(day int) bool {
 	plain := *c
 	plain.rest = 0
 	return !plain.works(day)
 }
 
-// working is the first working day at or after a day (step 1), or at or before
-// it (step -1); false where none is near.
+// working returns the first working day at or after a day (step 1), or the last
+// one at or before it (step -1). It returns false if none is near.
 func (c *Calendar) working(day, step int) (int, bool) {
 	for range farthest {
 		if c.works(day) {
@@ -192,8 +192,8 @@ func (c *Calendar) working(day, step int) (int, bool) {
 	return 0, false
 }
 
-// Holiday reports whether the day of a date is no working day, and why: its
-// name, or that of the weekday.
+// Holiday reports whether the day of a date is no working day, and why: it
+// returns the name of the day, or that of the weekday.
 func (c *Calendar) Holiday(date time.Time) (name string, is bool) {
 	day := dayOf(date.Year(), int(date.Month()), date.Day())
 	if c.works(day) {
@@ -209,8 +209,8 @@ func (c *Calendar) Holiday(date time.Time) (name string, is bool) {
 	return name, true
 }
 
-// LastDay is the last of the single days, those that no year repeats; false
-// where there is none.
+// LastDay returns the last single day, which no year repeats. It returns false if
+// there is none.
 func (c *Calendar) LastDay() (time.Time, bool) {
 	if len(c.days) == 0 {
 		return time.Time{}, false
@@ -218,7 +218,8 @@ func (c *Calendar) LastDay() (time.Time, bool) {
 	return time.Unix(joinCivil(c.days[len(c.days)-1], 0), 0).UTC(), true
 }
 
-// Count is how many single days the calendar has, and how many of each year.
+// Count returns how many single days the calendar has, and how many days of each
+// year.
 func (c *Calendar) Count() (single, yearly int) { return len(c.days), len(c.yearly) }
 
 // weekdays writes the working days as an RRULE lists them.
@@ -233,7 +234,7 @@ func (c *Calendar) weekdays() string {
 }
 
 // text writes the days for a rule's canonical text: 20261225, days in a row as
-// 20261224-20261231, those of each year as 1225.
+// 20261224-20261231, and days of each year as 1225.
 func (c *Calendar) text() string {
 	var b strings.Builder
 	put := func(s string) {
@@ -264,7 +265,7 @@ func dateText(day int) string {
 	return fmt.Sprintf("%04d%02d%02d", year, month, mday)
 }
 
-// readText reads what text wrote.
+// readText reads a text that text wrote.
 func (c *Calendar) readText(value string) error {
 	for part := range strings.SplitSeq(value, ",") {
 		if len(part) == 4 {

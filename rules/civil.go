@@ -17,9 +17,9 @@ const (
 	firstCivil          = -62135596800 // 0001-01-01T00:00:00
 	endCivil            = 253402300800 // 10000-01-01T00:00:00
 
-	// A rule has only occurrences that every database can hold, and that can be
-	// written in UTC with a four-digit year. A wall clock may show a time of the
-	// calendar that is outside these limits.
+	// Occurrences of a rule must be times that every database can store, and that
+	// can be written in UTC with a four-digit year. A wall clock may show a time
+	// of the calendar that is outside these limits.
 	firstHeld = -30610224000 // 1000-01-01T00:00:00Z
 	lastHeld  = endCivil - 1 // 9999-12-31T23:59:59Z
 )

@@ -3,8 +3,9 @@ package rules
 import "slices"
 
 // compile turns a recurrence that starts at the wall time start into a series
-// without end: what DTSTART implies is filled in (RFC 5545 §3.3.10), INTERVAL
-// becomes windows or a filter of months, and SKIP becomes further filters.
+// without end. It fills in what DTSTART implies (RFC 5545 §3.3.10), turns
+// INTERVAL into windows or a filter of months, and turns SKIP into further
+// filters.
 func compile(r *recur, z *zone, p policy, start int64) series {
 	day, sec := splitCivil(start)
 	year, month, mday := dateOf(day)
@@ -87,9 +88,9 @@ func numberedDays(r *recur) (days *yearSet, weeks *weekSet) {
 	return days, weeks
 }
 
-// setPeriod sets the windows of INTERVAL and the periods of BYSETPOS. Those
-// of fixed length are aligned to the wall clock at the start: its hour, its
-// minute, its day, the week that holds it.
+// setPeriod sets the windows of INTERVAL and the periods of BYSETPOS. Periods of
+// fixed length are aligned to the wall clock at the start: to its hour, its
+// minute, its day, or the week that contains it.
 func (s *series) setPeriod(r *recur, start int64) {
 	unit := frequencySeconds[r.freq]
 	if unit == 0 {
@@ -114,11 +115,10 @@ func (s *series) setPeriod(r *recur, start int64) {
 	}
 }
 
-// countElapsed moves what a free series takes over from DTSTART into its
-// windows: the minute of an hour, the second of a minute. So FREQ=HOURLY stays
-// an hour of elapsed time, even where the wall clock moves by half an hour.
-// Only the BY parts that the rule itself contains are compared with the wall
-// clock.
+// countElapsed moves the values that a free series takes from DTSTART into its
+// windows: the minute of an hour, the second of a minute. So FREQ=HOURLY stays an
+// hour of elapsed time, even if the wall clock moves by half an hour. Only the BY
+// parts that the rule itself contains are compared with the wall clock.
 func (s *series) countElapsed(r *recur, start int64) {
 	g := &s.grid
 	if r.freq == hourly && r.minutes == 0 {
@@ -132,8 +132,8 @@ func (s *series) countElapsed(r *recur, start int64) {
 }
 
 // moveDays expresses SKIP=BACKWARD or FORWARD (RFC 7529 §4.1) by filters: the
-// filter as it is, and one more for each kind of day that some months lack.
-// That one admits the day to which the missing day moves.
+// unchanged filter, and one more for each kind of day that some months do not
+// have. That filter admits the day to which the missing day moves.
 func moveDays(f dayFilter, how skip) []dayFilter {
 	list := []dayFilter{f}
 	add := func(months uint16, leap int8, shift int, last bool) {
@@ -181,8 +181,8 @@ func (f *dayFilter) owners() uint16 {
 	return f.months
 }
 
-// joins adds the days of another series that differs from this one in its days
-// only, as the two parts of a cron text's "day of month OR day of week" do. It
+// joins adds the days of another series that differs from this one only in its
+// days, as the two parts of a cron text's "day of month OR day of week" do. It
 // reports whether that was possible.
 func (s *series) joins(o *series) bool {
 	plain := func(s *series) bool {

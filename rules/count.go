@@ -7,10 +7,10 @@ import (
 )
 
 // Count returns the number of occurrences in (from, to]. For one recurrence with
-// single dates it is computed from the number of days, not by visiting
+// single dates, it computes the number from the number of days and visits no
 // occurrences: a year of a secondly rule costs microseconds. For several
-// recurrences that overlap, and for BYSETPOS, each occurrence is visited. If
-// there are too many to visit, the error wraps ErrUndecided.
+// recurrences that overlap, and for BYSETPOS, it visits each occurrence. If there
+// are too many to visit, the error wraps ErrUndecided.
 func (r *Rule) Count(from, to time.Time) (int64, error) {
 	b := budget{countSteps}
 	n := r.count(floor(from)+1, floor(to), &b)
@@ -118,9 +118,10 @@ func (k *counter) span(s *series, sp *span, lo, hi int64, b *budget) int64 {
 // maxMemo is the longest cycle of days whose counts are remembered.
 const maxMemo = 8192
 
-// counter counts a grid by days. Where windows cut days, the count of a day
-// depends on its place in the cycle after which windows and days line up
-// again, and is remembered (plus one) for each place, once for each offset.
+// counter counts a grid by days. If windows cut days, the count of a day depends
+// on its place in the cycle after which windows and days line up again. The
+// counter remembers that count (plus one) for each place, separately for each
+// offset.
 type counter struct {
 	*grid
 	off   int64
@@ -197,7 +198,8 @@ func (k *counter) wholeDays(first, after int, b *budget) (n int64) {
 	return n
 }
 
-// byMonth counts the days first..after-1, whole ones or as windows cut them.
+// byMonth counts the days first..after-1, either whole days or days that windows
+// cut.
 func (k *counter) byMonth(first, after int, whole bool, b *budget) (n int64) {
 	for first < after && b.spend() {
 		year, month, mday := dateOf(first)
@@ -220,7 +222,7 @@ func (k *counter) byMonth(first, after int, whole bool, b *budget) (n int64) {
 	return n
 }
 
-// sparse counts window by window, for windows that most days do not meet.
+// sparse counts window by window. It is for windows that do not meet most days.
 func (k *counter) sparse(lo, hi int64, b *budget) (n int64) {
 	for lo < hi {
 		m, ok := k.next(lo, hi, k.off, b)
@@ -264,8 +266,8 @@ func (k *counter) part(day, from, to int, b *budget) (n int64) {
 	return n
 }
 
-// countEnd finds the instant of the nth occurrence, which ends the series. It
-// walks a short way; for a long one it counts and bisects.
+// countEnd finds the instant of the nth occurrence, which ends the series. For a
+// small n it walks; for a large one it counts and bisects.
 func (s *series) countEnd(n int64) (int64, error) {
 	b := budget{proofSteps}
 	if n <= 64 || len(s.pos) > 0 {
@@ -281,7 +283,7 @@ func (s *series) countEnd(n int64) (int64, error) {
 		}
 	}
 	if years := (endCivil-s.start)/(365*secondsPerDay) + 1; n/366/s.grid.clock.size() > years {
-		return s.lastOf(&b) // the calendar has no room for them
+		return s.lastOf(&b) // the calendar ends before n occurrences
 	}
 	if g := &s.grid; g.windowed() && g.unit == 1 && n > (endInstant-s.start)/g.step+1 {
 		return s.lastOf(&b)

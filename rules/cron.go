@@ -6,9 +6,8 @@ import (
 )
 
 // The cron form: five fields (minute, hour, day of month, month, day of week),
-// six with seconds first, or a macro. Day of month and day of week are joined
-// as Vixie cron joins them: by OR, unless one of them begins with * or ?, which
-// makes it AND.
+// six with seconds first, or a macro. Day of month and day of week are joined as
+// in Vixie cron: by OR, or by AND if one of them begins with * or ?.
 var cronForm = form{name: "cron", claims: claimsCron, parse: parseCron, sentence: (*Rule).describeCron}
 
 func claimsCron(text string) bool {
@@ -38,8 +37,8 @@ var cronMacros = map[string]string{
 	"@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
 
-// cronField is a field's name and the numbers it admits, low to high. A step
-// that begins at a number runs to top. High is above top where a value has a
+// cronField has the name of a field and the numbers it admits, low to high. A
+// step that begins at a number runs to top. high is above top if a value has a
 // second number: Sunday is 0 and 7.
 type cronField struct {
 	name           string
@@ -56,7 +55,7 @@ var (
 	cronWeekday = cronField{name: "day of week", high: 7, top: 6, names: []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}}
 )
 
-// cronSpec is a cron text, read.
+// cronSpec is a cron text after it was read.
 type cronSpec struct {
 	seconds, minutes uint64
 	hours            uint32
@@ -166,7 +165,7 @@ func (f *cronField) read(t cronText, in *input) (set uint64, err error) {
 	return set, nil
 }
 
-// item reads *, a, a-b, ~, a~b, each with /step or without.
+// item reads *, a, a-b, ~, a~b, each with or without /step.
 func (f *cronField) item(item string, at int, in *input) (uint64, error) {
 	head, stepText, stepped := strings.Cut(item, "/")
 	lo, hi := f.low, f.top
@@ -216,8 +215,8 @@ func (f *cronField) fold(set uint64) uint64 {
 }
 
 // step reads the number after a slash. A step that is wider than its own range,
-// as in 14-15/2, leaves the range's first value, as in Vixie's source. A step
-// that is wider than the whole field is a mistake.
+// as in 14-15/2, leaves only the first value of the range, as in the source of
+// Vixie cron. A step that is wider than the whole field is a mistake.
 func (f *cronField) step(text string, at int) (int, error) {
 	n, ok := digitsOf(text)
 	if !ok || n < 1 || n > f.high {
@@ -244,9 +243,10 @@ func (f *cronField) number(text string, at int) (int, error) {
 		f.name, f.low, f.high, also)
 }
 
-// spread picks a value, or with a step the first of several, by a hash of the
-// schedule's name: the same on every host, and different fields differ.
-// A bare ~ for the day of month stays within 1-28, so that no month lacks it.
+// spread picks a value, or with a step the first of several values, by a hash of
+// the schedule's name. The value is the same on every host, and differs between
+// fields. A bare ~ for the day of month stays within 1-28, because every month
+// has these days.
 func (f *cronField) spread(from, to, stepText string, stepped bool, at int, in *input) (uint64, error) {
 	lo, hi := f.low, f.top
 	if f == &cronDay {
@@ -281,8 +281,7 @@ func (f *cronField) spread(from, to, stepText string, stepped bool, at int, in *
 	return f.fold(set), nil
 }
 
-// recurs writes the spec as RRULEs, one for each way in which its days can be
-// chosen.
+// recurs writes the spec as RRULEs, one for each way to choose its days.
 func (s *cronSpec) recurs() []recur {
 	base := recur{freq: daily, interval: 1, until: noUntil, minutes: s.minutes, seconds: s.seconds}
 	if s.hours == allHours {

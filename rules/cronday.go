@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// cronDays is what the two day fields admit. Each is a union of choices; the
-// fields are joined by AND where one of them begins with * or ?, else by OR.
+// cronDays is what the two day fields admit. Each is a union of choices. The
+// fields are joined by AND if one of them begins with * or ?, or else by OR.
 type cronDays struct {
 	ofMonth, ofWeek []dayChoice
 	both            bool
@@ -77,7 +77,8 @@ func readMonthDays(t cronText, in *input) ([]dayChoice, error) {
 	return list, nil
 }
 
-// refineDay replaces what a numeric field allows by what a day field allows.
+// refineDay replaces the allowed values of a numeric field by those of a day
+// field.
 func refineDay(err error, item, allowed string) error {
 	if e, ok := errors.AsType[*SyntaxError](err); ok && strings.ContainsAny(strings.ToUpper(item), "LW#?") {
 		e.Found, e.Allowed = item, "a day is "+allowed
@@ -86,8 +87,9 @@ func refineDay(err error, item, allowed string) error {
 }
 
 // nearest returns the Monday to Friday nearest to day n within its month: n
-// itself, the Friday before if n is a Saturday, the Monday after if it is a
-// Sunday; at the month's edges the other way. Months without day n have none.
+// itself, the Friday before if n is a Saturday, the Monday after if n is a
+// Sunday. At the edges of the month it goes the other way. Months without day n
+// have none.
 func nearest(n int) []dayChoice {
 	const february, short = 1 << 2, 1<<4 | 1<<6 | 1<<9 | 1<<11
 	const allMonths = 1<<13 - 2
@@ -160,13 +162,13 @@ func readWeekDays(t cronText, in *input) ([]dayChoice, error) {
 	return list, nil
 }
 
-// fromSunday turns a set of weekdays that counts from Sunday, with 7 for
-// Sunday too, into one that counts from Monday.
+// fromSunday converts a set of weekdays that counts from Sunday (with 7 for
+// Sunday, too) into one that counts from Monday.
 func fromSunday(set uint64) uint8 {
 	return uint8((set>>1 | set<<6) & 0x7f)
 }
 
-// recurs makes one RRULE a choice of days out of the rest of the rule.
+// recurs makes one RRULE from a choice of days and the rest of the rule.
 func (d *cronDays) recurs(base recur) []recur {
 	var list []recur
 	add := func(c dayChoice) {
@@ -203,10 +205,11 @@ func (d *cronDays) recurs(base recur) []recur {
 	return list
 }
 
-// and is the days in both choices. w comes from the day-of-week field:
-// weekdays, and at most one range of days of the month, counted from its start
-// or from its end. Days counted from different ends meet in one RRULE only if
-// those counted from the end are written as days of the year.
+// and returns the days in both choices. w comes from the day-of-week field: it
+// has weekdays, and at most one range of days of the month, counted from the
+// start of the month or from its end. One RRULE can combine days counted from
+// different ends only if the days counted from the end are written as days of the
+// year.
 func (m dayChoice) and(w dayChoice) []dayChoice {
 	if m.wdays == 0 {
 		m.wdays = w.wdays

@@ -2,10 +2,10 @@ package rules
 
 import "math/bits"
 
-// dayFilter says which days of the calendar a recurrence admits: the
-// conjunction of its BYMONTH, BYMONTHDAY, BYYEARDAY, BYWEEKNO and BYDAY parts
-// and, for MONTHLY and YEARLY, of its INTERVAL. It answers a month at a time,
-// so that a walk costs a step a month.
+// dayFilter says which days of the calendar a recurrence admits. All of its
+// BYMONTH, BYMONTHDAY, BYYEARDAY, BYWEEKNO and BYDAY parts must admit the day
+// and, for MONTHLY and YEARLY, its INTERVAL. It answers for a whole month, so
+// that a walk costs one step for each month.
 type dayFilter struct {
 	months        uint16 // bit m for month m in 1..12; 0 admits all
 	mdays, nmdays uint32 // bit n for day n, and for day -n counted from the end; both 0 admit all
@@ -19,9 +19,9 @@ type dayFilter struct {
 	base  int // month number (MONTHLY) or year (YEARLY) of DTSTART
 	byear bool
 
-	// A day that RFC 7529 SKIP moves is owned by the month it was moved out
-	// of: the one before (-1) or after (+1) the month it is in. months, every
-	// and leap judge the owner.
+	// A day that RFC 7529 SKIP moves belongs to the month from which it was
+	// moved: the month before (-1) or after (+1) the month it is in. months,
+	// every and leap are compared with that owner.
 	shift int
 	leap  int8 // 1: only if the owner's year is a leap year; -1: only if it is not
 }
@@ -51,13 +51,14 @@ type weekSet struct {
 	wkst       int
 }
 
-// firstWeek is the day on which week 1 of a year begins: the week that holds
-// January 4th (RFC 5545 §3.3.10, BYWEEKNO: at least four days in the year).
+// firstWeek returns the day on which week 1 of a year begins. That is the week
+// that contains January 4th (RFC 5545 §3.3.10, BYWEEKNO: at least four days in
+// the year).
 func (s *weekSet) firstWeek(year int) int {
 	return s.begin(dayOf(year, 1, 4))
 }
 
-// begin is the first day of the week that holds a day.
+// begin returns the first day of the week that contains a day.
 func (s *weekSet) begin(day int) int {
 	return day - int(floorMod(int64(weekdayOf(day)-s.wkst), 7))
 }
@@ -72,8 +73,8 @@ func (s *weekSet) has(begin int) bool {
 	return s.from>>n&1 != 0 || s.back>>back&1 != 0
 }
 
-// owns reports whether the filter's months, interval and leap condition admit
-// the owning month.
+// owns reports whether the filter's months, interval and leap condition admit the
+// month that owns a day.
 func (f *dayFilter) owns(owner int) bool {
 	year, month := owner/12, owner%12+1
 	if f.months != 0 && f.months>>month&1 == 0 {
@@ -134,7 +135,7 @@ func spread(wdays uint8, w int) uint32 {
 	return uint32(turned * (1 | 1<<7 | 1<<14 | 1<<21 | 1<<28) << 1)
 }
 
-// band is the seven days of a month among which each weekday is its nth.
+// band returns the seven days of a month among which each weekday is its nth.
 func band(n, length int) uint32 {
 	if n > 0 {
 		return dayRange(7*n-6, 7*n)
@@ -142,8 +143,8 @@ func band(n, length int) uint32 {
 	return dayRange(length+7*n+1, length+7*n+7)
 }
 
-// yearBand is the part of the month among which each weekday is its nth of
-// the year; first is the day number of the month's first day.
+// yearBand returns the part of the month among which each weekday is its nth of
+// the year. first is the day number of the month's first day.
 func yearBand(year, first, length, n int) uint32 {
 	at := dayOf(year, 1, 1) + 7*(n-1)
 	if n < 0 {
@@ -156,7 +157,7 @@ func yearBand(year, first, length, n int) uint32 {
 	return dayRange(lo, hi)
 }
 
-// dayRange sets those of the bits lo..hi that lie in 1..31.
+// dayRange sets the bits lo..hi, as far as they lie in 1..31.
 func dayRange(lo, hi int) uint32 {
 	lo, hi = max(lo, 1), min(hi, 31)
 	if hi < lo {
@@ -165,7 +166,7 @@ func dayRange(lo, hi int) uint32 {
 	return uint32(uint64(2)<<hi - uint64(1)<<lo)
 }
 
-// numbered returns those of a month's days that BYYEARDAY and BYWEEKNO admit.
+// numbered returns the days of a month that BYYEARDAY and BYWEEKNO admit.
 func (f *dayFilter) numbered(year, month int, set uint32) uint32 {
 	first := dayOf(year, month, 1)
 	yday, length := first-dayOf(year, 1, 1), daysInYear(year)
@@ -187,9 +188,9 @@ func (f *dayFilter) numbered(year, month int, set uint32) uint32 {
 // noMonth lies past every month of the calendar.
 const noMonth = (lastYear + 1) * 12
 
-// seek returns the first month at or after ym (dir +1), or the last at or before
-// it (dir -1), whose owner passes the filter's months and interval. It jumps,
-// so an INTERVAL of a thousand years costs no more than one of two.
+// seek returns the first month at or after ym (dir +1), or the last month at or
+// before it (dir -1), whose owner passes the filter's months and interval. It
+// jumps, so an INTERVAL of a thousand years costs no more than one of two years.
 func (f *dayFilter) seek(ym, dir int) int {
 	owner := ym + f.shift
 	for range 24 {
@@ -227,9 +228,10 @@ func (f *dayFilter) align(owner, dir int) int {
 	return owner + int(floorMod(int64(f.base-owner)*int64(dir), n))*dir
 }
 
-// nextAdmitted steps on from a month that BYMONTH refuses: to the nearest month
-// that BYMONTH admits, or by INTERVAL where INTERVAL counts months. The latter
-// reaches every month that it can reach within twelve steps.
+// nextAdmitted steps from a month that BYMONTH refuses to the next candidate: the
+// nearest month that BYMONTH admits or, if INTERVAL counts months, the next month
+// by INTERVAL. By INTERVAL, all months that can be reached are reached within
+// twelve steps.
 func (f *dayFilter) nextAdmitted(owner, dir int) int {
 	if f.every > 1 && !f.byear {
 		return owner + f.every*dir
@@ -237,7 +239,7 @@ func (f *dayFilter) nextAdmitted(owner, dir int) int {
 	for range 12 {
 		owner += dir
 		if owner%12 == 0 && dir > 0 || owner%12 == 11 && dir < 0 {
-			break // a new year: INTERVAL must judge it first
+			break // a new year: INTERVAL must be checked first
 		}
 		if f.months>>(owner%12+1)&1 != 0 {
 			break

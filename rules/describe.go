@@ -67,8 +67,8 @@ func (r *Rule) describeRecur(c *recur) string {
 	return s
 }
 
-// lengthText is the length of a period. More than a day of minutes is written
-// as days, hours and minutes.
+// lengthText returns the length of a period. A length of more than a day in
+// minutes is written in days, hours and minutes.
 func (r *recur) lengthText() string {
 	const day = 24 * 60
 	if r.freq != minutely || r.interval <= day {
@@ -79,7 +79,7 @@ func (r *recur) lengthText() string {
 
 var periodNames = [...]string{"second", "minute", "hour", "day", "week", "month", "year"}
 
-// timePhrase says at what times of day, or how often.
+// timePhrase says at which times of day, or how often.
 func (r *recur) timePhrase(sec int) string {
 	k := clockOf(r, sec)
 	every := ""

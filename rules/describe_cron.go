@@ -5,7 +5,7 @@ import (
 )
 
 // describeCron describes the times of a cron rule, and its days field by field.
-// The letters of these fields (L, W, #) become several RRULEs, and a
+// The letters and signs of these fields (L, W, #) become several RRULEs, and a
 // description of those would say less.
 func (r *Rule) describeCron() string {
 	text := r.source

@@ -25,45 +25,47 @@
 // # Holidays
 //
 // A Calendar (rules/calendar.go) has the days that are no working days: single
-// ones, days of each year, weekdays. A rule with a calendar leaves out what
-// falls on such a day, or moves it to the next or previous working day, at the
-// same wall time: Rule.moved (rules/holiday.go). Two occurrences that fall on
-// one instant are one. The days are those of the rule's zone. What EXDATE and
-// EXRULE name is gone before anything is moved. A moved wall time is the one
-// that the rule names; where the clock leaves it out or repeats it on the day
-// it moves to, it is read as any other. The canonical text of a rule contains
-// the days of its calendar, so it means the same when the calendar has changed.
+// days, days of each year, and weekdays. A rule with a calendar leaves out an
+// occurrence on such a day, or moves it to the next or previous working day, at
+// the same wall time: Rule.moved (rules/holiday.go). Two occurrences that fall on
+// one instant are one. The days are those of the rule's zone. Occurrences that
+// EXDATE and EXRULE name are removed before anything is moved. A moved occurrence
+// keeps the wall time that the rule names. If the clock of the new day leaves out
+// or repeats that wall time, the policies for clock changes apply, as for any
+// other. The canonical text of a rule contains the days of its calendar, so it
+// keeps its meaning when the calendar changes.
 //
 // # Cost
 //
-// An answer is found near the instant that the caller asks about, however old
-// the rule is. Bit masks admit days, a month at a time; bit sets admit times
-// of day; INTERVAL is arithmetic; clock changes are handled span by span. Only
-// COUNT needs the start: its end is found once, when the rule is parsed, and
-// Ends returns it so that the caller can store it. Each call has a step
-// budget. Parse refuses a rule that never fires (ErrNeverFires), and a rule
-// for which the budget is too small to find out (ErrUndecided).
+// An answer is found near the instant that the caller asks about, however old the
+// rule is. Bit masks select days, a month at a time; bit sets select times of
+// day; INTERVAL is arithmetic; clock changes are handled span by span. Only COUNT
+// needs the start: its end is found once, when the rule is parsed, and Ends
+// returns it so that the caller can store it. Each call has a step budget. Parse
+// refuses a rule that never fires (ErrNeverFires), and a rule for which the
+// budget is too small to find out (ErrUndecided).
 //
 // # Clock changes
 //
-// A rule is pinned if its frequency is a day or longer or it names hours; a
-// cron text, if its hour field does not admit all 24. A pinned rule recurs on
-// the wall clock of its zone. A wall time that does not exist is read with the
-// offset before the gap (RFC 5545 §3.3.5), or skipped (`nonexistent: skip`).
-// One that exists twice is the first (`ambiguous: first`), the last, or both.
+// A rule is pinned if its frequency is a day or longer, or if it names hours. A
+// cron text is pinned if its hour field does not allow all 24 hours. A pinned
+// rule recurs on the wall clock of its zone. A wall time that does not exist is
+// read with the offset before the gap (RFC 5545 §3.3.5), or skipped
+// (`nonexistent: skip`). A wall time that exists twice means its first instant
+// (`ambiguous: first`), the last, or both.
 //
 // All other rules are free: they fire at every real instant at which the wall
-// clock reads what their BY parts say. HOURLY, MINUTELY and SECONDLY count
-// elapsed time from DTSTART: an hour stays an hour, also where the wall clock
-// moves by half of one. With BYMINUTE, the hours counted begin where the wall
-// clock's hour did at DTSTART. `every N` under a day and `I` count elapsed time
-// and no wall clock.
+// clock shows what their BY parts say. HOURLY, MINUTELY and SECONDLY count
+// elapsed time from DTSTART: an hour stays an hour, even if the wall clock moves
+// by half an hour. With BYMINUTE, the counted hours begin where the hour of the
+// wall clock began at DTSTART. `every N` with a unit below a day, and `I`, count
+// elapsed time and ignore the wall clock.
 //
 // Two wall times that fall on one instant are one occurrence.
 //
-// The table says what each form does in New York from midnight to 04:00 on
+// The table shows what each form does in New York from midnight to 04:00 on
 // 2026-03-08, when 02:00 becomes 03:00, and on 2026-11-01, when 02:00 becomes
-// 01:00; a star marks an hour's second pass. A test computes it.
+// 01:00. A star marks the second pass of an hour. A test computes the table.
 //
 //	rule                              | gap                                 | fold
 //	30 2 * * *                        | 03:30                               | 02:30
@@ -109,7 +111,7 @@
 //     BYDAY judges the day moved to.
 //   - The calendar ends with the year 9999.
 //
-// In cron texts, Vixie cron is followed where others differ: day of month and
-// day of week are joined by OR, but by AND where one of them begins with *.
-// Lint says where a text is read otherwise elsewhere.
+// For cron texts on which implementations differ, the package follows Vixie cron:
+// day of month and day of week are joined by OR, but by AND if one of them begins
+// with *. Lint reports texts that other implementations read differently.
 package rules

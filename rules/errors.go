@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// A SyntaxError says where a rule's text leaves the grammar of its form.
+// A SyntaxError says where the text of a rule does not follow the grammar of its
+// form.
 type SyntaxError struct {
 	Form    string // "rrule", "cron", "interval", "pgjobs", "calendar" or "once"; "rule" if none was recognised
 	Pos     int    // byte offset into the text that was given, from 0
@@ -45,9 +46,9 @@ var (
 	// and has no occurrence from its start to the end of the year 9999.
 	ErrNeverFires = errors.New("the rule never fires")
 
-	// ErrUndecided is wrapped where the step budget ran out before an answer
-	// was found. Parse refuses rules that need this many steps for their first
-	// occurrence, so a query meets it only on rules that combine an INTERVAL,
+	// ErrUndecided is wrapped if the step budget ran out before an answer was
+	// found. Parse refuses rules that need so many steps for their first
+	// occurrence. So a query returns it only for rules that combine an INTERVAL,
 	// exceptions and rare dates.
 	ErrUndecided = errors.New("the rule is too sparse to decide within the step budget")
 )

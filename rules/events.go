@@ -6,29 +6,31 @@ import (
 	"time"
 )
 
-// Event is a part of a rule in the words of a calendar (RFC 5545 §3.6.1): its
+// Event is a part of a rule in the terms of a calendar (RFC 5545 §3.6.1). Its
 // occurrences are Start, those of RRule, and Dates, without those in Except.
 type Event struct {
 	Zone   string      // of Start and of RRule's wall times
 	Start  time.Time   // an occurrence, on a wall time that exists once
 	Wall   string      // that wall time, as 20060102T150405
 	RRule  string      // the value of RRULE; empty: single dates only
-	Except []string    // wall times in Zone, likewise
-	Dates  []time.Time // beside those of RRule
-	// Until is how far the event agrees with the rule, where it does not for
-	// ever: a reader has to fetch it anew before then. It has no occurrence after.
+	Except []string    // wall times in Zone, in the same layout
+	Dates  []time.Time // in addition to those of RRule
+	// Until is the instant up to which the event agrees with the rule. It is zero
+	// if the event agrees for ever. A reader has to fetch the event again before
+	// Until. The event has no occurrence after it.
 	Until time.Time
 }
 
 // Events turns a rule into events that give its occurrences from an instant on,
-// up to and with last; a zero last is no end. A rule that readers of calendars
-// understand is one event with an RRULE. Where a rule means more than an RRULE
-// can say to them (hours of elapsed time over a clock change, a clock change
-// that is skipped, excluded days), there are single dates up to the instant to,
-// at most most of them.
+// up to last, which is included. A zero last means no end. If readers of
+// calendars understand the rule, it is one event with an RRULE. Some rules mean
+// more than an RRULE can tell these readers: hours of elapsed time over a clock
+// change, a clock change that is skipped, excluded days. Then there are single
+// dates up to the instant to, at most most of them.
 //
-// Readers take DTSTART for an occurrence whether or not the RRULE admits it, so
-// it is one. They know neither EXRULE nor SKIP.
+// Readers take DTSTART as an occurrence whether or not the RRULE admits it, so
+// the DTSTART of an event is always an occurrence. Readers know neither EXRULE
+// nor SKIP.
 func (r *Rule) Events(from, to, last time.Time, most int) ([]Event, error) {
 	w, err := r.window(from, to, last, most)
 	if err != nil {
@@ -56,14 +58,14 @@ func (r *Rule) Events(from, to, last time.Time, most int) ([]Event, error) {
 	return list, nil
 }
 
-// eventWindow is what Events knows while it works. Instants are in seconds.
+// eventWindow is the state of Events while it works. Instants are in seconds.
 type eventWindow struct {
 	r         *Rule
-	from, end int64   // all occurrences in there are known
-	last      int64   // none counts after it
-	truth     []int64 // these occurrences
+	from, end int64   // all occurrences in this range are known
+	last      int64   // no occurrence after it counts
+	truth     []int64 // the known occurrences
 	covered   map[int64]bool
-	whole     bool // there are none after end
+	whole     bool // there are no occurrences after end
 	exact     bool // the events agree with the rule for ever
 	most      int
 	events    []Event
@@ -103,11 +105,11 @@ func (w *eventWindow) has(t int64) bool {
 	return found
 }
 
-// add makes an event of a recurrence, if readers understand it.
+// add makes an event from a recurrence, if readers understand it.
 func (w *eventWindow) add(c *recur) error {
 	own, err := w.r.alone(*c, w.r.zone, w.r.start, w.r.policy)
 	if err != nil {
-		return nil //nolint:nilerr // it never fires; the rule fires by another one
+		return nil //nolint:nilerr // the recurrence never fires; the rule fires by another one
 	}
 	written, z, exact := w.r.readable(*c)
 	start, ok, err := w.start(own, z)
@@ -136,7 +138,7 @@ func (w *eventWindow) add(c *recur) error {
 		return err
 	}
 	e := Event{Zone: z.name, Start: time.Unix(start, 0).UTC(), Wall: stampText(z.civil(start)), RRule: written.String()}
-	if start > w.end { // it begins after what is known of the others
+	if start > w.end { // it begins after the range in which the others are known
 		w.events, w.recurs = append(w.events, e), append(w.recurs, written)
 		return nil
 	}
@@ -153,7 +155,7 @@ func (w *eventWindow) add(c *recur) error {
 		e.Except = append(e.Except, z.readAs(t)...)
 	}
 	if len(list) == 2*w.most || len(gives) == 0 || gives[0] != start || len(e.Except) > len(gives) {
-		w.exact = false // more is excepted than given: single dates are plainer
+		w.exact = false // more exceptions than occurrences: single dates are clearer
 		return nil
 	}
 	for _, t := range gives {
@@ -164,8 +166,8 @@ func (w *eventWindow) add(c *recur) error {
 	return nil
 }
 
-// start finds the first occurrence of a recurrence that can be a DTSTART: one
-// that counts, and whose wall time exists once.
+// start finds the first occurrence of a recurrence that can be a DTSTART: an
+// occurrence that counts, and whose wall time exists once.
 func (w *eventWindow) start(own *Rule, z *zone) (int64, bool, error) {
 	t := w.from - 1
 	for range 1000 {
@@ -185,7 +187,7 @@ func (w *eventWindow) start(own *Rule, z *zone) (int64, bool, error) {
 	return 0, false, nil
 }
 
-// addDates adds what no event gives so far.
+// addDates adds the occurrences that no event gives so far.
 func (w *eventWindow) addDates() {
 	var dates []time.Time
 	for _, t := range w.truth {
@@ -206,7 +208,8 @@ func (w *eventWindow) addDates() {
 	}
 }
 
-// value is the RRULE of an event, which ends where the event is true no more.
+// value returns the RRULE of an event. The RRULE ends where the event no longer
+// agrees with the rule.
 func (w *eventWindow) value(i int, ends bool) string {
 	c := w.recurs[i]
 	if ends {
@@ -215,15 +218,16 @@ func (w *eventWindow) value(i int, ends bool) string {
 	return c.String()
 }
 
-// alone is a rule with one recurrence.
+// alone returns a rule with only one recurrence.
 func (r *Rule) alone(c recur, z *zone, start int64, p policy) (*Rule, error) {
 	one := &Rule{zone: z, policy: p, start: start, includes: []recur{c}, form: r.form}
 	return one, one.finish("")
 }
 
-// readable is a recurrence as readers of calendars understand it, and in which
-// zone. The zone is nil where they cannot, or are known to differ. It is not
-// exact where clock changes have to be added date by date.
+// readable returns a recurrence in the form that readers of calendars understand,
+// and its zone. The zone is nil if readers cannot understand it, or are known to
+// read it differently. The third result is false if clock changes have to be
+// added date by date.
 func (r *Rule) readable(c recur) (recur, *zone, bool) {
 	c.count = 0
 	for _, n := range c.weeks {
@@ -247,15 +251,16 @@ func (r *Rule) readable(c recur) (recur, *zone, bool) {
 	if c.interval > 1 || c.freq == secondly || len(c.pos) > 0 {
 		return c, nil, false
 	}
-	// Each hour of some days: what is free about it shows in the nights of clock changes only.
+	// Each hour of some days: that such a rule is free shows only in the nights
+	// of clock changes.
 	_, sec := splitCivil(r.start)
 	k := clockOf(&c, sec)
 	c.freq, c.hours, c.minutes, c.seconds = daily, k.hours, k.minutes, k.secs
 	return c, r.zone, false
 }
 
-// minutePast is the minute at which the hours of UTC begin in a zone, if it is
-// one and the same since 2000.
+// minutePast returns the minute at which the hours of UTC begin in a zone, if it
+// has been the same since 2000.
 func (z *zone) minutePast() (int, bool) {
 	const since = 946684800
 	at := z.at(since)
@@ -268,7 +273,7 @@ func (z *zone) minutePast() (int, bool) {
 	return int(minute / 60), minute%60 == 0
 }
 
-// turned is a set of minutes of the wall clock as minutes of UTC.
+// turned converts a set of minutes of the wall clock to minutes of UTC.
 func turned(set uint64, by int) uint64 {
 	var out uint64
 	for m := range 60 {
@@ -279,8 +284,8 @@ func turned(set uint64, by int) uint64 {
 	return out
 }
 
-// readAs is an instant as the wall times that a pinned recurrence may have
-// meant by it: the one that the clock shows, and behind a gap the one in it.
+// readAs returns the wall times by which a pinned recurrence may have named an
+// instant: the time that the clock shows and, after a gap, the time in the gap.
 func (z *zone) readAs(t int64) []string {
 	s := z.at(t)
 	list := []string{stampText(t + s.off)}

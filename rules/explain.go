@@ -21,14 +21,14 @@ type Explanation struct {
 	OddNights []OddNight   `json:"odd_nights"`         // the next two clock changes of the zone
 }
 
-// Occurrence is one time, in UTC and on the wall clock it is meant on, there
-// with the offset.
+// Occurrence is one time, in UTC and on the wall clock of its zone, with the
+// offset.
 type Occurrence struct {
 	At    time.Time `json:"at"`
 	Local string    `json:"local"`
 }
 
-// OddNight is a clock change and what the rule does around it.
+// OddNight is a clock change, and what the rule does around it.
 type OddNight struct {
 	At     time.Time    `json:"at"`
 	Change string       `json:"change"` // such as "02:00 becomes 03:00"
@@ -85,8 +85,8 @@ func (r *Rule) occurrence(t time.Time) Occurrence {
 // as "Mon 2026-03-30 02:30:00 +02:00".
 func (r *Rule) local(t int64) string { return r.zone.local(t) }
 
-// Local writes an instant as the wall clock of a zone shows it, such as "Mon 2026-03-30 02:30:00 +02:00"; in UTC if
-// there is no such zone.
+// Local returns an instant by the wall clock of a zone, such as "Mon 2026-03-30
+// 02:30:00 +02:00". It is in UTC if there is no such zone.
 func Local(t time.Time, zone string) string {
 	z, err := zoneNamed(zone)
 	if err != nil {
@@ -100,7 +100,7 @@ func (z *zone) local(t int64) string {
 	return time.Unix(t, 0).In(time.FixedZone("", off)).Format("Mon 2006-01-02 15:04:05 -07:00")
 }
 
-// oddNight looks at the change that ends a span.
+// oddNight examines the change that ends a span.
 func (r *Rule) oddNight(s *span) (OddNight, error) {
 	hhmm := func(t, off int64) string { return time.Unix(t+off, 0).UTC().Format("15:04") }
 	n := OddNight{
@@ -120,8 +120,9 @@ func (r *Rule) oddNight(s *span) (OddNight, error) {
 	return n, err
 }
 
-// meetsChange reports whether a pinned recurrence has a wall time that the
-// change at the end of a span leaves out or repeats, and whether one is free.
+// meetsChange reports whether a pinned recurrence has a wall time that the change
+// at the end of a span leaves out or repeats. free reports whether a recurrence
+// is free.
 func (r *Rule) meetsChange(s *span) (hit, free bool, err error) {
 	lo, hi := s.to+min(s.off, s.after), s.to+max(s.off, s.after)
 	b := budget{searchSteps}
@@ -144,8 +145,8 @@ func (r *Rule) meetsChange(s *span) (hit, free bool, err error) {
 	return hit, free, nil
 }
 
-// oddRemark says in words what becomes of the wall times that the change
-// leaves out or repeats.
+// oddRemark says in words what happens to the wall times that the change leaves
+// out or repeats.
 func (r *Rule) oddRemark(s *span, hit, free bool) string {
 	gap := s.after > s.off
 	nonexistent, ambiguous := r.policy.names()

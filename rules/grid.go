@@ -2,19 +2,19 @@ package rules
 
 import "math/bits"
 
-// budget bounds the work of one call. Every loop of the engine that is not
-// bounded by a small constant spends a step a turn and gives up without one;
-// the caller that made the budget then reports ErrUndecided.
+// budget limits the work of one call. Every loop of the engine that has no small
+// constant limit spends one step on each turn, and gives up when no step is left.
+// The caller that made the budget then reports ErrUndecided.
 type budget struct{ left int }
 
 const (
-	// A step costs 10-100 ns. A rule that fires spends a handful; one that
-	// would need more than this is refused when it is parsed.
+	// A step costs 10-100 ns. A rule that fires spends a few steps. A rule that
+	// would need more steps than this is refused when it is parsed.
 	searchSteps = 100_000
 	// The search for the end of a COUNT, and the proof that a rule never fires,
 	// happen once, when a rule is parsed; they may walk occurrences.
 	proofSteps = 400_000
-	// Count may, too, where it cannot compute.
+	// Count may walk occurrences, too, if it cannot compute.
 	countSteps = 2_000_000
 )
 
@@ -25,10 +25,11 @@ func (b *budget) spend() bool {
 
 func (b *budget) over() bool { return b.left < 0 }
 
-// grid is one recurrence without zone, BYSETPOS, COUNT and UNTIL: the civil
-// times whose day one of the filters admits, whose second of the day is in the
-// clock, and that lie in a window. Windows are INTERVAL for the frequencies of
-// fixed length: unit seconds every step seconds, counted from base.
+// grid is one recurrence without zone, BYSETPOS, COUNT and UNTIL. It has the
+// civil times whose day is admitted by one of the filters, whose second of the
+// day is in the clock, and that lie in a window. Windows represent INTERVAL for
+// the frequencies of fixed length: unit seconds every step seconds, counted from
+// base.
 type grid struct {
 	allDays    bool
 	days       []dayFilter
@@ -36,7 +37,7 @@ type grid struct {
 	unit, step int64
 	base       int64
 
-	// Restricts the days to those owned by these months; see dayFilter.shift.
+	// Limits the days to those that these months own; see dayFilter.shift.
 	owned              bool
 	ownFirst, ownAfter int
 }
@@ -55,7 +56,7 @@ func (g *grid) month(ym int) (set uint32) {
 	return set
 }
 
-// seek returns the nearest month in the direction that a filter may admit.
+// seek returns the nearest month, in the direction dir, that a filter may admit.
 func (g *grid) seek(ym, dir int) int {
 	best := g.days[0].seek(ym, dir)
 	for i := 1; i < len(g.days); i++ {
@@ -125,7 +126,8 @@ func (g *grid) dayUntil(day, first int, b *budget) int {
 	return -noDay
 }
 
-// nthDay returns the admitted day after n others in [first, last].
+// nthDay returns the admitted day that has n other admitted days before it in
+// [first, last].
 func (g *grid) nthDay(n, first, last int, b *budget) (int, bool) {
 	for first <= last && b.spend() {
 		year, month, mday := dateOf(first)
@@ -146,7 +148,8 @@ func (g *grid) nthDay(n, first, last int, b *budget) (int, bool) {
 	return 0, false
 }
 
-// nthDayBack returns the admitted day before n others in [first, last].
+// nthDayBack returns the admitted day that has n other admitted days after it in
+// [first, last].
 func (g *grid) nthDayBack(n, first, last int, b *budget) (int, bool) {
 	for first <= last && b.spend() {
 		year, month, mday := dateOf(last)
@@ -210,11 +213,12 @@ func (g *grid) matchUntil(c, lo int64, b *budget) (int64, bool) {
 }
 
 // futile is the number of hops between matches and windows after which it is
-// worth asking whether the two can meet at all.
+// worth checking whether the two can meet at all.
 const futile = 64
 
-// next returns the first time of the grid in [c, hi). off is added to base, for
-// windows that count elapsed time and are asked for on the clock of an offset.
+// next returns the first time of the grid in [c, hi). off is added to base: it is
+// for windows that count elapsed time while the caller asks on the clock of an
+// offset.
 func (g *grid) next(c, hi, off int64, b *budget) (int64, bool) {
 	for hops := 0; c < hi && b.spend(); hops++ {
 		m, ok := g.matchFrom(c, hi, b)
@@ -250,8 +254,8 @@ func (g *grid) prev(c, lo, off int64, b *budget) (int64, bool) {
 	return 0, false
 }
 
-// meets reports whether any second of the clock can lie in a window: whether
-// the two agree modulo what window distance and day have in common.
+// meets reports whether any second of the clock can lie in a window. It compares
+// the two modulo the common divisor of the window distance and the day.
 func (g *grid) meets(off int64) bool {
 	common := gcd(g.step, secondsPerDay)
 	if g.unit >= common {

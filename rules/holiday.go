@@ -7,20 +7,21 @@ import (
 	"time"
 )
 
-// onHoliday says what becomes of an occurrence on a day that is no working day
-// of the rule's calendar.
+// onHoliday says what happens to an occurrence on a day that is no working day of
+// the rule's calendar.
 type onHoliday int
 
 const (
-	holidaySkip     onHoliday = iota // it does not exist, as by EXDATE
-	holidayNext                      // it moves to the next working day
-	holidayPrevious                  // it moves to the last working day before
+	holidaySkip     onHoliday = iota // the occurrence does not exist, as with EXDATE
+	holidayNext                      // the occurrence moves to the next working day
+	holidayPrevious                  // the occurrence moves to the last working day before
 )
 
 var holidayNames = [...]string{"skip", "next", "previous"}
 
-// setCalendar gives a rule a calendar. Its days are those of the rule's wall
-// clock; of a rule that counts elapsed time, those of the default zone.
+// setCalendar gives a rule a calendar. The days of the calendar are days of the
+// rule's wall clock. For a rule that counts elapsed time, they are days of the
+// default zone.
 func (r *Rule) setCalendar(c *Calendar, on string, z *zone) error {
 	if c == nil {
 		if on != "" {
@@ -39,7 +40,7 @@ func (r *Rule) setCalendar(c *Calendar, on string, z *zone) error {
 	return nil
 }
 
-// days is the zone whose days EXDATE and the calendar mean.
+// days returns the zone to which the days of EXDATE and of the calendar belong.
 func (r *Rule) days() *zone {
 	if r.zone == utc && r.dayZone != nil {
 		return r.dayZone
@@ -50,12 +51,12 @@ func (r *Rule) days() *zone {
 // moves reports whether the calendar moves occurrences.
 func (r *Rule) moves() bool { return r.calendar != nil && r.onHoliday != holidaySkip }
 
-// takesDays reports whether days are taken out of the set, or moved.
+// takesDays reports whether days are removed from the set, or moved.
 func (r *Rule) takesDays() bool { return len(r.exdays) > 0 || r.calendar != nil }
 
-// dayTaken reports whether EXDATE or the calendar takes out the day of an
-// instant. If so, it gives the instants between which all are of that day: an
-// answer lies beyond them.
+// dayTaken reports whether EXDATE or the calendar removes the day of an instant.
+// If so, it returns the instants between which all instants belong to that day:
+// an answer lies outside of them.
 func (r *Rule) dayTaken(t int64) (from, to int64, taken bool) {
 	if len(r.exdays) == 0 && (r.calendar == nil || r.onHoliday != holidaySkip) {
 		return t, t, false
@@ -72,10 +73,11 @@ func (r *Rule) dayTaken(t int64) (from, to int64, taken bool) {
 // moved returns the first occurrence at or after t (dir 1), or the last one at
 // or before t (dir -1), of a rule whose calendar moves occurrences.
 //
-// A working day has its own occurrences, and those of the holidays that move
-// to it, which lie next to it in a row. So moving keeps the order of days, and
-// moved goes from working day to working day that have any. Within a day, the
-// order of instants may change where the clock changes: the best is taken.
+// A working day has its own occurrences, and those of the holidays that move to
+// it, which are the days in a row next to it. So moving keeps the order of days,
+// and moved goes through the working days that have occurrences. Within a day,
+// the order of instants may change if the clock changes: moved then takes the
+// best one.
 func (r *Rule) moved(t, dir int64, b *budget) (best int64, found bool) {
 	z := r.days()
 	day, _ := splitCivil(z.civil(t))
@@ -100,7 +102,7 @@ func (r *Rule) moved(t, dir int64, b *budget) (best int64, found bool) {
 	return best, found && !b.over() && best >= firstHeld && best <= lastHeld
 }
 
-// target is the working day of an instant's occurrence.
+// target returns the working day on which an instant's occurrence takes place.
 func (r *Rule) target(t int64) (int, bool) {
 	day, _ := splitCivil(r.days().civil(t))
 	return r.targetOf(day)
@@ -113,8 +115,8 @@ func (r *Rule) targetOf(day int) (int, bool) {
 	return r.calendar.working(day, -1)
 }
 
-// sources are the days whose occurrences a working day has: itself, and the
-// holidays before or after it.
+// sources returns the days whose occurrences take place on a working day: the day
+// itself, and the holidays before or after it.
 func (r *Rule) sources(day int) (first, last int) {
 	first, last = day, day
 	if r.onHoliday == holidayNext {
@@ -129,7 +131,7 @@ func (r *Rule) sources(day int) (first, last int) {
 	return first, last
 }
 
-// rawOnDay is the first occurrence, before it is moved, on the day first or
+// rawOnDay returns the first occurrence, before it is moved, on the day first or
 // later (dir 1), or the last one on the day last or earlier (dir -1).
 func (r *Rule) rawOnDay(first, last int, dir int64, b *budget) (int64, bool) {
 	z, from := r.days(), first
@@ -156,8 +158,9 @@ func (r *Rule) rawAt(t, dir int64, b *budget) (int64, bool) {
 	return r.rawPrev(t, b)
 }
 
-// edge is an instant before which no instant of a day lies (dir 1), or after
-// which none does (dir -1); near it where the clock does not change.
+// edge returns an instant before which no instant of a day lies (dir 1), or after
+// which none lies (dir -1). If the clock does not change, the instant is near the
+// day.
 func (z *zone) edge(day int, dir int64) int64 {
 	c := joinCivil(day, 0)
 	low, high := z.offsets(c)
@@ -167,7 +170,7 @@ func (z *zone) edge(day int, dir int64) int64 {
 	return c + secondsPerDay - 1 - low
 }
 
-// offsets are the lowest and the highest offset that a zone has around a day
+// offsets returns the lowest and the highest offset that a zone has around a day
 // that begins at a wall time.
 func (z *zone) offsets(c int64) (low, high int64) {
 	sp := z.at(c - widest - secondsPerDay)
@@ -179,13 +182,13 @@ func (z *zone) offsets(c int64) (low, high int64) {
 	return low, high
 }
 
-// movedWithin is the answer of moved for the occurrences of one day that move
-// to a working day, or stay on it.
+// movedWithin returns the answer of moved for the occurrences of one day that
+// move to a working day, or stay on it.
 func (r *Rule) movedWithin(day, to int, t, dir int64, b *budget) (best int64, found bool) {
 	z, by := r.days(), joinCivil(to-day, 0)
 	low, high := z.offsets(joinCivil(day, 0))
 	low2, high2 := z.offsets(joinCivil(to, 0))
-	slack := max(high, high2) - min(low, low2) // by which the order of instants may change
+	slack := max(high, high2) - min(low, low2) // how far the order of instants may change
 	begin, end := z.edge(day, dir), z.edge(day, -dir)
 	if near := t - by - dir*slack; dir*near > dir*begin {
 		begin = near
@@ -208,10 +211,11 @@ func (r *Rule) movedWithin(day, to int, t, dir int64, b *budget) (best int64, fo
 	return best, found
 }
 
-// movedTo are the instants that an occurrence stands for when its wall time is
-// moved: one; none where the clock leaves that out and such times are skipped;
-// several where the clock repeats it and both are meant, or where two times of
-// the rule fell on this one.
+// movedTo returns the instants at which an occurrence takes place when its wall
+// time is moved. In general it is one. It is none if the clock leaves out the new
+// wall time and the policy skips such times. It is several if the clock repeats
+// the new wall time and the policy means both, or if two times of the rule fell
+// on this occurrence.
 func (r *Rule) movedTo(x, by int64) (list [4]int64, n int) {
 	if by == 0 {
 		list[0] = x
@@ -234,8 +238,9 @@ func (r *Rule) movedTo(x, by int64) (list [4]int64, n int) {
 	return list, n
 }
 
-// walls are the wall times that an occurrence stands for: what the clock shows,
-// or, after a gap, the time that the rule names and the clock left out.
+// walls returns the wall times for which an occurrence stands: the time that the
+// clock shows or, after a gap, the time that the rule names and the clock left
+// out.
 func (r *Rule) walls(x int64) (list [2]int64, n int) {
 	sp := r.days().at(x)
 	c, lost := x+sp.off, x+sp.before
@@ -255,8 +260,8 @@ func (r *Rule) walls(x int64) (list [2]int64, n int) {
 	return list, n
 }
 
-// names reports whether a recurrence that is pinned to the wall clock has a
-// wall time.
+// names reports whether a recurrence that is pinned to the wall clock has a wall
+// time.
 func (r *Rule) names(c int64) bool {
 	for i := range r.series {
 		b := budget{searchSteps}
@@ -278,15 +283,15 @@ func (r *Rule) calendarSentence() string {
 	return what + " where it falls on a day " + which + "."
 }
 
-// A Holiday is an occurrence that the rule's calendar takes out or moves.
+// A Holiday is an occurrence that the rule's calendar removes or moves.
 type Holiday struct {
 	At      time.Time `json:"at"`                // the time without the calendar
 	Day     string    `json:"day"`               // its day, as 2026-12-25
-	Name    string    `json:"name,omitempty"`    // why that is no working day; empty where the calendar does not say
-	Instead string    `json:"instead,omitempty"` // the day that it moves to; empty: it is skipped
+	Name    string    `json:"name,omitempty"`    // why the day is no working day; empty: the calendar does not say
+	Instead string    `json:"instead,omitempty"` // the day to which the occurrence moves; empty: it is skipped
 }
 
-// Text is the holiday for people: "2026-12-25 skipped: Christmas Day", or
+// Text returns the holiday for people: "2026-12-25 skipped: Christmas Day", or
 // "2026-12-28 instead of 2026-12-25: Christmas Day".
 func (h *Holiday) Text() string {
 	s := h.Day + " skipped"
@@ -299,11 +304,11 @@ func (h *Holiday) Text() string {
 	return s
 }
 
-// Holidays are the days with an occurrence in (from, to] that the calendar takes
-// out or moves: at most limit, each with its first such occurrence. A day is left
-// out that is a weekday without work, and whose occurrence is skipped or moves to
-// a time that the rule has anyway. The names of days are those of a calendar,
-// which may be nil: the rule's own.
+// Holidays returns the days with an occurrence in (from, to] that the calendar
+// removes or moves: at most limit, each with its first such occurrence. It leaves
+// out a day that is only a weekday without work, if its occurrence is skipped or
+// moves to a time that the rule has in any case. names is the calendar from which
+// the names of the days come; nil: the rule's own.
 func (r *Rule) Holidays(from, to time.Time, limit int, names *Calendar) (list []Holiday, err error) {
 	if r.calendar == nil {
 		return nil, nil
@@ -340,8 +345,9 @@ func (r *Rule) Holidays(from, to time.Time, limit int, names *Calendar) (list []
 	return list, nil
 }
 
-// holiday is what becomes of an occurrence on a day without work, and whether
-// that is worth a word. plain is the rule without the calendar.
+// holiday returns what happens to an occurrence on a day without work. told
+// reports whether that is worth mentioning. plain is the rule without the
+// calendar.
 func (r *Rule) holiday(t int64, day int, plain *Rule, names *Calendar, b *budget) (h Holiday, told bool) {
 	date := time.Unix(joinCivil(day, 0), 0).UTC()
 	h = Holiday{At: time.Unix(t, 0).UTC(), Day: date.Format(time.DateOnly)}

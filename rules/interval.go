@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// The interval form: `every N unit [starting T]`, `every hour`. Units under a
-// day count elapsed time, from T or from 1970-01-01T00:00:00Z in every zone;
-// the rule is kept in UTC, where it needs no wall clock. Days and weeks recur
-// on the wall clock of the zone.
+// The interval form: `every N unit [starting T]`, `every hour`. Units below a day
+// count elapsed time, from T or, in every zone, from 1970-01-01T00:00:00Z. Such a
+// rule is kept in UTC, where it needs no wall clock. Days and weeks recur on the
+// wall clock of the zone.
 var intervalForm = form{name: "interval", claims: claimsInterval, parse: parseInterval, sentence: (*Rule).describe}
 
 func claimsInterval(text string) bool {
@@ -70,7 +70,8 @@ func insteadOfUnit(unit string, n int) string {
 	return intervalGrammar
 }
 
-// asInterval returns the interval that is meant by a text such as 10 seconds, 10s or 5 min; empty: none.
+// asInterval returns the interval that is meant by a text such as 10 seconds, 10s
+// or 5 min. It returns an empty text if no interval is meant.
 func asInterval(text string) string {
 	unit := strings.ToLower(strings.TrimLeft(text, "0123456789"))
 	amount := text[:len(text)-len(unit)]

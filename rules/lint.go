@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Warning is something about a rule that works, and may not be meant.
+// Warning is something in a rule that works, but that its author may not mean.
 type Warning struct {
 	Code    string `json:"code"` // one of the words below, for filters
 	Message string `json:"message"`
@@ -15,14 +15,14 @@ type Warning struct {
 
 // The codes of warnings.
 const (
-	WarnExhausted   = "exhausted"    // nothing is left after Now
-	WarnDense       = "dense"        // fires more often a day than MaxPerDay
-	WarnMonthEnd    = "month-end"    // names a day that some months lack
-	WarnClockChange = "clock-change" // one of the next two clock changes leaves out or repeats its time, and nobody chose what then
+	WarnExhausted   = "exhausted"    // no occurrence is left after Now
+	WarnDense       = "dense"        // fires more often in a day than MaxPerDay
+	WarnMonthEnd    = "month-end"    // names a day that some months do not have
+	WarnClockChange = "clock-change" // one of the next two clock changes leaves out or repeats its time, and the author did not choose what happens then
 	WarnPastStart   = "past-start"   // starts before Now
 	WarnUnaligned   = "unaligned"    // DTSTART is not itself an occurrence
-	WarnEitherDay   = "either-day"   // cron: both day fields restricted, either will do
-	WarnBothDays    = "both-days"    // cron: both must match here, others take either
+	WarnEitherDay   = "either-day"   // cron: both day fields are restricted, and a day that matches one of them is enough
+	WarnBothDays    = "both-days"    // cron: a day must match both day fields here; other crons accept a match of one
 	WarnUnevenStep  = "uneven-step"  // cron: a step that does not divide its field
 	WarnLoneStep    = "lone-step"    // cron: a step that reaches no second value
 	WarnCollision   = "collision"    // many other rules fire at the same instant
@@ -31,12 +31,14 @@ const (
 // LintOptions says what Lint compares a rule with.
 type LintOptions struct {
 	Now       time.Time
-	MaxPerDay int     // how many times in the 24 hours after Now are fine; 0 is 1440, one a minute
+	MaxPerDay int     // how many times in the 24 hours after Now need no warning; 0 is 1440, one each minute
 	Others    []*Rule // rules of other jobs
 	MaxShared int     // how many others may share the next occurrence; 0 is 10
 
-	// NonexistentChosen and AmbiguousChosen say that the author chose what becomes of wall times that a clock change
-	// leaves out, or repeats: then Lint does not warn of such a change. A choice other than the default needs no word.
+	// NonexistentChosen and AmbiguousChosen say that the author chose what
+	// happens to wall times that a clock change leaves out, or repeats. Then Lint
+	// does not warn of such a change. They are not needed for a choice other than
+	// the default.
 	NonexistentChosen, AmbiguousChosen bool
 }
 
@@ -68,7 +70,7 @@ func (l *linter) warn(code, format string, args ...any) {
 	l.list = append(l.list, Warning{code, fmt.Sprintf(format, args...)})
 }
 
-// frequency warns of a rule that is over, or fires very often.
+// frequency warns of a rule that has ended, or that fires very often.
 func (l *linter) frequency() error {
 	now := l.options.Now
 	next, err := l.rule.Next(now)
@@ -89,7 +91,7 @@ func (l *linter) frequency() error {
 	return nil
 }
 
-// monthEnds warns of the 29th to 31st, which months lack.
+// monthEnds warns of the 29th to 31st, which some months do not have.
 func (l *linter) monthEnds() error {
 	for i := range l.rule.includes {
 		c := &l.rule.includes[i]
@@ -119,8 +121,8 @@ func (l *linter) monthEnds() error {
 	return nil
 }
 
-// clockChanges warns of wall times that one of the next two changes leaves out
-// or repeats, unless the author chose what becomes of them.
+// clockChanges warns of wall times that one of the next two changes leaves out or
+// repeats, unless the author chose what happens to them.
 func (l *linter) clockChanges() error {
 	s := l.rule.zone.at(floor(l.options.Now))
 	for range 2 {
@@ -142,7 +144,7 @@ func (l *linter) clockChanges() error {
 	return nil
 }
 
-// chosen reports whether the author said what becomes of the times that the
+// chosen reports whether the author chose what happens to the times that the
 // change at the end of a span leaves out, or repeats.
 func (l *linter) chosen(s *span) bool {
 	if s.after > s.off {
@@ -175,7 +177,7 @@ func (l *linter) start() error {
 	return nil
 }
 
-// cron warns of texts that other readers of cron take differently.
+// cron warns of texts that other readers of cron understand differently.
 func (l *linter) cron() error {
 	r := l.rule
 	if r.form != &cronForm || r.source[0] == '@' {
@@ -209,7 +211,7 @@ func (l *linter) loneSteps(fields []string) {
 	kinds := []*cronField{&cronSecond, &cronMinute, &cronHour, &cronDay, &cronMonth, &cronWeekday}
 	for i, f := range kinds[len(kinds)-len(fields):] {
 		for item := range strings.SplitSeq(fields[i], ",") {
-			if !strings.Contains(item, "/") || strings.Contains(item, "~") { // what ~ stands for depends on a name
+			if !strings.Contains(item, "/") || strings.Contains(item, "~") { // the value of ~ depends on a name
 				continue
 			}
 			if set, err := f.item(item, 0, &input{}); err == nil && bits.OnesCount64(set) == 1 {

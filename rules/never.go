@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// neverFires returns the reason why a series has no occurrence at all, or "".
-// Rules that fire cost one step or a few; only what the search budget does not
-// decide is analysed. The error wraps ErrUndecided.
+// neverFires returns the reason why a series has no occurrence at all, or "". A
+// rule that fires costs one step or a few. Only a rule that the search budget
+// does not decide is analysed. The error wraps ErrUndecided.
 func (s *series) neverFires() (reason string, err error) {
 	if s.end < s.start {
 		return "UNTIL lies before DTSTART", nil
@@ -39,10 +39,10 @@ func (s *series) neverFires() (reason string, err error) {
 	return "", ErrUndecided
 }
 
-// repeatsAfter is the time in seconds after which wall times repeat: 400 years,
-// or as many as it takes until these and INTERVAL line up, and two more for
-// the clock changes of a start in an odd year. 0 where INTERVAL counts days or
-// less, or it takes longer than the calendar.
+// repeatsAfter returns the time in seconds after which wall times repeat. That is
+// 400 years, or as many years as it takes until 400 years and INTERVAL line up,
+// and two more for the clock changes of a start in an odd year. It returns 0 if
+// INTERVAL counts days or less, or if the time is longer than the calendar.
 func (s *series) repeatsAfter() int64 {
 	if s.grid.windowed() {
 		return 0
@@ -61,7 +61,8 @@ func (s *series) repeatsAfter() int64 {
 	return (turns*146097 + 2*366) * secondsPerDay
 }
 
-// mostInPeriod is a bound on the times in one period of a frequency.
+// mostInPeriod returns an upper limit for the number of times in one period of a
+// frequency.
 func mostInPeriod(freq frequency, f *dayFilter, k *clock) int64 {
 	inMinute := bits.OnesCount64(k.secs)
 	switch freq {
@@ -93,8 +94,8 @@ func (s *series) reaches(most int64) bool {
 	return false
 }
 
-// windowsMissDays proves that windows never fall on an admitted day: it looks
-// at one turn, after which windows and days repeat together.
+// windowsMissDays proves that windows never fall on an admitted day. It examines
+// one turn, after which windows and days repeat together.
 func (s *series) windowsMissDays() bool {
 	g := &s.grid
 	if !g.windowed() || !s.pinned && s.z != utc {
@@ -110,8 +111,8 @@ func (s *series) windowsMissDays() bool {
 	return !ok && !b.over()
 }
 
-// meetsEver reports whether windows and clock can meet at any offset the zone
-// has from the start on.
+// meetsEver reports whether windows and clock can meet at any offset that the
+// zone has from the start on.
 func (s *series) meetsEver() bool {
 	if s.pinned {
 		return s.grid.meets(0)
@@ -121,16 +122,16 @@ func (s *series) meetsEver() bool {
 			return true
 		}
 		if sp.to >= s.z.spans[len(s.z.spans)-1].to {
-			return false // what the zone does from here on, it did in the table
+			return false // from here on, the zone repeats what it did in the table
 		}
 	}
 }
 
 // mustFire refuses a rule without occurrences.
 func (r *Rule) mustFire() error {
-	late := r.start > lastHeld-widest // what the calendar has may come after the end of time
+	late := r.start > lastHeld-widest // the calendar may move an occurrence beyond the end of time
 	if len(r.exdates)+len(r.barred) == 0 && !r.takesDays() && len(r.series)+len(r.rdates) > 0 && !late {
-		return nil // each series has been seen to fire
+		return nil // each series was seen to fire when it was compiled
 	}
 	b := budget{searchSteps}
 	if _, ok := r.next(firstInstant, &b); ok {

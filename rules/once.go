@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The once form: `at TIME[, TIME…] [ZONE]`. A time is local to the zone named
-// last, else to the default zone, or carries its offset from UTC.
+// The once form: `at TIME[, TIME…] [ZONE]`. A time is local to the zone at the
+// end of the text, or else to the default zone, or has its own offset from UTC.
 var onceForm = form{name: "once", claims: claimsOnce, parse: parseOnce, sentence: (*Rule).describe}
 
 func claimsOnce(text string) bool {
@@ -27,8 +27,8 @@ func parseOnce(r *Rule, in *input) error {
 		r.start = min(r.start, r.zone.civil(t))
 	}
 	r.start = max(r.start, firstCivil)
-	// DTSTART names the earliest time by the wall clock, which may read the
-	// same at a second instant. That instant is not a time of the rule.
+	// DTSTART names the earliest time by the wall clock. The wall clock may show
+	// the same time at a second instant. That instant is not a time of the rule.
 	for _, t := range r.zone.readings(r.start, r.policy) {
 		if !slices.Contains(list, t) {
 			r.exdates = append(r.exdates, t)
@@ -62,8 +62,8 @@ func readOnce(r *Rule, in *input) ([]int64, error) {
 	return list, nil
 }
 
-// instantsAt reads one time. A wall time in a gap is read with the offset
-// before it, one in a fold as the policy says; a single time is never skipped.
+// instantsAt reads one time. A wall time in a gap is read with the offset before
+// the gap, and one in a fold as the policy says. A single time is never skipped.
 func (r *Rule) instantsAt(text string, pos int) ([]int64, error) {
 	c, rest, ok := readWall(text)
 	if !ok || len(text)-len(rest) < len("2006-01-02T15:04") {

@@ -10,10 +10,10 @@ import (
 //	W [WEEKDAY] TIME         a weekday, 1-7 from Monday, 0 is Sunday too; without one, every day
 //	I [[DAYS] H:]NN          an interval, counted from the creation of the schedule
 //
-// A day counts from the end of its month if it is negative, -1 to -28. TIME is
-// H:NN, or NN alone for that minute of every hour, which leaves the hour free.
-// Where the specification's grammar (weekdays 1-7) and its prose (0-7)
-// disagree, the prose is followed.
+// A negative day, -1 to -28, counts from the end of its month. TIME is H:NN, or
+// NN alone for that minute of every hour, which makes the rule free. The
+// specification's grammar (weekdays 1-7) and its prose (0-7) disagree; the prose
+// is followed.
 var pgjobsForm = form{name: "pgjobs", claims: claimsPgjobs, parse: parsePgjobs, sentence: (*Rule).describe}
 
 func claimsPgjobs(text string) bool {
@@ -118,8 +118,7 @@ func (r *recur) readPgDate(word string, w *words) (year int, err error) {
 	return year, nil
 }
 
-// onceInYear restricts the rule to a year: it starts when the year does, and
-// ends with it.
+// onceInYear limits the rule to a year: the rule starts and ends with that year.
 func (r *Rule) onceInYear(year int, c recur) error {
 	month := (&dayFilter{months: c.months, mdays: c.mdays, nmdays: c.nmdays}).days(year*12 + firstBit(c.months) - 1)
 	if month == 0 {

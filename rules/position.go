@@ -2,9 +2,9 @@ package rules
 
 // BYSETPOS (RFC 5545 §3.3.10) chooses from the times of one period of the
 // frequency: a year, month, week, day, hour, minute or second. Periods are
-// stretches of wall time for a pinned series and of instants for a free one;
-// both are called time below. They are counted whole, so the first one is not
-// cut off by DTSTART.
+// stretches of wall time for a pinned series, and of instants for a free one;
+// below, both are called time. Periods are whole, so DTSTART does not cut off the
+// first one.
 
 // period says how time is divided: by the calendar, or in fixed lengths.
 type period struct {
@@ -13,8 +13,8 @@ type period struct {
 	base   int64
 }
 
-// bounds returns the period [lo, hi) that holds a time, and for one of the
-// calendar the number of its first month.
+// bounds returns the period [lo, hi) that contains a time. For a period of the
+// calendar, it also returns the number of its first month.
 func (p *period) bounds(c int64) (lo, hi int64, ym int) {
 	if p.months == 0 {
 		lo = c - floorMod(c-p.base, p.length)
@@ -63,7 +63,7 @@ func (s *series) posPrev(c, lo int64, b *budget) (int64, bool) {
 	return 0, false
 }
 
-// unchosenNext is the series without BYSETPOS, in [c, hi).
+// unchosenNext returns the first time of the series without BYSETPOS in [c, hi).
 func (s *series) unchosenNext(c, hi int64, b *budget) (int64, bool) {
 	if s.pinned {
 		return s.grid.next(c, hi, 0, b)
@@ -78,8 +78,8 @@ func (s *series) unchosenPrev(c, lo int64, b *budget) (int64, bool) {
 	return s.walkBack(c, lo, b)
 }
 
-// chosenFrom returns the earliest chosen time at or after c of the period. Where
-// SKIP moves days out of their period, the periods beside it are asked too.
+// chosenFrom returns the earliest chosen time at or after c of the period. If
+// SKIP moves days out of their period, it also asks the periods beside it.
 func (s *series) chosenFrom(c, lo, hi int64, ym int, b *budget) (best int64, found bool) {
 	s.eachChosen(lo, hi, ym, b, func(at int64) {
 		if at >= c && (!found || at < best) {
@@ -112,7 +112,7 @@ func (s *series) eachChosen(lo, hi int64, ym int, b *budget, yield func(int64)) 
 	for _, own := range [3]int{ym - months, ym, ym + months} {
 		g := s.grid
 		g.owned, g.ownFirst, g.ownAfter = true, own, own+months
-		// A day moves by one, so nothing owned lies farther out.
+		// A day moves by one day, so no time that a period owns lies farther out.
 		from, to := s.period.monthStart(own)-secondsPerDay, s.period.monthStart(own+months)+secondsPerDay
 		for _, n := range s.pos {
 			if at, ok := s.nth(&g, int(n), from, to, b); ok && at >= lo && at < hi {
@@ -123,8 +123,8 @@ func (s *series) eachChosen(lo, hi int64, ym int, b *budget, yield func(int64)) 
 }
 
 // nth returns the nth time of [lo, hi), counted from the end if n is negative.
-// Within days it goes by numbers of days, so that BYSETPOS=-366 costs no more
-// than a few months' masks; within an hour it walks.
+// For days it uses the numbers of days, so that BYSETPOS=-366 costs no more than
+// the masks of a few months. Within an hour it walks.
 func (s *series) nth(g *grid, n int, lo, hi int64, b *budget) (at int64, ok bool) {
 	if s.pinned && (s.period.months > 0 || s.period.length >= secondsPerDay) {
 		first, _ := splitCivil(lo)

@@ -23,8 +23,8 @@ func (r *Rule) Prev(before time.Time) (time.Time, error) {
 	return answer(t, ok, &b)
 }
 
-// floor is the last whole second at or before an instant, ceil the first one
-// at or after it, both kept near the calendar.
+// floor returns the last whole second at or before an instant, ceil the first one
+// at or after it. Both keep the result near the calendar.
 func floor(t time.Time) int64 { return min(max(t.Unix(), firstInstant), endInstant) }
 
 func ceil(t time.Time) int64 {
@@ -64,8 +64,8 @@ func (r *Rule) Between(from, to time.Time, limit int) ([]time.Time, error) {
 	return list, nil
 }
 
-// next returns the first occurrence at or after t. One beyond the end of time is
-// none: the rule is over.
+// next returns the first occurrence at or after t. An occurrence beyond the end
+// of time does not count: the rule has ended.
 func (r *Rule) next(t int64, b *budget) (int64, bool) {
 	if r.moves() {
 		return r.moved(t, 1, b)
@@ -73,7 +73,7 @@ func (r *Rule) next(t int64, b *budget) (int64, bool) {
 	return r.rawNext(t, b)
 }
 
-// rawNext is next, before a calendar moves occurrences.
+// rawNext is next without the moves of a calendar.
 func (r *Rule) rawNext(t int64, b *budget) (int64, bool) {
 	for t = max(t, firstHeld); t <= lastHeld && b.spend(); {
 		best, found := int64(0), false
@@ -110,7 +110,7 @@ func (r *Rule) prev(t int64, b *budget) (int64, bool) {
 	return r.rawPrev(t, b)
 }
 
-// rawPrev is prev, before a calendar moves occurrences.
+// rawPrev is prev without the moves of a calendar.
 func (r *Rule) rawPrev(t int64, b *budget) (int64, bool) {
 	for t = min(t, lastHeld); t >= firstHeld && b.spend(); {
 		best, found := int64(0), false
@@ -139,7 +139,7 @@ func (r *Rule) rawPrev(t int64, b *budget) (int64, bool) {
 	return 0, false
 }
 
-// excluded reports whether EXDATE or EXRULE takes an instant out of the set.
+// excluded reports whether EXDATE or EXRULE removes an instant from the set.
 func (r *Rule) excluded(t int64, b *budget) bool {
 	if _, found := slices.BinarySearch(r.exdates, t); found {
 		return true
@@ -157,8 +157,8 @@ func (s *series) contains(t int64, b *budget) bool {
 	return ok && at == t
 }
 
-// Last returns the rule's last occurrence, in UTC. It is false for a rule that
-// nothing ends: no COUNT, no UNTIL, more than single dates.
+// Last returns the rule's last occurrence, in UTC. It returns false for a rule
+// that never ends: one without COUNT and UNTIL that has more than single dates.
 func (r *Rule) Last() (time.Time, bool, error) {
 	for i := range r.series {
 		if r.series[i].end >= noUntil {
@@ -171,9 +171,10 @@ func (r *Rule) Last() (time.Time, bool, error) {
 	return at, ok, err
 }
 
-// Ends is what to store beside the rule's canonical text and to give back as
-// Defaults.Ends: the instants at which its COUNTs end, with the release of the
-// zone database they were found by. It is empty if the rule has no COUNT.
+// Ends returns a text for the caller to store beside the rule's canonical text,
+// and to give back as Defaults.Ends. It has the instants at which the COUNTs of
+// the rule end, and the release of the zone database that was used to find them.
+// It is empty if the rule has no COUNT.
 func (r *Rule) Ends() string {
 	if len(r.ends) == 0 {
 		return ""
@@ -188,8 +189,9 @@ func (r *Rule) Ends() string {
 	return b.String()
 }
 
-// knownEnds reads what Ends wrote. What was found by another release of the
-// zone database, or does not fit the rule, is found anew.
+// knownEnds reads a text of Ends. It returns nil if another release of the zone
+// database was used, or if the text does not fit the rule: then the ends are
+// found again.
 func (r *Rule) knownEnds(text string) []int64 {
 	want := 0
 	for _, list := range [2][]recur{r.includes, r.excludes} {

@@ -25,7 +25,7 @@ var frequencySeconds = [...]int64{1, 60, 3600, secondsPerDay, secondsPerWeek, 0,
 
 var weekdayNames = [...]string{"MO", "TU", "WE", "TH", "FR", "SA", "SU"}
 
-// skip is RFC 7529's SKIP: what becomes of a day that its month does not have.
+// skip is SKIP of RFC 7529: what happens to a day that its month does not have.
 type skip uint8
 
 const (
@@ -37,8 +37,8 @@ const (
 var skipNames = [...]string{"OMIT", "BACKWARD", "FORWARD"}
 
 // recur is one RRULE or EXRULE as it is written, without what DTSTART implies.
-// Its sets hold a bit a value; an empty set is a part that is not there.
-// Equal rules have equal recurs: lists are sorted and free of duplicates.
+// Its sets have one bit for each value; an empty set means that the part is
+// absent. Equal rules have equal recurs: lists are sorted and have no duplicates.
 type recur struct {
 	freq     frequency
 	interval int
@@ -61,7 +61,8 @@ type recur struct {
 
 const noUntil = endInstant
 
-// named reports whether a BY part names the days, so that DTSTART does not.
+// namesDays reports whether a BY part names the days, so that DTSTART does not
+// determine them.
 func (r *recur) namesDays() bool {
 	return r.mdays|r.nmdays != 0 || r.wdays != 0 || len(r.nth) > 0 || len(r.yeardays) > 0 || len(r.weeks) > 0
 }
@@ -119,7 +120,7 @@ func (r *recur) writeDays(b *strings.Builder) {
 	}
 }
 
-// writeBits writes a list of set bits, then that of negative numbers.
+// writeBits writes a list of the set bits, then a list of the negative numbers.
 func writeBits(b *strings.Builder, lead string, set, negative uint64) {
 	for ; set != 0; set &= set - 1 {
 		b.WriteString(lead + strconv.Itoa(bits.TrailingZeros64(set)))

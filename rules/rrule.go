@@ -50,11 +50,12 @@ func parseRRule(r *Rule, in *input) error {
 	return err
 }
 
-// fold is where a content line was continued on the next, RFC 5545 §3.1.
+// fold is a place where a content line continued on the next line, RFC 5545 §3.1.
 type fold struct{ at, length int }
 
-// unfold joins folded lines. It returns where, in order, so that positions in
-// the joined text can be given as positions in the original one.
+// unfold joins folded lines. It returns the places of the folds, in order, so
+// that positions in the joined text can be converted to positions in the original
+// text.
 func unfold(in *input) (folds []fold) {
 	text := in.text
 	for i := 0; i+1 < len(text); i++ {
@@ -157,7 +158,7 @@ func readLine(raw string, at int) (line, error) {
 	return l, nil
 }
 
-// add files a line under its name.
+// add stores a line by its name.
 func (t *rruleText) add(l line) error {
 	once := func(p **line) error {
 		if *p != nil {
@@ -198,8 +199,8 @@ func (t *rruleText) add(l line) error {
 	return err
 }
 
-// readStart sets the rule's zone and DTSTART. Without the line, that is the
-// creation instant in the default zone; nil is given then.
+// readStart sets the rule's zone and DTSTART. Without a DTSTART line, DTSTART is
+// the creation instant in the default zone; then readStart returns nil.
 func (t *rruleText) readStart(r *Rule, in *input) (*stamp, error) {
 	if t.dtstart == nil {
 		r.start = r.creation(in)
@@ -225,8 +226,8 @@ func (t *rruleText) readStart(r *Rule, in *input) (*stamp, error) {
 	return &s, nil
 }
 
-// creation is the instant that a rule without a start begins at, on the wall
-// clock of its zone; the Unix epoch if none was given.
+// creation returns the instant at which a rule without a start begins, on the
+// wall clock of its zone. It is the Unix epoch if no start was given.
 func (r *Rule) creation(in *input) int64 {
 	if in.start.IsZero() {
 		return r.zone.civil(0)
@@ -278,7 +279,7 @@ func (t *rruleText) readPolicy(r *Rule) error {
 	return nil
 }
 
-// readCalendar reads what Rule.String wrote of a calendar.
+// readCalendar reads the lines that Rule.String wrote for a calendar.
 func (t *rruleText) readCalendar(r *Rule) error {
 	if t.onDays == nil {
 		for _, l := range []*line{t.holidays, t.workingDays} {
@@ -319,9 +320,9 @@ func (t *rruleText) readCalendar(r *Rule) error {
 	return nil
 }
 
-// readDates reads the values of RDATE or EXDATE lines. A date of an RDATE
-// stands for midnight. One of an EXDATE stands for the whole day, unless
-// DTSTART is a date, too.
+// readDates reads the values of RDATE or EXDATE lines. A date in an RDATE means
+// midnight. A date in an EXDATE means the whole day, unless DTSTART is a date,
+// too.
 func (t *rruleText) readDates(r *Rule, lines []line, start *stamp) ([]int64, error) {
 	var list []int64
 	for _, l := range lines {

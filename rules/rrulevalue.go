@@ -9,20 +9,21 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// This file is all that knows rrule-go. Each part of a value is judged here
-// first, strictly and with its position; rrule-go then models the value.
-// Nothing else of it is used: it is lenient, and its iteration starts at DTSTART.
+// Only this file uses rrule-go. Each part of a value is checked here first,
+// strictly and with its position; then rrule-go builds its model of the value.
+// Nothing else of rrule-go is used: it is lenient, and its iteration starts at
+// DTSTART.
 
 // recurReader reads the value of one RRULE line.
 type recurReader struct {
 	*line
 	start *stamp // nil without DTSTART
 	zone  *zone
-	seen  map[string]int // where each part's value stands
+	seen  map[string]int // the position of the value of each part
 }
 
-// bounds of the numbers a part may list, RFC 5545 §3.3.10; minus says whether
-// they may count from the end.
+// partBounds has the limits of the numbers that a part may list, RFC 5545
+// §3.3.10. minus says whether they may count from the end.
 var partBounds = map[string]struct {
 	low, high int
 	minus     bool
@@ -71,7 +72,7 @@ func (p *recurReader) read() (recur, error) {
 	return c, p.combined(&c)
 }
 
-// check judges one part by itself; UNTIL, RSCALE and SKIP it also reads.
+// check checks a single part. It also reads UNTIL, RSCALE and SKIP.
 func (p *recurReader) check(key, value string, at, vat int, c *recur) error {
 	switch key {
 	case "FREQ":
@@ -153,9 +154,9 @@ func checkWeekdays(value string, at int) error {
 	return nil
 }
 
-// readUntil reads UNTIL, whose kind is that of DTSTART (RFC 5545 §3.3.10): a
-// date, a local time, or UTC where DTSTART has a zone or is in UTC. Without a
-// DTSTART line any kind will do; a date then includes its whole day.
+// readUntil reads UNTIL. Its kind must be the kind of DTSTART (RFC 5545 §3.3.10):
+// a date, a local time, or UTC if DTSTART has a zone or is in UTC. Without a
+// DTSTART line any kind is allowed; a date then includes its whole day.
 func (p *recurReader) readUntil(value string, at int, c *recur) error {
 	s, err := readStamp("rrule", at, value)
 	if err != nil {
@@ -180,9 +181,9 @@ func (p *recurReader) readUntil(value string, at int, c *recur) error {
 	return nil
 }
 
-// adopt takes over what rrule-go has read.
+// adopt copies what rrule-go has read.
 func adopt(c *recur, m *rrule.ROption) {
-	c.freq = yearly - frequency(m.Freq) // it counts from YEARLY = 0
+	c.freq = yearly - frequency(m.Freq) // rrule-go counts from YEARLY = 0
 	if m.Interval > 0 {
 		c.interval = m.Interval
 	}
@@ -228,7 +229,7 @@ func sorted(list []int) []int16 {
 	return slices.Compact(out)
 }
 
-// combined judges parts that exclude each other, RFC 5545 §3.3.10.
+// combined checks parts that exclude each other, RFC 5545 §3.3.10.
 func (p *recurReader) combined(c *recur) error {
 	bad := func(key, format string, args ...any) error {
 		return refuse("rrule", p.seen[key], p.value[p.seen[key]-p.valueAt:], format, args...)

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Defaults is what a rule's text leaves open.
+// Defaults has what the text of a rule does not say.
 type Defaults struct {
 	Zone        string    // IANA name; "" is UTC. Times without a zone are read in it.
-	Start       time.Time // creation: what `I` counts from, DTSTART of an RRULE text without one; zero is the Unix epoch
+	Start       time.Time // creation: `I` counts from it, and it is the DTSTART of an RRULE text without one; zero is the Unix epoch
 	Seed        string    // the schedule's name, for `~`
 	Nonexistent string    // what a wall time in a gap means: "forward" (or "") | "skip"
 	Ambiguous   string    // what a wall time in a fold means: "first" (or "") | "last" | "both"
-	Calendar    *Calendar // whose holidays are left out, or moved; nil: none
-	OnHoliday   string    // what becomes of an occurrence on a holiday: "skip" (or ""), "next" or "previous" working day
-	Ends        string    // from Ends of a rule of the same text, so that nothing is counted from the start; optional
+	Calendar    *Calendar // the calendar whose holidays are left out, or moved; nil: none
+	OnHoliday   string    // what happens to an occurrence on a holiday: "skip" (or ""), "next" or "previous" working day
+	Ends        string    // the result of Ends for a rule with the same text, so that nothing is counted from the start; optional
 }
 
 // A Rule is a recurrence set. It is immutable and safe for concurrent use.
@@ -27,12 +27,12 @@ type Rule struct {
 	includes        []recur
 	excludes        []recur
 	rdates, exdates []int64 // instants, sorted
-	exdays          []int   // days that EXDATE takes out, sorted
+	exdays          []int   // days that EXDATE removes, sorted
 	calendar        *Calendar
 	onHoliday       onHoliday
-	dayZone         *zone   // whose days the calendar means where the rule is kept in UTC
+	dayZone         *zone   // the zone of the calendar's days, if the rule is kept in UTC
 	ends            []int64 // where each COUNT ends, in the order of includes and excludes
-	never           string  // why one of the recurrences never fires, if one does not
+	never           string  // why one of the recurrences never fires; empty: all fire
 	form            *form
 	source          string
 	series, barred  []series
@@ -41,27 +41,27 @@ type Rule struct {
 // form is a way to write a rule. All are compiled to the same Rule.
 type form struct {
 	name     string
-	claims   func(text string) bool         // whether a text is meant to be of this form
+	claims   func(text string) bool         // reports whether a text is meant to be of this form
 	parse    func(r *Rule, in *input) error // fills in the rule
-	sentence func(r *Rule) string           // what the rule's source means, in English
+	sentence func(r *Rule) string           // the meaning of the rule's source, in English
 }
 
-// forms are asked in this order. Adding one takes a file and a line here.
+// forms are asked in this order. A new form needs a file and a line here.
 var forms []*form
 
 func init() {
 	forms = []*form{&rruleForm, &cronForm, &agentForm, &intervalForm, &pgjobsForm, &onceForm}
 }
 
-// input is a rule's text, with what its defaults have been resolved to.
+// input is the text of a rule, with its defaults resolved.
 type input struct {
 	text  string // without surrounding white space
-	at    int    // where it begins in what was given
+	at    int    // its offset in the text that was given
 	seed  string
 	start time.Time
 }
 
-// longest is the most a rule's text may have, in bytes.
+// longest is the longest text of a rule, in bytes.
 const longest = 64 << 10
 
 // Parse reads a rule in any of its forms: RRULE, cron, interval, pgjobs, calendar
@@ -115,7 +115,8 @@ func begin(text string, d Defaults) (*Rule, *input, error) {
 		"`every N unit`, `daily|weekly|monthly … at H:MM`, pgjobs `D|W|I …`, or `at TIME`")
 }
 
-// insteadOfWord is the hint for a rule that begins with a word of no form, where the word shows what is meant.
+// insteadOfWord returns the hint for a rule that begins with a word of no form,
+// if the word shows what is meant.
 func insteadOfWord(word string) string {
 	switch word {
 	case "hourly":
@@ -180,8 +181,8 @@ func (p policy) names() (nonexistent, ambiguous string) {
 	return nonexistent, ambiguous
 }
 
-// epoch is where rules begin that have no beginning: 1970-01-01T00:00:00 on
-// the wall clock.
+// epoch is the beginning of rules that do not say when they begin:
+// 1970-01-01T00:00:00 on the wall clock.
 const epoch = 0
 
 // finish compiles a rule whose text has been read, finds where its COUNTs end,
@@ -234,8 +235,8 @@ func (r *Rule) startIsOdd() bool {
 	return n != 1
 }
 
-// compileAll compiles recurrences, takes off those that are proved never to
-// fire, and joins those that differ in days only.
+// compileAll compiles recurrences. It removes those that are proved never to
+// fire, and joins those that differ only in days.
 func (r *Rule) compileAll(list []recur, known []int64) (out []series, rest []int64, err error) {
 	if len(list) > 0 {
 		out = make([]series, 0, len(list))
@@ -274,8 +275,8 @@ func (r *recur) String() string {
 	return b.String()
 }
 
-// String is the rule's canonical text: RFC 5545 lines, DTSTART first, joined
-// by newlines. Parsing it gives an equal rule, whatever the defaults.
+// String returns the rule's canonical text: RFC 5545 lines, DTSTART first, joined
+// by newlines. Parsing it gives an equal rule, whatever the defaults are.
 func (r *Rule) String() string {
 	var b strings.Builder
 	if r.zone == utc {
@@ -312,7 +313,7 @@ const (
 	xOnHoliday   = "X-DBJOBS-ON-HOLIDAY"
 )
 
-// writeDays writes the days that EXDATE takes out, and the calendar.
+// writeDays writes the days that EXDATE removes, and the calendar.
 func (r *Rule) writeDays(b *strings.Builder) {
 	for i, day := range r.exdays {
 		if i == 0 {
@@ -344,13 +345,14 @@ func (r *Rule) writeDates(b *strings.Builder, lead string, list []int64) {
 	}
 }
 
-// Zone is the IANA name of the zone whose wall clock the rule is read on. A
-// rule that counts elapsed time only, such as `every 5m`, is kept in UTC.
+// Zone returns the IANA name of the zone on whose wall clock the rule is read. A
+// rule that counts only elapsed time, such as `every 5m`, is kept in UTC.
 func (r *Rule) Zone() string { return r.zone.name }
 
-// Form names the form the rule's text was in: rrule, cron, interval, pgjobs,
-// calendar or once.
+// Form returns the name of the form in which the rule was written: rrule, cron,
+// interval, pgjobs, calendar or once.
 func (r *Rule) Form() string { return r.form.name }
 
-// Source is the text the rule was parsed from, without surrounding white space.
+// Source returns the text from which the rule was parsed, without surrounding
+// white space.
 func (r *Rule) Source() string { return r.source }

@@ -1,12 +1,12 @@
 package rules
 
-// series is one recurrence in a zone: a grid of wall times turned into
-// instants, bounded by start and end.
+// series is one recurrence in a zone: a grid of wall times that becomes instants,
+// limited by start and end.
 //
-// A pinned series reads its grid on the wall clock: a time in a gap moves
-// forward or is left out, one in a fold is read as the policy says. The others
-// are free: every instant whose wall reading is in the grid belongs to them,
-// and their windows count elapsed time.
+// A pinned series reads its grid on the wall clock: a time in a gap moves forward
+// or is left out, and a time in a fold is read as the policy says. The others are
+// free: every instant at which the wall clock shows a time of the grid belongs to
+// them, and their windows count elapsed time.
 type series struct {
 	z          *zone
 	policy     policy
@@ -16,7 +16,7 @@ type series struct {
 
 	pos    []int16 // BYSETPOS; empty if there is none
 	period period
-	most   int64 // no period has more times than these
+	most   int64 // an upper limit for the times of a period
 	moved  bool  // whether RFC 7529 SKIP moves days between periods
 }
 
@@ -28,8 +28,9 @@ const (
 // piece is a range [lo, hi) of wall time that a span reads as the instants c-off.
 type piece struct{ lo, hi, off int64 }
 
-// pieces divides what a span shows of a series: the wall times it owns and,
-// after a gap, those that fell into it and were moved forward.
+// pieces returns the wall times of a series that a span contains: those that the
+// span owns and, after a gap, those that fell into the gap and were moved
+// forward.
 func (s *series) pieces(sp *span) (list [2]piece, n int) {
 	lo, hi := max(sp.from, firstInstant)+sp.off, min(sp.to, endInstant)+sp.off
 	if !s.pinned {
@@ -37,10 +38,10 @@ func (s *series) pieces(sp *span) (list [2]piece, n int) {
 		return list, 1
 	}
 	if sp.before > sp.off && !s.policy.last {
-		lo = sp.from + sp.before // the first reading of the fold was the one
+		lo = sp.from + sp.before // the first reading of the fold was the chosen one
 	}
 	if sp.after < sp.off && !s.policy.first {
-		hi = sp.to + sp.after // the second reading of the fold will be the one
+		hi = sp.to + sp.after // the second reading of the fold will be the chosen one
 	}
 	list[0] = piece{max(lo, firstCivil), min(hi, endCivil), sp.off}
 	if sp.before < sp.off && !s.policy.skip {
@@ -80,8 +81,8 @@ func (s *series) prev(t int64, b *budget) (int64, bool) {
 	return at, ok && at >= s.start
 }
 
-// walk goes from span to span and gives the first instant in [t, hi). For a
-// free series it leaves BYSETPOS out.
+// walk goes from span to span and returns the first instant in [t, hi). For a
+// free series it ignores BYSETPOS.
 func (s *series) walk(t, hi int64, b *budget) (int64, bool) {
 	hi = min(hi, endInstant)
 	for t < hi && b.spend() {
@@ -105,11 +106,12 @@ func (s *series) walk(t, hi int64, b *budget) (int64, bool) {
 	return 0, false
 }
 
-// widest is more than any zone's offset has ever been, in seconds.
+// widest is larger than any offset that a zone has ever had, in seconds.
 const widest = 16 * 3600
 
-// leap passes over spans that cannot hold an instant of the series: it gives a
-// time at or after t before which there is none; false if there is none at all.
+// leap skips spans that cannot contain an instant of the series: it returns a
+// time at or after t before which there is no such instant. It returns false if
+// there is none at all.
 func (s *series) leap(t int64, b *budget) (int64, bool) {
 	if g := &s.grid; !s.pinned && g.windowed() {
 		if k := floorMod(t-g.base, g.step); k >= g.unit {

@@ -11,9 +11,9 @@ type shift struct{ at, off int64 }
 
 var errZoneData = errors.New("damaged zone data")
 
-// readTZif reads a compiled zone (RFC 9636): the offset before its first
-// change, its changes, and the rule for what comes after the last. The second
-// of its two blocks counts, which has 64-bit times.
+// readTZif reads a compiled zone (RFC 9636): the offset before its first change,
+// its changes, and the rule for the time after the last one. It uses the second
+// of the two blocks, which has 64-bit times.
 func readTZif(data string) (first int64, list []shift, tail tzRule, err error) {
 	const header = 44
 	be := binary.BigEndian
@@ -67,8 +67,8 @@ type tzRule struct {
 	since      int64 // it holds after this instant
 }
 
-// tzDay is when in a year an offset changes: the nth weekday of a month (the
-// fifth is the last), or a day of the year; at seconds of local time.
+// tzDay says when in a year an offset changes: on the nth weekday of a month (the
+// fifth is the last), or on a day of the year, at seconds of local time.
 type tzDay struct {
 	kind              byte // 'M', 'J' (1-365, never February 29th) or 'N' (0-365)
 	month, week, wday int
@@ -158,7 +158,7 @@ func (p *tzReader) take(c byte) bool {
 	return true
 }
 
-// name passes over an abbreviation: letters, or anything in <>.
+// name skips an abbreviation: letters, or anything in <>.
 func (p *tzReader) name() {
 	quoted := p.take('<')
 	i := 0
@@ -219,8 +219,8 @@ func (p *tzReader) day() (d tzDay) {
 	return d
 }
 
-// tabledYear is the year up to whose end a zone's spans are kept in a table.
-// Later ones are worked out from the rule when they are asked for.
+// tabledYear is the last year whose spans a zone keeps in a table. Later spans
+// are computed from the rule when a caller asks for them.
 const tabledYear = 2060
 
 // spansOf joins the changes into spans without holes, up to tabledYear.
@@ -249,7 +249,7 @@ func spansOf(first int64, list []shift, tail *tzRule) []span {
 	return append(spans, s)
 }
 
-// span works out the span that holds an instant after the table.
+// span computes the span that contains an instant after the table.
 func (z *tzRule) span(t int64) span {
 	day, _ := splitCivil(t + z.std)
 	y, _, _ := dateOf(day)

@@ -2,13 +2,13 @@ package rules
 
 import "strings"
 
-// words reads a form that is written in words, one after the other.
+// words reads a form that is written in words, one word after the other.
 type words struct {
 	form string
 	text string
-	base int // where text begins in what was given
-	at   int // where the word returned last begins
-	end  int // where it ends
+	base int // the offset of text in the text that was given
+	at   int // the beginning of the last word that was returned
+	end  int // its end
 }
 
 // next returns the next word, or "" at the end.
@@ -30,7 +30,7 @@ func (w *words) peek() string {
 	return strings.ToLower(ahead.next())
 }
 
-// take moves past the next word if it is the one named.
+// take moves past the next word if it is word, and reports whether it did.
 func (w *words) take(word string) bool {
 	if w.peek() != word {
 		return false
@@ -41,7 +41,7 @@ func (w *words) take(word string) bool {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// refuse makes an error about the end of the word returned last.
+// refuse makes an error about the end of the last word that was returned.
 func (w *words) refuse(found, format string, args ...any) error {
 	return refuse(w.form, w.base+w.end-len(found), found, format, args...)
 }
@@ -85,7 +85,8 @@ func readWall(text string) (c int64, rest string, ok bool) {
 	return c + int64(sec), rest, ok
 }
 
-// readTime reads H:MM[:SS], or HH:MM[:SS] only, and returns what follows it.
+// readTime reads H:MM[:SS], or only HH:MM[:SS] if twoDigits is set, and returns
+// the text after it.
 func readTime(text string, twoDigits bool) (sec int, rest string, ok bool) {
 	hour, rest, found := strings.Cut(text, ":")
 	h, ok := digitsOf(hour)

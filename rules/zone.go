@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// The time zone database of the Go distribution, in its own archive format.
-// It is linked in and nothing else is asked, so that a rule means the same on
-// every host. To renew it, copy lib/time/zoneinfo.zip of a newer Go release
-// and write the CODE of its update.bash into VERSION; a test compares them.
+// The time zone database of the Go distribution, in its own archive format. It is
+// linked in, and no other database is used, so that a rule means the same on
+// every host. To update it, copy lib/time/zoneinfo.zip of a newer Go release, and
+// write the CODE of its update.bash into VERSION; a test compares them.
 var (
 	//go:embed zoneinfo/zoneinfo.zip
 	zoneArchive string
@@ -37,17 +37,17 @@ type span struct {
 // zone is a time zone by its IANA name. It is immutable.
 type zone struct {
 	name  string
-	spans []span // in order and without a hole, from the first instant on
-	tail  tzRule // gives those that come after
+	spans []span // in order and without a gap, from the first instant on
+	tail  tzRule // gives the later spans
 }
 
 var utc = &zone{name: "UTC", spans: []span{{from: math.MinInt64 / 2, to: math.MaxInt64 / 2}}}
 
-var zones sync.Map // name → *zone; holds names of the archive only, so it is bounded
+var zones sync.Map // name → *zone; it has only names of the archive, so its size is limited
 
 // zoneNamed returns the zone of an IANA name, such as Europe/Berlin, or UTC.
-// Abbreviations (CET, EST5EDT), offsets and Local are refused: they leave open
-// which clock changes apply.
+// Abbreviations (CET, EST5EDT), offsets and Local are refused, because they do
+// not say which clock changes apply.
 func zoneNamed(name string) (*zone, error) {
 	if name == "UTC" || name == "" {
 		return utc, nil
@@ -98,7 +98,7 @@ func checkZoneName(name string) error {
 }
 
 // zoneData finds a file in the archive: stored entries of a zip, listed at its
-// end. Where only the case of letters differs, it gives the proper name.
+// end. If only the case of letters differs, it returns the proper name.
 func zoneData(name string) (data, proper string) {
 	le := binary.LittleEndian
 	z := []byte(zoneArchive[len(zoneArchive)-22:])
@@ -121,8 +121,8 @@ func zoneData(name string) (data, proper string) {
 	return "", proper
 }
 
-// Shift is an instant from which a zone has another offset, in seconds east of
-// UTC. Name is what the zone calls its time then, such as CEST.
+// Shift is an instant from which on a zone has another offset, in seconds east of
+// UTC. Name is the name of the zone's time from then on, such as CEST.
 type Shift struct {
 	At            time.Time // zero: the zone never had another offset before
 	Before, After int
@@ -130,8 +130,8 @@ type Shift struct {
 	Summer        bool
 }
 
-// Shifts are those of a zone before an instant, from the one on that is in
-// force at another instant.
+// Shifts returns the shifts of a zone before an instant. It begins with the shift
+// that is in force at another instant, from.
 func Shifts(name string, from, before time.Time) (list []Shift, err error) {
 	z, err := zoneNamed(name)
 	if err != nil {
@@ -171,7 +171,7 @@ func (z *zone) at(t int64) span {
 // civil reads an instant on the zone's wall clock.
 func (z *zone) civil(t int64) int64 { return t + z.at(t).off }
 
-// Readings of a wall time that does not exist, or exists twice.
+// policy says how to read a wall time that does not exist, or that exists twice.
 type policy struct {
 	skip        bool // nonexistent: skip, else forward
 	first, last bool // ambiguous: first, last, or both
@@ -193,8 +193,8 @@ func (z *zone) instants(c int64) (at [2]int64, n int) {
 	}
 }
 
-// resolve returns the instant that a wall time stands for under the policy, in
-// a gap always the one with the offset before it (RFC 5545 §3.3.5).
+// resolve returns the instant that a wall time means under the policy. In a gap,
+// it is always the instant with the offset before the gap (RFC 5545 §3.3.5).
 func (z *zone) resolve(c int64, p policy) int64 {
 	at, n := z.instants(c)
 	if n > 0 {
@@ -210,9 +210,9 @@ func (z *zone) resolve(c int64, p policy) int64 {
 	return c - s.off
 }
 
-// meant returns the instants that a single wall time stands for: as resolve, but
-// both readings of a fold where the policy asks for both. A time in a gap is
-// never skipped, since nothing else stands for it.
+// meant returns the instants that a single wall time means. It does what resolve
+// does, but returns both instants of a fold if the policy asks for both. A time
+// in a gap is never skipped, because no other time replaces it.
 func (z *zone) meant(c int64, p policy) []int64 {
 	if at, n := z.instants(c); n == 2 && p.first && p.last {
 		return at[:]
@@ -220,7 +220,7 @@ func (z *zone) meant(c int64, p policy) []int64 {
 	return []int64{z.resolve(c, p)}
 }
 
-// readings is meant, within the calendar.
+// readings returns the same as meant, within the calendar.
 func (z *zone) readings(c int64, p policy) []int64 {
 	list := z.meant(c, p)
 	for i := range list {
@@ -229,6 +229,6 @@ func (z *zone) readings(c int64, p policy) []int64 {
 	return list
 }
 
-// withinCalendar keeps an instant that is to be written in UTC within the
-// years that can be written.
+// withinCalendar moves an instant that has to be written in UTC into the years
+// that can be written.
 func withinCalendar(t int64) int64 { return min(max(t, firstCivil), endCivil-1) }
