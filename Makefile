@@ -1,5 +1,4 @@
-# Run `make` alone to see what there is. Only Go, git and make are needed, and a
-# C compiler for the race detector.
+# Run `make` alone to see the targets. Only Go, git and make are needed, and a C compiler for the race detector.
 
 GO       ?= go
 FUZZTIME ?= 20s
@@ -9,19 +8,20 @@ PEERS    ?= pgcron
 PACKAGES ?= ./...
 BUILD    ?= .build
 
-# The architecture of the function, arm64 or amd64, and files to lie beside it in /var/task, such as a bundle of
-# certificates.
+# The architecture of the function, arm64 or amd64, and files that are put beside it in /var/task, such as a
+# bundle of certificates.
 LAMBDA_ARCH  ?= arm64
 LAMBDA_FILES ?=
 IMAGE_ARCH   ?= amd64
 PUSH         ?=
 
-# Go has cgo, and with it the race detector, where it finds a C compiler. It leaves out what of SQLite is C put into Go:
-# there it costs eight times the time and sees nothing of ours. No package with generic types may be left out, since the
-# linker would take their unwatched copies for all.
+# Go has cgo, and so the race detector, if it finds a C compiler. The detector does not watch the part of SQLite
+# that is C translated to Go: there it costs eight times the time and sees nothing of ours. Packages with generic
+# types have to be watched, because the linker would use their unwatched copies everywhere.
 ifeq ($(shell $(GO) env CGO_ENABLED),1)
 #
-# Nor does it watch the loops of a login to PostgreSQL, which take 50 ms each time so.
+# The detector also does not watch the loops of a login to PostgreSQL, which take 50 ms each time when they are
+# watched.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false \
 	$(foreach p,pbkdf2 hmac sha256,-gcflags=crypto/internal/fips140/$p=-race=false)
 else
@@ -34,20 +34,21 @@ export DBJOBS_TEST_DATABASES
 SERVERS = .build/testservers
 SUITE   = .build/suite
 
-# Programs that tests start beside the servers.
+# Programs that tests start in addition to the servers.
 TOOLS = pgbouncer,exim,chromium,at,psql,mariadb-client,sqlite3
 
-# Tests are short and there is memory: to collect garbage less often saves up to a fifth of their time. The program itself
-# sets the same, so it runs as it does elsewhere.
+# Tests are short and there is memory: collecting garbage less often saves up to a fifth of their time. The
+# program itself sets the same value, so it runs as it does elsewhere.
 test test-pooled test-mysql-part short prove imports queues: export GOGC ?= 400
 
-# go test, but the failures come together at the end, with a count, and each package is named as it ends. Without the
-# tables for debuggers, to link a test's program takes a third less; stack traces need none of them.
+# go test, but the failures come together at the end, with a count, and each package is named as it ends. Without
+# the tables for debuggers, linking a test's program takes a third less time. Stack traces do not need these
+# tables.
 TOLD = $(GO) tool -modfile=$(CURDIR)/scripts/test/go.mod gotestsum --hide-summary=skipped
 LINK = -ldflags='-s -w'
 TEST = $(TOLD) --format pkgname -- $(LINK)
 
-# Tests in several legs at once, by programs that stay linked: see scripts/suite.
+# Tests in several legs at the same time, by programs that stay linked: see scripts/suite.
 LEGS = $(TOLD) --format pkgname --raw-command -- $(SUITE)
 
 .PHONY: help
@@ -59,8 +60,8 @@ help:
 build: ## the program, static, as .build/dbjobs
 	$(RELEASE) -o "$(BUILD)/dbjobs" ./cmd/dbjobs
 
-# How what is released is built: static, and the same bytes from the same commit and tag. Go writes the version, which is
-# the tag's or is made from the tags before it, and which `dbjobs version` tells, into the program.
+# How a release is built: static, and with the same bytes from the same commit and tag. Go writes the version into
+# the program. The version is the tag, or is made from the earlier tags, and `dbjobs version` prints it.
 RELEASE = CGO_ENABLED=0 $(GO) build -trimpath -tags lambda.norpc -ldflags '-s -w'
 
 .PHONY: lambda.zip
@@ -69,7 +70,7 @@ lambda.zip: $(LAMBDA_FILES) ## the program as an AWS Lambda function for LAMBDA_
 	@$(GO) run ./scripts/notices -o "$(BUILD)/lambda/LICENSES" "$(BUILD)/lambda/bootstrap"
 	@$(GO) run ./scripts/lambdazip -o "$(BUILD)/lambda.zip" "$(BUILD)/lambda/bootstrap" "$(BUILD)/lambda/LICENSES" $(LAMBDA_FILES)
 
-# The certificates of RDS, for LAMBDA_FILES: no system has them.
+# The certificates of RDS, for LAMBDA_FILES, because no system has them.
 $(BUILD)/global-bundle.pem:
 	@mkdir -p "$(BUILD)"
 	curl -sSf -o "$@" https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem
@@ -81,7 +82,8 @@ image: ## the program as a container image for IMAGE_ARCH (amd64), as .build/ima
 	@out="$$(cd "$(BUILD)" && pwd)" && \
 		$(GO) run -C scripts/image . -o "$$out/image.tar" $(if $(PUSH),-push "$(PUSH)") "$(IMAGE_ARCH)=$$out/image"
 
-# VERSION is for a source without git. TARGETS=linux/amd64 is a part, and DEB=gzip makes larger packages sooner.
+# VERSION is for a source without git. TARGETS=linux/amd64 builds only a part, and DEB=gzip makes larger packages
+# faster.
 VERSION ?=
 DEB     ?= xz
 TARGETS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
@@ -101,16 +103,18 @@ demo: ## the main job on an embedded database: no server, nothing left behind
 demo-programs: build
 	@$(RELEASE) -o "$(BUILD)/rows" ./scripts/rows
 
-# The race detector costs four times the time. It watches the store and the pass on one server, which lets two batches be
-# decided side by side, as SQLite does not. Tests that go through cases or edits, one pass after the other, are left out, as
-# are those of the store that do one thing at a time, and two that measure what the detector slows down; what takes, ends,
-# reports, cancels, stops, locks or backs off beside others stays. In make prove it watches all.
+# The race detector costs four times the time. It watches the store and the pass on one server that can decide two
+# batches in parallel, which SQLite cannot. Left out are tests that go through cases or edits, one pass after the
+# other, tests of the store that do one thing at a time, and two tests that measure something that the detector
+# slows down. Tests that take, end, report, cancel, stop, lock or back off in parallel with others stay. In make
+# prove, the detector watches all tests.
 CASES = ^Test(ADay|After|AlarmsUnder|Answers|AQuery|Arguments|Backoff|Calendar(Skips|Edited|Missing|ThatTakes)|Check|Clock|Crowd|Deleted|Edit|Encoding|EqualSeeds|Error|Fact|ForEnds|GroupCapsSeveral|GroupServes|GroupThat|Hook|HostileRows|Login|Missed|NUL|OutputIsKept|Overlap|ParkedFor|PassIsNotKept|PassLeaves|PassReports|PassesKeep|PauseAfter|PauseEnds|PauseHolds|PauseOf(Each|ATag|AnyTag|OneS|What)|Prune|QueueOrder|QueueReports|Remove|Repeat|Request|Retry(After|Is|Until|Waits)|Rights|Session(Fails|Refuses|Says|Takes)|SettingsOfOthers|SkippedTimes|SkipsOf|SpareIsAsNew|SQLTells|Start|States|StepFact|Steps|Target(File|NotAllowed)|Unreadable|Views|AJobIs|AlarmForWhat|AlarmThat|AnOwners|AtomicStays|AtomicStepThat(EndsIts|MeetsBusy)|Backfill$$|BudgetToo|BudgetUsed|CalendarO|CalendarWhose|CancelOfAWaiting|ComingFrom|Delivery(AgainWhen|Once|Ends|GoesOn)|ForCounts|ForGoes|ForRests|ForServes|FullDisk|GroupIsServed|HeartbeatAfter|HeartbeatOfARun|LockedCalendar|PassRunsWhatFollows|PauseOfAll|PauseResumed|QueuesAreP|QueuesOf|ScheduleAltered|Silence|SkipsBegin|SkipsStay|SQLServer(Fails|Refuses)|TargetOut|TimeoutOfARun|AProgramKnows|AJobBegins|ApplyIs|ASearchPath|Certificates|Differences|DryRun|Duration|EveryTable|MySQLOptions|NoFunction|NothingHostile|PlanInput|Policies|ResultHides|RunsThat|SecureTransport|ServiceOf|SQLiteFiles|Statements|TablesCan|TheSchema|Uninstall|UnixSockets)
 
 comma := ,
 WITH_POSTGRES = $(findstring postgres,$(DBJOBS_TEST_DATABASES))
 
-# All legs use the same servers. The real pg_cron and pgAgent are among them, for what is read from other schedulers.
+# All legs use the same servers. The real pg_cron and pgAgent are among them, for the imports from other
+# schedulers.
 .PHONY: test
 test: $(SERVERS) $(SUITE) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself; about 8 minutes on two cores
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
@@ -126,10 +130,12 @@ RACED   = 'race GORACE=atexit_sleep_ms=0 DBJOBS_TEST_DATABASES=$(if $(WITH_POSTG
 MODULES = $(foreach module,triggers dialects release,'; -C scripts/$(module); $(LIMITS); ./...')
 QUEUES  = '; -C scripts/queues; $(LIMITS); ./...'
 
-# Every database behind a pooler of transactions with two sessions, over TLS: the store's tests, and of the pass's those of
-# what a step does in a session: half a minute of CPU, the server's included. Left out is what asks PostgreSQL itself, or its
-# socket, and what gives the URL a setting that a pooler refuses (Harm). Other tests need a session of their own, which no
-# pooler of transactions gives: what TestSessionOfAJobHarmsNobody leaves in one, such as a lock, others find and wait for.
+# Every database behind a pooler of transactions with two sessions, over TLS. This runs the tests of the store,
+# and those tests of the pass that concern what a step does in a session: half a minute of CPU, with that of the
+# server. Left out are tests that ask PostgreSQL itself, or use its socket, and tests that give the URL a setting
+# that a pooler refuses (Harm). Other tests need a session of their own, which no pooler of transactions gives:
+# something that TestSessionOfAJobHarmsNobody leaves in a session, such as a lock, is found by other tests, and
+# they wait for it.
 POOLED = 'pooled DBJOBS_TEST_DATABASES=pgbouncer; ; $(LIMITS) -test.skip=SearchPath|UnixSockets; ./store' \
 	'pooled DBJOBS_TEST_DATABASES=pgbouncer; ; $(LIMITS) -test.skip=Harm -test.run=^Test(TimeoutStops|TimeoutOfARunEnds|CancelReaches|Arguments|Atomic|StepFact|Told|SQLTells|OutputIs|DeliveryGoes); ./tick'
 
@@ -137,14 +143,16 @@ POOLED = 'pooled DBJOBS_TEST_DATABASES=pgbouncer; ; $(LIMITS) -test.skip=SearchP
 test-pooled: $(SERVERS) $(SUITE) ## the store, and what steps do, behind PgBouncer; a part of make test
 	DBJOBS_TEST_DATABASES=postgres $(SERVERS) -tools pgbouncer-stable -- $(LEGS) $(POOLED)
 
-# MySQL is in no release of Debian, so what it runs on is newer than the rest, and comes from elsewhere: see scripts/testservers.
+# No release of Debian has MySQL, so MySQL and the libraries that it needs are newer than the rest, and come from
+# elsewhere: see scripts/testservers.
 .PHONY: test-mysql
 test-mysql: $(SERVERS) ## the suite on MySQL, the newest that can be fetched; not a part of make test
 	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -tools $(TOOLS) -- $(TEST) -parallel 4 -count=1 -timeout 60m $(PACKAGES)
 	DBJOBS_TEST_DATABASES=sqlite,postgres,mariadb,mysql $(SERVERS) -- $(TEST) -count=1 -timeout 5m -run '^TestOnePassOverSeveralDatabases$$' ./cmd/dbjobs
 	@$(MAKE) --no-print-directory test-variants
 
-# About a minute of it, for .ci/run, and then on a server with all settings at once that others have.
+# A part of that which takes about a minute, for .ci/run, and then a server with all settings that others use at
+# the same time.
 .PHONY: test-mysql-part
 test-mysql-part: $(SERVERS) $(SUITE)
 	DBJOBS_TEST_DATABASES=mysql $(SERVERS) -tools mariadb-client -- $(LEGS) '; ; $(LIMITS) -test.skip=SearchPath; ./store/...' \
@@ -155,8 +163,8 @@ test-mysql-part: $(SERVERS) $(SUITE)
 COMBINED = mysql --sql-mode=ANSI,NO_BACKSLASH_ESCAPES,TRADITIONAL --sql-require-primary-key=ON \
 	--gtid-mode=ON --enforce-gtid-consistency=ON --lower-case-table-names=1
 
-# Servers as others have set them up: an engine, and the arguments with which it is started. What a session can set is
-# tried by TestSettingsOfOthers on any server.
+# Servers as other people set them up: an engine, and the arguments with which it is started. TestSettingsOfOthers
+# tries the settings that a session can set, on any server.
 define VARIANTS
 mysql --sql-mode=
 mysql --sql-mode=ANSI,NO_BACKSLASH_ESCAPES,TRADITIONAL
@@ -174,8 +182,8 @@ mariadb --transaction-isolation=SERIALIZABLE --innodb-rollback-on-timeout=ON --i
 endef
 export VARIANTS
 
-# The first of them makes the tables and alters them; the others go through all that the program does, with the rights of the
-# README, in databases of their own collations, and in sessions with settings of their own.
+# The first test makes the tables and alters them. The others go through all that the program does, with the
+# rights of the README, in databases with their own collations, and in sessions with their own settings.
 .PHONY: test-variants
 test-variants: $(SERVERS) $(SUITE) ## a story on MySQL and MariaDB, on servers with other settings each; minutes
 	@failed=0; printf '%s\n' "$$VARIANTS" | { while read -r engine args; do \
@@ -184,9 +192,10 @@ test-variants: $(SERVERS) $(SUITE) ## a story on MySQL and MariaDB, on servers w
 
 STORY = ^Test(Migrators|TablesCan|TheSchemaAs|ApplyIs|Uninstall|Encodings|SettingsOf|RightsOfTheReadme)
 
-# The suite, less its long proofs, on the versions that make test does not have; make test-all has those of make test, too. The
-# table at the end is made of the events in .build/matrix. VERSIONS=postgres=12 is one row, SUITES=store,tick some of the suites,
-# and MATRIXFLAGS=-table prints what ran before, and runs nothing.
+# The suite, without its long proofs, on the versions that make test does not have; make test-all also has those
+# of make test. The table at the end is made from the events in .build/matrix. VERSIONS=postgres=12 runs one row,
+# and SUITES=store,tick runs some of the suites. MATRIXFLAGS=-table runs nothing, and prints the table of earlier
+# runs.
 VERSIONS ?= postgres=12 postgres=16 postgres=17 postgres=18 mariadb=newest
 SUITES   ?=
 MATRIX    = .build/matrix.bin -servers $(SERVERS) -tools $(TOOLS) -suites '$(SUITES)' $(MATRIXFLAGS)
@@ -201,8 +210,8 @@ test-all: $(SERVERS) ## the suite on every engine and version, with one table at
 	@$(GO) build -o .build/matrix.bin ./scripts/matrix
 	@$(MATRIX) sqlite postgres mariadb mysql $(VERSIONS)
 
-# What ran before is not run again, unless what it reads has changed since. The linters have vetted. Left out is what
-# proves for long, and what asks a real pgAgent only.
+# A test that ran before does not run again, unless a file that it reads has changed since. The linters include
+# vet. Left out are the long proofs, and the tests that only ask a real pgAgent.
 .PHONY: check
 check: ## the linters, beside them the tests on SQLite in their short form: for while one works
 	@$(MAKE) --no-print-directory --keep-going -j2 lint short
@@ -211,7 +220,7 @@ check: ## the linters, beside them the tests on SQLite in their short form: for 
 short:
 	@DBJOBS_TEST_DATABASES=sqlite $(TEST) -short -vet=off -timeout 5m $$($(GO) list ./... | grep -vE '/(tick/(crash|load)|pgagent)$$')
 
-# npm fetches two of the queues, and Node, as .build/queues. It is the only thing that testservers cannot come by.
+# npm fetches two of the queues, and Node, as .build/queues. They are the only things that testservers cannot get.
 .PHONY: queues
 queues: $(SERVERS) ## jobs are handed over to River, and to graphile-worker and pg-boss where there is npm; a part of make test
 	cd scripts/queues && DBJOBS_TEST_DATABASES=postgres ../../$(SERVERS) -- $(TEST) -count=1 ./...
@@ -225,9 +234,9 @@ imports: $(SERVERS) ## what other schedulers have is read from the real ones; a 
 	DBJOBS_REQUIRE_IMPORTS=1 DBJOBS_TEST_DATABASES=pgcron $(SERVERS) -- $(TEST) -count=1 -run '^TestReal' ./cmd/internal/intake/pgcron
 	DBJOBS_REQUIRE_IMPORTS=1 DBJOBS_TEST_DATABASES=postgres $(SERVERS) -tools pgagent -- $(TEST) -count=1 -run '^TestReal' ./cmd/internal/intake/pgagent
 
-# Each test is named as it ends, since some take hours; .build/prove*.json keeps what has ended so far. A failure stops
-# nothing: the other tests go on, and so does the second half, in which the race detector watches all tests on every
-# engine. With it, the long forms would take days, so they go without.
+# Each test is named as it ends, because some take hours; .build/prove*.json keeps the results so far. A failure
+# stops nothing: the other tests go on, and so does the second half, in which the race detector watches all tests
+# on every engine. In that half, the long forms are left out, because they would take days.
 PROVE = $(TOLD) --format testname --jsonfile-timing-events .build/$1.json -- $(LINK) $2 -count=1 -timeout 48h $(PACKAGES)
 
 .PHONY: prove
@@ -239,7 +248,7 @@ prove: $(SERVERS) ## the suite with its long forms, then with the race detector:
 	$(if $(RACE),$(SERVERS) -tools $(TOOLS) -- $(call PROVE,prove-race,$(RACE) -parallel 4),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
 	exit $$failed
 
-# The linters have vetted.
+# The linters include vet.
 .PHONY: cron
 cron: build $(SERVERS) ## a real cron starts real ticks for three minutes; as root
 	DBJOBS_TEST_DATABASES=sqlite,postgres $(SERVERS) -tools cron -- $(GO) test $(LINK) -vet=off -count=1 -run '^TestCron$$' -v -timeout 20m ./cmd/dbjobs
@@ -276,7 +285,7 @@ servers: $(SERVERS) ## start the databases, print their URLs, keep them until Ct
 clean: ## remove what was built (fetched servers stay in the user's cache)
 	rm -rf .build
 
-# Go knows better than make whether it is up to date.
+# Go knows better than make whether these programs are up to date.
 .PHONY: $(SERVERS) $(SUITE)
 $(SERVERS):
 	@$(GO) build -o $@ ./scripts/testservers

@@ -10,9 +10,10 @@ import (
 
 const byHandName = "PostgreSQL: SQL by hand, the same records"
 
-// byHand adds what the records and the jobs themselves cost: the runs are decided by one statement; each job is executed in a
-// transaction of its own, in one of a few new sessions, which is made as new after each; and the ends are recorded some hundred at
-// a time. It knows no rules, fences or leases, and a crash would lose track of what has been executed.
+// byHand measures what the records cost, and the jobs themselves. One statement decides the runs. Each job is
+// executed in a transaction of its own, in one of a few new sessions, which is reset to new after each job. The
+// ends are recorded some hundred at a time. This code knows no rules, fences or leases, and after a crash it would
+// not know what has been executed.
 func byHand(b *bench, t *table, j jobs) {
 	t.add(&contender{name: byHandName, prepare: func() error { return j.rewind(b) }, run: func() (sample, error) {
 		began := time.Now()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// resident measures a peer that runs as a process of its own. The child says "ready" once it is connected,
-// begins when it reads a line, and says "done" when all is executed and on record. Then it ends.
+// resident measures a peer that runs as a process of its own. The child says "ready" once it is connected, begins
+// when it reads a line, and says "done" when all jobs are executed and on record. Then it ends.
 func (b *bench) resident(argv ...string) (s sample, err error) {
 	cmd := exec.CommandContext(b.ctx, argv[0], argv[1:]...)
 	var said strings.Builder
@@ -36,7 +36,7 @@ func (b *bench) resident(argv ...string) (s sample, err error) {
 		s.took = time.Since(began)
 	}
 	in.Close()
-	_, _ = io.Copy(io.Discard, out) // a child that says more is not to wait
+	_, _ = io.Copy(io.Discard, out) // a child that prints more must not block
 	if ended := cmd.Wait(); err == nil {
 		err = ended
 	}
@@ -57,7 +57,7 @@ func expect(lines *bufio.Scanner, line string) error {
 	return nil
 }
 
-// awaitGo is the child's side.
+// awaitGo is the side of the child.
 func awaitGo() error {
 	fmt.Println("ready")
 	_, err := bufio.NewReader(os.Stdin).ReadString('\n')

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// cost measures the processors' time of small passes, which depends less on what else the machine does.
+// cost measures the processor time of small passes. It depends less on the other work of the machine.
 func cost(b *bench, t *table) error {
 	t.unit, t.times = time.Millisecond, 10
 	if !slices.Contains(b.engines, "postgres") {
@@ -22,7 +22,7 @@ func cost(b *bench, t *table) error {
 		if err != nil {
 			return err
 		}
-		j.SetMaxIdleConns(0) // what the harness itself does has ended before
+		j.SetMaxIdleConns(0) // so the sessions of the harness itself have ended before
 		t.add(&contender{name: fmt.Sprintf("%d due", n), prepare: func() error { return j.rewind(b) }, run: func() (sample, error) {
 			before, err := beside.sessions(b, j.name)
 			if err != nil {
@@ -40,12 +40,12 @@ func cost(b *bench, t *table) error {
 	return nil
 }
 
-// sessions is how long all sessions of a database, which have ended, executed something. It is asked from another
+// sessions returns how long all sessions of a database, which have ended, executed something. It asks from another
 // database, on PostgreSQL.
 func (d *database) sessions(b *bench, of string) (time.Duration, error) {
 	where := " WHERE datname = '" + of + "'"
 	for {
-		// A session says what it did when it ends, which its client does not wait for.
+		// A session reports its work when it ends, and its client does not wait for that.
 		open, err := d.int(b.ctx, "SELECT count(*) FROM pg_stat_activity"+where)
 		if err != nil {
 			return 0, err

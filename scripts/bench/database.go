@@ -18,12 +18,12 @@ import (
 	_ "modernc.org/sqlite"             // database/sql's sqlite
 )
 
-// variables are those in which scripts/testservers names its servers.
+// variables has the variables in which scripts/testservers names its servers.
 var variables = map[string]string{"postgres": "DBJOBS_TEST_POSTGRES", "mariadb": "DBJOBS_TEST_MARIADB", "pgcron": "DBJOBS_TEST_PGCRON"}
 
 var titles = map[string]string{"postgres": "PostgreSQL", "mariadb": "MariaDB", "sqlite": "SQLite"}
 
-// A database is one of its own, which goes with its table.
+// A database is one that only its table uses, and that is dropped after it.
 type database struct {
 	*sql.DB
 	engine string
@@ -37,7 +37,7 @@ func (b *bench) fresh(engine string) (*database, error) {
 		file := filepath.Join(b.dir, rand.Text()+".db")
 		b.later(func() {
 			for _, end := range []string{"", "-wal", "-shm"} {
-				_ = os.Remove(file + end) // b.dir goes anyway
+				_ = os.Remove(file + end) // b.dir is deleted in any case
 			}
 		})
 		return b.open(engine, "sqlite:"+file)
@@ -52,7 +52,7 @@ func (b *bench) fresh(engine string) (*database, error) {
 	}
 	b.later(func() {
 		force := map[string]string{"postgres": " WITH (FORCE)"}[engine]
-		if _, err := server.Exec("DROP DATABASE " + name + force); err != nil { // also after Ctrl-C, when b.ctx is over
+		if _, err := server.Exec("DROP DATABASE " + name + force); err != nil { // also after Ctrl-C, when b.ctx has ended
 			b.say("the database %s stays: %v", name, err)
 		}
 	})
@@ -69,7 +69,7 @@ func (b *bench) fresh(engine string) (*database, error) {
 	return d, nil
 }
 
-// named is the engine's server, as it was named.
+// named is the server of the engine, under the name that its variable gives.
 func (b *bench) named(engine string) (*database, error) {
 	u := os.Getenv(variables[engine])
 	if u == "" {
@@ -120,7 +120,7 @@ func (d *database) int(ctx context.Context, query string) (n int, err error) {
 	return n, nil
 }
 
-// table is how the engine names one of dbjobs' tables.
+// table returns the name of one of dbjobs' tables on the engine.
 func (d *database) table(name string) string {
 	if d.engine == "postgres" {
 		return "dbjobs." + name
@@ -128,7 +128,7 @@ func (d *database) table(name string) string {
 	return "dbjobs_" + name
 }
 
-// instant is t as the engine's tables hold it.
+// instant returns t in the form of the engine's tables.
 func (d *database) instant(t time.Time) string {
 	layout := map[string]string{
 		"postgres": "2006-01-02T15:04:05Z", "mariadb": "2006-01-02 15:04:05", "sqlite": "2006-01-02T15:04:05.000000Z",
@@ -136,7 +136,7 @@ func (d *database) instant(t time.Time) string {
 	return "'" + t.UTC().Format(layout) + "'"
 }
 
-// versions are those of all that was measured.
+// versions returns the versions of all programs that were measured.
 func (b *bench) versions() []string {
 	var all []string
 	for _, engine := range b.engines {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// unserved is a queue that no tick takes from: a pass over its jobs decides, and executes nothing.
+// unserved is a queue that no tick serves: a pass over its jobs decides, and executes nothing.
 const unserved = "bench"
 
-// decide compares deciding what is due with SQL that writes the same rows, in one go.
+// decide compares a pass that decides what is due with SQL that writes the same rows at once.
 func decide(b *bench, t *table) error {
 	t.title = fmt.Sprintf("%d %s", b.many, t.title)
 	for _, engine := range b.engines {
@@ -53,8 +53,8 @@ func (j jobs) decided(b *bench) error {
 	return nil
 }
 
-// setBased claims the plans that are due, writes a run for each, and advances them, with the next time by
-// plain arithmetic.
+// setBased claims the due plans, writes a run for each, and advances them. It computes the next time by plain
+// arithmetic.
 func (j jobs) setBased(now time.Time) []string {
 	text := map[string]string{
 		"postgres": `WITH due AS (

@@ -6,10 +6,9 @@
 //	make bench BENCHFLAGS='-rounds 3'      other flags: scripts/bench/main.go has them all
 //	make bench PEERS=                      without pg_cron, where there is no package of it
 //
-// In each round every contender runs once, in turn, so that what else the machine does falls on all of
-// them. A row has the median of the rounds, the least and the greatest, and the ratio of the medians to
-// the row that it is compared with. Absolute times are those of the machine and of its load: compare
-// ratios within one table.
+// In each round every contender runs once, in turn, so that other work of the machine affects all of them. A row
+// has the median of the rounds, the least and the greatest, and the ratio of the medians to the row with which it
+// is compared. Absolute times depend on the machine and its load: compare ratios within one table.
 //
 // The servers are those of scripts/testservers, which do not wait for disks. All contenders of a table
 // use the same server, by TCP and with a password.
@@ -33,9 +32,9 @@
 //	set-based SQL    one statement that does by SQL what deciding does: runs for all due plans, and the
 //	                 plans advanced. It reads no rules and no policies
 //
-// SQL by hand is no peer: it shows what the records of such a minute cost, and the jobs themselves, without what makes them
-// safe.
+// SQL by hand is no peer. It shows what the records of such a minute cost, and the jobs themselves, without the
+// parts that make them safe.
 //
-// River, and what it needs, are in this module only: the program's go.mod does not know them.
+// Only this module depends on River and the modules that River needs: the program's go.mod does not know them.
 // graphile-worker is fetched with npm. A peer that is not found is named below its table.
 package main

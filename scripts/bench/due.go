@@ -30,7 +30,7 @@ func due(b *bench, t *table) error {
 	return nil
 }
 
-// peers are others that execute what is due, by the engine that they need.
+// peers has the other programs that execute due jobs, by the engine that they need.
 var peers = map[string][]func(*bench, *table) error{
 	"postgres": {river, graphile, pgCron},
 	"mariadb":  {events},

@@ -9,7 +9,7 @@ import (
 
 const eventsName = "MariaDB: its event scheduler"
 
-// events adds the row of MariaDB's own scheduler: an event for each job, all from one instant.
+// events adds the row of MariaDB's own scheduler: an event for each job, all from the same instant.
 func events(b *bench, t *table) error {
 	d, err := b.fresh("mariadb")
 	if err != nil {
@@ -27,7 +27,7 @@ func events(b *bench, t *table) error {
 		return err
 	}
 	var at time.Time
-	lead := 5 * time.Second // more than making the events takes
+	lead := 5 * time.Second // longer than it takes to make the events
 	prepare := func() error {
 		for {
 			at = time.Now().Add(lead).Truncate(time.Second)
@@ -59,7 +59,7 @@ func events(b *bench, t *table) error {
 	return nil
 }
 
-// makeEvents replaces the events by those that begin at an instant.
+// makeEvents replaces the events by events that begin at an instant.
 func (d *database) makeEvents(ctx context.Context, n int, at time.Time) error {
 	var names []string
 	for i := range n {

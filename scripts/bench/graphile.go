@@ -10,12 +10,12 @@ import (
 	"strconv"
 )
 
-const graphileVersion = "0.17.3" // the newest that Node 20 runs
+const graphileVersion = "0.17.3" // the newest that runs on Node 20
 
 //go:embed graphile.mjs
 var graphileScript []byte
 
-// graphile adds graphile-worker's row, where there is npm to fetch it with.
+// graphile adds the row of graphile-worker, if there is npm to fetch it.
 func graphile(b *bench, t *table) error {
 	if err := b.fetchGraphile(); err != nil {
 		t.leftOut = append(t.leftOut, "graphile-worker: "+err.Error())
@@ -49,7 +49,7 @@ func graphile(b *bench, t *table) error {
 	return nil
 }
 
-// fetchGraphile fetches it into the cache, once.
+// fetchGraphile fetches graphile-worker into the cache, once.
 func (b *bench) fetchGraphile() error {
 	for _, tool := range []string{"node", "npm"} {
 		if !onPath(tool) {

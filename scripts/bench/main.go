@@ -19,8 +19,8 @@ import (
 // A bench is one use of this program.
 type bench struct {
 	ctx     context.Context
-	program string // dbjobs, as it is released
-	dir     string // all that is written, but for the servers
+	program string // dbjobs, built as a release
+	dir     string // the folder of all files except those of the servers
 	cache   string // fetched peers stay here
 	rounds  int
 	jobs    int // due at one instant
@@ -30,10 +30,10 @@ type bench struct {
 	began   time.Time
 	closers []func()
 
-	graphile string // the folder of graphile-worker, empty: it was not used
+	graphile string // the folder of graphile-worker; empty: it was not used
 }
 
-// A question is what a table answers; fill adds the contenders to it.
+// A question is what a table answers. fill adds the contenders to it.
 type question struct {
 	name  string
 	about string
@@ -104,7 +104,7 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// all makes the tables that are wanted, and leaves nothing behind.
+// all makes the wanted tables, and leaves nothing behind.
 func (b *bench) all(wanted []string) (err error) {
 	if b.dir, err = os.MkdirTemp("", "dbjobs-bench-"); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (b *bench) all(wanted []string) (err error) {
 	return nil
 }
 
-// later runs at the end of the table, after what was given later.
+// later runs fn at the end of the table, after the functions that were given after it.
 func (b *bench) later(fn func()) { b.closers = append(b.closers, fn) }
 
 func (b *bench) close() {
@@ -155,7 +155,7 @@ func (b *bench) say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "bench: %4.0fs "+format+"\n", append([]any{time.Since(b.began).Seconds()}, args...)...)
 }
 
-// machine says on what this runs, and what else does.
+// machine says which machine this is, and its load.
 func machine() string {
 	what := fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// noop compares a tick that finds nothing due with what cannot be saved: connecting and asking.
+// noop compares a tick that finds nothing due with the part that cannot be saved: connecting and asking.
 func noop(b *bench, t *table) error {
 	t.unit, t.times = time.Millisecond, 20
 	for _, engine := range b.engines {
@@ -43,8 +43,8 @@ func noop(b *bench, t *table) error {
 	return nil
 }
 
-// clients are the engines' own, with their smallest query. Debian's psql on the path is a script in Perl that
-// takes longer than what it starts.
+// clients has the client of each engine, with its smallest query. Debian's psql on the path is a script in Perl
+// that takes longer than the program that it starts.
 var clients = map[string]func(*database) []string{
 	"postgres": func(d *database) []string {
 		psql := "psql"
@@ -61,7 +61,7 @@ func onPath(name string) bool {
 	return err == nil
 }
 
-// askOnce opens a session of its own.
+// askOnce opens a new session.
 func askOnce(b *bench, d *database) error {
 	d.SetMaxIdleConns(0)
 	conn, err := d.Conn(b.ctx)

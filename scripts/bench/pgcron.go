@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// pgCron adds pg_cron's row. Its schedules are of whole minutes: a round begins at the next full one.
+// pgCron adds the row of pg_cron. Its schedules have whole minutes, so a round begins at the next full minute.
 func pgCron(b *bench, t *table) error {
 	if os.Getenv(variables["pgcron"]) == "" {
 		t.leftOut = append(t.leftOut, "pg_cron, which is not among the servers")
 		return nil
 	}
-	d, err := b.named("pgcron") // it schedules in one database of its server only
+	d, err := b.named("pgcron") // it schedules in only one database of its server
 	if err != nil {
 		return err
 	}
@@ -21,11 +21,11 @@ func pgCron(b *bench, t *table) error {
 	}
 	stop := "SELECT cron.unschedule(jobid) FROM cron.job"
 	b.later(func() {
-		if _, err := d.Exec(stop); err != nil { // also after Ctrl-C, when b.ctx is over
+		if _, err := d.Exec(stop); err != nil { // also after Ctrl-C, when b.ctx has ended
 			b.say("pg_cron's jobs stay: %v", err)
 		}
 	})
-	const room = 2 * time.Second // for the extension to read its jobs
+	const room = 2 * time.Second // time in which the extension reads its jobs
 	prepare := func() error {
 		if wait := time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)); wait < 10*time.Second {
 			time.Sleep(wait + room)

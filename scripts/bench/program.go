@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// dbjobs runs the program, and takes the time of the whole process.
+// dbjobs runs the program, and measures the time of the whole process.
 func (b *bench) dbjobs(d *database, args ...string) (sample, error) {
 	cmd := exec.CommandContext(b.ctx, b.program, append(args, "--database", d.url)...)
 	var out bytes.Buffer
@@ -29,15 +29,15 @@ func (b *bench) dbjobs(d *database, args ...string) (sample, error) {
 	return sample{took: took, processor: spent(cmd), peak: peak()}, nil
 }
 
-// spent is the time that processors worked for a process that has ended.
+// spent returns the processor time of a process that has ended.
 func spent(cmd *exec.Cmd) time.Duration {
 	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// watchMemory looks how much memory a process has had at most, until it has ended. What wait4 says is of no
-// use: it counts what this program has had when it forked. Elsewhere than on Linux nothing is found.
+// watchMemory measures the largest memory of a process until the process has ended. The answer of wait4 is of no
+// use: it includes the memory that this program had when it forked. On other systems than Linux it finds nothing.
 func watchMemory(pid int) (peak func() int64) {
 	found := make(chan int64)
 	stop := make(chan struct{})
@@ -52,7 +52,7 @@ func watchMemory(pid int) (peak func() int64) {
 				return
 			case <-poll.C:
 			}
-			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // that has ended: empty
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid)) // of a process that has ended: empty
 			if m := highWater.FindSubmatch(text); m != nil {
 				kB, _ := strconv.ParseInt(string(m[1]), 10, 64) // digits
 				most = max(most, kB*1024)
@@ -62,7 +62,7 @@ func watchMemory(pid int) (peak func() int64) {
 	return func() int64 { close(stop); return <-found }
 }
 
-// Jobs of a database, each of which writes one row into the table effects.
+// jobs has the jobs of a database, each of which writes one row into the table effects.
 type jobs struct {
 	*database
 	n     int
@@ -70,7 +70,7 @@ type jobs struct {
 	more  string // keys of each job, as YAML between braces
 }
 
-// manifest is a file for apply.
+// manifest writes a file for apply.
 func (b *bench) manifest(j jobs) (file string, err error) {
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "manifest: bench\njobs:%s\n", map[bool]string{true: " {}"}[j.n == 0])
@@ -81,7 +81,7 @@ func (b *bench) manifest(j jobs) (file string, err error) {
 	return file, os.WriteFile(file, text.Bytes(), 0o600)
 }
 
-// seed makes the database, with the jobs, and plans them. Their next nominal time is the next full hour.
+// seed makes the database with the jobs, and plans them. Their next nominal time is the next full hour.
 func (b *bench) seed(engine string, j jobs) (jobs, error) {
 	var err error
 	if j.database, err = b.fresh(engine); err != nil {
@@ -133,7 +133,7 @@ func (j jobs) rewind(b *bench) error {
 	return j.run(b.ctx, sts...)
 }
 
-// executed checks that each job has run once, and that all of it is on record.
+// executed checks that each job has run once, and that everything is on record.
 func (j jobs) executed(b *bench) error {
 	for _, query := range []string{
 		"SELECT count(DISTINCT job) FROM effects", "SELECT count(*) FROM effects",
@@ -147,7 +147,7 @@ func (j jobs) executed(b *bench) error {
 	return nil
 }
 
-// whole is a contender that runs the program once over the jobs, all of which are due.
+// whole returns a contender that runs the program once over the jobs, all of which are due.
 func (j jobs) whole(b *bench, name, peer string, args ...string) *contender {
 	return &contender{
 		name: name, peer: peer,

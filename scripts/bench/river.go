@@ -18,15 +18,15 @@ import (
 const (
 	riverTuned   = "PostgreSQL: River, tuned"
 	riverDefault = "PostgreSQL: River, defaults"
-	riverChild   = "river" // the first argument of this program where it is River's process
+	riverChild   = "river" // the first argument of this program if it is the process of River
 )
 
-// Insert is the one kind of job: it writes a row.
+// Insert is the only kind of job: it writes a row.
 type Insert struct {
 	Job int `json:"job"`
 }
 
-// Kind is how River knows it.
+// Kind is the name by which River knows it.
 func (Insert) Kind() string { return "insert" }
 
 type inserter struct {
@@ -95,7 +95,7 @@ func river(b *bench, t *table) error {
 
 var silent = slog.New(slog.NewTextHandler(io.Discard, nil))
 
-// runRiver is River's process: the URL, the number of jobs, and whether it is tuned.
+// runRiver is the process of River. Its arguments are the URL, the number of jobs, and whether it is tuned.
 func runRiver(args []string) error {
 	ctx := context.Background()
 	n, err := strconv.Atoi(args[1])
@@ -135,7 +135,7 @@ func runRiver(args []string) error {
 	if err := client.Start(ctx); err != nil {
 		return err
 	}
-	for range n { // a job's event comes after its state is committed
+	for range n { // the event of a job comes after its state is committed
 		if event := <-completed; event.Kind != riverqueue.EventKindJobCompleted {
 			return fmt.Errorf("job %d: %s", event.Job.ID, event.Kind)
 		}

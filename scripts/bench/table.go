@@ -12,15 +12,15 @@ import (
 // A sample is one measurement of one contender.
 type sample struct {
 	took      time.Duration
-	processor time.Duration // of the process; 0: not measured, as the next ones
-	active    time.Duration // that the database's sessions were executing
+	processor time.Duration // of the process; 0: not measured; the same holds for the next ones
+	active    time.Duration // in which the sessions of the database executed something
 	peak      int64         // of the process's resident memory, in bytes
 }
 
 // A contender is a row of a table.
 type contender struct {
 	name    string
-	peer    string                 // the name of the row that it is compared with; empty: none
+	peer    string                 // the name of the row with which it is compared; empty: none
 	prepare func() error           // not measured; nil: nothing
 	run     func() (sample, error) // one round
 	samples []sample
@@ -29,8 +29,8 @@ type contender struct {
 // A table is one question, answered by all its contenders in one run.
 type table struct {
 	title   string
-	unit    time.Duration // of what is printed
-	times   int           // how often each runs in a round, in turn; 0: once
+	unit    time.Duration // of the printed times
+	times   int           // how often each contender runs in a round, in turn; 0: once
 	rows    []*contender
 	leftOut []string // peers that are not here, with the reason
 }
@@ -63,7 +63,7 @@ func (t *table) measure(b *bench) error {
 	return nil
 }
 
-// of is one figure of all samples, sorted.
+// of returns one figure of all samples, sorted.
 func (c *contender) of(figure func(sample) time.Duration) []time.Duration {
 	var all []time.Duration
 	for _, s := range c.samples {
@@ -121,7 +121,7 @@ func megabytes(n int64) string {
 	return fmt.Sprintf("%.0f", float64(n)/1e6)
 }
 
-// in is d in a unit, with three digits; empty if it was not measured.
+// in returns d in a unit, with three digits. It is empty if d was not measured.
 func in(d, unit time.Duration) string {
 	v := float64(d) / float64(unit)
 	switch {

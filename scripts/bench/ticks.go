@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// ticks lets several ticks at once execute runs that are ready.
+// ticks lets several ticks at the same time execute runs that are ready.
 func ticks(b *bench, t *table) error {
 	t.title = fmt.Sprintf("%d %s", b.ready, t.title)
 	for _, engine := range b.engines {
@@ -43,7 +43,8 @@ func ticks(b *bench, t *table) error {
 	return nil
 }
 
-// together runs n ticks at once. The memory is that of the largest, the processors' time that of all.
+// together runs n ticks at the same time. The memory is that of the largest process, the processor time that of
+// all.
 func (b *bench) together(j jobs, n int) (all sample, err error) {
 	samples, errs := make([]sample, n), make([]error, n)
 	var wait sync.WaitGroup

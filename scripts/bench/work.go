@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// work compares a worker that takes one run at a time with a program that does so by the statements for workers.
+// work compares a worker that takes one run at a time with a program that does so with the statements for workers.
 func work(b *bench, t *table) error {
 	t.title = fmt.Sprintf("%d %s", b.jobs, t.title)
 	for _, engine := range b.engines {
@@ -62,8 +62,8 @@ func (j jobs) worked(b *bench) error {
 	return nil
 }
 
-// plainWorker is the worker of store/README.md: it takes a run, executes it, ends it, each in a transaction of
-// its own, on one connection, until there is none left. It knows the statement of each job, and no leases.
+// plainWorker is the worker of store/README.md: it takes a run, executes it and ends it, each in a transaction of
+// its own, on one connection, until no run is left. It knows the statement of each job, and no leases.
 func (j jobs) plainWorker(ctx context.Context) error {
 	conn, err := j.Conn(ctx)
 	if err != nil {
@@ -109,7 +109,7 @@ func (j jobs) takeOne(ctx context.Context, conn *sql.Conn) (id string, fence int
 	return id, fence, err
 }
 
-// words puts a statement into the engine's.
+// words puts the engine's own words into a statement.
 func (j jobs) words(statement string) string {
 	clock := map[string][]string{
 		"postgres": {"@now", "now()", "@later", "now() + interval '10 minutes'"},

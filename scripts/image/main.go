@@ -1,14 +1,15 @@
-// Image packs the program into a container image, as a tarball of an OCI layout, without a daemon and without a base. Each
-// argument is an architecture, and the folder that has the files dbjobs and LICENSES for it:
+// Image packs the program into a container image: a tarball of an OCI layout, made without a daemon and without a
+// base image. Each argument is an architecture, and the folder that has the files dbjobs and LICENSES for it:
 //
 //	go run . -o image.tar amd64=path/to/amd64 arm64=path/to/arm64
 //
-// Several architectures make one image that has them all. The same programs give the same bytes. The image is what scripts/Dockerfile makes: the static program, which has its
-// time zones in it, the roots of the certificates that Mozilla trusts, a user that is not root, and an empty /data for
-// the embedded database. Nothing in it needs to be written to but /data.
+// Several architectures make one image that has them all. The same programs give the same bytes. The image is the
+// one that scripts/Dockerfile makes. It has the static program, which contains its time zones, the root
+// certificates that Mozilla trusts, a user that is not root, and an empty /data for the embedded database. Only
+// /data has to be writable.
 //
-// With -push HOST/PATH:TAG, the image goes to a registry, too. It logs in as Docker's configuration says, or, at the registries
-// of Google, as gcloud or its application default credentials do.
+// With -push HOST/PATH:TAG, the image is also sent to a registry. The login is that of Docker's configuration or,
+// at the registries of Google, that of gcloud or its application default credentials.
 package main
 
 import (
@@ -33,7 +34,8 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nobody is the user and the group: any number but root's would do, and a number is what Kubernetes can check.
+// nobody is the user and the group. Any number except root's would do; it is a number because Kubernetes can check
+// a number.
 const nobody = 65532
 
 func main() {
@@ -80,8 +82,8 @@ func build(folders []string, version, out, to string) (err error) {
 	return push(dir, to)
 }
 
-// lay writes the layout into a folder. Its index has one entry, which is the image of one architecture, or the index of
-// those of several.
+// lay writes the layout into a folder. Its index has one entry: the image of one architecture, or the index of the
+// images of several.
 func lay(dir string, folders []string, version string) (v1.Hash, error) {
 	path, err := layout.Write(dir, empty.Index)
 	if err != nil {
@@ -99,7 +101,7 @@ func lay(dir string, folders []string, version string) (v1.Hash, error) {
 		}
 		images = append(images, mutate.IndexAddendum{Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
 	}
-	tag := "dbjobs:" + strings.ReplaceAll(version, "+", "-") // which no tag may have
+	tag := "dbjobs:" + strings.ReplaceAll(version, "+", "-") // a tag may not have a +
 	name := layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": tag, "io.containerd.image.name": tag})
 	if len(images) == 1 {
 		img := images[0].Add.(v1.Image)
@@ -115,7 +117,7 @@ func lay(dir string, folders []string, version string) (v1.Hash, error) {
 	return index.Digest()
 }
 
-// image has two layers: what seldom changes, and the program.
+// image has two layers: the files that seldom change, and the program.
 func image(program, licences, arch string) (v1.Image, error) {
 	static, err := os.ReadFile(program)
 	if err != nil {
@@ -128,7 +130,7 @@ func image(program, licences, arch string) (v1.Image, error) {
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, files := range [][]file{
 		{
-			{name: "LICENSES", mode: 0o644, text: allowed}, // of all that is linked into the program
+			{name: "LICENSES", mode: 0o644, text: allowed}, // of everything that is linked into the program
 			{name: "data", mode: 0o700, owner: nobody},
 			{name: "etc", mode: 0o755},
 			{name: "etc/group", mode: 0o644, text: fmt.Appendf(nil, "dbjobs:x:%d:\n", nobody)},
@@ -166,7 +168,7 @@ func image(program, licences, arch string) (v1.Image, error) {
 	return mutate.ConfigFile(img, c)
 }
 
-// file is an entry of a layer; one without text is a folder.
+// file is an entry of a layer. A file without text is a folder.
 type file struct {
 	name  string
 	mode  int64
@@ -193,7 +195,8 @@ func layer(files []file) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// roots are the certificates that Mozilla trusts without a condition: the usual file has no place for conditions.
+// roots returns the certificates that Mozilla trusts without a condition, because the usual file has no place for
+// conditions.
 func roots() []byte {
 	var b bytes.Buffer
 	for r := range bundle.Roots() {

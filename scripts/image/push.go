@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// push sends what lay has written to a registry, under a tag.
+// push sends the layout that lay has written to a registry, under a tag.
 func push(dir, to string) error {
 	tag, err := name.NewTag(to, name.StrictValidation)
 	if err != nil {
@@ -25,7 +25,7 @@ func push(dir, to string) error {
 		return err
 	}
 	login := remote.WithAuthFromKeychain(authn.NewMultiKeychain(authn.DefaultKeychain, google.Keychain))
-	entry := list.Manifests[0] // lay writes one
+	entry := list.Manifests[0] // lay writes exactly one
 	if entry.MediaType.IsIndex() {
 		all, err := index.ImageIndex(entry.Digest)
 		if err != nil {

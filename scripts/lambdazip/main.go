@@ -1,9 +1,9 @@
-// Lambdazip packs a Lambda function: the same files give the same bytes, whenever and wherever they are packed, so that
-// Terraform and people can tell whether anything has changed.
+// Lambdazip packs a Lambda function. The same files give the same bytes, at whichever time and place they are
+// packed, so that Terraform and people can tell whether anything has changed.
 //
 //	go run ./scripts/lambdazip -o lambda.zip bootstrap [FILE...]
 //
-// Files are packed under their last name. The one named bootstrap, which Lambda starts, may be executed.
+// Files are packed under the last part of their path. The file bootstrap, which Lambda starts, is executable.
 package main
 
 import (
@@ -33,7 +33,8 @@ func main() {
 // epoch is the first instant that a zip file can hold.
 var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// pack writes the files into out, in the order of their names, and tells the sizes and the hash that Lambda knows it by.
+// pack writes the files into out, in the order of their names. It reports the sizes, and the hash by which Lambda
+// knows the zip.
 func pack(out string, files []string, report io.Writer) (err error) {
 	byName := map[string]string{}
 	for _, f := range files {

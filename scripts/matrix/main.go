@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-// A suite is a group of packages, and what of them is run.
+// A suite is a group of packages, and the tests of them that are run.
 type suite struct {
 	name     string
 	packages []string
@@ -69,14 +69,15 @@ func (m matrix) events(row string, s suite) string {
 	return filepath.Join(m.folder(row), s.name+".json")
 }
 
-// wanted are the suites that -suites names.
+// wanted returns the suites that -suites names.
 func (m matrix) wanted() []suite {
 	return slices.DeleteFunc(slices.Clone(suites), func(s suite) bool {
 		return m.only != "" && !slices.Contains(strings.Split(m.only, ","), s.name)
 	})
 }
 
-// run starts the server of a row, and this program once more beside it. What suites that are not wanted had before stays.
+// run starts the server of a row, and this program once more beside it. The events of suites that are not wanted
+// stay.
 func (m matrix) run(row string) error {
 	if err := os.MkdirAll(m.folder(row), 0o755); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (m matrix) run(row string) error {
 	return errors.Join(err, os.WriteFile(filepath.Join(m.folder(row), "said"), said.Bytes(), 0o644))
 }
 
-// runSuites runs all suites; the events say what failed.
+// runSuites runs all suites. The events say what failed.
 func (m matrix) runSuites(row string) error {
 	var errs []error
 	for _, s := range m.wanted() {
@@ -118,12 +119,12 @@ func (m matrix) runSuites(row string) error {
 
 var version = regexp.MustCompile(`engines: SQLite \(in process\), (.+?) \(`)
 
-// server is what testservers called the server of a row.
+// server returns the name that testservers gave to the server of a row.
 func (m matrix) server(row string) (engine, number string) {
 	if row == "sqlite" {
 		return "SQLite", "in process"
 	}
-	text, _ := os.ReadFile(filepath.Join(m.folder(row), "said")) // without it the row did not run, which its suites say
+	text, _ := os.ReadFile(filepath.Join(m.folder(row), "said")) // without the file, the row did not run, and its suites say so
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
 		if found := version.FindStringSubmatch(lines.Text()); found != nil {

@@ -14,7 +14,7 @@ import (
 	"text/tabwriter"
 )
 
-// A count is what became of the tests of a suite.
+// A count is the result of the tests of a suite.
 type count struct {
 	passed, skipped int
 	failed          []string // by name; a package without a failed test did not build, or did not end
@@ -58,7 +58,7 @@ func (m matrix) print(w io.Writer, rows []string) error {
 	return nil
 }
 
-// event is one of go test -json.
+// event is one event of go test -json.
 type event struct{ Action, Package, Test string }
 
 // countEvents reads the events of a suite.
@@ -68,7 +68,7 @@ func countEvents(file string) (c count, err error) {
 		return c, err
 	}
 	defer f.Close()
-	ended := map[[2]string]string{} // what became of a test, or of a package, whose test is ""
+	ended := map[[2]string]string{} // the result of a test, or of a package, whose test is ""
 	parents, begun := map[[2]string]bool{}, map[[2]string]bool{}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<24)
@@ -89,10 +89,10 @@ func countEvents(file string) (c count, err error) {
 			ended[key] = e.Action
 		}
 	}
-	failing := map[string]bool{} // packages of which a test failed
+	failing := map[string]bool{} // packages in which a test failed
 	for key := range begun {
 		if _, ok := ended[key]; !ok && key[1] != "" {
-			ended[key] = "fail" // its package ended before it did
+			ended[key] = "fail" // its package ended before the test did
 		}
 	}
 	for key, action := range ended {

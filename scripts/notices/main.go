@@ -1,9 +1,10 @@
-// Notices writes the licences of what is linked into a program, as those who pass the program on have to:
+// Notices writes the licences of everything that is linked into a program. Those who pass the program on have to
+// include them:
 //
 //	go run ./scripts/notices -o LICENSES path/to/dbjobs
 //
-// The modules and their versions are read from the program itself, their texts from the module cache. The same program
-// gives the same bytes. A module without a licence is an error: nobody may pass it on.
+// The modules and their versions are read from the program itself, and their texts from the module cache. The same
+// program gives the same bytes. A module without a licence is an error, because nobody may pass it on.
 package main
 
 import (
@@ -38,7 +39,8 @@ func main() {
 	}
 }
 
-// notices is the whole text. The program's own licence comes first, then Go's, then those of the modules by their paths.
+// notices returns the whole text. The program's own licence comes first, then Go's, then those of the modules,
+// sorted by path.
 func notices(program string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
@@ -76,7 +78,7 @@ func notices(program string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// dirOf is the folder of a module in the cache, where it is brought to if it is not there.
+// dirOf returns the folder of a module in the cache. It fetches the module if the cache does not have it.
 func dirOf(m *debug.Module) (string, error) {
 	out, err := goCommand("mod", "download", "-json", m.Path+"@"+m.Version)
 	if err != nil {
@@ -94,7 +96,7 @@ func goCommand(args ...string) ([]byte, error) {
 	return bytes.TrimSpace(out), err
 }
 
-// legal are the names of the files that say what is allowed, and who is to be named.
+// legal matches the names of the files that say what is allowed, and who has to be named.
 var legal = regexp.MustCompile(`(?i)^(un)?licen[cs]e|^copying|^copyright|^notice|^patents|^authors$`)
 
 // add appends the files of a folder.

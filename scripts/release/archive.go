@@ -21,7 +21,7 @@ type entry struct {
 	mode   fs.FileMode
 }
 
-// contents are what one who unpacks an archive finds. Linux has the units of systemd beside.
+// contents returns the files that a user finds in an archive. Archives for Linux also have the units of systemd.
 func (r *release) contents(t target) []entry {
 	entries := []entry{
 		{"LICENSES", filepath.Join(r.dir(t), "LICENSES"), 0o644},
@@ -38,7 +38,7 @@ func (r *release) contents(t target) []entry {
 	return entries
 }
 
-// archives packs each target as people of its system expect it.
+// archives packs each target in the form that people expect on its system.
 func (r *release) archives(context.Context) error {
 	for _, t := range r.targets {
 		pack, suffix := tarball, ".tar.gz"

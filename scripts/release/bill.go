@@ -23,8 +23,9 @@ import (
 	"github.com/package-url/packageurl-go"
 )
 
-// bill writes the software bill of materials: each module that is linked into one of the programs, as the programs
-// themselves tell it, by what it is known to those who publish weaknesses, and its licences.
+// bill writes the software bill of materials. It has each module that is linked into one of the programs, read
+// from the programs themselves. Each module has its licences, and the name under which vulnerabilities are
+// published.
 func (r *release) bill(context.Context) error {
 	modules, goVersion := map[string]*debug.Module{}, ""
 	licences := map[string][]string{}
@@ -67,7 +68,7 @@ func (r *release) bill(context.Context) error {
 	})
 }
 
-// describe is the bill of the program with these components. Its serial number is made from the version.
+// describe returns the bill of the program with these components. Its serial number is made from the version.
 func (r *release) describe(components []cyclonedx.Component) *cyclonedx.BOM {
 	ref := packageurl.NewPackageURL(packageurl.TypeGolang, "github.com/dbjobs", "dbjobs", r.source.version, nil, "").ToString()
 	needs := make([]string, len(components))
@@ -88,7 +89,7 @@ func (r *release) describe(components []cyclonedx.Component) *cyclonedx.BOM {
 	return b
 }
 
-// component is a module. Its hash is that of go.sum, which is one of all its files.
+// component describes a module. Its hash is that of go.sum, which is one hash over all files of the module.
 func component(m *debug.Module, licences []string) (cyclonedx.Component, error) {
 	namespace, name := "", m.Path
 	if i := strings.LastIndexByte(m.Path, '/'); i >= 0 {
@@ -116,10 +117,11 @@ func licencesOf(ids []string) *cyclonedx.Licenses {
 	return &l
 }
 
-// heading is the line above each text that scripts/notices writes: whose it is, and the file it is from.
+// heading matches the line above each text that scripts/notices writes: the module that owns the text, and the
+// file that contains it.
 var heading = regexp.MustCompile(`(?m)^={80}\n(.+): (.+)\n={80}\n`)
 
-// readLicences adds the SPDX identifiers of the texts by those whose they are.
+// readLicences adds the SPDX identifiers of the texts to the modules that own them.
 func readLicences(text string, into map[string][]string) error {
 	known, err := assets.DefaultClassifier()
 	if err != nil {
@@ -141,7 +143,8 @@ func readLicences(text string, into map[string][]string) error {
 	return nil
 }
 
-// spdx is the identifier of a licence's whole text; the classifier also finds mentions of one.
+// spdx returns the identifier if a match covers a whole licence text, because the classifier also finds mentions
+// of a licence.
 func spdx(m *classifier.Match) string {
 	if m.MatchType != "License" {
 		return ""

@@ -32,10 +32,10 @@ func (t target) program() string {
 	return "dbjobs"
 }
 
-// dir is where the program of a target is, and its licences.
+// dir returns the folder of a target's program, and of its licences.
 func (r *release) dir(t target) string { return filepath.Join(r.work, t.os+"-"+t.arch) }
 
-// linux are the targets for which there are more than archives.
+// linux returns the targets for which there are more files than archives.
 func (r *release) linux() []target {
 	var linux []target
 	for _, t := range r.targets {
@@ -46,7 +46,8 @@ func (r *release) linux() []target {
 	return linux
 }
 
-// programs links the program of each target, with the flags of `make build`, and writes the licences of what is in it.
+// programs links the program of each target, with the flags of `make build`, and writes the licences of everything
+// that is linked into it.
 func (r *release) programs(ctx context.Context) error {
 	for _, t := range r.targets {
 		program := filepath.Join(r.dir(t), t.program())
@@ -60,8 +61,8 @@ func (r *release) programs(ctx context.Context) error {
 	return nil
 }
 
-// link gives the version to the linker (the variable is in cmd/dbjobs/version.go) and lets Go not ask git: so an archive of
-// the source gives the same bytes as a clone.
+// link gives the version to the linker (the variable is in cmd/dbjobs/version.go), and keeps Go from asking git.
+// So an archive of the source gives the same bytes as a clone.
 func (r *release) link(ctx context.Context, t target, program string) error {
 	env := []string{"CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOFLAGS=", "GOAMD64=v1", "GOARM64=v8.0"}
 	_, err := output(command(ctx, r.root, env, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "lambda.norpc",
@@ -69,15 +70,17 @@ func (r *release) link(ctx context.Context, t target, program string) error {
 	return err
 }
 
-// run starts a program of the clone.
+// run starts a program in the clone.
 func (r *release) run(ctx context.Context, name string, args ...string) (string, error) {
 	return output(command(ctx, r.root, nil, name, args...))
 }
 
-// shells are those that the program completes for, with the names that their completions are looked up by.
+// shells has the shells for which the program has completions, with the names under which each shell looks for
+// them.
 var shells = []struct{ name, file string }{{"bash", "dbjobs.bash"}, {"zsh", "_dbjobs"}, {"fish", "dbjobs.fish"}, {"powershell", "dbjobs.ps1"}}
 
-// completions are what the program prints: they are the same on all systems, so that of this machine is asked.
+// completions writes the completions that the program prints. They are the same on all systems, so the program of
+// this machine prints them.
 func (r *release) completions(ctx context.Context) error {
 	here := target{runtime.GOOS, runtime.GOARCH}
 	program := filepath.Join(r.dir(here), here.program())
@@ -102,7 +105,7 @@ func (r *release) completions(ctx context.Context) error {
 	return nil
 }
 
-// functions packs what AWS Lambda runs.
+// functions packs the zip files that AWS Lambda runs.
 func (r *release) functions(ctx context.Context) error {
 	for _, t := range r.linux() {
 		bootstrap := filepath.Join(r.dir(t), "bootstrap")

@@ -12,8 +12,8 @@ import (
 	"github.com/goreleaser/nfpm/v2/files"
 )
 
-// units start a pass each minute. The package installs them, and leaves it to the administrator to enable the timer: a
-// program that is only tried, or that another trigger starts, must not begin to run jobs.
+// units start a pass each minute. The package installs them, and the administrator enables the timer: a program
+// that is only tried, or that another trigger starts, must not begin to run jobs.
 var units = []string{"dbjobs.service", "dbjobs.timer"}
 
 // packages makes the Debian package of each architecture.
@@ -42,7 +42,7 @@ func (r *release) debian(t target) (*nfpm.Info, error) {
 		r.file(filepath.Join(completions, "_dbjobs"), "/usr/share/zsh/vendor-completions/_dbjobs", "", 0o644),
 		r.file(filepath.Join(completions, "dbjobs.fish"), "/usr/share/fish/vendor_completions.d/dbjobs.fish", "", 0o644),
 		r.file(filepath.Join(r.dir(t), "LICENSES"), "/usr/share/doc/dbjobs/copyright", "", 0o644),
-		// It is to have the password, so nobody but root may read it, and no upgrade replaces it.
+		// The file will contain the password. So only root may read it, and no upgrade replaces it.
 		r.file(filepath.Join(scripts, "environment"), "/etc/dbjobs/environment", files.TypeConfigNoReplace, 0o600),
 	)
 	info := nfpm.WithDefaults(&nfpm.Info{
@@ -71,7 +71,7 @@ func (r *release) file(source, destination, kind string, mode os.FileMode) *file
 		FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: mode, MTime: r.source.time}}
 }
 
-// unitsOf are the units of scripts/triggers, with the program where packages have it.
+// unitsOf returns the units of scripts/triggers, with the path of the program in a package.
 func (r *release) unitsOf(t target) (files.Contents, error) {
 	var placed files.Contents
 	for _, unit := range units {

@@ -1,11 +1,12 @@
-// Release makes what a release of dbjobs consists of:
+// Release makes the files of a release of dbjobs:
 //
 //	go run -C scripts/release . -o DIR [-version v1.2.3] [-targets linux/amd64,darwin/arm64]
 //
-// For each target an archive with the program, its licences and the shell completions; for each target of Linux the
-// function's zip and the Debian package, and one image for all of them; an SBOM by CycloneDX; and SHA256SUMS, of all.
+// Each target has an archive with the program, its licences and the shell completions. Each target of Linux also
+// has the zip of the function and the Debian package. All targets of Linux share one image. There is an SBOM by
+// CycloneDX, and SHA256SUMS of all files.
 //
-// The same commit, version and Go give the same bytes, in whatever folder and at whatever time. So the times in the files
-// are the commit's, and the linker gets the version: what Go itself would write into the program depends on whether
-// there is a repository, and on how the build is called.
+// The same commit, version and Go give the same bytes, in every folder and at every time. So the times in the
+// files are the commit's, and the linker gets the version: the version that Go itself would write into the program
+// depends on whether there is a repository, and on how the build is called.
 package main

@@ -33,7 +33,7 @@ func main() {
 // release is one release while it is made.
 type release struct {
 	root, out string
-	work      string // for what is not released itself
+	work      string // for files that are not part of the release
 	source    source
 	targets   []target
 

@@ -15,19 +15,20 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// source is what a release is made from. All that differs between two releases comes from it.
+// source is what a release is made from. All differences between two releases come from it.
 type source struct {
 	version  string // as Go writes it: v1.2.3, or a pseudo-version for a commit without a tag
-	revision string // of the commit; empty where there is no repository
+	revision string // of the commit; empty if there is no repository
 	time     time.Time
 }
 
-// readSource asks git. A folder without a repository, such as an unpacked archive of the source, needs the version, and
-// SOURCE_DATE_EPOCH for the time, as https://reproducible-builds.org/specs/source-date-epoch/ has it.
+// readSource asks git. A folder without a repository, such as an unpacked archive of the source, needs the
+// version. It also needs SOURCE_DATE_EPOCH for the time, as
+// https://reproducible-builds.org/specs/source-date-epoch/ defines it.
 func readSource(ctx context.Context, root, version string) (source, error) {
 	s := source{version: version}
 	epoch := os.Getenv("SOURCE_DATE_EPOCH")
-	// A repository further up is not that of this folder.
+	// A repository in a folder above is not the repository of this folder.
 	if top, err := git(ctx, root, "rev-parse", "--show-prefix"); err == nil && top == "" {
 		if s.revision, err = git(ctx, root, "rev-parse", "HEAD"); err != nil {
 			return s, err
@@ -57,8 +58,8 @@ func readSource(ctx context.Context, root, version string) (source, error) {
 	return s, nil
 }
 
-// versionOf is the tag of the commit, or else the pseudo-version that Go has for it. Like Go, it ends with +dirty where
-// files differ from the commit: such a release can be made, but not again.
+// versionOf returns the tag of the commit, or else the pseudo-version that Go has for it. Like Go, it adds +dirty
+// at the end if files differ from the commit: such a release can be made, but not reproduced.
 func versionOf(ctx context.Context, root string, s source) (string, error) {
 	dirty := ""
 	if changed, err := git(ctx, root, "status", "--porcelain"); err != nil {
@@ -90,7 +91,7 @@ func command(ctx context.Context, dir string, env []string, name string, args ..
 	return cmd
 }
 
-// output is what a command prints. What it says of an error is part of the error.
+// output returns what a command prints. If the command fails, the error contains its messages.
 func output(cmd *exec.Cmd) (string, error) {
 	var said bytes.Buffer
 	cmd.Stderr = &said

@@ -1,5 +1,5 @@
-// Command rows prints what a query finds in an SQLite file, for the demonstration: it shows what the
-// jobs did to their tables, on machines that have no client of SQLite.
+// Command rows prints the result of a query in an SQLite file, for the demonstration. It shows what the jobs did
+// to their tables, on machines that have no client of SQLite.
 //
 //	rows FILE QUERY
 package main
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// show prints the rows under the names of their columns. It changes nothing, and makes no file.
+// show prints the rows below the names of their columns. It changes nothing, and makes no file.
 func show(w io.Writer, file, query string) error {
 	name := url.URL{Scheme: "file", OmitHost: true, Path: file, RawQuery: "mode=ro"}
 	db, err := sql.Open("sqlite", name.String())
