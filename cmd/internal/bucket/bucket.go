@@ -49,8 +49,8 @@ func Is(path string) bool {
 
 var validBucket = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]$`)
 
-// Parse reads the URL of an object. It refuses a key with a part that some store or proxy could read as another
-// part.
+// Parse reads the URL of an object. It refuses a key with a part, such as two dots, because of which some store or
+// proxy could take the key for another one.
 func Parse(path string) (o Object, err error) {
 	scheme, rest, _ := strings.Cut(path, "://")
 	o.scheme = scheme
