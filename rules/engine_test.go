@@ -3,23 +3,20 @@ package rules
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
+
+	"github.com/dbjobs/dbjobs/scripts/prove"
 )
 
-// rounds is how many random cases a test tries: n, a quarter of them in the short form, and DBJOBS_PROVE
-// times 20 times as many in the long one.
+// rounds is how many random cases a test tries: n, a quarter of them in the short form, and 20 times as many in the long
+// one.
 func rounds(n int) int {
-	if times, err := strconv.Atoi(os.Getenv("DBJOBS_PROVE")); err == nil && times > 0 {
-		return n * times * 20
-	}
 	if testing.Short() {
-		return n / 4
+		return prove.Cases(n/4, n*20)
 	}
-	return n
+	return prove.Cases(n, n*20)
 }
 
 // Instants near which clocks change, by zone.

@@ -5,11 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
@@ -235,7 +235,7 @@ func TestLockedFileKeepsNoPass(t *testing.T) {
 // and says who has that.
 func TestLockedTableKeepsNoPass(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("DBJOBS_PROVE") == "" {
+	if !prove.Whole() {
 		t.Skip("it takes a minute; DBJOBS_PROVE is not set")
 	}
 	for _, e := range storetest.Engines(t) {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
@@ -302,7 +303,7 @@ func (p *passes) Ledger() map[uint64][]string {
 // is a difference.
 func TestPassesKeepTheLedgerOfTheNaiveWalk(t *testing.T) {
 	t.Parallel()
-	model.Compare(t, os.Getenv, 20, 20_032, newPasses)
+	model.Compare(t, os.Getenv, prove.Cases(20, 100*model.Crowd), newPasses)
 }
 
 func TestEqualSeedsGiveEqualTraces(t *testing.T) {

@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
@@ -184,7 +184,7 @@ func read(ctx context.Context, s *store.Store, run string) error {
 // works as ever, or says which setting is in its way.
 func TestSettingsOfOthers(t *testing.T) {
 	t.Parallel()
-	whole := os.Getenv("DBJOBS_PROVE") != ""
+	whole := prove.Whole()
 	for _, engine := range storetest.Engines(t) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
@@ -232,13 +233,10 @@ func (r *restless) edit() {
 }
 
 // Under random edits, by commands and by SQL, and with alarms that are lost, late and doubled, nothing starts before its
-// time, and nothing later than its alarm or the safety trigger. DBJOBS_PROVE makes it 10,000 edits.
+// time, and nothing later than its alarm or the safety trigger.
 func TestAlarmsUnderRandomEdits(t *testing.T) {
 	t.Parallel()
-	edits, seed := 100, uint64(1)
-	if os.Getenv("DBJOBS_PROVE") != "" {
-		edits = 10_000
-	}
+	edits, seed := prove.Cases(100, 10_000), uint64(1)
 	empty, err := prepared()
 	r := &restless{T: t, rnd: rand.New(rand.NewPCG(seed, 19)), clock: storetest.NewClock(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)), edited: map[string]time.Time{}, ids: map[string]int64{}}
 	r.must(err)

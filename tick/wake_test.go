@@ -3,11 +3,11 @@ package tick_test
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
@@ -75,7 +75,7 @@ func mustRun(t testing.TB, tk *tick.Tick) tick.Report {
 // an hour, and with DBJOBS_PROVE each minute. Each pass is a process of its own, which opens the database.
 func TestADayOfThreeJobs(t *testing.T) {
 	often := 15 * time.Minute // at which all that is due comes in time, too
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		often = time.Minute
 	}
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

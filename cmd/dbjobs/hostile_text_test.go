@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/scripts/prove"
 )
 
 // hostileText has what steers a terminal: escapes that set its title and clear it, a bell, a return, a backspace, a
@@ -81,7 +83,7 @@ jobs:
 		connection := new(warm)
 		for i, args := range lines {
 			teller := !testing.Short() && !slices.Contains(args, "--json") && (tellers[args[0]] || len(args) > 1 && tellers[args[1]])
-			if !teller && (i+round)%every != 0 && os.Getenv("DBJOBS_PROVE") == "" {
+			if !teller && (i+round)%every != 0 && !prove.Whole() {
 				continue
 			}
 			ran[strings.Join(args, " ")] = true

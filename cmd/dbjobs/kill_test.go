@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
@@ -28,7 +29,7 @@ func TestKilledTicks(t *testing.T) {
 			t.Parallel()
 			h := harass(t, engine, false)
 			h.define("one", "two", "three")
-			h.until(times(300), h.kill)
+			h.until(prove.Cases(5, 300), h.kill)
 			h.check()
 		})
 	}
@@ -46,19 +47,11 @@ func TestAtomicStepsUnderKillsAndCuts(t *testing.T) {
 			t.Parallel()
 			h := harass(t, engine, true)
 			h.define("one", "two", "three", "four", "five", "six")
-			h.until(times(250), h.kill)
-			h.until(times(250), h.cut)
+			h.until(prove.Cases(4, 250), h.kill)
+			h.until(prove.Cases(4, 250), h.cut)
 			h.check()
 		})
 	}
-}
-
-// times is how often something is done, in the long form.
-func times(long int) int {
-	if os.Getenv("DBJOBS_PROVE") == "" {
-		return long / 60
-	}
-	return long
 }
 
 // harassed is a database whose ticks do not end as they wish.

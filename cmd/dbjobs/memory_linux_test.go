@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -24,7 +25,7 @@ func TestMemoryOfAPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	engines, jobs := []string{"sqlite"}, 5000
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		engines, jobs = storetest.Engines(t), 1_000_000
 	}
 	for _, e := range engines {

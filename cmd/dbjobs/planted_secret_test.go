@@ -19,6 +19,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -48,12 +49,12 @@ func TestAPlantedSecret(t *testing.T) {
 			t.Parallel()
 			g := newGardener(t)
 			o := &owner{gardener: g, engine: engine, raw: storetest.URL(t, engine), home: t.TempDir()}
-			o.whole = engine == storetest.Engines(t)[0] && !testing.Short() || os.Getenv("DBJOBS_PROVE") != ""
+			o.whole = engine == storetest.Engines(t)[0] && !testing.Short() || prove.Whole()
 			o.settings()
 			o.do("migrate")
 			o.do("apply", "-f", o.manifest())
 			formats := []string{logs.Text, logs.JSON, logs.GCP}
-			if os.Getenv("DBJOBS_PROVE") == "" {
+			if !prove.Whole() {
 				formats = formats[:1]
 			}
 			for _, format := range formats {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -86,11 +86,11 @@ func hostile(of call, i, e, n int) (turn []string) {
 		list = append(list, wrongOptions...)
 	}
 	for k, text := range wrongValues {
-		if (k+i)%4 == 0 || os.Getenv("DBJOBS_PROVE") != "" {
+		if (k+i)%4 == 0 || prove.Whole() {
 			list = append(list, text)
 		}
 	}
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		return list
 	}
 	for k, text := range list {

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"runtime"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -60,7 +60,7 @@ func taking(t *testing.T, engine string) map[string]func(db *sql.DB, n int) (str
 func TestEightWorkersTakeByRoutine(t *testing.T) {
 	const workers = 8
 	queued, ways := 400, []string{"take"}
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		queued, ways = 50_000, []string{"UPDATE", "FOR UPDATE", "take", "UPDATE", "FOR UPDATE", "take"}
 	}
 	for _, engine := range withRoutines(t) {

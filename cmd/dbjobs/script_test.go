@@ -21,6 +21,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
@@ -84,7 +85,7 @@ func TestScriptsOnEachEngine(t *testing.T) {
 	ran := map[string]bool{}
 	for _, engine := range storetest.Engines(t) {
 		dbjobs := asFunction
-		if engine == "postgres" && os.Getenv("DBJOBS_PROVE") != "" {
+		if engine == "postgres" && prove.Whole() {
 			dbjobs = asProcess
 		}
 		files := storiesOn(t, engine)

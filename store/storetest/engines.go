@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dbjobs/dbjobs/scripts/prove"
 )
 
 // engines is the list: to add one is to add an entry. An engine that understands the SQL of another one
@@ -53,7 +55,7 @@ func Needs(t testing.TB, engine string) {
 func EnginesFor(t testing.TB, name string) []string {
 	t.Helper()
 	list := Engines(t)
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		return list
 	}
 	servers := slices.DeleteFunc(slices.Clone(list), func(e string) bool { return e == "sqlite" })

@@ -16,6 +16,7 @@ import (
 	_ "github.com/go-sql-driver/mysql" // the drivers with which databases are made and dropped
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 )
 
@@ -177,7 +178,7 @@ func OnTwo(t *testing.T, fn func(t *testing.T, d *DB)) {
 // of the list: the next case on the next one. DBJOBS_PROVE runs each case on every engine.
 func InTurn(t *testing.T, i int, fn func(t *testing.T, d *DB)) {
 	t.Helper()
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		Each(t, fn)
 		return
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/doctor"
 )
@@ -81,7 +82,7 @@ func (w *world) crash(stages []stage, m *model, c crash) (violations []string, s
 		return append(violations, err.Error()), f.struck()
 	}
 	violations = append(violations, r.differences(m.records[c.stage])...)
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		violations = append(violations, w.examine()...)
 	}
 	if len(violations) > 0 {
@@ -123,7 +124,7 @@ func (m *model) with(kinds ...faultKind) []crash {
 
 // sample takes n of a list, and all in the long form.
 func sample(list []crash, most int) []crash {
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		return list
 	}
 	return spread(list, most)
@@ -176,7 +177,7 @@ func sideBySide(engine string) int {
 	switch {
 	case engine == "sqlite":
 		return 2
-	case os.Getenv("DBJOBS_PROVE") == "":
+	case !prove.Whole():
 		return 1
 	}
 	return 5
@@ -319,10 +320,7 @@ func TestCrashTwice(t *testing.T) {
 			crashes(t, e, stagesOf(e), func(m *model) []crash {
 				draw := rand.New(rand.NewPCG(6, 10))
 				list := m.every()
-				out := make([]crash, bounded[storetest.Dialect(e)])
-				if os.Getenv("DBJOBS_PROVE") != "" {
-					out = make([]crash, 2000)
-				}
+				out := make([]crash, prove.Cases(bounded[storetest.Dialect(e)], 2000))
 				for i := range out {
 					out[i] = list[draw.IntN(len(list))]
 					out[i].then = &crash{k: 1 + draw.IntN(60), kind: faultKinds[draw.IntN(len(faultKinds))]}

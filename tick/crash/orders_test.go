@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -274,7 +274,7 @@ func TestOrdersOfTwoPasses(t *testing.T) {
 				t.Parallel()
 				all := orders()
 				list, most := all, map[string]int{"sqlite": 25, "postgres": 8, "mariadb": 8}[storetest.Dialect(e)]
-				if os.Getenv("DBJOBS_PROVE") == "" {
+				if !prove.Whole() {
 					list = nil
 					for i := 0; i < len(all); i += len(all) / most {
 						list = append(list, all[i])

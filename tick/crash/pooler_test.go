@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
@@ -27,7 +28,7 @@ func TestPoolerOfTransactionsTakesArguments(t *testing.T) {
 	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	const ticks, tables = 8, 8
 	runs := 160
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		runs = 400
 	}
 	d := storetest.Open(t, "postgres", store.Options{})

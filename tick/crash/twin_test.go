@@ -2,13 +2,13 @@ package crash
 
 import (
 	"math/rand/v2"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
@@ -97,7 +97,7 @@ func TestCrashWithoutEachGuard(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		for _, tw := range twins() {
-			if !strings.Contains(tw.engines, storetest.Dialect(e)) || strings.Contains(tw.long, storetest.Dialect(e)) && os.Getenv("DBJOBS_PROVE") == "" {
+			if !strings.Contains(tw.engines, storetest.Dialect(e)) || strings.Contains(tw.long, storetest.Dialect(e)) && !prove.Whole() {
 				continue
 			}
 			t.Run(e+"/"+tw.name, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/decide/model"
@@ -361,5 +362,5 @@ func (d *decisions) Ledger() map[uint64][]string {
 // Of each nominal time, both ledgers have a run or, for each of its rules, one reason: what is missing, or there twice,
 // is a difference.
 func TestDecideKeepsTheLedgerOfTheNaiveWalk(t *testing.T) {
-	model.Compare(t, os.Getenv, 2*model.Crowd, 100_032, newDecisions)
+	model.Compare(t, os.Getenv, prove.Cases(2*model.Crowd, 100*model.Crowd), newDecisions)
 }

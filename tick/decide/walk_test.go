@@ -3,13 +3,13 @@ package decide
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 )
 
@@ -269,13 +269,11 @@ func (w *world) check(t *testing.T) {
 // Jobs are edited, paused, requested and left to themselves at random, and the trigger fails now and then: each nominal
 // time has one run, or lies in one gap.
 func TestEveryNominalTimeIsDecidedOnce(t *testing.T) {
-	seeds := uint64(1000)
-	if os.Getenv("DBJOBS_PROVE") != "" {
-		seeds = 100000
-	} else if testing.Short() {
-		seeds = 250
+	few := 1000
+	if testing.Short() {
+		few = 250
 	}
-	for seed := range seeds {
+	for seed := range uint64(prove.Cases(few, 20_000)) {
 		w := newWorld(seed)
 		for range 40 {
 			w.now = w.now.Add(time.Duration(1+w.rng.IntN(90)) * time.Minute / 2)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/tick/executor"
@@ -264,7 +265,7 @@ func TestExecBackground(t *testing.T) {
 // Output of any length is kept in bounded memory, also of several programs at once, on both streams.
 func TestExecOutputIsBounded(t *testing.T) {
 	size, programs := int64(16<<20), 4
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		size = 1 << 30
 	}
 	flood := "head -c %d /dev/zero | tr '\\0' x"

@@ -3,7 +3,6 @@ package load
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
@@ -118,7 +118,7 @@ func ready(t testing.TB, engine string, runs int) *storetest.DB {
 // is left is the moment in which InnoDB looks at a row that it then leaves.
 func TestDrainBySeveralTicks(t *testing.T) {
 	runs, processes := 600, []int{2, 8}
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		runs, processes = 20_000, []int{1, 2, 4, 8}
 	}
 	for _, e := range storetest.Engines(t) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
@@ -83,7 +83,7 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 		t.Run(e, func(t *testing.T) {
 			n := extent{8_000, 10_000, 10_000, 2_000, 50}
 			switch {
-			case os.Getenv("DBJOBS_PROVE") != "":
+			case prove.Whole():
 				n = extent{1_000_000, 2_000_000, 500_000, 8_000, 1000}
 			case e == "postgres": // it takes a document for 100 rows, and for 100 it reads a smaller table whole
 				n = extent{16_000, 20_000, 20_000, 2_000, 50}

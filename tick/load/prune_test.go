@@ -2,11 +2,11 @@ package load
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
@@ -113,7 +113,7 @@ func TestPruneManyAttemptsInParts(t *testing.T) {
 // Jobs that keep few runs do not fill the table, however many of them run in a pass.
 func TestPruneKeepsTheTableSmall(t *testing.T) {
 	jobs, passes, keep := 1050, 2, 1
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		jobs, passes, keep = 5000, 20, 3
 	}
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

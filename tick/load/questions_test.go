@@ -1,12 +1,12 @@
 package load
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
@@ -26,7 +26,7 @@ func TestExplainQuestionsUseIndexes(t *testing.T) {
 			switch {
 			case e == "postgres": // it reads smaller tables whole
 				n.jobs, n.gaps, n.pauses = 20_000, 50_000, 50_000
-			case e == "sqlite" && os.Getenv("DBJOBS_PROVE") == "": // whose plans do not turn with the size
+			case e == "sqlite" && !prove.Whole(): // whose plans do not turn with the size
 				n = extent{4_500, 6_000, 3_000, 500, 50}
 			}
 			var c storetest.Calls

@@ -2,10 +2,10 @@ package load
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
@@ -16,7 +16,7 @@ import (
 func TestSessionDropsRowsAsTheyCome(t *testing.T) {
 	t.Parallel() // it is another process whose memory is measured
 	rows, width := 75_000, 2000
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		rows, width = 1_000_000, 400
 	}
 	for _, e := range storetest.Engines(t) {

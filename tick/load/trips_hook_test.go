@@ -1,10 +1,10 @@
 package load
 
 import (
-	"os"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
@@ -15,7 +15,7 @@ import (
 func TestRoundTripsOfHooks(t *testing.T) {
 	t.Parallel()
 	few, many := 10, 200
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		many = 1000
 	}
 	for _, e := range storetest.Engines(t) {

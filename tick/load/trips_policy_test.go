@@ -3,11 +3,11 @@ package load
 import (
 	"database/sql"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
@@ -21,7 +21,7 @@ import (
 func TestRoundTripsDoNotGrowWithThePolicies(t *testing.T) {
 	t.Parallel()
 	few, many := 10, 300
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		many = 5000
 	}
 	for _, e := range storetest.Engines(t) {

@@ -1,10 +1,10 @@
 package load
 
 import (
-	"os"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
@@ -14,7 +14,7 @@ import (
 func TestRoundTripsDoNotGrow(t *testing.T) {
 	t.Parallel()
 	few, many := 10, 1000
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		many = 5000
 	}
 	for _, e := range storetest.Engines(t) {

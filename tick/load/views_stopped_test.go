@@ -3,10 +3,10 @@ package load
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -22,14 +22,14 @@ func TestViewsCanBeStopped(t *testing.T) {
 		}
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
-			views, times := []string{"v_jobs"}, 100
-			if os.Getenv("DBJOBS_PROVE") != "" {
-				views, times = []string{"v_jobs", "v_changes", "v_errors", "v_gaps", "v_runs", "v_schedules", "v_upcoming"}, 5000
+			views := []string{"v_jobs"}
+			if prove.Whole() {
+				views = []string{"v_jobs", "v_changes", "v_errors", "v_gaps", "v_runs", "v_schedules", "v_upcoming"}
 			}
 			d := storetest.Open(t, e, store.Options{})
 			crowded(t, d, extent{3, 3, 3, 1, 1})
 			for _, view := range views {
-				stopOften(t, d, "SELECT * FROM "+d.Table(view), times)
+				stopOften(t, d, "SELECT * FROM "+d.Table(view), prove.Cases(100, 5000))
 			}
 		})
 	}

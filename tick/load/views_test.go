@@ -1,11 +1,11 @@
 package load
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -18,7 +18,7 @@ func TestExplainViewsReadNoHistory(t *testing.T) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
 			n := extent{3_000, 20_000, 6_000, 1_000, 50}
-			if os.Getenv("DBJOBS_PROVE") != "" {
+			if prove.Whole() {
 				n = extent{5_000, 500_000, 20_000, 5_000, 50}
 			}
 			d := storetest.Open(t, e, store.Options{})

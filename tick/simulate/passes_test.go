@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/decide/model"
@@ -234,11 +234,7 @@ func TestSimulationsEqualPasses(t *testing.T) {
 		{"a month", 15, time.Hour, 30 * 24 * time.Hour},
 		{"a day", 40, 2 * time.Minute, 24 * time.Hour},
 	} {
-		seeds := 1
-		if os.Getenv("DBJOBS_PROVE") != "" {
-			seeds = 20
-		}
-		for seed := range uint64(seeds) {
+		for seed := range uint64(prove.Cases(1, 20)) {
 			t.Run(fmt.Sprint(row.name, " ", seed), func(t *testing.T) {
 				storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 					of := row.of
