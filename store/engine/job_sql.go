@@ -21,14 +21,17 @@ type jobSQL struct {
 	look            string                   // the query for a session's number, and for what shows whether it is as new; empty: none is asked
 	stop            string                   // see Engine.Stop
 	transactionOpen func(context.Context, *sql.Conn) (bool, error)
-	reset           func(context.Context, *sql.Conn) error // makes a session as new; nil: nothing does
-	lasts           func(text string) bool                 // see Engine.lasts
-	looksBack       func(text string) bool                 // see Engine.looksBack
-	unsent          func(error) bool                       // see Engine.Unsent
+	tellsOpen       bool                   // see Engine.TransactionKnown
+	lasts           func(text string) bool // see Engine.lasts
+	looksBack       func(text string) bool // see Engine.looksBack
+	unsent          func(error) bool       // see Engine.Unsent
 	savepointGone   func(error) bool
 	undone          func(ctx context.Context, tx *sql.Tx, err error, stopped bool) bool // nil: see Witness
 	tableOptions    string                                                              // of a temporary table that knows transactions
 	describe        func(err error, text string) (Failure, bool)
+
+	// reset makes a session as new, and returns what look asks for; nil: nothing does.
+	reset func(context.Context, *sql.Conn) (number int64, what string, err error)
 }
 
 // Refuses says why a statement can never be executed. It is empty if there is no known reason.
@@ -74,6 +77,10 @@ func (e *Engine) Stop() string { return e.jobs.stop }
 func (e *Engine) TransactionOpen(ctx context.Context, conn *sql.Conn) (bool, error) {
 	return e.jobs.transactionOpen(ctx, conn)
 }
+
+// TransactionKnown reports whether TransactionOpen asks the server for nothing. Elsewhere a statement that the question follows is
+// not the last of the session.
+func (e *Engine) TransactionKnown() bool { return e.jobs.tellsOpen }
 
 // lasts reports whether a statement may leave in its session what making it as new does not undo. It goes by words: what a
 // function or a trigger does, shows in no text.

@@ -5,10 +5,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
-	"net"
+	"slices"
 	"strings"
-	"syscall"
+	"sync/atomic"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -18,7 +17,7 @@ import (
 // mysqlForJobs makes connections that report rows and warnings, and whose sessions can be made as new.
 type mysqlForJobs struct {
 	driver.Connector
-	begin []string // what a login does after it has told who it is: the statements that do the same
+	renewal *mysqlRenewal
 }
 
 // newMySQLForJobs makes them. plain says that what the driver sends is neither encrypted nor compressed.
@@ -26,18 +25,14 @@ func newMySQLForJobs(c *mysql.Config, plain bool) (driver.Connector, error) {
 	if plain {
 		c.DialFunc = dialMySQL
 	}
-	set := make([]string, 0, len(c.Params))
-	for name, value := range c.Params {
-		set = append(set, name+" = "+value)
-	}
-	begin := []string{"USE `" + strings.ReplaceAll(c.DBName, "`", "``") + "`", "SET " + strings.Join(set, ", ")}
+	renewal := newMySQLRenewal(c)
 	bare, err := mysql.NewConnector(c)
-	return mysqlForJobs{mysqlBounded{bare, c.Timeout}, begin}, err
+	return mysqlForJobs{mysqlBounded{bare, c.Timeout}, renewal}, err
 }
 
 // Connect connects.
 func (c mysqlForJobs) Connect(ctx context.Context) (driver.Conn, error) {
-	job := &mysqlJobConn{begin: c.begin}
+	job := &mysqlJobConn{renewal: c.renewal}
 	inner, err := c.Connector.Connect(context.WithValue(ctx, wireOf{}, job))
 	if err != nil {
 		return nil, err
@@ -48,8 +43,10 @@ func (c mysqlForJobs) Connect(ctx context.Context) (driver.Conn, error) {
 
 type mysqlJobConn struct {
 	*boundedConn
-	wire  *mysqlWire // nil: what the driver sends is not seen
-	begin []string
+	wire    *mysqlWire // nil: what the driver sends is not seen
+	renewal *mysqlRenewal
+	direct  bool // the session of the server is this connection's own
+	along   bool // what makes the session as new may go along with a statement
 }
 
 // mysqlUnreset is 0 in a session that has got its settings at the login, or after it was made as new.
@@ -67,79 +64,153 @@ const mysqlLook = "SELECT CONNECTION_ID(), CONCAT_WS(',', " + mysqlUnreset +
 // lastsInMySQL finds what the server does not undo: the list of SHOW PROFILES.
 var lastsInMySQL = lazyregexp.New(`(?i)profil`)
 
-var errUnwired = errors.New("the connection is not one whose commands are seen")
+// mysqlRenewal is what makes sessions as new. The server resets neither the database nor what it has told the session of that
+// one's character set; and a login sets what the driver was given.
+type mysqlRenewal struct {
+	texts    []string       // of the driver, between the ping that is a reset and the look
+	commands []mysqlCommand // all of them
+	joined   []byte
+	apart    atomic.Bool // the server did not bear that all are sent in one trip
+}
 
-// resetMySQL makes a session as new. The server resets neither the database nor what it has told the
-// session of that one's character set.
-func resetMySQL(ctx context.Context, conn *sql.Conn) error {
-	return conn.Raw(func(c any) error {
+func newMySQLRenewal(c *mysql.Config) *mysqlRenewal {
+	set := make([]string, 0, len(c.Params))
+	for name, value := range c.Params {
+		set = append(set, name+" = "+value)
+	}
+	r := &mysqlRenewal{texts: []string{"USE `" + strings.ReplaceAll(c.DBName, "`", "``") + "`", "SET " + strings.Join(set, ", ")}}
+	r.commands = []mysqlCommand{
+		{mysqlPacket(mysqlPing, ""), mysqlPacket(mysqlReset, "")},
+		{mysqlPacket(mysqlQuery, r.texts[0]), mysqlPacket(mysqlInitDB, c.DBName)},
+		queryOnWire(r.texts[1]),
+		queryOnWire(mysqlLook),
+	}
+	r.joined = joined(r.commands)
+	return r
+}
+
+// resetMySQL makes a session as new, and says of it what mysqlLook does.
+func resetMySQL(ctx context.Context, conn *sql.Conn) (number int64, look string, err error) {
+	err = conn.Raw(func(c any) error {
 		j, ok := c.(*mysqlJobConn)
 		if !ok || j.wire == nil {
 			return errUnwired
 		}
-		if err := j.wire.reset(ctx, j); err != nil {
-			return err
-		}
-		for _, text := range j.begin {
-			if _, err := j.boundedConn.ExecContext(ctx, text, nil); err != nil {
-				return err
-			}
-		}
-		return nil
+		number, look, err = j.reset(ctx)
+		return err
 	})
+	return number, look, err
 }
 
-// mysqlWire sends the one command that the driver does not have, COM_RESET_CONNECTION, in place of the
-// driver's next ping. Each of the two is one byte, and has the same answers, which the driver reads.
-type mysqlWire struct {
-	net.Conn
-	resets bool // the next ping is to be that command
+// reset makes the session as new. The first time each command waits for the answer to the one before it, and the look tells whether
+// the server itself is at the other end. Where it is, the next time they are sent in one trip, and after that along with the last
+// statement of an attempt. A proxy, or a server that loses commands which it has not asked for, costs time so, and nothing else.
+func (c *mysqlJobConn) reset(ctx context.Context) (number int64, look string, err error) {
+	oneTrip := c.direct && !c.renewal.apart.Load()
+	switch {
+	case c.wire.underway(): // along with the last statement
+	case oneTrip:
+		c.wire.expect(c.renewal.commands, c.renewal.joined, false)
+	default:
+		c.wire.expect(c.renewal.commands, nil, false)
+	}
+	number, look, err = c.renew(ctx)
+	var answer *mysql.MySQLError
+	switch {
+	case err == nil:
+		c.along, c.direct = oneTrip, number == c.wire.number
+	case oneTrip && !errors.As(err, &answer):
+		c.renewal.apart.Store(true)
+	}
+	return number, look, err
 }
 
-const (
-	mysqlPing  = "\x01\x00\x00\x00\x0e"
-	mysqlReset = "\x01\x00\x00\x00\x1f"
+// renew lets the driver send the commands. Its own watch over a context would cost as much as all else it does here.
+func (c *mysqlJobConn) renew(ctx context.Context) (number int64, look string, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = c.wire.Close() }) // the driver finds it closed
+	defer stop()
+	ctx = context.WithoutCancel(ctx)
+	if err = c.Ping(ctx); err != nil {
+		return 0, "", err
+	}
+	for _, text := range c.renewal.texts {
+		if _, err := c.boundedConn.ExecContext(ctx, text, nil); err != nil {
+			return 0, "", err
+		}
+	}
+	err = c.each(ctx, mysqlLook, func(v []driver.Value) {
+		var n sql.Null[int64]
+		var what sql.NullString
+		_ = n.Scan(v[0]) // a number, and a text
+		_ = what.Scan(v[1])
+		number, look = n.V, what.String
+	})
+	return number, look, err
+}
+
+// Verbs of statements that are answered by one packet.
+var mysqlShortAnswers = []string{"INSERT", "UPDATE", "DELETE", "REPLACE"}
+
+// renewAlong lets what makes the session as new go along with a statement, which is the last of its attempt, and after which nothing
+// is asked. Should it fail, the session ends, as it does after any error.
+func (c *mysqlJobConn) renewAlong(ctx context.Context, query string) {
+	const most = 8 << 10 // the server reads it before it answers
+	if len(query) <= most && oneText.MatchString(query) && slices.Contains(mysqlShortAnswers, verb(query)) &&
+		!returning.MatchString(query) && !mysqlMayWarn(query) {
+		c.renewBehind(ctx)
+	}
+}
+
+// renewBehind does so with what the driver sends next, if that is the last of its attempt.
+func (c *mysqlJobConn) renewBehind(ctx context.Context) {
+	if ctx.Value(last{}) != nil && c.along && !c.renewal.apart.Load() {
+		c.wire.expect(c.renewal.commands, c.renewal.joined, true)
+	}
+}
+
+// Close closes the connection. What was sent along is answered before, or the server would take it for one that broke.
+func (c *mysqlJobConn) Close() error {
+	if c.wire != nil && c.wire.underway() {
+		ctx, cancel := context.WithTimeout(context.Background(), renewal)
+		_, _, _ = c.renew(ctx) // the connection ends anyway
+		cancel()
+	}
+	if c.wire != nil {
+		c.wire.expect(nil, nil, false)
+	}
+	return c.boundedConn.Close()
+}
+
+// The statements of the driver that begin a transaction of an atomic step.
+var (
+	mysqlBegin       = []mysqlCommand{queryOnWire("SET TRANSACTION ISOLATION LEVEL READ COMMITTED"), queryOnWire("START TRANSACTION")}
+	mysqlBeginJoined = joined(mysqlBegin)
 )
 
-// reset sends the command.
-func (w *mysqlWire) reset(ctx context.Context, c driver.Pinger) error {
-	w.resets = true
-	err := c.Ping(ctx)
-	if err == nil && w.resets {
-		err = errUnwired
-	}
-	return err
-}
-
-// Write writes what the driver sends. What it sends in place of a ping, nobody gets.
-func (w *mysqlWire) Write(p []byte) (int, error) {
-	if w.resets {
-		if string(p) != mysqlPing {
-			return 0, fmt.Errorf("%w: %d bytes instead of a ping", errUnwired, len(p))
+// BeginTx begins a transaction, in one trip. None of its statements is sent before both are answered: nothing may take effect
+// outside of it.
+func (c *mysqlJobConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if c.wire != nil && c.wire.underway() { // along with a COMMIT that was refused
+		if _, _, err := c.renew(ctx); err != nil {
+			return nil, driver.ErrBadConn
 		}
-		w.resets = false
-		p = []byte(mysqlReset)
 	}
-	return w.Conn.Write(p)
+	if c.along && sql.IsolationLevel(o.Isolation) == sql.LevelReadCommitted && !o.ReadOnly {
+		c.wire.expect(mysqlBegin, mysqlBeginJoined, false)
+	}
+	if _, err := c.boundedConn.BeginTx(ctx, o); err != nil {
+		return nil, err
+	}
+	return mysqlJobTx{boundedTx{ctx, c.boundedConn}, c}, nil
 }
 
-// SyscallConn lets the driver see that the server has ended the connection.
-func (w *mysqlWire) SyscallConn() (syscall.RawConn, error) {
-	if c, ok := w.Conn.(syscall.Conn); ok {
-		return c.SyscallConn()
-	}
-	return nil, errUnwired
+type mysqlJobTx struct {
+	boundedTx
+	c *mysqlJobConn
 }
 
-// wireOf is in the context in which the driver dials: the connection that the wire is for.
-type wireOf struct{}
-
-func dialMySQL(ctx context.Context, network, address string) (net.Conn, error) {
-	c, err := new(net.Dialer).DialContext(ctx, network, address)
-	job, ok := ctx.Value(wireOf{}).(*mysqlJobConn)
-	if err != nil || !ok {
-		return c, err
-	}
-	job.wire = &mysqlWire{Conn: c}
-	return job.wire, nil
+// Commit commits what there is.
+func (t mysqlJobTx) Commit() error {
+	t.c.renewBehind(t.ctx)
+	return t.boundedTx.Commit()
 }

@@ -16,6 +16,7 @@ var postgresJobs = jobSQL{
 	textArguments:   true,
 	transactionOpen: postgresTransactionOpen,
 	reset:           postgresReset,
+	tellsOpen:       true,
 	lasts:           postgresLasts,
 	unsent:          postgresUnsent,
 	savepointGone:   postgresSavepointGone,

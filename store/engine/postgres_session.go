@@ -69,8 +69,8 @@ var (
 )
 
 // postgresReset makes a session as new.
-func postgresReset(ctx context.Context, conn *sql.Conn) error {
-	return conn.Raw(func(c any) error {
+func postgresReset(ctx context.Context, conn *sql.Conn) (int64, string, error) {
+	return 0, "", conn.Raw(func(c any) error {
 		if p, ok := c.(*postgresJobConn); ok {
 			return p.reset(ctx)
 		}

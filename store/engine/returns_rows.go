@@ -44,6 +44,7 @@ func (c *mysqlJobConn) ExecContext(ctx context.Context, query string, args []dri
 
 func (c *mysqlJobConn) execute(ctx context.Context, t *Told, query string, args []driver.NamedValue) (int64, error) {
 	if !mysqlReturnsRows(query) {
+		c.renewAlong(ctx, query)
 		r, err := c.boundedConn.ExecContext(ctx, query, args)
 		if err != nil {
 			return 0, err

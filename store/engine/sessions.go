@@ -267,10 +267,7 @@ var errNotNew = errors.New("the session differs from a new one")
 
 // reset makes a session as new.
 func (p *Sessions) reset(ctx context.Context, s *Session) error {
-	if err := p.e.jobs.reset(ctx, s.Conn); err != nil {
-		return err
-	}
-	number, look, err := p.look(ctx, s.Conn)
+	number, look, err := p.e.jobs.reset(ctx, s.Conn)
 	if err == nil && (number != s.Number || look != s.look) {
 		err = errNotNew
 	}

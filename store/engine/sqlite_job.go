@@ -16,7 +16,7 @@ import (
 var sqliteJobs = jobSQL{
 	transactionOpen: sqliteTransactionOpen,
 	savepointGone:   sqliteSavepointGone,
-	reset:           func(context.Context, *sql.Conn) error { return nil },
+	reset:           func(context.Context, *sql.Conn) (int64, string, error) { return 0, "", nil },
 	lasts:           func(text string) bool { return !plainInSQLite.MatchString(text) || actsInSQLite.MatchString(text) },
 	looksBack:       func(text string) bool { return lastInSQLite.MatchString(text) },
 	undone:          undoneBySQLite,

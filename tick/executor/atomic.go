@@ -37,7 +37,10 @@ func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Requ
 		}
 	}()
 	w := d.witness(s.statements, taken.Conn, list)
-	begin := taken.Last(s.after) // nothing follows COMMIT
+	begin := s.after
+	if w.table == "" { // nothing follows COMMIT; else another try would begin with a witness
+		begin = taken.Last(begin)
+	}
 	if r.EndFollows {
 		begin = engine.EndFollows(begin)
 	}

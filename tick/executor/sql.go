@@ -168,12 +168,15 @@ func (d *database) in(ctx context.Context, taken *engine.Session, spec SQLSpec, 
 		well = err == nil
 		return res, err
 	}
-	s.last = taken.Last
+	mayBegin := d.engine.RunsOn() || slices.ContainsFunc(spec.SQL, mayCommit)
+	if !mayBegin || d.engine.TransactionKnown() {
+		s.last = taken.Last
+	}
 	res, err = s.execute(d.engine, taken.Conn, spec)
 	if err != nil {
 		return res, err
 	}
-	if d.engine.RunsOn() || slices.ContainsFunc(spec.SQL, mayCommit) { // none else begins a transaction
+	if mayBegin {
 		if open, err := d.engine.TransactionOpen(s.statements, taken.Conn); err != nil {
 			return res, describe(d.engine, err, "")
 		} else if open {
