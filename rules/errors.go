@@ -50,7 +50,7 @@ var (
 	// found. Parse refuses rules that need so many steps for their first
 	// occurrence. So a query returns it only for rules that combine an INTERVAL,
 	// exceptions and rare dates.
-	ErrUndecided = errors.New("the rule is too sparse to decide within the step budget")
+	ErrUndecided = errors.New("the rule fires too rarely for an answer within the step budget")
 )
 
 func neverFires(format string, args ...any) error {

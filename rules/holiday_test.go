@@ -90,7 +90,7 @@ func TestHolidaysAreExplained(t *testing.T) {
 	}
 	for _, text := range []string{"0 6 * * SAT", "at 2026-12-25T08:00", "FREQ=YEARLY;BYMONTH=12;BYMONTHDAY=26"} {
 		_, err := Parse(text, Defaults{Calendar: calendarOf(t, "MO-FR", "12-25..12-26"), OnHoliday: "skip"})
-		if !errors.Is(err, ErrNeverFires) || !strings.Contains(err.Error(), "calendar takes out") {
+		if !errors.Is(err, ErrNeverFires) || !strings.Contains(err.Error(), "calendar removes") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

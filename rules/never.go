@@ -140,7 +140,7 @@ func (r *Rule) mustFire() error {
 	if r.calendar != nil {
 		if plain := (&Rule{zone: r.zone, policy: r.policy, start: r.start, rdates: r.rdates, exdates: r.exdates, exdays: r.exdays,
 			series: r.series, barred: r.barred, never: r.never}); plain.mustFire() == nil {
-			return neverFires("its calendar takes out every occurrence that was looked at; " +
+			return neverFires("its calendar removes every occurrence that was examined; " +
 				"change the calendar, or on_holiday to next or previous")
 		}
 	}

@@ -48,7 +48,7 @@ ${env:NAME}. The database stores the value: for a password, use ${secret:NAME}.`
 	}
 	c.reads(cmd, &paths, &o)
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only print the changes; write nothing")
-	strict(cmd, &isStrict, "refuse what has warnings, before anything is written")
+	strict(cmd, &isStrict, "refuse definitions that have warnings, before anything is written")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		m, err := c.manifest(cmd, paths, &o)
 		if err != nil {
@@ -172,7 +172,7 @@ func (c *cli) object(ctx context.Context, path string) ([]manifest.Input, error)
 		return nil, &usageError{problem: err.Error()}
 	}
 	if allowed, set := c.env(bucketVariable); (set || c.sealed) && !bucket.Allowed(path, allowed) {
-		return nil, badInput("%s may not be read here; add it to %s, or the URL of what is above it, with a slash at its end", path, bucketVariable)
+		return nil, badInput("%s may not be read here; add its URL to %s, or the URL of a folder above it that ends with a slash", path, bucketVariable)
 	}
 	text, err := bucket.Reader{Env: c.env, Secrets: c.secrets, Now: time.Now}.Read(ctx, o, manifest.MaxBytes+1)
 	return []manifest.Input{{Path: path, In: bytes.NewReader(text), Alone: true}}, err

@@ -41,7 +41,7 @@ Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 
 		Annotations: map[string]string{answers2: "true"},
 	}
 	c.reads(cmd, &paths, &o)
-	strict(cmd, &isStrict, "end with 1 if what differs has warnings")
+	strict(cmd, &isStrict, "exit with code 1 if a difference has warnings")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		m, err := c.manifest(cmd, paths, &o)
 		if err != nil {

@@ -70,7 +70,7 @@ func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedul
 	case j.Disabled:
 		first = report.FirstRun{Job: name, Why: "none, it is disabled"}
 	case first.At.IsZero() && len(rules) > 0 && len(when) == 0:
-		first.Why = "none, no time is to come"
+		first.Why = "none, its schedule has no time left"
 	case first.At.IsZero():
 		first.Why = cmp.Or(strings.Join(when, ", or "), "on request only")
 	}

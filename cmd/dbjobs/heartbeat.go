@@ -103,7 +103,7 @@ func (c *cli) tellUntold(u tick.Untold) {
 // heartbeatOf returns the beginning of the message about a signal that the service did not take.
 func heartbeatOf(job string) string {
 	if job == "" {
-		return "the heartbeat of this pass was not told"
+		return "the heartbeat signal of this pass was not delivered"
 	}
-	return "job " + job + ": its heartbeat was not told"
+	return "job " + job + ": its heartbeat signal was not delivered"
 }

@@ -178,7 +178,7 @@ func TestHeartbeatThatIsNotTold(t *testing.T) {
 			if err := json.Unmarshal([]byte(stdout), &r); code != 0 || err != nil || r.Succeeded != 1 || r.UntoldSignals != 1 || !strings.Contains(r.Untold[0].Error, want) {
 				t.Errorf("%d, %v, %s", code, err, stdout)
 			}
-			if !strings.Contains(stderr, "dbjobs: the heartbeat of this pass was not told: http://127.0.0.1:") || !strings.Contains(stderr, want) {
+			if !strings.Contains(stderr, "dbjobs: the heartbeat signal of this pass was not delivered: http://127.0.0.1:") || !strings.Contains(stderr, want) {
 				t.Error(stderr)
 			}
 			if text := stdout + stderr; strings.Contains(text, "geheim") || strings.Contains(text, "s3cr3t") {

@@ -97,7 +97,7 @@ func (c *cli) warnOfMails(result *intake.Result) {
 		return
 	}
 	if set, err := c.host(); err == nil && set.Mail == nil {
-		c.tell(slog.LevelWarn, "warning: MAILTO: this host has no mail server in its settings, so a failure would tell nobody; where the jobs run, add mail: {server: …, from: …}")
+		c.tell(slog.LevelWarn, "warning: MAILTO: this host has no mail server in its settings, so nobody would get a mail about a failure; where the jobs run, add mail: {server: …, from: …}")
 	}
 }
 
@@ -126,13 +126,13 @@ func (c *cli) importCrontab() *cobra.Command {
 		Use: "crontab [FILE]", Short: "Write a manifest of a crontab", Args: positional("FILE?"),
 		Long: `Writes a manifest of a crontab: of a file, of all files in a folder such as /etc/cron.d, or of standard input.
 
-Cron reads times on the clock of its machine. That zone is taken to be that of this machine; --zone says otherwise. The
-comments name each night of the coming year on which cron and dbjobs do not run a line at the same times.`,
+Cron reads times on the clock of its machine. The import assumes the zone of this machine, unless --zone names another.
+The comments name each night of the coming year on which cron and dbjobs do not run a line at the same times.`,
 		Example: `  crontab -l | dbjobs import crontab -o jobs.yaml
   dbjobs import crontab /etc/crontab --zone Europe/Berlin`,
 	}
-	cmd.Flags().String("zone", "", "time zone of the machine whose cron it is (that of this machine)")
-	cmd.Flags().BoolVar(&column, "user-column", false, "lines name a user before the command (known of /etc/crontab and files in cron.d)")
+	cmd.Flags().String("zone", "", "time zone of the machine that runs the crontab (default: this machine's)")
+	cmd.Flags().BoolVar(&column, "user-column", false, "lines name a user before the command (automatic for /etc/crontab and files in cron.d)")
 	return c.importing(cmd, func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
 		o := crontab.Options{Zone: f.zone, From: from, Users: crontab.UsersGuess}
 		var err error

@@ -89,7 +89,7 @@ func (c *cli) jobCreate() *cobra.Command {
 		Args: positional("NAME"),
 	}
 	var isStrict bool
-	strict(cmd, &isStrict, "refuse what has warnings, before anything is written")
+	strict(cmd, &isStrict, "refuse definitions that have warnings, before anything is written")
 	given := definitionFlags(cmd, manifest.RuleFlags, manifest.JobFlags)
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
 		m, err := manifest.JobFromFlags(args[0], given(), time.Now())

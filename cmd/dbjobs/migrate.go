@@ -26,7 +26,7 @@ number of times, and several at the same time. If only somebody else may create 
 
 With --owners, each job belongs to the login that made it, and an ordinary login reaches its own jobs only;
 --owners=false ends that. --print-grants prints the rights that a kind of login needs: admin migrates, ticker does
-everything else, reader only asks, user has jobs of its own where there are owners.`,
+everything else, reader only reads, user has its own jobs if owners are on.`,
 		Example: `  dbjobs migrate
   dbjobs migrate --database postgres://owner@db.example.org/app --print
   dbjobs migrate --instance production
@@ -107,7 +107,7 @@ func (c *cli) sayInstance(name string) {
 
 func (c *cli) sayOwners(on bool) {
 	if !on {
-		c.say("jobs do not belong to logins any more: who may write the tables may change all of them")
+		c.say("jobs do not belong to logins any more: every login that may write the tables may change all of them")
 		return
 	}
 	c.say("jobs belong to the logins that made them; dbjobs migrate --print-grants prints what rights logins need")

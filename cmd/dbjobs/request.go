@@ -118,7 +118,7 @@ func (h *handler) pass(command string, t *turns, parameters ...string) http.Hand
 }
 
 func busy() *reply {
-	a := refusal(http.StatusTooManyRequests, "Busy", "another pass is running, and took the time of this one; try again")
+	a := refusal(http.StatusTooManyRequests, "Busy", "another pass is still running, and no time was left for this one; try again")
 	a.after = soon
 	return a
 }
@@ -144,7 +144,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request) *reply {
 		status = refused.Status
 	}
 	h.tellRefusal(r, err)
-	a := refusal(status, "Refused", "this caller may not call; the log of dbjobs has the reason")
+	a := refusal(status, "Refused", "this caller is not allowed; see the log of dbjobs for the reason")
 	if status == http.StatusServiceUnavailable {
 		a = refusal(status, "Refused", "the caller could not be checked; try again")
 		a.after = soon
@@ -198,7 +198,7 @@ func readQuery(command, raw string, parameters []string) (event, error) {
 // pass.
 func (h *handler) run(e event, deadline time.Time) *reply {
 	if h.ending.Err() != nil {
-		a := refusal(http.StatusServiceUnavailable, "Ending", "this process was asked to end; try again")
+		a := refusal(http.StatusServiceUnavailable, "Ending", "this process is shutting down; try again")
 		a.after = soon
 		return a
 	}

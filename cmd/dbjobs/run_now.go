@@ -114,7 +114,7 @@ executes nothing itself: it waits until a "dbjobs tick" has executed the run. Ct
 // does not, and neither does disabling the job.
 func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.RequestedRun) error {
 	if r.Existing {
-		c.say("this key has a run already: %s", stateOf(&r.Run))
+		c.say("a run with this key already exists: %s", stateOf(&r.Run))
 		return nil
 	}
 	queue := r.Queue

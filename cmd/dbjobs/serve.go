@@ -55,7 +55,7 @@ A caller needs one of these; what is not set is not accepted:
 Several tokens or secrets are separated by blanks, so that one can be replaced while both are in use.
 
 The status tells the platform whether to try again: 200 the pass is done (a job that failed is only recorded), 400 a
-parameter is wrong, 401 and 403 the caller may not call, 429 and 503 try again later, 500 the pass failed. The process
+parameter is wrong, 401 and 403 the caller is not allowed, 429 and 503 try again later, 500 the pass failed. The process
 speaks plain HTTP: let the platform, or a proxy, do TLS. SIGTERM ends it: runs get the time of DBJOBS_GRACE to end.`,
 		Example: `  DBJOBS_SERVE_TOKEN_FILE=token dbjobs serve
   dbjobs serve --oidc-audience https://dbjobs-x7k.a.run.app --oidc-caller ticker@example.iam.gserviceaccount.com`,
@@ -98,7 +98,7 @@ func (c *cli) serveHTTP(cmd *cobra.Command, f *serveFlags) error {
 	if budget, margin, err := h.budget(h.timeout); err != nil {
 		return err
 	} else if budget < leastBudget {
-		return badInput("--timeout: found %s, of which DBJOBS_MARGIN takes %s; a pass needs at least %s", f.timeout, margin, leastBudget)
+		return badInput("--timeout: %s minus DBJOBS_MARGIN (%s) leaves less than the %s that a pass needs", f.timeout, margin, leastBudget)
 	}
 	listener, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp", f.address(c.env))
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *cli) callers(f *serveFlags) (*gate.Gate, error) {
 		return nil, nil
 	case !callers.Any():
 		return nil, &usageError{
-			problem: "nobody could call: no credential of callers is set",
+			problem: "no caller could be accepted: no credential for callers is set",
 			hint:    "set " + tokenVariable + ", " + webhookVariable + " or --oidc-audience; or, where the platform itself checks callers, --allow-unauthenticated",
 		}
 	}

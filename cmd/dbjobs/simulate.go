@@ -114,7 +114,7 @@ func (c *cli) simulated(cmd *cobra.Command, o *simulation) (in simulate.Input, o
 		return in, opts, err
 	}
 	if len(left) > 0 {
-		c.say("left out, because their rows cannot be read: %s; see dbjobs job list", strings.Join(left, ", "))
+		c.say("left out, because their definitions cannot be read: %s; see dbjobs job list", strings.Join(left, ", "))
 	}
 	recent, err := s.Durations(cmd.Context(), simulate.Recent)
 	share := 0.5

@@ -25,7 +25,7 @@ func (c *cli) status() *cobra.Command {
 		Use: "status", Short: "Show on one screen how things stand, and what to do", Args: positional(),
 		Long: `Shows the last pass of each trigger and the silences of triggers, the runs that execute or wait, the jobs that are
 overdue (by more than 2 minutes), failing, parked or paused, and what runs within the next hour. At the end it says what
-is to do. Disabled jobs are left out.
+to do. Disabled jobs are left out.
 
 It changes nothing, and takes no longer with many jobs. The exit code is 0 even if something is wrong: for monitors
 there is "dbjobs check".`,

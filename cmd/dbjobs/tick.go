@@ -283,7 +283,7 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 		c.tellUntold(u)
 	}
 	if more := r.UntoldSignals - len(r.Untold); more > 0 {
-		c.tell(slog.LevelWarn, "and %s of heartbeats were not told", report.Plural(more, "more signal"))
+		c.tell(slog.LevelWarn, "and %s not delivered", report.Plural(more, "more heartbeat signal"))
 	}
 	for _, l := range r.Locked {
 		c.tell(slog.LevelWarn, "job %s is left for a later pass: another session holds a lock on %s", l.Job, l.What)
@@ -298,7 +298,7 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 		c.tell(slog.LevelWarn, "%s", r.Warning)
 	}
 	if r.Ahead > 0 {
-		c.tell(slog.LevelWarn, "%s will not run before %s, planned while the database's clock was wrong; run `dbjobs job replan` to plan from now",
+		c.tell(slog.LevelWarn, "%s will not run before %s, because the database's clock was wrong when that was planned; run `dbjobs job replan` to plan from now",
 			report.Plural(r.Ahead, "job"), report.Instant(r.AheadUntil))
 	}
 	for _, l := range r.TooLong {

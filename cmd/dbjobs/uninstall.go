@@ -50,7 +50,7 @@ recorded. "dbjobs export > jobs.yaml" keeps the definitions, and "dbjobs migrate
 		}
 		u.SchemaStays, err = s.Uninstall(cmd.Context(), force)
 		if errors.Is(err, store.ErrBusy) {
-			return &usageError{problem: fmt.Sprintf("%v; nothing was dropped", err), hint: "stop the triggers and wait, or cancel the runs; --force drops the tables all the same"}
+			return &usageError{problem: fmt.Sprintf("%v; nothing was dropped", err), hint: "stop the triggers and wait, or cancel the runs; --force drops the tables anyway"}
 		}
 		if err != nil {
 			return err

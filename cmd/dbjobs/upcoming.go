@@ -95,7 +95,7 @@ func (c *cli) printUpcoming(u tick.UpcomingRuns, rows string, table func(io.Writ
 			c.say("job %s does not run at %s", k.Job, report.Skipped(k.Skip))
 		}
 		if len(u.Runs) == 0 {
-			c.say("nothing is to come until %s", report.Instant(u.To))
+			c.say("no times found before %s", report.Instant(u.To))
 			return nil
 		}
 		return table(c.stdout, u)

@@ -71,7 +71,7 @@ func (c *cli) ring(ctx context.Context, s *store.Store) {
 	}
 	c.rung = true
 	if err := c.tryRing(ctx, s, kind); err != nil {
-		c.tell(slog.LevelWarn, "this is done, but no alarm could be set for it: it waits for one that is set, or for the safety trigger: %v", err)
+		c.tell(slog.LevelWarn, "the change is done, but its alarm could not be set; it takes effect with the next alarm or the safety trigger: %v", err)
 	}
 }
 

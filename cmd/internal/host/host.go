@@ -119,11 +119,11 @@ func (s *Settings) read() error {
 	}
 	defer f.Close()
 	if why := writableByOthers(info); why != "" {
-		return fmt.Errorf("host settings: %s: %s, who could allow himself anything; chmod go-w it, and let it belong to you or to root", s.From, why)
+		return fmt.Errorf("host settings: %s: %s, so others could allow themselves anything; run chmod go-w on it, and give it to you or to root", s.From, why)
 	}
 	if why := replaceable(s.From); why != "" {
-		return fmt.Errorf("host settings: %s: %s, so others could put a file of their own there; chmod go-w it, "+
-			"and let it belong to you or to root", s.From, why)
+		return fmt.Errorf("host settings: %s: %s, so others could put a file of their own there; run chmod go-w on it, "+
+			"and give it to you or to root", s.From, why)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {

@@ -271,7 +271,7 @@ func TestMistakes(t *testing.T) {
 		{"programs: [{path: /bin/sh, owner: ann}]", ":1:28: programs[0].owner: unknown key; did you mean owners?"},
 		{"programs: [sh]", `programs[0]: found "sh", want the absolute path`},
 		{"programs: [/opt/../bin]", `without "." and ".."`},
-		{"addresses: [localhost]", "names are not taken"},
+		{"addresses: [localhost]", "names are not allowed"},
 		{"clouds: [was]", "did you mean aws? (one of aws, gcp)"},
 		{"addresses: [10.1.0.0/8]", "the range is 10.0.0.0/8"},
 		{"addresses: ['::ffff:10.1.0.0/104']", "the range is 10.0.0.0/8"},

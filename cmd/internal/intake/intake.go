@@ -143,7 +143,7 @@ func (r *Result) Write(w io.Writer) error {
 		d.Jobs, n.Jobs[item.Job] = append(d.Jobs, *item.Definition), lines
 	}
 	for _, j := range r.Hooks {
-		n.Jobs[j.Name] = []string{"It runs only when a job that names it under on has that event."}
+		n.Jobs[j.Name] = []string{"It runs only when an event occurs for which a job names it under on."}
 	}
 	d.Jobs = append(d.Jobs, r.Hooks...)
 	var head []string

@@ -42,7 +42,7 @@ var advice = map[string]string{
 	SecretInVariable:      "name a secret of the host, ${secret:NAME}, in its place",
 	UnlikelyStep:          "",
 	CalendarEnds:          "",
-	RetriesOutlast:        "use fewer attempts or a smaller max_backoff, or attempts: until-next, which end in time",
+	RetriesOutlast:        "use fewer attempts or a smaller max_backoff, or attempts: until-next, which stops before the next time",
 	NeverMeets:            "",
 	NotAllowedHere:        "if another host executes it, nothing is wrong",
 	UnusedSchedule:        "if no other file is to use it, remove it",

@@ -88,7 +88,7 @@ func (l *linter) variables() {
 		return
 	}
 	for _, v := range l.Manifest.Exposed(l.Env) {
-		l.warn("variable", v.Name, SecretInVariable, "what %s:%d gets from it looks like a secret, for all to see who may read the database", v.Place.File, v.Place.Line)
+		l.warn("variable", v.Name, SecretInVariable, "what %s:%d gets from it looks like a secret; everybody who may read the database can see it", v.Place.File, v.Place.Line)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 func (l *linter) step(j *store.Job, s *store.Step) {
 	if what := secretIn(s.Spec); what != "" {
-		l.warn("job", j.FullName(), SecretInStep, "step %s holds what looks like %s, for all to see who may read the database", s.Name, what)
+		l.warn("job", j.FullName(), SecretInStep, "step %s holds what looks like %s; everybody who may read the database can see it", s.Name, what)
 	}
 	if k := executor.KindOf(s.Executor); k != nil && k.Warn != nil {
 		if what := k.Warn(s.Spec); what != "" {

@@ -238,7 +238,7 @@ func (l *linter) byHand(j *store.Job) {
 		slices.ContainsFunc(l.Manifest.Jobs, func(k store.Job) bool { return hooked(&k, j) }) {
 		return
 	}
-	l.warn("job", j.FullName(), RunsByHandOnly, "what made it run was taken away: now it runs on request only")
+	l.warn("job", j.FullName(), RunsByHandOnly, "the change removes everything that made it run: now it runs on request only")
 }
 
 // hooked reports whether a job names another one as a hook.

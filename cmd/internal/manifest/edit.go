@@ -156,7 +156,7 @@ func (e Edit) when(d *draft) error {
 	}
 	if d.get("rule") != nil && d.get("rule.rule") == nil {
 		return &store.FieldError{Subject: "job " + d.job.FullName(), Field: "rule",
-			Problem: "it has none of its own; change that of its schedules with dbjobs schedule alter, or give --rule"}
+			Problem: "the job has no rule of its own; change the rule of its schedules with dbjobs schedule alter, or give --rule"}
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func tagOf(value string) string {
 func (f *file) valueOf(n *yaml.Node, found string) string {
 	parts := variableParts.FindStringSubmatch(found)
 	if parts == nil || strings.Contains(parts[2], "${") {
-		f.problem(n, "", "found %s, want ${env:NAME} or ${env:NAME:-default}; as a text by itself it is written $%s", excerpt(found), cut(found, maxQuoted))
+		f.problem(n, "", "found %s, want ${env:NAME} or ${env:NAME:-default}; to write this text literally, write $%s", excerpt(found), cut(found, maxQuoted))
 		return ""
 	}
 	name := parts[1]
@@ -88,7 +88,7 @@ func (f *file) valueOf(n *yaml.Node, found string) string {
 	case value == "" && strings.Contains(found, ":-"):
 		return parts[2]
 	case !set:
-		f.problem(n, "", "the variable %s is not set; a value for that case is written ${env:%[1]s:-default}", name)
+		f.problem(n, "", "the variable %s is not set; for a default, write ${env:%[1]s:-default}", name)
 	case !utf8.ValidString(value):
 		f.problem(n, "", "the variable %s is not UTF-8 text", name)
 		return ""

@@ -96,7 +96,7 @@ func DecodeHost(data []byte, file string) (*Host, error) {
 			{"on", h.readHooks},
 		})
 		if h.Database != nil && len(h.Databases) > 0 {
-			d.problem(root, "databases", "cannot stand beside database; put that one among them, with a name")
+			d.problem(root, "databases", "cannot be combined with database; add that database here, with a name")
 		}
 	}
 	if len(d.problems) > 0 {
@@ -225,7 +225,7 @@ func addressRange(text string) (string, error) {
 	}
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
-		return "", fmt.Errorf("found %s, want a range of addresses such as 10.0.0.0/8, or one address; names are not taken, for they can lead elsewhere tomorrow", excerpt(text))
+		return "", fmt.Errorf("found %s, want a range of addresses such as 10.0.0.0/8, or one address; host names are not allowed, because their addresses can change", excerpt(text))
 	}
 	if p.Addr().Is4In6() && p.Bits() >= 96 { // addresses are looked up in their short form
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)

@@ -81,7 +81,7 @@ func (f *file) readJob(p pair) {
 func (f *file) renamed(kind, from, to, path string) {
 	switch {
 	case from == to && from != "":
-		f.problem(f.places[join(path, "renamed_from")], join(path, "renamed_from"), "is the name that it has")
+		f.problem(f.places[join(path, "renamed_from")], join(path, "renamed_from"), "is the current name; renamed_from needs the former one")
 	case from != "":
 		f.m.Renames = append(f.m.Renames, store.Rename{Kind: kind, From: from, To: to})
 	}

@@ -104,7 +104,7 @@ func (f *file) refer(name string, n *yaml.Node, path string) {
 	if err := asRule(name, "UTC", f.now); err == nil {
 		hint = "; for a rule of the job's own, write rule"
 	} else if strings.ContainsAny(name, " \t@=") {
-		hint = ", and as a rule it cannot be read: " + strings.TrimPrefix(err.Error(), "rule: ")
+		hint = ", and it is not a valid rule either: " + strings.TrimPrefix(err.Error(), "rule: ")
 	}
 	f.m.elsewhere = append(f.m.elsewhere,
 		reference{name, hint, Problem{File: f.file, Line: n.Line, Column: n.Column, Path: path}})

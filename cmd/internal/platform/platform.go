@@ -39,7 +39,7 @@ func Endpoint(raw string) (*url.URL, error) {
 	}
 	ip := net.ParseIP(u.Hostname())
 	if u.Scheme != "https" && (u.Scheme != "http" || ip == nil || !ip.IsLoopback()) {
-		return nil, errors.New("want https: the request says who asks")
+		return nil, errors.New("want https: the request contains a credential")
 	}
 	return u, nil
 }

@@ -110,13 +110,13 @@ func Changes(w io.Writer, a Applied) error {
 	marks := map[string]string{"create": "+", "change": "~", "rename": "~", "remove": "-"}
 	for _, c := range a.Changes {
 		if c.Action == "done" {
-			if _, err := fmt.Fprintf(w, "= %s %s is done, and was removed: it is made again when its entry changes\n", c.Kind, Line(c.Subject)); err != nil {
+			if _, err := fmt.Fprintf(w, "= %s %s has finished and was removed; it is created again when its entry changes\n", c.Kind, Line(c.Subject)); err != nil {
 				return err
 			}
 			continue
 		}
 		if c.Action == "left" {
-			if _, err := fmt.Fprintf(w, "= %s %s is not in this file, and goes on as before; --prune removes it\n", c.Kind, Line(c.Subject)); err != nil {
+			if _, err := fmt.Fprintf(w, "= %s %s is no longer in this file, but stays; --prune removes it\n", c.Kind, Line(c.Subject)); err != nil {
 				return err
 			}
 			continue

@@ -111,10 +111,10 @@ func (p *differencePrinter) line(format string, args ...any) {
 func (p *differencePrinter) change(c store.Change, text string) {
 	switch c.Action {
 	case "left":
-		p.line("= %s %s is not in this file, and goes on as before; --prune removes it", c.Kind, Line(c.Subject))
+		p.line("= %s %s is no longer in this file, but stays; --prune removes it", c.Kind, Line(c.Subject))
 		return
 	case "done":
-		p.line("= %s %s is done, and was removed", c.Kind, Line(c.Subject))
+		p.line("= %s %s has finished and was removed", c.Kind, Line(c.Subject))
 		return
 	case "remove":
 		p.line("- %s %s", c.Kind, Line(c.Subject))

@@ -17,7 +17,7 @@ func Failures(w io.Writer, list []store.FailedAttempt) error {
 		a := v.Attempt
 		a.Code, a.Line = "", 0 // code and line have columns of their own
 		t.row(Instant(v.FinishedAt), run.Label(), v.StepName, count(int64(v.Attempt.Attempt)), v.Code, positive(v.Line), v.Severity,
-			cmp.Or(attemptError(a), "the process that executed it did not come back"))
+			cmp.Or(attemptError(a), "the process that executed it did not report its end"))
 	}
 	return t.flush()
 }

@@ -143,7 +143,7 @@ func (s *Status) Judge() {
 	for _, r := range s.Running.First {
 		busy[r.Queue] = true
 		if !r.LeaseUntil.IsZero() && s.Now.Sub(r.LeaseUntil) > untaken {
-			do("run %s of job %s has lost its process: a tick delivers it again, or ends it as lost", r.ID, r.Job)
+			do("run %s of job %s has lost its process; the next tick queues it again or marks it as lost", r.ID, r.Job)
 		}
 	}
 	for _, w := range s.Waiting {
@@ -152,7 +152,7 @@ func (s *Status) Judge() {
 		}
 	}
 	if n := len(s.Parked.First); n > 0 {
-		do("job %s is parked: repair what it says, and apply it again", s.Parked.First[0].Job)
+		do("job %s is parked: dbjobs job show %[1]s says why; correct the definition", s.Parked.First[0].Job)
 	}
 	switch n := s.Failing.Count; {
 	case n == 1 && len(s.Failing.First) == 1:
@@ -185,7 +185,7 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 	}
 	for _, v := range s.Silences {
 		if v.Until.IsZero() {
-			do("the trigger %s is silent since %s: look at what starts dbjobs tick", v.Trigger, Instant(v.From))
+			do("the trigger %s has been silent since %s: look at what starts dbjobs tick", v.Trigger, Instant(v.From))
 		}
 	}
 	for _, t := range s.Triggers {

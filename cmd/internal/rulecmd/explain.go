@@ -113,7 +113,7 @@ func printVerdicts(w io.Writer, list []verdict) error {
 			continue
 		}
 		if len(v.Warnings) == 0 {
-			fmt.Fprintf(&b, "%s\n  nothing to say\n", name)
+			fmt.Fprintf(&b, "%s\n  no warnings\n", name)
 			continue
 		}
 		fmt.Fprintln(&b, name)

@@ -234,7 +234,7 @@ func TestExplain(t *testing.T) {
 
 func TestLint(t *testing.T) {
 	out, err := run(t, Lint, Options{Rules: []string{"0 1 31 * *", "0 3 * * *"}})
-	if err != nil || !strings.Contains(out, "0 1 31 * *\n  month-end: ") || !strings.Contains(out, "0 3 * * *\n  nothing to say\n") {
+	if err != nil || !strings.Contains(out, "0 1 31 * *\n  month-end: ") || !strings.Contains(out, "0 3 * * *\n  no warnings\n") {
 		t.Errorf("%s, %v", out, err)
 	}
 	out, err = run(t, Lint, Options{Rules: []string{"0 0 30 2 *", "* * * * *"}, JSON: true, MaxPerDay: 10})

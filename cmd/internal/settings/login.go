@@ -87,7 +87,7 @@ func SecretURL(id, text string) (string, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return "", fmt.Errorf("the secret %s: its host or port is none", id)
+		return "", fmt.Errorf("the secret %s: its host or port is not valid", id)
 	}
 	u.User = url.UserPassword(h.Username, h.Password)
 	return u.String(), nil
@@ -150,14 +150,14 @@ func (d *Database) authenticate(how string, env Lookup) error {
 	case how != "rds-iam":
 		return fmt.Errorf("found %.80q, want rds-iam; or unset it", how)
 	case d.Login != nil:
-		return fmt.Errorf("rds-iam makes the password itself; unset %s", SecretVariable)
+		return fmt.Errorf("rds-iam creates the password; unset %s", SecretVariable)
 	}
 	u, err := url.Parse(d.URL)
 	if err != nil || u.Hostname() == "" || u.User.Username() == "" {
 		return errors.New("rds-iam wants a URL with user and host, and without a password")
 	}
 	if _, has := u.User.Password(); has {
-		return errors.New("rds-iam makes the password itself; take it out of the URL")
+		return errors.New("rds-iam creates the password; take it out of the URL")
 	}
 	e, err := engine.Of(d.URL)
 	if err != nil {

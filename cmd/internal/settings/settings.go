@@ -100,7 +100,7 @@ func (d *Database) findDirect(env Lookup) error {
 	}
 	for _, of := range []string{d.URL, raw} {
 		if e, err := engine.Of(of); err == nil && e.Port == 0 {
-			return fmt.Errorf("%s: found beside, or with, a file, before which no pooler stands; unset it", from)
+			return fmt.Errorf("%s: a SQLite file has no pooler in front of it; unset this variable", from)
 		}
 	}
 	d.Direct = &Database{URL: raw, From: from, Login: d.Login, secrets: d.secrets}
@@ -163,7 +163,7 @@ func written(flag string, flagGiven bool, env Lookup, host func() (url, from str
 }
 
 // embeddedInstead says what happens if no database is named.
-const embeddedInstead = " (without any, the database is the embedded one)"
+const embeddedInstead = " (if none is set, dbjobs uses the embedded database)"
 
 // Secret returns the value of a variable, or of the file that the variable NAME_FILE names, and tells which of
 // the two it was. It returns "" if neither is set. Set but empty is an error. No error quotes the value.

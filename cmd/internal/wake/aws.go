@@ -50,7 +50,7 @@ func newScheduler(s *settings, group string) (tick.Alarm, error) {
 		return nil, fmt.Errorf("%s: found %.120q, want the ARN of the function that an alarm starts, best with an alias: arn:aws:lambda:REGION:ACCOUNT:function:NAME:ALIAS", TargetVariable, s.target)
 	}
 	if role := validARN.FindStringSubmatch(s.role); role == nil || role[2] != "iam" || !strings.Contains(s.role, ":role/") {
-		return nil, fmt.Errorf("%s: found %.120q, want the ARN of the role as which Scheduler starts the function", RoleVariable, s.role)
+		return nil, fmt.Errorf("%s: found %.120q, want the ARN of the role with which Scheduler starts the function", RoleVariable, s.role)
 	}
 	a.region = target[3]
 	domain := "amazonaws.com"

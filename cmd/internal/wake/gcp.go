@@ -43,7 +43,7 @@ func newTasks(s *settings, queue string) (tick.Alarm, error) {
 		return nil, fmt.Errorf("%s: found %.120q, want the URL that a task calls: https://SERVICE/tick of dbjobs serve, or the :run of a Cloud Run job", TargetVariable, s.target)
 	}
 	if !validAccount.MatchString(s.role) {
-		return nil, fmt.Errorf("%s: found %.120q, want the address of the service account as which a task calls", RoleVariable, s.role)
+		return nil, fmt.Errorf("%s: found %.120q, want the address of the service account with which a task calls", RoleVariable, s.role)
 	}
 	if a.url, err = platform.Endpoint(cmp.Or(s.Env.value(EndpointVariable), "https://cloudtasks.googleapis.com")); err != nil {
 		return nil, fmt.Errorf("%s: %w", EndpointVariable, err)

@@ -27,7 +27,7 @@ func (r *reader) job(item *intake.Item, text string) {
 	}
 	note := func(format string, args ...any) { item.Notes = append(item.Notes, fmt.Sprintf(format, args...)) }
 	if rest, quiet := strings.CutPrefix(text, "-"); quiet && rest != "" && strings.ContainsAny(rest[:1], "*0123456789") {
-		note("The - before the line, by which some crons write no log line, is left out.")
+		note("The - before the line, which stops some crons from logging it, is left out.")
 		text = rest
 	}
 	j := &store.Job{}

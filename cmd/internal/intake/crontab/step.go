@@ -60,7 +60,7 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 	text := strings.Join(append(before, script), "\n")
 	if piped {
 		text = fed(before, script, input)
-		note("What stands after %% was the input of the command, with a new line for each %%; it is a here-document now.")
+		note("The text after %% was the input of the command, with a new line for each %%; it is a here-document now.")
 	} else if script != command {
 		note("A %% was written as \\%%, as cron demands; here it is plain.")
 	}
