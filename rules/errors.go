@@ -47,7 +47,7 @@ var (
 	ErrNeverFires = errors.New("the rule never fires")
 
 	// ErrUndecided is wrapped if the step budget ran out before an answer was
-	// found. Parse refuses rules that need so many steps for their first
+	// found. Parse refuses rules that need too many steps for their first
 	// occurrence. So a query returns it only for rules that combine an INTERVAL,
 	// exceptions and rare dates.
 	ErrUndecided = errors.New("the rule fires too rarely for an answer within the step budget")

@@ -126,7 +126,7 @@ func (r *Run) resting() bool {
 	return r.State == Waiting && r.HeldBy == HeldByPredecessor && r.Number > 0 && !r.Begun() && r.CancelAt.IsZero() && r.Requested()
 }
 
-// noteCrowd records whether so many runs of a job rest that the next decisions need to read only some of them.
+// noteCrowd records whether a job has enough resting runs that the next decisions need to read only some of them.
 func (o *openRuns) noteCrowd(c *Snapshot) {
 	if o.p.Crowds == nil || len(c.Runs) <= crowded {
 		return

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,46 +76,6 @@ func TestTakenAheadIsGivenBack(t *testing.T) {
 		tk.Budget, tk.Limit = 20*time.Second, 1
 		if r, err := tk.Work(t.Context()); err != nil || r.Started != 1 || *executed != 1 {
 			t.Fatalf("with a limit: %v: %+v", err, r)
-		}
-	})
-}
-
-// More is taken while half of what was taken ahead still waits, also after decisions beside it: nobody who has a place waits
-// for a take as long as runs are queued.
-func TestTakenAheadDoesNotRunOut(t *testing.T) {
-	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		const n, warm, few = 1000, 200, 30
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Overlap: "allow", MaxRunning: n, Steps: []store.Step{ticktest.Call("")}}}})
-		ticktest.DecideOnly(t, d)
-		at := ticktest.Literal(d, d.Clock.Now())
-		rows := make([]string, n)
-		for i := range rows {
-			id := store.NewRunID(d.Clock.Now(), i)
-			rows[i] = fmt.Sprintf("('%s', %d, 'now:%[1]s', 'queued', 'tick', %[3]s, %[3]s)", id, d.Int(t, "SELECT id FROM "+d.Table("jobs")), at)
-		}
-		d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence, state, queue, ready_at, created_at) VALUES "+strings.Join(rows, ", "))
-		taken := "SELECT count(*) FROM " + d.Table("runs") + " WHERE fence > 0"
-		var begun atomic.Int64
-		tk := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
-			d.Clock.Add(2 * time.Millisecond)
-			begun.Add(1)
-			for begun.Load() > warm { // until enough wait behind those that execute
-				if all := int64(d.Int(t, taken)); all == n || all-begun.Load() >= few {
-					break
-				}
-				select {
-				case <-ctx.Done():
-					return executor.Result{}, ctx.Err()
-				case <-time.After(10 * time.Millisecond):
-				}
-			}
-			return executor.Result{}, nil
-		})
-		tk.Now, tk.Concurrency = d.Clock.Now, 2
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if r, err := tk.Run(ctx); err != nil || r.Succeeded != n {
-			t.Fatalf("%v: %d have begun, of %d that were taken: %+v", err, begun.Load(), d.Int(t, taken), r)
 		}
 	})
 }

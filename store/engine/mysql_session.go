@@ -102,7 +102,7 @@ func resetMySQL(ctx context.Context, conn *sql.Conn) (number int64, look string,
 	return number, look, err
 }
 
-// reset makes the session as new. The first time each command waits for the answer to the one before it, and the look tells whether
+// reset makes the session as new. The first time each command waits for the answer to the one before it, and the look shows whether
 // the server itself is at the other end. Where it is, the next time they are sent in one trip, and after that along with the last
 // statement of an attempt. A proxy, or a server that loses commands which it has not asked for, costs time so, and nothing else.
 func (c *mysqlJobConn) reset(ctx context.Context) (number int64, look string, err error) {

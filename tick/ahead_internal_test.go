@@ -1,0 +1,40 @@
+package tick
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// A take that asks for nothing, since more than half of what was taken ahead still waits, is none that has found nothing: the next
+// one comes as soon as half has begun, and no place stands still until the line is empty. A pass that may take no more says so.
+func TestTakenAheadIsEnough(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx           context.Context
+		waiting       int
+		limit         int
+		enough, found bool
+	}{
+		"enough":             {t.Context(), mostAhead/2 + 1, 0, true, true},
+		"enough, limit":      {t.Context(), mostAhead/2 + 1, 5, true, true},
+		"half, limit is met": {t.Context(), mostAhead / 2, 5, false, false},
+		"the pass is over":   {over, mostAhead/2 + 1, 0, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &pass{t: &Tick{Now: time.Now, Limit: c.limit}}
+			p.size, p.busy, p.report.Started = 2, 2, 5
+			for range c.waiting {
+				p.line.add(&held{})
+			}
+			if _, _, enough := p.mayStart(c.ctx); enough != c.enough {
+				t.Errorf("enough: %t", enough)
+			}
+			p.full = true // as the last take has found
+			if err := p.take(c.ctx); err != nil || p.taken != 0 || p.full != c.found {
+				t.Errorf("%v: taken %d, full %t, want %t", err, p.taken, p.full, c.found)
+			}
+		})
+	}
+}
