@@ -22,7 +22,7 @@ const (
 	EventPaused    = "paused"    // the job paused itself after a failed run
 )
 
-// NoHook, in the place of a hook's name, says that there is no hook, even if the host has one for all jobs. A hook
+// NoHook stands in the place of a hook's name and says that there is no hook, even if the host has one for all jobs. A hook
 // job with this name can only be named together with its owner.
 const NoHook = "none"
 
