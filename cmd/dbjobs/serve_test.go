@@ -212,12 +212,15 @@ func TestServeBusy(t *testing.T) {
 		t.Errorf("%d: %v: %s", a.status, a.header, a.body)
 	}
 	// Its program is stopped at the end of the budget. Either what is left suffices to give the run back, or it does not.
+	late := func(a response) bool {
+		return a.status == http.StatusInternalServerError && strings.Contains(a.body, "within the budget")
+	}
 	a := <-first
 	given := a.status == http.StatusOK && strings.Contains(a.body, `"cut_short": "the budget was used up`) && strings.Contains(a.body, `"waiting": 1`)
-	if !given && (a.status != http.StatusInternalServerError || !strings.Contains(a.body, "within the budget")) {
+	if !given && !late(a) {
 		t.Errorf("the first one: %d: %s", a.status, a.body)
 	}
-	if a := srv.post("/work"); a.status != http.StatusOK {
+	if a := srv.post("/work"); a.status != http.StatusOK && !late(a) { // its turn came: it was not busy
 		t.Errorf("a worker beside it: %d: %s", a.status, a.body)
 	}
 }
