@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dbjobs/dbjobs/scripts/prove"
 )
 
 // beforeExamples makes what the examples of all commands find: a database with runs, and files.
@@ -123,7 +125,7 @@ func TestExamples(t *testing.T) {
 					want = exitDatabase // there is no such server
 				}
 				run := sh
-				if args := words[text]; args != nil && os.Getenv("DBJOBS_PROVE") == "" {
+				if args := words[text]; args != nil && !prove.Whole() {
 					run = func(dir, _ string) (string, int) { return calledIn(t.Context(), dir, args) }
 				}
 				if out, code := run(dir, text); code != want {

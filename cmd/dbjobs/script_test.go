@@ -58,7 +58,7 @@ func (k keepingTidy) Run() int {
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	called := caller(asFunction)
-	if os.Getenv("DBJOBS_PROVE") != "" {
+	if prove.Whole() {
 		called = asProcess
 	}
 	for folder, dbjobs := range map[string]caller{"script": asProcess, "called": called} {
