@@ -56,6 +56,39 @@ func TestARuleThatGivesUpHalfWayDecidesNothing(t *testing.T) {
 	}
 }
 
+// A schedule that is planned again with the same days wakes all of its jobs, also those for which nothing can come.
+func TestAJobThatRestsDecidesNothing(t *testing.T) {
+	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	through := now.Add(-100 * time.Hour)
+	open := store.Run{ID: "1", JobID: 1, Number: 1, Occurrence: "now:1", State: store.Running, Fence: 1, HolderAlive: true}
+	for name, c := range map[string]struct {
+		disabled, stale bool
+		maxRuns         int64
+		runs            []store.Run
+		want            string // the reason of the oldest gap
+	}{
+		"disabled":           {disabled: true},
+		"used up":            {maxRuns: 1},
+		"disabled, edited":   {disabled: true, stale: true, want: store.Disabled},
+		"used up, edited":    {maxRuns: 1, stale: true, want: store.Missed},
+		"used up, runs":      {maxRuns: 1, runs: []store.Run{open}, want: store.Missed},
+		"one run is left":    {maxRuns: 2, want: store.Missed},
+		"no limit, no cause": {want: store.Missed},
+	} {
+		j := store.Job{ID: 1, Name: "job", Disabled: c.disabled, MaxRuns: c.maxRuns, CreatedAt: through, Steps: []store.Step{{Executor: "sql"}}}
+		j.Normalize()
+		daily := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"}
+		d := Job(now, &store.Snapshot{Plan: store.Plan{JobID: 1, DecidedThrough: through, RunsMade: 1}, Job: j, Stale: c.stale, Rules: []store.Rule{daily}, Runs: c.runs}, testPass(""))
+		got := ""
+		if len(d.Gaps) > 0 {
+			got = d.Gaps[0].Reason
+		}
+		if rests := d.Plan.DecidedThrough.Equal(through); got != c.want || rests != (c.want == "") {
+			t.Errorf("%s: decided through %s, gaps %v", name, d.Plan.DecidedThrough, d.Gaps)
+		}
+	}
+}
+
 // A pass that has read the time, and stood still, meets a pause that began meanwhile.
 func TestAPauseOnRecordHoldsAlsoBeforeItBegan(t *testing.T) {
 	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)

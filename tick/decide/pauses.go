@@ -60,6 +60,9 @@ func (d *decision) upTo() time.Time {
 	if d.changed || d.snapshot.Stale || d.snapshot.Plan.DecidedThrough.IsZero() {
 		return d.now
 	}
+	if d.rests() {
+		return d.plan.DecidedThrough
+	}
 	to := d.dueBy()
 	for i := range d.rules {
 		since := d.pausedSince(&d.rules[i])

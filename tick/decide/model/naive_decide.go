@@ -21,6 +21,7 @@ func (t *tale) decide(now time.Time) bool {
 	if wake = wake || edited || !t.decidedEver; !wake && (t.asleep || !t.due(now)) {
 		return false
 	}
+	open := slices.ContainsFunc(t.runs, func(r *store.Run) bool { return r.SettledAt.IsZero() })
 	t.decidedAt = now
 	t.settle(now)
 	t.recoverExpired(now)
@@ -36,7 +37,13 @@ func (t *tale) decide(now time.Time) bool {
 			t.skipAllDue(now, last, since)
 		}
 	default:
-		t.owe(now, last, later(last, t.upTo(now, since, edited || changed || !t.decidedEver || p.Disabled)), since, changed)
+		upTo := now
+		if known := t.decidedEver && !edited && !changed; known && !open && (p.Disabled || p.MaxRuns > 0 && t.numbers >= p.MaxRuns) {
+			upTo = last // nothing can come of its times
+		} else if known && !p.Disabled {
+			upTo = t.upTo(now, since)
+		}
+		t.owe(now, last, later(last, upTo), since, changed)
 		if boots && !p.Disabled {
 			t.numbers++
 			t.booted[t.n.startup] = true
@@ -313,11 +320,11 @@ func (t *tale) makeRun(now, at time.Time) {
 }
 
 // upTo: while pauses hold all schedules, what lies in them stays open, so that it can be asked for.
-func (t *tale) upTo(now time.Time, since map[int]time.Time, changed bool) time.Time {
+func (t *tale) upTo(now time.Time, since map[int]time.Time) time.Time {
 	first := now
 	for i := range since {
 		p := t.holds(now, i)
-		if p == nil || changed {
+		if p == nil {
 			return now
 		}
 		first = earlier(first, p.since.Add(-time.Microsecond))
