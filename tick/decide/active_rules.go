@@ -110,9 +110,9 @@ func (d *decision) parkWithoutCalendar(r store.Rule) {
 }
 
 // stillDue reports (same) whether an edit of a calendar has left all times that were due in a window as they were. Such an
-// edit takes no time away: the due times are decided as if there had been no edit. The rule then counts from since, which
-// is just before the first time that was due. more reports whether the new days have times before that first time; these
-// come too late. Times outside of not_before and not_after are not times of the job.
+// edit takes no time away: the due times are decided as if there had been no edit. The rule then counts from since: new
+// times before the first one that was due come too late. more reports whether such a time would become due later, because
+// this decision leaves it open. Times outside of not_before and not_after are not times of the job.
 func (d *decision) stillDue(r *store.Rule, w window) (since time.Time, more, same bool) {
 	const most = 100
 	if r.Calendar == nil || r.Text == "" {
@@ -134,17 +134,12 @@ func (d *decision) stillDue(r *store.Rule, w window) (since time.Time, more, sam
 	if len(was) > 0 {
 		first = was[0].Add(-instant)
 	}
-	early, err := d.between(became, window{w.from, first}, 1)
-	if err != nil || len(was) == 0 {
-		return w.from, false, err == nil && len(early) == 0
-	}
 	is, err := d.between(became, window{first, w.to}, most)
-	if len(early) > 0 {
-		since, more = first, true
-	} else {
-		since = w.from
+	if err != nil || !slices.EqualFunc(was, is, time.Time.Equal) {
+		return since, false, false
 	}
-	return since, more, err == nil && slices.EqualFunc(was, is, time.Time.Equal)
+	late, err := d.between(became, window{later(w.from, d.openFrom(w.from)), first}, 1)
+	return first, len(late) > 0, err == nil
 }
 
 // between returns the valid times of a rule in a window, at most "most" of them.

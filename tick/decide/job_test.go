@@ -89,6 +89,28 @@ func TestAJobThatRestsDecidesNothing(t *testing.T) {
 	}
 }
 
+// An edit of a calendar in a pause leaves the pause open, unless the new days have times in it from before the edit. The
+// plan may not know that decisions after its last record found nothing.
+func TestCalendarEditedInAPause(t *testing.T) {
+	paused := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		minute string // of each day at which the new rule has a time
+		open   bool
+	}{"a time before the pause": {"07:50", true}, "a time in the pause, before the edit": {"08:10", false}, "times after the edit": {"08:40", true}} {
+		edited, now := paused.Add(20*time.Minute), paused.Add(3*24*time.Hour)
+		j := store.Job{ID: 1, Name: "job", CreatedAt: paused.Add(-48 * time.Hour), Steps: []store.Step{{Executor: "sql"}}}
+		j.Normalize()
+		day := store.Schedule{ID: 1, Rule: "daily at " + c.minute, Zone: "UTC", Calendar: "days", OnHoliday: store.HolidaySkip, CreatedAt: j.CreatedAt}
+		r := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, ChangedAt: edited, Input: "a", NewInput: "b",
+			Text: "DTSTART:20260101T120000Z\nRRULE:FREQ=DAILY", Schedule: day, Calendar: &store.Calendar{Name: "days"}}
+		plan := store.Plan{JobID: 1, DecidedThrough: paused.Add(-time.Hour), NextRun: paused.Add(4 * time.Hour)}
+		d := Job(now, &store.Snapshot{Plan: plan, Job: j, Rules: []store.Rule{r}, Pauses: []store.Pause{{Scope: store.ScopeJob, SubjectID: 1, Since: paused}}}, testPass(""))
+		if open := d.Plan.DecidedThrough.Before(paused); open != c.open || open != (len(d.Gaps) == 0) || d.Plan.Parked != "" {
+			t.Errorf("%s: decided through %s, gaps %v, parked %q", name, d.Plan.DecidedThrough, d.Gaps, d.Plan.Parked)
+		}
+	}
+}
+
 // A pass that has read the time, and stood still, meets a pause that began meanwhile.
 func TestAPauseOnRecordHoldsAlsoBeforeItBegan(t *testing.T) {
 	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)

@@ -25,7 +25,7 @@ func (d *decision) decideOccurrences() {
 	case d.gone():
 		d.skipAllDue(store.Edited)
 		return
-	case d.job().Disabled && d.rests():
+	case d.job().Disabled && !d.changed && !d.snapshot.Stale && d.rests():
 		return
 	case d.job().Disabled:
 		d.skipAllDue(store.Disabled)
@@ -51,14 +51,12 @@ func (d *decision) decideOccurrences() {
 }
 
 // rests reports whether no nominal time can become a run until the definition changes, and no run is left to move: the
-// job is disabled, or its max_runs are used up. Such a job decides nothing, whatever has woken it. The change decides
-// what was due before it.
+// job is disabled, or its max_runs are used up. Unless the definition has changed, such a job decides nothing, whatever has
+// woken it. The change decides what was due before it.
 func (d *decision) rests() bool {
-	if d.changed || d.snapshot.Stale || d.plan.DecidedThrough.IsZero() || len(d.snapshot.Runs) > 0 {
-		return false
-	}
 	limit := d.job().MaxRuns
-	return d.job().Disabled || limit > 0 && d.snapshot.Plan.RunsMade >= limit
+	return len(d.snapshot.Runs) == 0 && !d.snapshot.Plan.DecidedThrough.IsZero() &&
+		(d.job().Disabled || limit > 0 && d.snapshot.Plan.RunsMade >= limit)
 }
 
 // applyPolicies makes runs of the nominal times that are owed, as far as the policies allow. The other

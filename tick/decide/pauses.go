@@ -19,7 +19,7 @@ func (d *decision) pauseHolds(r *store.Run) bool {
 		if r.Requested() || !l.next(d, r.ScheduledFor.Add(-instant)).Equal(r.ScheduledFor) {
 			continue
 		}
-		if d.pausedSince(l).IsZero() {
+		if d.pausedSince(l.ScheduleID).IsZero() {
 			return false
 		}
 		held = true
@@ -27,12 +27,12 @@ func (d *decision) pauseHolds(r *store.Run) bool {
 	return held
 }
 
-// pausedSince is the beginning of the oldest pause that holds the nominal times of a rule now;
+// pausedSince is the beginning of the oldest pause that holds the nominal times of a schedule now;
 // zero: there is none.
-func (d *decision) pausedSince(l *activeRule) (since time.Time) {
+func (d *decision) pausedSince(schedule int64) (since time.Time) {
 	for i := range d.pauses {
 		p := &d.pauses[i]
-		if p.Holds(d.now) && (p.Scope != store.ScopeSchedule || p.SubjectID == l.ScheduleID) && (since.IsZero() || p.Since.Before(since)) {
+		if p.Holds(d.now) && (p.Scope != store.ScopeSchedule || p.SubjectID == schedule) && (since.IsZero() || p.Since.Before(since)) {
 			since = p.Since
 		}
 	}
@@ -60,16 +60,32 @@ func (d *decision) upTo() time.Time {
 	if d.changed || d.snapshot.Stale || d.snapshot.Plan.DecidedThrough.IsZero() {
 		return d.now
 	}
-	if d.rests() {
-		return d.plan.DecidedThrough
+	return d.openFrom(d.snapshot.Plan.DecidedThrough)
+}
+
+// openFrom is the instant after which a decision leaves nominal times open if nothing has changed. through is where the
+// last decision ended.
+func (d *decision) openFrom(through time.Time) time.Time {
+	switch {
+	case d.rests():
+		return through
+	case d.job().Disabled:
+		return d.dueBy()
 	}
-	to := d.dueBy()
-	for i := range d.rules {
-		since := d.pausedSince(&d.rules[i])
+	to, held := d.dueBy(), false
+	for i := range d.snapshot.Rules {
+		r := &d.snapshot.Rules[i]
+		if !r.Linked {
+			continue
+		}
+		since := d.pausedSince(r.ScheduleID)
 		if since.IsZero() {
 			return d.dueBy()
 		}
-		to = earlier(to, since.Add(-instant))
+		to, held = earlier(to, since.Add(-instant)), true
+	}
+	if since := d.pausedSince(0); !held && !d.repeatTime.IsZero() && !since.IsZero() {
+		return earlier(to, since.Add(-instant))
 	}
 	return to
 }

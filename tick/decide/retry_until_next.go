@@ -29,7 +29,7 @@ func (d *decision) nextHasCome() bool {
 	}
 	for i := range d.rules {
 		l := &d.rules[i]
-		if !d.pausedSince(l).IsZero() {
+		if !d.pausedSince(l.ScheduleID).IsZero() {
 			continue
 		}
 		from := later(d.plan.DecidedThrough, l.from)

@@ -29,7 +29,8 @@ func (t *tale) decide(now time.Time) bool {
 	if !t.decidedEver {
 		last = t.n.s.Start
 	}
-	since, edited := t.eras(now, last)
+	openFrom := later(last, t.openFrom(now, last, open))
+	since, edited := t.eras(now, last, openFrom)
 	switch t.stuck = t.parked(); {
 	case t.stuck:
 		t.through = last
@@ -38,12 +39,10 @@ func (t *tale) decide(now time.Time) bool {
 		}
 	default:
 		upTo := now
-		if known := t.decidedEver && !edited && !changed; known && !open && (p.Disabled || p.MaxRuns > 0 && t.numbers >= p.MaxRuns) {
-			upTo = last // nothing can come of its times
-		} else if known && !p.Disabled {
-			upTo = t.upTo(now, since)
+		if t.decidedEver && !edited && !changed {
+			upTo = openFrom
 		}
-		t.owe(now, last, later(last, upTo), since, changed)
+		t.owe(now, last, upTo, since, changed)
 		if boots && !p.Disabled {
 			t.numbers++
 			t.booted[t.n.startup] = true
@@ -133,8 +132,8 @@ func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed b
 }
 
 // eras notes what old rules still owed, and tells from when on each of the job's rules counts, and whether any of them has
-// changed.
-func (t *tale) eras(now, last time.Time) (counts map[int]time.Time, edited bool) {
+// changed. Without a change, times after openFrom stay open.
+func (t *tale) eras(now, last, openFrom time.Time) (counts map[int]time.Time, edited bool) {
 	counts = map[int]time.Time{}
 	for i, l := range t.links {
 		def, rule := t.definition(i), t.rule(i)
@@ -151,7 +150,7 @@ func (t *tale) eras(now, last time.Time) (counts map[int]time.Time, edited bool)
 		}
 		since, more, same := time.Time{}, false, false
 		if l.known != nil && !l.gone {
-			since, more, same = t.stillDue(*l.known, rule, now, last, from)
+			since, more, same = t.stillDue(*l.known, rule, now, Window{last, from}, openFrom)
 		}
 		if same {
 			from, edited = since, edited || more
@@ -173,24 +172,20 @@ func (t *tale) eras(now, last time.Time) (counts map[int]time.Time, edited bool)
 }
 
 // stillDue reports whether a rule with a calendar names all times again that the one before it named in a window, and no
-// others after the first of them. more: it names some before.
-func (t *tale) stillDue(was, is Rule, now, last, from time.Time) (since time.Time, more, same bool) {
-	w := Window{last, from}
+// others after the first of them. more: it names some before, which would stay open.
+func (t *tale) stillDue(was, is Rule, now time.Time, w Window, openFrom time.Time) (since time.Time, more, same bool) {
 	if is.calendar == 0 || was.broken || is.broken {
 		return w.From, false, false
 	}
-	of := func(r Rule, w Window) []time.Time {
-		return slices.DeleteFunc(slices.Clone(r.Within(t.n.s.Span, w)), func(at time.Time) bool { return !t.valid(at, now, last) })
+	of := func(r Rule, part Window) []time.Time {
+		return slices.DeleteFunc(slices.Clone(r.Within(t.n.s.Span, part)), func(at time.Time) bool { return !t.valid(at, now, w.From) })
 	}
-	due, times := of(was, w), of(is, w)
-	if slices.EqualFunc(due, times, time.Time.Equal) {
-		return w.From, false, len(due) < 100
+	due := of(was, w)
+	if since = w.To; len(due) > 0 {
+		since = due[0].Add(-time.Microsecond)
 	}
-	if len(due) == 0 || len(due) > 99 {
-		return w.From, false, false
-	}
-	since = due[0].Add(-time.Microsecond)
-	return since, true, slices.EqualFunc(due, of(is, Window{since, w.To}), time.Time.Equal)
+	same = len(due) < 100 && slices.EqualFunc(due, of(is, Window{since, w.To}), time.Time.Equal)
+	return since, len(of(is, Window{openFrom, since})) > 0, same
 }
 
 // valid reports whether a nominal time is the job's: by the policies that there were at that time.
@@ -319,10 +314,21 @@ func (t *tale) makeRun(now, at time.Time) {
 		ScheduledFor: at, IntervalStart: start, IntervalEnd: at, ReadyAt: later(now, at.Add(decide.Jitter(t.job.Name(), at, spread)))})
 }
 
-// upTo: while pauses hold all schedules, what lies in them stays open, so that it can be asked for.
-func (t *tale) upTo(now time.Time, since map[int]time.Time) time.Time {
+// openFrom: while pauses hold all schedules, what lies in them stays open, so that it can be asked for. So does what
+// comes when nothing can come of it.
+func (t *tale) openFrom(now, last time.Time, runs bool) time.Time {
+	p := &t.policy
+	switch spent := p.MaxRuns > 0 && t.numbers >= p.MaxRuns; {
+	case !runs && (p.Disabled || spent):
+		return last
+	case p.Disabled:
+		return now
+	}
 	first := now
-	for i := range since {
+	for i, l := range t.links {
+		if l.gone {
+			continue
+		}
 		p := t.holds(now, i)
 		if p == nil {
 			return now
