@@ -1,7 +1,7 @@
--- The statements that every engine uses unchanged. dbjobs.NAME is a table, :name an argument, @name a macro of the
--- engine. Statements that an engine needs in words of its own are in its folder's queries.sql. Such a statement may
--- replace one from here: that one names the engine after "overridden:". The texts as they are sent are in
--- ../testdata.
+-- The statements that the engines share. dbjobs.NAME is a table, :name an argument, @name a macro of the engine. The
+-- statements of a single engine are in queries.sql of its folder. Such a statement can replace a statement of this
+-- file: the replaced statement names the engine after "overridden:". ../testdata has the texts that are sent to the
+-- servers.
 
 -- name: engine
 SELECT @version;
@@ -69,7 +69,8 @@ SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
     WHERE @failing AND @counts ORDER BY p.job_id LIMIT :limit) AS failing
 ) AS t JOIN dbjobs.jobs j ON j.id = t.job_id ORDER BY t.parked DESC, t.job_id;
 
--- Since when the oldest run that may be taken is ready: the first run of each queue and priority, through the index.
+-- The instant since which the oldest run that may be taken is ready. It reads the first run of each queue and priority
+-- through the index.
 
 -- name: oldest_queued
 -- overridden: mysql
@@ -86,8 +87,8 @@ WITH RECURSIVE q (queue) AS (
 SELECT MIN((SELECT MIN(r.ready_at) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority = u.priority))
 FROM u WHERE u.priority IS NOT NULL;
 
--- The jobs of other logins that have been due for this long: by owner, each through the index. Sent only if there are
--- others.
+-- The number of jobs of each other login that have been due since the given instant. Each owner is read through the
+-- index. The statement is sent only if there are other owners.
 
 -- name: unserved
 WITH RECURSIVE o (owner) AS (
@@ -101,7 +102,7 @@ SELECT owner, jobs, since FROM (
   FROM o WHERE o.owner IS NOT NULL AND o.owner <> :login) AS u
 WHERE jobs > 0 ORDER BY owner;
 
--- When the first job is due of another owner whose jobs this host also runs.
+-- The instant at which the first job of an owner is due. It is sent for other owners whose jobs this host also runs.
 
 -- name: next_of_owner
 SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = :owner;
@@ -137,7 +138,7 @@ ORDER BY t.since DESC LIMIT :limit;
 
 -- ------------------------------------------------------------------------------------------- how things stand
 
--- The owners of plans, which are few: next_run is indexed by owner.
+-- The owners of plans. There are only a few, and next_run is indexed by owner.
 
 -- name: owners
 -- overridden: mysql
@@ -157,7 +158,8 @@ SELECT
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts)
 FROM (SELECT 1 AS one) AS source;
 
--- The first jobs of each of these kinds, the worst first, and the first of those whose next time is to come.
+-- The first jobs of each of these kinds, the worst first. coming_jobs has the first jobs whose next time is still
+-- ahead.
 
 -- name: standing_jobs
 SELECT kind, job_id FROM (
@@ -173,7 +175,8 @@ SELECT kind, job_id FROM (
 SELECT p.job_id FROM dbjobs.plans p
 WHERE p.owner @among_names AND p.next_run > :overdue AND p.next_run < :until AND @counts ORDER BY p.next_run, p.job_id LIMIT :limit;
 
--- The runs that have not ended, by what they wait for, each kind with the number of its runs and the job of one.
+-- The runs that have not ended, in groups by what they wait for. Each group has the number of its runs and one of their
+-- jobs.
 
 -- name: open_runs
 -- overridden: mysql
@@ -191,13 +194,13 @@ LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT :l
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
 
--- While a table was never vacuumed, PostgreSQL reads its rows.
+-- As long as a table was never vacuumed, PostgreSQL reads its rows.
 
 -- name: count_jobs
 SELECT COUNT(*) FROM dbjobs.jobs WHERE @live IS NOT NULL;
 
--- How many runs execute, and how many are stuck: since an instant, nobody has taken them, or decided for them. A run
--- that has ended has woken its job since it was made, so only its end counts.
+-- How many runs execute, and how many are stuck. A run is stuck if nobody has taken it, or decided for it, since an
+-- instant. The wake_at of a run that has ended is the instant at which the run was made, so only its end counts.
 
 -- name: figures
 -- overridden: mysql
@@ -242,8 +245,8 @@ SELECT @now, u.id, NULL, u.id FROM (
 -- name: need_ended
 SELECT @now, job_id, NULL, job_id FROM dbjobs.job_ends WHERE seen = @false AND job_id > :id ORDER BY job_id LIMIT :limit;
 
--- Reads as many changed definitions at a time as stale_schedules and stale_pauses do: without a limit, the planner
--- takes an almost empty index to be as long as the table.
+-- It reads the same number of changed definitions at a time as stale_schedules and stale_pauses. Without a limit, the
+-- planner assumes that an almost empty index is as long as the table.
 
 -- name: need_schedule
 WITH s AS (SELECT id, job_id, plan_input FROM dbjobs.schedules WHERE @stale ORDER BY id LIMIT :window)
@@ -284,8 +287,8 @@ SELECT @now, u.id, NULL, u.id FROM (
 SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND @knows
 WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND @plan_owner = COALESCE(:owner, @served) AND j.id > :id ORDER BY j.id LIMIT :limit;
 
--- Only for a pause of a tag, an owner or all jobs are the jobs read, from page to page; otherwise :wide is behind the
--- last job.
+-- The jobs are read, page by page, only for a pause of a tag, an owner or all jobs. Otherwise :wide is behind the last
+-- job.
 
 -- name: need_pause
 WITH p AS (SELECT scope, subject_id, subject FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT :window)
@@ -316,8 +319,8 @@ UPDATE dbjobs.plans SET skips = :skips, version = CASE WHEN version < @most THEN
 -- name: lock_plans
 SELECT job_id FROM dbjobs.plans WHERE job_id @among ORDER BY job_id @lock;
 
--- The names of the jobs, and the values that show whether two jobs are alike; the input from which a job was planned,
--- only where that differs; and whether it runs after others.
+-- The names of the jobs, and the values that show whether two jobs are alike. The input from which a job was planned is
+-- there only if it differs. The last column says whether the job runs after others.
 
 -- name: batch_inputs
 SELECT id, owner, name, created_at, changed_at, plan_input, CASE WHEN @stale THEN COALESCE(planned, '') END,
@@ -376,9 +379,9 @@ WHERE a.after_job_id @among AND j.id = a.job_id AND j.removed_at IS NULL AND j.e
 -- name: hooks
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs.jobs WHERE @live @among_names;
 
--- The jobs after which the jobs run: whether their rows are gone, and whether the pass has seen them. Before those,
--- the jobs that run after themselves by way of others. No command makes such jobs, nor jobs that run after a job
--- without a row.
+-- The jobs after which the given jobs run: whether their rows are gone, and whether no pass has seen the link yet.
+-- Before these rows come the jobs that run after themselves by way of others. No command makes such jobs. No command
+-- makes a job that runs after a job without a row, either.
 
 -- name: circles
 WITH RECURSIVE up (id, after_id) AS (
@@ -393,13 +396,13 @@ SELECT a.job_id, a.after_job_id, @false,
   CASE WHEN @stale_after THEN @true ELSE @false END
 FROM dbjobs.job_after a WHERE a.job_id @among;
 
--- Each run says whether other jobs run after its job, so no further statement is needed where none does.
+-- Each run says whether other jobs run after its job. If none does, no further statement is needed.
 
 -- name: batch_runs
 -- overridden: mysql, postgres
 SELECT @run_columns, @followed FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 
--- Of a crowded job, the runs that rest, as Run.resting (store/open_runs.go) says, or the other runs.
+-- The runs of a crowded job that rest, or its other runs. Run.resting (store/open_runs.go) defines which runs rest.
 
 -- name: crowd_runs
 SELECT @run_columns, @followed FROM dbjobs.runs r @by_open WHERE @open = :job AND CASE WHEN r.state = 'waiting' AND r.held_by = 'predecessor'
@@ -416,9 +419,9 @@ WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > :sin
 -- name: lock_groups
 SELECT name FROM dbjobs.group_plans WHERE name @among_names ORDER BY name @lock;
 
--- From the jobs of a group to their runs, job by job: a join would be planned by statistics, which a newly filled
--- table does not have, and would count all runs for each group. The same is true for group_held: CROSS JOIN keeps
--- SQLite's order.
+-- It goes from the jobs of a group to their runs, job by job. The planner plans a join by statistics, which a newly
+-- filled table does not have, so it would count all runs for each group. The same is true for group_held, where CROSS
+-- JOIN keeps the order on SQLite.
 
 -- name: group_caps
 -- overridden: mysql
@@ -481,7 +484,8 @@ FROM dbjobs.job_ends e JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.afte
 JOIN dbjobs.runs r ON r.id = e.run_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
--- A job has one row for each interval and job that it runs after: the decision that writes it holds the plan of that job.
+-- A job has one row for each interval and job that it runs after: the decision that writes it holds the plan of that
+-- job.
 
 -- name: insert_ends
 INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at)
@@ -515,8 +519,8 @@ SELECT id, plan_input, @false FROM dbjobs.schedules WHERE @stale ORDER BY id LIM
 -- name: lock_schedules
 SELECT id, plan_input FROM dbjobs.schedules WHERE id @among @skip;
 
--- Values that are looked up by their keys: joins would be planned by statistics, which a newly filled table does not
--- have, and would read every link, or compare every link with every rule.
+-- The values are looked up by their keys. The planner plans joins by statistics, which a newly filled table does not
+-- have: it would read every link, or compare every link with every rule.
 
 -- name: mark_schedules
 UPDATE dbjobs.schedules SET planned = plan_input, parked = NULL WHERE id @these AND (
@@ -542,8 +546,9 @@ UPDATE dbjobs.pauses SET planned = plan_input WHERE id @these;
 
 -- The owner is a value that is looked up by its key: for an EXISTS, PostgreSQL sometimes makes a hash of all jobs. A
 -- freeze also stops a pass that is under way. A run that was made after :until is left in the queue, unless it
--- follows a run that the same holder has had: otherwise passes that begin while another pass is under way would keep
--- that pass busy with the runs that they make. A run that was made later than now comes from a clock that was wrong.
+-- follows a run that the same holder has had. Without this rule, passes that begin while another pass is under way
+-- would keep that pass busy with the runs that they make. A run that was made later than now comes from a clock that
+-- was wrong.
 
 -- name: queued_ids
 SELECT id FROM dbjobs.runs WHERE @queued = :queue
@@ -687,8 +692,8 @@ WHERE u.place <= :limit ORDER BY u.schedule_id, u.place;
 SELECT j.owner, j.name FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = l.job_id
 WHERE l.schedule_id = :id ORDER BY l.job_id LIMIT :limit;
 
--- Calendars. An edit is noticed as an edit of a schedule is. The schedules that name the calendar get its new
--- version, and their planned is removed, so a pass looks at them again.
+-- Calendars. An edit is noticed in the same way as an edit of a schedule. The schedules that name the calendar get its
+-- new version, and their planned becomes NULL, so a pass looks at them again.
 
 -- name: calendars
 SELECT name, working_days, days, description, manifest, CASE WHEN @stale THEN 1 ELSE 0 END FROM dbjobs.calendars ORDER BY name;
@@ -820,7 +825,7 @@ SELECT a.job_id, o.id, o.name, 0, 0, a.after_job_id, o.owner, a.on_end
 FROM dbjobs.job_after a LEFT JOIN dbjobs.jobs o ON o.id = a.after_job_id
 WHERE a.job_id @among ORDER BY 1, 3;
 
--- The same, without what is stale, and without the jobs' own rules.
+-- The same, without the marks for stale rows, and without the jobs' own rules.
 
 -- name: known_links
 SELECT l.job_id, s.id, s.name, 0, 0, NULL, NULL, NULL
@@ -969,7 +974,7 @@ SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject
 FROM dbjobs.pauses p @by_end
 WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds ORDER BY p.id DESC LIMIT :limit;
 
--- Pauses of single jobs, of which there may be many, find their job by key; the others look at all jobs.
+-- There may be many pauses of single jobs. They find their job by key. The other pauses look at all jobs.
 
 -- name: count_paused
 SELECT COUNT(*) FROM (
@@ -1047,8 +1052,9 @@ WHERE r.job_id = :job AND r.number IS NOT NULL ORDER BY r.number DESC LIMIT 1;
 -- name: attempts
 SELECT @attempt_columns, a.output FROM dbjobs.attempts a WHERE a.run_id = :id ORDER BY a.number;
 
--- The attempts that failed or were lost within a time, the newest first: of the runs that were made in that time, and of
--- earlier ones that have not ended, or not well. An index of attempts by time would cost each attempt.
+-- The attempts that failed or were lost within a range of time, the newest first. They belong to the runs that were
+-- made in that range, and to earlier runs that have not ended or did not succeed. An index of attempts by time would
+-- make each attempt more expensive.
 
 -- name: failures
 -- overridden: mysql, postgres
@@ -1086,7 +1092,8 @@ WHERE run_id = :id AND state <> 'running' ORDER BY number DESC LIMIT :limit;
 SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs.gaps
 WHERE job_id = :job ORDER BY through_at DESC, schedule_id LIMIT :limit;
 
--- For all jobs. It reads the whole table: an index would cost each decision more than a report is worth.
+-- The gaps of all jobs. It reads the whole table: an index would make each decision more expensive, and only a report
+-- would use it.
 
 -- name: recent_gaps
 SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reason, g.rule, g.recorded_at FROM dbjobs.gaps g LEFT JOIN dbjobs.jobs j ON j.id = g.job_id
@@ -1116,8 +1123,9 @@ DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
 SELECT @now, j.id, p.runs_made - j.keep_runs, j.keep_age_ms FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
 WHERE j.id >= (SELECT @anywhere FROM dbjobs.jobs m) ORDER BY j.id LIMIT :limit;
 
--- Of a part of the change log, what is older than @later and says no more what a definition is, was when it was done, or in
--- which state a job is: there is a later one that says so, or the job is gone.
+-- The changes of a part of the change log that are older than @later and no longer needed. The latest changes of a job
+-- are needed: they say in which state the job is, and what its definition is, or was when the job was done. An earlier
+-- change is not needed, and neither is any change of a job that is gone.
 
 -- name: old_changes
 SELECT l.id FROM (
@@ -1155,7 +1163,7 @@ UPDATE dbjobs.gaps SET through_at = @now WHERE job_id @these AND through_at > @n
 -- name: rewind_waits
 UPDATE dbjobs.runs SET ready_at = @now WHERE @open @these AND state = 'waiting' AND ready_at > @later;
 
--- When it has ended, it wakes its job as of then.
+-- When such a run has ended, it wakes its job as of created_at.
 
 -- name: rewind_open
 UPDATE dbjobs.runs SET created_at = @now WHERE @open @these AND created_at > @later;
@@ -1166,7 +1174,7 @@ UPDATE dbjobs.runs SET lease_until = @now WHERE @open @these AND state = 'runnin
 -- name: drop_ticks_ahead
 DELETE FROM dbjobs.ticks WHERE since > @later;
 
--- Rows that are written come as one JSON document, which @rows makes a table d; conditional updates join it.
+-- Rows that are written come as one JSON document. @rows turns it into a table d, which conditional updates join.
 
 -- name: extend_gaps
 -- overridden: mysql, postgres

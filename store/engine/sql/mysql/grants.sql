@@ -1,5 +1,5 @@
--- The least rights of each kind of login. @login, @database and @pattern, which is the database's name where a pattern is
--- meant, are put in; a statement with @table is repeated for each table.
+-- The least rights of each kind of login. Names replace @login, @database and @pattern, which is the name of the
+-- database where the server reads a pattern. A statement with @table is repeated for each table.
 
 -- name: admin
 -- Before the first `dbjobs migrate`. This login is the definer of views and routines, and may give a job another owner.

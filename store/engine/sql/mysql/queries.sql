@@ -1,7 +1,7 @@
--- MySQL and MariaDB: UPDATE ... JOIN counts exactly what it found;
--- ON DUPLICATE KEY UPDATE would insert a row that has vanished, and is used for inserts only.
+-- MySQL and MariaDB. Rows are changed by UPDATE ... JOIN, which counts exactly the rows that it found. ON DUPLICATE KEY
+-- UPDATE is used for inserts only: it would insert a row that has vanished.
 
--- What an owner may do with a run of his own that a tick executes as him.
+-- What an owner may do with his own run, while a tick executes it under the owner's login.
 
 -- name: holds_own
 CALL dbjobs.holds_own(:id, :fence);
@@ -10,7 +10,8 @@ CALL dbjobs.holds_own(:id, :fence);
 CALL dbjobs.end_own(:id, :fence, :number, :final, :step, :step_name, :holder, :lease_ms, :waited_ms, :rows, :error, :run_error, :output, :result, :now);
 
 
--- (next_run, job_id) > (?, ?) is no range here, and FOR UPDATE would lock all that lies before the page: hence the OR.
+-- The condition has an OR because MySQL does not use (next_run, job_id) > (?, ?) as a range of the index. FOR UPDATE
+-- would then lock all rows before the page.
 
 -- name: need_plan
 SELECT @now, job_id, next_run, job_id FROM dbjobs.plans
@@ -22,8 +23,9 @@ SELECT @now, job_id, wake_at, id FROM dbjobs.runs
 WHERE wake_at <= @now AND (wake_at > :at OR (wake_at = :at AND id > :id))
 ORDER BY wake_at, id LIMIT :limit;
 
--- Jobs that were removed, and what has no job's row any more, too: what is left of them is to be decided. Plans that are there
--- are left out: an INSERT would wait for who holds them. The rest of it is for two that enlist a job at once.
+-- It also enlists removed jobs, and jobs whose row is gone, because decisions for the rest of them are still needed.
+-- Plans that exist are left out: an INSERT would wait for the session that holds them. ON DUPLICATE KEY UPDATE is for
+-- two sessions that enlist a job at the same time.
 
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id, owner)
@@ -31,12 +33,12 @@ SELECT i.id, COALESCE((SELECT @plan_owner FROM dbjobs.jobs j WHERE j.id = i.id),
 WHERE (SELECT p.job_id FROM dbjobs.plans p WHERE p.job_id = i.id) IS NULL
 ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 
--- Most rows are NULL in that index, so that the optimizer takes it for useless.
+-- The index is forced: most of its rows are NULL, so the optimizer assumes that it is useless.
 
 -- name: batch_runs
 SELECT @run_columns, @followed FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open @among ORDER BY @open, id;
 
--- Likewise.
+-- The indexes of open_runs, figures, runs_longest and failures are forced for the same reason.
 
 -- name: open_runs
 SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, g.ready, j.owner, j.name FROM (
@@ -72,7 +74,7 @@ STRAIGHT_JOIN dbjobs.attempts a FORCE INDEX (PRIMARY) LEFT JOIN dbjobs.jobs j ON
 WHERE a.run_id = f.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 
--- Likewise, or it reads the attempts of all jobs.
+-- The key is forced: otherwise MySQL reads the attempts of all jobs.
 
 -- name: failures_of_job
 SELECT @attempt_columns, j.owner, j.name, r.job_id, r.number, r.state
@@ -80,7 +82,7 @@ FROM dbjobs.runs r STRAIGHT_JOIN dbjobs.attempts a FORCE INDEX (PRIMARY) LEFT JO
 WHERE r.job_id = :job AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 
--- Likewise, or it counts the runs of all jobs: job by job of the groups.
+-- The index is forced, so that MySQL reads the runs job by job of the groups. Otherwise it counts the runs of all jobs.
 
 -- name: group_caps
 SELECT g.name, g.max_running,
@@ -96,15 +98,17 @@ SELECT name, run, job_id, priority, ready_at FROM (
   WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names) AS h
 WHERE place <= :limit ORDER BY name, place;
 
--- One by one through the key, in the order of the list: to sort what it finds it would lock the whole list first, and those
--- who take beside it would find nothing. The list is a query of its own, or MySQL would want to lock it, and refuse (3569).
+-- The runs are read one by one through the key, in the order of the list. To sort them, MySQL would first lock the
+-- whole list, and other sessions that take runs at the same time would find nothing. The list is a subquery:
+-- otherwise MySQL would try to lock it, and refuse the statement (error 3569).
 
 -- name: lock_queued
 SELECT @run_columns, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), @now
 FROM (SELECT id FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS listed) AS d
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued LIMIT :limit @skip;
 
--- Of each name, owner, queue and priority the first: a loose scan of the index.
+-- triggers reads one entry of the index for each name, owners one for each owner, and oldest_queued one for each queue
+-- and priority: a loose scan.
 
 -- name: triggers
 SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms
@@ -132,7 +136,8 @@ FROM @rows(id uuid, job_id bigint, number bigint, occurrence text, state text, h
   ready_at instant)
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
--- Of runs that are queued at once: what a document costs grows with its columns.
+-- For runs that are queued at once. It has fewer columns than insert_runs, because each column of a document has its
+-- cost.
 
 -- name: insert_queued
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end,
@@ -143,9 +148,10 @@ FROM @rows(id uuid, job_id bigint, number bigint, occurrence name, queue name, p
   scheduled_for instant, interval_start instant)
 ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
--- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
--- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
--- In this order and by the key, as in advance: a scan of a short table would wait for rows that are none of its own.
+-- A run that goes back from running to waiting or queued had a delivery that did not come back, which is not an
+-- attempt. If somebody has requested its end since it was read, the run is not let go, and the decision is made
+-- again. The tables are joined in this order and by the key, as in advance: a scan of a short table would wait for the
+-- locks of other rows.
 
 -- name: update_runs
 UPDATE @rows(id uuid, fence int, was text, lease instant, state text, held_by text, ready_at instant,
@@ -174,7 +180,7 @@ SET p.next_run = d.next_run, p.decided_through = d.decided_through, p.parked = d
   p.streak = d.streak, p.cycles = d.cycles, p.runs_made = d.runs_made, p.startup_ids = d.startup_ids, p.repeat_from = d.repeat_from, p.skips = d.skips,
   p.version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END;
 
--- Of plans that only went on to their next nominal time, after one run for the last.
+-- For plans that only went on to their next nominal time, after one run for the last one.
 
 -- name: advance_due
 UPDATE @rows(job_id bigint, version bigint, next_run instant, last_scheduled_for instant)
@@ -182,14 +188,14 @@ STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.
 SET p.next_run = d.next_run, p.decided_through = @now, p.last_scheduled_for = d.last_scheduled_for,
   p.runs_made = p.runs_made + 1, p.version = CASE WHEN p.version < @most THEN p.version + 1 ELSE 1 END;
 
--- Of a plan that cannot be read, or whose decision was refused: nothing else of it is touched.
+-- For a plan that cannot be read, or whose decision was refused: no other column of it changes.
 
 -- name: park_plans
 UPDATE @rows(job_id bigint, parked text, next_run instant)
 STRAIGHT_JOIN dbjobs.plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id
 SET p.parked = d.parked, p.next_run = d.next_run;
 
--- A run that cannot be read ends, without a look at what it holds.
+-- A run that cannot be read ends. The values that it has are not read.
 
 -- name: bury_runs
 UPDATE @rows(id uuid, state text, was text, expires_at instant, error text)
@@ -204,8 +210,9 @@ UPDATE @rows(id uuid, error text)
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued
 SET r.state = 'failed', r.finished_at = @now, r.error = d.error;
 
--- Of the ends of several runs, those whose row nobody else has locked, and which were not delivered again; and whether
--- everything is paused. JSON_TABLE within another table: MySQL refuses SKIP LOCKED beside it.
+-- From a list of runs that end, the runs whose row nobody else has locked, and that were not delivered again. The
+-- last column says whether everything is paused. JSON_TABLE is inside a subquery, because MySQL refuses SKIP LOCKED
+-- beside it.
 
 -- name: lock_ending
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
@@ -244,7 +251,8 @@ SET a.state = d.state, a.finished_at = @now,
   a.error_line = d.line, a.error_severity = d.severity, a.error_detail = d.detail, a.error_hint = d.hint,
   a.output = d.output, a.result = d.result;
 
--- Runs whose delivery never began wait again, as they were before it, but for the fence.
+-- Runs whose delivery never began are queued again as they were before it, except for the fence. If somebody has
+-- requested the end of such a run, the run waits instead.
 
 -- name: return_runs
 UPDATE @rows(id uuid, fence int, number int, fresh int, error text)
@@ -261,7 +269,7 @@ SELECT r.id FROM @rows(job_id bigint, below bigint)
 STRAIGHT_JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.below
 WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
--- JSON_TABLE within another table: MySQL refuses SKIP LOCKED beside it.
+-- JSON_TABLE is inside a subquery, because MySQL refuses SKIP LOCKED beside it.
 
 -- name: lock_old_gaps
 SELECT o.job_id, o.schedule_id, o.through_at, o.reason
@@ -274,8 +282,9 @@ DELETE g FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', s
 STRAIGHT_JOIN dbjobs.gaps g FORCE INDEX (PRIMARY)
 ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.through_at AND g.reason = d.reason;
 
--- Who has rows locked, apart from this very session: on the whole server, since InnoDB tells no database of a transaction. It
--- tells only logins that may see the processes of others.
+-- The sessions that have rows locked, except this session. InnoDB does not show the database of a transaction, so the
+-- current database of the session counts. A session without a current database is included. InnoDB shows transactions
+-- only to logins that may see the processes of others.
 
 -- name: lock_holders
 SELECT t.trx_mysql_thread_id, p.USER, p.HOST, DATE_SUB(t.trx_started, INTERVAL TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW()) SECOND)
@@ -315,8 +324,9 @@ SELECT t.table_name FROM information_schema.tables t WHERE t.table_schema = DATA
 UNION SELECT s.index_name FROM information_schema.statistics s WHERE s.table_schema = DATABASE() AND s.table_name LIKE 'dbjobs%'
 UNION SELECT r.routine_name FROM information_schema.routines r WHERE r.routine_schema = DATABASE() AND r.routine_name LIKE 'dbjobs%';
 
--- How many connections the server gives in all and to this account (0: no fewer), and how many there are: MySQL and MariaDB
--- show the second in tables of different names, and in this statement alike.
+-- room returns how many connections the server allows in total and for this account (0: as many as in total).
+-- connections returns how many there are. MySQL and MariaDB have that number in tables of different names, but SHOW
+-- GLOBAL STATUS works on both.
 
 -- name: room
 SHOW VARIABLES WHERE Variable_name IN ('max_connections', 'max_user_connections');

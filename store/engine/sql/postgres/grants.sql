@@ -1,5 +1,7 @@
--- The least rights of each kind of login. @login, @database and @tables are put in; a statement with @table is repeated for
--- each table, with @columns, which are all but the number of a row. The table installation says what the database holds, and is no part of these: to lock its row takes UPDATE of a column.
+-- The least rights of each kind of login. Names replace @login, @database and @tables. A statement with @table is
+-- repeated for each table. @columns are all columns of the table except the number of a row. The table installation,
+-- which says what the database holds, is not one of these tables: to lock its row, a login needs UPDATE on one of its
+-- columns.
 
 -- name: admin
 -- Before the first `dbjobs migrate`, by a superuser or the owner of the database. This login owns the tables.

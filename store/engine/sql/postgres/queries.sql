@@ -1,6 +1,6 @@
 -- PostgreSQL.
 
--- What an owner may do with a run of his own that a tick executes as him.
+-- What an owner may do with his own run, while a tick executes it under the owner's login.
 
 -- name: holds_own
 SELECT dbjobs.holds_own(:id::uuid, :fence::integer);
@@ -9,17 +9,19 @@ SELECT dbjobs.holds_own(:id::uuid, :fence::integer);
 SELECT dbjobs.end_own(:id::uuid, :fence::integer, :number::integer, :final::text, :step::integer, :step_name::text, :holder::text, :lease_ms::bigint, :waited_ms::bigint,
   :rows::bigint, :error::text, :run_error::text, :output::text, :result::text, :now::timestamptz);
 
--- Jobs that were removed, and what has no job's row any more, too: what is left of them is to be decided. Plans that are there
--- are left out: the key's conflict would wait for who advances them. The rest of it is for two that enlist a job at once.
+-- It also enlists removed jobs, and jobs whose row is gone, because decisions for the rest of them are still needed.
+-- Plans that exist are left out: on a conflict of keys, the server would wait for the session that advances the plan.
+-- ON CONFLICT is for two sessions that enlist a job at the same time.
 
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id, owner)
 SELECT i.id, coalesce((SELECT @plan_owner FROM dbjobs.jobs j WHERE j.id = i.id), @served) FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) WHERE (SELECT p.job_id FROM dbjobs.plans p WHERE p.job_id = i.id) IS NULL
 ON CONFLICT DO NOTHING;
 
--- Job by job through the keys: of = ANY(...) with 1,000 values the planner makes a scan, which costs more the more jobs
--- there are, and it may do so for a table newly filled whatever the number. It cannot for a correlated subquery with
--- OFFSET 0; without that, it reads all schedules for each job as long as the tables have no statistics.
+-- The rows are read job by job through the keys. For = ANY(...) with 1,000 values, the planner makes a scan, whose cost
+-- grows with the number of all jobs. For a newly filled table, it may do so with any number of values. It cannot do so
+-- for a correlated subquery with OFFSET 0. Without OFFSET 0, it reads all schedules for each job as long as the tables
+-- have no statistics.
 
 -- name: batch_rules
 SELECT i.id, r.schedule_id, r.input, r.rule, r.ends, r.rule <> '' AND r.stands
@@ -54,11 +56,12 @@ CROSS JOIN LATERAL (SELECT * FROM dbjobs.job_after x WHERE x.after_job_id = i.id
 CROSS JOIN LATERAL (SELECT * FROM dbjobs.jobs y WHERE y.id = a.job_id OFFSET 0) AS j
 WHERE j.removed_at IS NULL AND j.enabled ORDER BY a.after_job_id, j.id;
 
--- A run that another session has taken since the statement's snapshot is locked by FOR UPDATE all the same, as it is now,
--- before its state is looked at again, and its holder would wait to finish it. Who has this lock, of as many runs as are
--- wanted, in the order of the list, finds them in the next statement, and so by a newer snapshot, as the last to have it
--- left them. The run as a value, by its key: of an EXISTS, the planner makes a hash of all runs, as long as these are some
--- thousand.
+-- FOR UPDATE locks the newest version of a run before it looks at its state again. So it also locks a run that
+-- another session has taken since the statement's snapshot, and the holder of that run would wait to finish it. For
+-- that reason, a session first takes this advisory lock for as many runs as it wants, in the order of the list. It
+-- reads these runs in the next statement. That one has a newer snapshot, in which a run is as the last session with
+-- its lock left it. The run is a value that is looked up by its key: for an EXISTS, the planner makes a hash of all
+-- runs as long as there are some thousand of them.
 
 -- name: reserve_queued
 SELECT c.id FROM pg_catalog.unnest(:ids::uuid[]) AS c(id)
@@ -76,7 +79,8 @@ FROM @rows(id uuid, job_id bigint, number bigint, occurrence text, state text, h
   ready_at instant)
 ON CONFLICT DO NOTHING;
 
--- Of runs that are queued at once: what a document costs grows with its columns.
+-- For runs that are queued at once. It has fewer columns than insert_runs, because each column of a document has its
+-- cost.
 
 -- name: insert_queued
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end,
@@ -87,8 +91,8 @@ FROM @rows(id uuid, job_id bigint, number bigint, occurrence text, queue text, p
   scheduled_for instant, interval_start instant)
 ON CONFLICT DO NOTHING;
 
--- Rows that change are looked up by the key: of a table of some thousand rows, the planner would read all for each hundred that
--- are written. A list of their keys leaves it no choice.
+-- Rows that change are looked up by the key, which a list of their keys makes certain. Without the list, the planner
+-- would read all of a table of some thousand rows for each hundred rows that are written.
 
 -- name: extend_gaps
 WITH d AS (
@@ -99,8 +103,9 @@ FROM d
 WHERE g.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND g.through_at = ANY(ARRAY(SELECT from_at FROM d))
   AND g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule;
 
--- A run that goes back from running to waiting or queued is one whose delivery did not come back, which is no attempt.
--- Who asked for its end since it was read has it: it is not let go, and the decision is made again.
+-- A run that goes back from running to waiting or queued had a delivery that did not come back, which is not an
+-- attempt. If somebody has requested its end since it was read, the run is not let go, and the decision is made
+-- again.
 
 -- name: update_runs
 WITH d AS (
@@ -132,7 +137,7 @@ SET next_run = d.next_run, decided_through = d.decided_through, parked = d.parke
 FROM d
 WHERE p.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND p.job_id = d.job_id AND p.version = d.version;
 
--- Of plans that only went on to their next nominal time, after one run for the last.
+-- For plans that only went on to their next nominal time, after one run for the last one.
 
 -- name: advance_due
 WITH d AS (
@@ -144,14 +149,18 @@ SET next_run = d.next_run, decided_through = @now, last_scheduled_for = d.last_s
 FROM d
 WHERE p.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND p.job_id = d.job_id AND p.version = d.version;
 
--- The ends of several runs, each guarded by its own fence. Whose row somebody has locked is left out, and so is who was
--- delivered again: the answer names those that have ended, and says whether everything is paused. The limit is the length
--- of the list: it keeps none out. Without it, the planner takes any list for 100 rows, and reads all of a table of some
--- thousand runs for each end. The state is compared so that the planner does not see which: by its statistics hardly a run
--- is under way, and it would compare each of those that are with each end of the list. That the ids are a list of their own
--- leads it to the key: joined alone, it would read all runs as long as these are some thousand. A run that succeeded is settled
--- with its end where that changes nothing but the facts of its plan: the plan has the version for which this is known,
--- nobody else has it locked, the job was not edited, and no job runs after it.
+-- The ends of several runs. Its own fence guards each run. A run whose row another session has locked is left out,
+-- and so is a run that was delivered again. The answer names the runs that have ended, and says whether everything is
+-- paused.
+
+-- The limit is the length of the list, so it leaves no run out. Without it, the planner assumes that any list has 100
+-- rows, and reads all of a table of some thousand runs for each end. The state is compared in a CASE, which hides it
+-- from the planner: by its statistics, hardly a run is running, so it would compare each running run with each end of
+-- the list. The ids are a list of their own, which leads the planner to the key: for the join alone, it would read
+-- all runs as long as there are some thousand of them.
+
+-- A run that succeeded is settled with its end if that changes only the facts of its plan: the plan has the version for
+-- which this is known, nobody else has the plan locked, the job was not edited, and no job runs after it.
 
 -- name: finish_attempts
 WITH d AS (
@@ -185,8 +194,8 @@ WITH d AS (
 )
 SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds), settles IS NOT NULL FROM moved;
 
--- The end of one run by itself, as finish_attempts writes it. Most runs end so, and most of what the others' statement costs is
--- to plan it: this one looks up everything by keys, and its plan is kept.
+-- The end of a single run, as finish_attempts writes it. Most runs end this way. Most of the cost of finish_attempts is
+-- its planning. This statement looks up everything by keys, and its plan is kept.
 
 -- name: finish_attempt
 WITH run AS (
@@ -211,8 +220,9 @@ WITH run AS (
 )
 SELECT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds), (SELECT job_id FROM plan) IS NOT NULL FROM moved;
 
--- The server parses and plans this one for each atomic step, in a session that was made as new. So only keys are conditions that
--- it has to look for in indexes and statistics, and what has to hold of the rows is asked of their values.
+-- The server parses and plans this statement for each atomic step, in a session that was reset to a new one. So only
+-- the keys are conditions for which the server looks at indexes and statistics. CASE checks the other conditions, on
+-- the values of the rows.
 
 -- name: record_attempt
 UPDATE dbjobs.attempts SET state = 'succeeded', finished_at = @now, started_at = @begun, rows_affected = :rows, output = :output, result = :result
@@ -241,8 +251,8 @@ CROSS JOIN LATERAL (SELECT o.job_id, o.schedule_id, o.through_at, o.reason FROM 
 DELETE FROM dbjobs.gaps AS g USING @rows(job_id bigint, schedule_id bigint, through_at instant, reason text)
 WHERE g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.through_at AND g.reason = d.reason;
 
--- Who has locks of our tables that a pass would wait for, apart from this very session. What a login may not see of others,
--- such as since when a transaction is open, is NULL.
+-- The sessions that have locks on our tables for which a pass would wait, except this session. A value of another
+-- login's session that the login may not see, such as the start of its transaction, is NULL.
 
 -- name: lock_holders
 SELECT a.pid, a.usename::text, a.application_name, pg_catalog.min(a.xact_start)
@@ -263,8 +273,9 @@ DELETE FROM dbjobs.job_schedules AS l USING @rows(job_id bigint, schedule_id big
 SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs'
 UNION ALL SELECT p.proname::text FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'dbjobs';
 
--- Of our views and routines, whose names are given: the statements that grant again what is granted on them, and those that
--- drop them, each with all of its arguments; and how many there are.
+-- These statements get the names of our views and routines. repeatable_rights returns the statements that grant again
+-- the rights on them. repeatable_drops returns the statements that drop them, each routine with all of its arguments.
+-- repeatables_there returns how many of them exist.
 
 -- name: repeatable_rights
 WITH o AS (
@@ -300,14 +311,15 @@ SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg
   + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
     WHERE n.nspname = 'dbjobs' AND p.proname::text = ANY(:names::text[]));
 
--- What others have put into our schema.
+-- How many tables, views, indexes, routines and types are in our schema. After our own are dropped, others have made
+-- them.
 
 -- name: others_in_schema
 SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs')
   + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'dbjobs')
   + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace WHERE n.nspname = 'dbjobs');
 
--- How many connections more this login would get. What is kept for others is not among them.
+-- How many more connections this login would get. Connections that are reserved for others do not count.
 
 -- name: room
 SELECT 'connections', least(
@@ -319,7 +331,7 @@ SELECT 'connections', least(
       - (SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity a WHERE a.usesysid = r.oid) END
     FROM pg_catalog.pg_roles r WHERE r.rolname = session_user));
 
--- Why row security does not bind this login, where rows have owners.
+-- The reason why row security does not bind this login, if rows have owners.
 
 -- name: unbound
 SELECT CASE WHEN r.rolsuper THEN 'is a superuser' WHEN r.rolbypassrls THEN 'has BYPASSRLS' ELSE 'owns the tables' END
@@ -339,7 +351,8 @@ FROM pg_catalog.pg_stat_user_tables s WHERE s.schemaname = 'dbjobs' ORDER BY s.r
 SELECT c.relname::text FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs' AND NOT i.indisvalid ORDER BY c.relname;
 
--- The attempts of one run after the other, by their key: failed ones are so few that it would read all attempts for them.
+-- The attempts are read run by run, through their key. Otherwise the planner would read all attempts, because there are
+-- only a few failed ones.
 
 -- name: failures
 SELECT @attempt_columns, j.owner, j.name, f.job_id, f.number, f.state

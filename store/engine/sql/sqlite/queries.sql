@@ -1,13 +1,13 @@
 -- SQLite.
 
--- Jobs that were removed, and what has no job's row any more, too: what is left of them is to be decided.
+-- It also enlists removed jobs, and jobs whose row is gone, because decisions for the rest of them are still needed.
 
 -- name: enlist
 INSERT INTO dbjobs.plans (job_id)
 SELECT value FROM json_each(:ids) WHERE true
 ON CONFLICT DO NOTHING;
 
--- Name by name: most names are NULL, so that the planner takes their index for useless.
+-- The schedules are read name by name: most names are NULL, so the planner assumes that their index is useless.
 
 -- name: schedules_named
 SELECT @schedule_columns FROM json_each(:ids) AS n CROSS JOIN dbjobs.schedules s ON s.name = n.value;
@@ -22,7 +22,8 @@ FROM @rows(id uuid, job_id bigint, number bigint, occurrence text, state text, h
   ready_at instant) WHERE true
 ON CONFLICT DO NOTHING;
 
--- Of runs that are queued at once: what a document costs grows with its columns.
+-- For runs that are queued at once. It has fewer columns than insert_runs, because each column of a document has its
+-- cost.
 
 -- name: insert_queued
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end,
@@ -32,7 +33,8 @@ SELECT value ->> 'id', value ->> 'job_id', value ->> 'number', value ->> 'occurr
 FROM jsonb_each(:rows) WHERE true
 ON CONFLICT DO NOTHING;
 
--- Of the ends of several runs, those that were not delivered again; and whether everything is paused.
+-- From a list of runs that end, the runs that were not delivered again. The last column says whether everything is
+-- paused.
 
 -- name: lock_ending
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)

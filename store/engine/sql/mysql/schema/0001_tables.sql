@@ -1,5 +1,5 @@
--- The tables of dbjobs on MySQL and MariaDB. There are no partial indexes: what the other engines keep small by a
--- condition is here a generated column that is NULL where the condition does not hold.
+-- The tables of dbjobs on MySQL and MariaDB. There are no partial indexes. Where the other engines have
+-- an index with a condition, the index is here on a generated column that is NULL where the condition does not hold.
 --
 -- Three kinds, and each has one writer:
 --   definitions  written by people: commands, apply, plain SQL. The program writes only their column "planned".
@@ -19,22 +19,22 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   id           bigint AUTO_INCREMENT PRIMARY KEY,
   name         varchar(190) UNIQUE,                                    -- NULL: the own rule of the job in job_id
   job_id       bigint,                                         -- the job that this unnamed schedule belongs to
-  owner        varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),  -- the login that made it; the job's counts for the own rule of a job
+  owner        varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),  -- the login that made it; for a job's own rule, the owner of the job counts
   rule         text NOT NULL,                                  -- any form that dbjobs reads: RRULE text, cron, every, at, ...
   zone         varchar(190) NOT NULL DEFAULT 'UTC',                    -- IANA name; what wall times in the rule mean
   nonexistent  varchar(190) NOT NULL DEFAULT 'forward' CHECK (nonexistent IN ('forward', 'skip')),      -- a wall time that a clock change leaves out
   ambiguous    varchar(190) NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
   description  varchar(1000) NOT NULL DEFAULT '',
   manifest     varchar(190),                                           -- the manifest that owns the row, and may prune it
-  created_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),   -- what rules counted "from creation" count from
-  changed_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),   -- set by commands that change the rule: from when the new rule counts
+  created_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),   -- rules that count "from creation" count from here
+  changed_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),   -- commands that change the rule set it: the new rule counts from here
   calendar     varchar(190) NOT NULL DEFAULT '',               -- name of the calendar whose holidays count; empty: none
-  on_holiday   varchar(190) NOT NULL DEFAULT 'skip' CHECK (on_holiday IN ('skip', 'next', 'previous')),  -- what becomes of a time on a holiday
-  calendar_version varchar(190) NOT NULL DEFAULT '',           -- of the calendar's days; written by the program where they change
+  on_holiday   varchar(190) NOT NULL DEFAULT 'skip' CHECK (on_holiday IN ('skip', 'next', 'previous')),  -- what happens to a time on a holiday
+  calendar_version varchar(190) NOT NULL DEFAULT '',           -- the version of the calendar's days; the program writes it when they change
   plan_input   text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), rule, zone, nonexistent, ambiguous,
     CASE WHEN calendar = '' THEN NULL ELSE CONCAT_WS(CHAR(31 USING utf8mb4), calendar, on_holiday, calendar_version) END)) STORED,
-  planned      text,                                           -- the plan_input that every job of it was planned from
-  parked       text,                                           -- why it cannot be used, as the pass has found that looked at it last; NULL: it can
+  planned      text,                                           -- the plan_input from which all its jobs were planned
+  parked       text,                                           -- why it cannot be used, as the last pass that looked at it found; NULL: it can be used
   CHECK ((name IS NULL) <> (job_id IS NULL)),
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   UNIQUE KEY schedules_job (job_id),
@@ -42,12 +42,12 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   KEY schedules_calendar (calendar)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- A calendar: the days on which schedules that name it do nothing. Plans contain the days, so an edit
--- here reaches them by the next pass, as one of a schedule does.
+-- A calendar has the days on which the schedules that name it do nothing. Plans contain the days, so the next pass
+-- brings an edit of a calendar into the plans, as it does with an edit of a schedule.
 CREATE TABLE IF NOT EXISTS dbjobs_calendars (
   name         varchar(190) PRIMARY KEY,
   owner        varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),  -- the login that made it
-  working_days varchar(190) NOT NULL DEFAULT '',               -- weekdays, as MO-FR; empty: all of them
+  working_days varchar(190) NOT NULL DEFAULT '',               -- weekdays, such as MO-FR; empty: all of them
   days         mediumtext NOT NULL DEFAULT (''),               -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
   description  varchar(1000) NOT NULL DEFAULT '',
   manifest     varchar(190),                                   -- the manifest that owns the row, and may prune it
@@ -71,9 +71,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   overlap          varchar(190) NOT NULL DEFAULT 'wait' CHECK (overlap IN ('wait', 'wait-all', 'skip', 'allow', 'replace')),
   max_running      int NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
   missed           varchar(190) NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
-  missed_limit     int NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: how many of the newest run
+  missed_limit     int NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: how many of the newest missed times run
   missed_within_ms bigint CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
-  missed_grace_ms  bigint NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
+  missed_grace_ms  bigint NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest time may be
   retry_attempts   int NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
   retry_backoff_ms bigint NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),         -- doubles with every try ...
   retry_max_backoff_ms bigint NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),   -- ... up to this
@@ -82,25 +82,25 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   on_error         varchar(190) NOT NULL DEFAULT 'continue' CHECK (on_error IN ('continue', 'pause')),
   pause_after_failures int CHECK (pause_after_failures > 0),            -- failed runs in a row that pause the job
   timeout_ms       bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),              -- of a whole run; NULL: none
-  jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready up to so much later, the same for an occurrence always
+  jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready later, by up to this; always by the same for one occurrence
   max_runs         bigint CHECK (max_runs > 0),              -- finished after this number of runs
-  not_before       datetime(6) CHECK (not_before BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_before) > 0 AND DAYOFMONTH(not_before) > 0),                                -- nominal times before this are not the job's
-  not_after        datetime(6) CHECK (not_after BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_after) > 0 AND DAYOFMONTH(not_after) > 0),                                -- nor those after this
+  not_before       datetime(6) CHECK (not_before BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_before) > 0 AND DAYOFMONTH(not_before) > 0),                                -- nominal times before this are not times of the job
+  not_after        datetime(6) CHECK (not_after BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_after) > 0 AND DAYOFMONTH(not_after) > 0),                                -- nominal times after this are not times of the job
   start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
   start_zone       varchar(190),                              -- the zone of its wall times; NULL: UTC
-  repeat_after_ms  bigint CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- in place of a schedule: so long after the end of its last run
+  repeat_after_ms  bigint CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- instead of a schedule: the next run is this long after the end of the last one
   on_startup       boolean NOT NULL DEFAULT false CHECK (on_startup IN (0, 1)),             -- runs once for each start-up identity that a tick reports
   keep_runs        int NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
-  keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
-  remove_when_done boolean NOT NULL DEFAULT false CHECK (remove_when_done IN (0, 1)),             -- removed when nothing is to come and its last run has succeeded
-  on_failed        varchar(381),  -- the job that is run once for each failed run: its name, or owner/name; likewise below
+  keep_age_ms      bigint NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) are deleted
+  remove_when_done boolean NOT NULL DEFAULT false CHECK (remove_when_done IN (0, 1)),             -- removed when the job has no further run and its last run has succeeded
+  on_failed        varchar(381),  -- the job that is run once for each failed run: its name, or owner/name; the same below
   on_recovered     varchar(381),
   on_missed        varchar(381),
   on_late          varchar(381),
   on_lost          varchar(381),
   on_parked        varchar(381),
   on_paused        varchar(381),
-  heartbeat_url    text,                                       -- a service outside that learns of its runs; or a URL for each signal:
+  heartbeat_url    text,                                       -- an outside service that gets signals about its runs; or one URL for each signal:
   heartbeat_start  text,
   heartbeat_success text,
   heartbeat_failure text,
@@ -108,10 +108,10 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   created_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),      -- nominal times count from here
   changed_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),
   removed_at       datetime(6) CHECK (removed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(removed_at) > 0 AND DAYOFMONTH(removed_at) > 0),                                -- removed: the name is free, the ledger stays until pruned
-  done_at          datetime(6) CHECK (done_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(done_at) > 0 AND DAYOFMONTH(done_at) > 0),                               -- removed then by remove_when_done: apply makes no other of the same definition
-  -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
-  -- A text of an older expression tells every job apart from its plan: with any change of it, the next pass decides for all jobs
-  -- at once. store/planned.go names its fields in this order; a new one goes to the end.
+  done_at          datetime(6) CHECK (done_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(done_at) > 0 AND DAYOFMONTH(done_at) > 0),                               -- when remove_when_done removed it: apply makes no new job of the same definition
+  -- All values that a decision reads of the job, except the identity of the job. Jobs with the same text are alike to a
+  -- decision. If this expression changes, the text of every job differs from planned, so the next pass decides for all
+  -- jobs at once. store/planned.go names the fields in this order. A new field goes to the end.
   plan_input       text GENERATED ALWAYS AS (
     CONCAT_WS(CHAR(31 USING utf8mb4), enabled, COALESCE(removed_at, ''), COALESCE(not_before, ''), COALESCE(not_after, ''),
       jitter_ms, COALESCE(repeat_after_ms, ''), COALESCE(max_runs, ''), overlap, max_running, QUOTE(group_name), QUOTE(queue),
@@ -121,7 +121,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
       COALESCE(start_rule, ''), tags, owner,
       COALESCE(on_failed, ''), COALESCE(on_recovered, ''), COALESCE(on_missed, ''), COALESCE(on_late, ''),
       COALESCE(on_lost, ''), COALESCE(on_parked, ''), COALESCE(on_paused, ''))) STORED,
-  planned          text,  -- the plan_input that its plan was made from
+  planned          text,  -- the plan_input from which its plan was made
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   live_name varchar(190) GENERATED ALWAYS AS (CASE WHEN removed_at IS NULL THEN name END) STORED,
   UNIQUE KEY jobs_name (live_name, owner),
@@ -138,7 +138,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_steps (
   executor             varchar(190) NOT NULL,                          -- sql, ...: what is done
   spec                 longtext NOT NULL CHECK (JSON_VALID(spec)),  -- the executor's own arguments, as an object
   timeout_ms           bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),          -- of one attempt; NULL: none
-  retry_attempts       int CHECK (retry_attempts >= 0),    -- NULL: the job's; likewise below
+  retry_attempts       int CHECK (retry_attempts >= 0),    -- NULL: the value of the job; the same below
   retry_backoff_ms     bigint CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),
   retry_max_backoff_ms bigint CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),
   retry_jitter         int CHECK (retry_jitter BETWEEN 0 AND 100),
@@ -152,7 +152,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_steps (
 CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
   job_id      bigint NOT NULL,
   schedule_id bigint NOT NULL,
-  created_at  datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),    -- the schedule's nominal times are the job's from here
+  created_at  datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),    -- from here on, the schedule's nominal times are times of the job
   planned     bigint,                                          -- the schedule_id that the plan knows
   PRIMARY KEY (job_id, schedule_id),
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> schedule_id THEN NULL ELSE 1 END) STORED,
@@ -164,7 +164,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
 CREATE TABLE IF NOT EXISTS dbjobs_job_after (
   job_id       bigint NOT NULL,
   after_job_id bigint NOT NULL,
-  on_end       varchar(190) NOT NULL DEFAULT 'success' CHECK (on_end IN ('success', 'failure', 'end')),  -- a lost run is a failure; end is any, a cancelled run too
+  on_end       varchar(190) NOT NULL DEFAULT 'success' CHECK (on_end IN ('success', 'failure', 'end')),  -- a lost run is a failure; end is any end, also of a cancelled run
   planned      bigint,                                         -- the after_job_id that a decision has seen
   PRIMARY KEY (job_id, after_job_id),
   CHECK (job_id <> after_job_id),
@@ -192,9 +192,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   until_at   datetime(6) CHECK (until_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(until_at) > 0 AND DAYOFMONTH(until_at) > 0),                                      -- ends by itself; NULL: until resumed
   resumed_at datetime(6) CHECK (resumed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(resumed_at) > 0 AND DAYOFMONTH(resumed_at) > 0),
   resumed_by varchar(190),
-  missed     boolean NOT NULL DEFAULT false CHECK (missed IN (0, 1)),                   -- resumed with what was missed: the interval holds nothing back
+  missed     boolean NOT NULL DEFAULT false CHECK (missed IN (0, 1)),                   -- resumed with the missed times: the interval holds back no time
   plan_input text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), COALESCE(until_at, ''), COALESCE(resumed_at, ''))) STORED,
-  ends_at    datetime(6) GENERATED ALWAYS AS (                 -- the first of the two; without any, the end of time
+  ends_at    datetime(6) GENERATED ALWAYS AS (                 -- the earlier of the two; without both, the end of time
     LEAST(COALESCE(until_at, TIMESTAMP'9999-12-31 23:59:59'), COALESCE(resumed_at, TIMESTAMP'9999-12-31 23:59:59'))) STORED,
   planned    text,  -- the plan_input that its jobs have seen
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
@@ -204,15 +204,15 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
 
 -- ------------------------------------------------------------------------------------------------------- plans
 
--- One narrow row a job. Its lock is the right to decide for the job; version makes a decision conditional on
--- what was read, where there is no lock.
+-- One narrow row for each job. The session that holds the lock of the row may decide for the job. Where there is no
+-- lock, version makes a decision conditional on the values that it read.
 CREATE TABLE IF NOT EXISTS dbjobs_plans (
   job_id             bigint PRIMARY KEY,
-  owner              varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),   -- the job's: whose ticks decide its nominal times; on SQLite it is empty
-  version            bigint NOT NULL DEFAULT 0,                -- one more with every decision
-  next_run           datetime(6) CHECK (next_run BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(next_run) > 0 AND DAYOFMONTH(next_run) > 0),                              -- when the job needs a decision; NULL: nothing is to come
+  owner              varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),   -- the owner of the job, whose ticks decide its nominal times; on SQLite it is empty
+  version            bigint NOT NULL DEFAULT 0,                -- grows by one with every decision
+  next_run           datetime(6) CHECK (next_run BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(next_run) > 0 AND DAYOFMONTH(next_run) > 0),                              -- when the job needs a decision; NULL: at no time
   decided_through    datetime(6) CHECK (decided_through BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(decided_through) > 0 AND DAYOFMONTH(decided_through) > 0),                              -- every nominal time up to here has a run or lies in a gap
-  parked             text,                                     -- why the job is parked, NULL: it is not
+  parked             text,                                     -- why the job is parked; NULL: it is not
   last_scheduled_for datetime(6) CHECK (last_scheduled_for BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(last_scheduled_for) > 0 AND DAYOFMONTH(last_scheduled_for) > 0),                              -- the newest nominal time that became a run: where the next interval starts
   last_run_id        char(36) CHARACTER SET ascii COLLATE ascii_bin,                                     -- the run that ended last; its facts follow
   last_state         varchar(190),
@@ -221,10 +221,10 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   last_error         text,
   streak             int NOT NULL DEFAULT 0 CHECK (streak <= 2000000000),               -- failed runs in a row
   cycles             bigint NOT NULL DEFAULT 0 CHECK (cycles <= 4000000000000000000),                -- runs ended
-  runs_made          bigint NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next has this number plus one
-  startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
-  skips              text,  -- nominal times to come that somebody has decided not to run, as JSON; NULL: none
-  repeat_from        datetime(6) CHECK (repeat_from BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(repeat_from) > 0 AND DAYOFMONTH(repeat_from) > 0),                            -- what repeat_after counts from: the last end, or when it was decided that a time has no run
+  runs_made          bigint NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next run has this number plus one
+  startup_ids        text,  -- the start-up identities for which it ran, the newest first, each with a line end before and after it
+  skips              text,  -- future nominal times that somebody has decided not to run, as JSON; NULL: none
+  repeat_from        datetime(6) CHECK (repeat_from BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(repeat_from) > 0 AND DAYOFMONTH(repeat_from) > 0),                            -- repeat_after counts from here: the last end, or the decision that a time has no run
   parked_job_id bigint GENERATED ALWAYS AS (CASE WHEN parked IS NOT NULL THEN job_id END) STORED,
   failing_job_id bigint GENERATED ALWAYS AS (CASE WHEN streak > 0 THEN job_id END) STORED,
   KEY plans_next_run (owner, next_run, job_id),
@@ -232,27 +232,28 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   KEY plans_failing (failing_job_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- The rules that a job was planned from. What a rule still owed when it was edited is counted from here.
+-- The rules from which a job was planned. When a rule is edited, the times that the old rule still owes are counted
+-- from here.
 CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
   job_id      bigint NOT NULL,
   schedule_id bigint NOT NULL,
   input       text NOT NULL,                                   -- the schedule's plan_input at that time
   rule        text NOT NULL,                                   -- RFC 5545 text
-  ends        text NOT NULL DEFAULT (''),                        -- where its COUNTs end, found once
+  ends        text NOT NULL DEFAULT (''),                        -- where its COUNTs end, computed once
   since       datetime(6) NOT NULL CHECK (since BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(since) > 0 AND DAYOFMONTH(since) > 0),  -- the row decided all nominal times from here on, to decided_through of the plan
   PRIMARY KEY (job_id, schedule_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- Ends of runs of jobs after which another one runs, where that one runs after several: it has a run
--- when there is one of each of them for the same interval. A decision for that job takes them away.
+-- Ends of runs, for a job that runs after several others. The job gets a run when each of the others has an end for
+-- the same interval. A decision for the job deletes these rows.
 CREATE TABLE IF NOT EXISTS dbjobs_job_ends (
   id           bigint AUTO_INCREMENT PRIMARY KEY,
   job_id       bigint NOT NULL,                                -- the job that runs after others
   meets        varchar(190) NOT NULL,                          -- the end of the interval, or the run that all of them follow
   after_job_id bigint NOT NULL,                                -- one of the others
   run_id       char(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,  -- its run
-  ended_at     datetime(6) NOT NULL,                           -- when that was settled
-  seen         boolean NOT NULL DEFAULT false CHECK (seen IN (0, 1)),  -- by a decision, which found that others are missing
+  ended_at     datetime(6) NOT NULL,                           -- when that run was settled
+  seen         boolean NOT NULL DEFAULT false CHECK (seen IN (0, 1)),  -- a decision has seen it, and found that others are missing
   UNIQUE KEY job_ends_meets (job_id, meets, after_job_id),
   KEY job_ends_unseen (seen, job_id, meets),
   KEY job_ends_old (job_id, ended_at)
@@ -271,7 +272,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_group_plans (
 --                     v                                          |
 --   (decided) --> waiting --> queued --> running --> succeeded | failed | cancelled | lost --> settled
 CREATE TABLE IF NOT EXISTS dbjobs_runs (
-  id             char(36) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision; any other will do: created_at and ready_at say the order
+  id             char(36) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,                             -- a UUIDv7 of the database's instant of the decision; any other UUID works too: created_at and ready_at define the order
   job_id         bigint NOT NULL,
   number         bigint,                                       -- 1, 2, ... within the job; NULL until decided
   occurrence     varchar(190) NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>, fill:..., hook:...
@@ -283,15 +284,15 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   interval_start datetime(6) CHECK (interval_start BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(interval_start) > 0 AND DAYOFMONTH(interval_start) > 0),                                  -- the data interval, from the last nominal time that became a run ...
   interval_end   datetime(6) CHECK (interval_end BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(interval_end) > 0 AND DAYOFMONTH(interval_end) > 0),                                  -- ... to this one
   args           longtext CHECK (JSON_VALID(args)),           -- of a request: an object
-  ready_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (ready_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(ready_at) > 0 AND DAYOFMONTH(ready_at) > 0),    -- not before: jitter, back-off
-  step           int NOT NULL DEFAULT 1,                   -- where it starts or goes on
+  ready_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (ready_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(ready_at) > 0 AND DAYOFMONTH(ready_at) > 0),    -- it does not start before this: jitter, back-off
+  step           int NOT NULL DEFAULT 1,                   -- the step at which it starts or continues
   attempt        int NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
   attempts       int NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
   fence          int NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
-  losses         int NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered and not brought back
-  lease_until    datetime(6) CHECK (lease_until BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(lease_until) > 0 AND DAYOFMONTH(lease_until) > 0),                                  -- the holder has to report by then; of a queued run: since when it is given back
+  losses         int NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered without coming back
+  lease_until    datetime(6) CHECK (lease_until BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(lease_until) > 0 AND DAYOFMONTH(lease_until) > 0),                                  -- the holder has to report before this; of a queued run: when it was given back
   holder         varchar(190),                                         -- who holds it: host and process
-  cancel_at      datetime(6) CHECK (cancel_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(cancel_at) > 0 AND DAYOFMONTH(cancel_at) > 0),                                  -- somebody wants it cancelled: the next decision does it, or the holder
+  cancel_at      datetime(6) CHECK (cancel_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(cancel_at) > 0 AND DAYOFMONTH(cancel_at) > 0),                                  -- when somebody asked to cancel it: the next decision or the holder does so
   cancel_by      varchar(190),
   created_at     datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),
   started_at     datetime(6) CHECK (started_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(started_at) > 0 AND DAYOFMONTH(started_at) > 0),                                  -- first delivered
@@ -302,13 +303,13 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run was given back or has ended
     CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL AND ready_at >= TIMESTAMP'1000-01-01 00:00:00' THEN ready_at END
          WHEN state IN ('running', 'queued') THEN lease_until
-         -- MySQL computes this also before it knows a default, and at every ALTER TABLE, of an instant that is zero: its default
-         -- sql_mode refuses that as a result, and in NULLIF.
+         -- MySQL also computes this before it knows a default, and at every ALTER TABLE. The instant is then zero. MySQL's
+         -- default sql_mode refuses a zero instant as a result, and in NULLIF.
          WHEN settled_at IS NULL AND created_at >= TIMESTAMP'1000-01-01 00:00:00' THEN created_at END) STORED,
   UNIQUE (job_id, occurrence),
   open_job_id bigint GENERATED ALWAYS AS (CASE WHEN settled_at IS NULL THEN job_id END) STORED,
   queued_in varchar(190) GENERATED ALWAYS AS (CASE WHEN state = 'queued' THEN queue END) STORED,
-  urgency bigint GENERATED ALWAYS AS (-priority) STORED,  -- of the least priority it is more than an int holds
+  urgency bigint GENERATED ALWAYS AS (-priority) STORED,  -- bigint: for the least priority, the value does not fit an int
   unwell varchar(190) GENERATED ALWAYS AS (CASE WHEN state IN ('failed', 'cancelled', 'lost') THEN state END) STORED,
   KEY runs_number (job_id, number),
   KEY runs_open (open_job_id, id),
@@ -336,14 +337,15 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
   error_code    varchar(190),                                          -- SQLSTATE, error number, HTTP status, exit code
   error_line    int,                                       -- where the engine gives it
   error_severity varchar(190),
-  error_detail  text,                                      -- what PostgreSQL says beside the message, and what it advises
+  error_detail  text,                                      -- what PostgreSQL adds to the message, and its advice
   error_hint    text,
-  output        text,                                          -- what it told, of at most 16 KiB: rows, notices, what a program printed
-  result        text,                                          -- what later steps may name: JSON, kept where one does
+  output        text,                                          -- its output, at most 16 KiB: rows, notices, the text that a program printed
+  result        text,                                          -- a value that later steps can name: JSON, kept only if one of them does
   PRIMARY KEY (run_id, number)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- A stretch decided not to run: those nominal times of its rule in (from_at, through_at] that have no run.
+-- A stretch of nominal times that a decision did not run: those times of its rule in (from_at, through_at] that have no
+-- run.
 CREATE TABLE IF NOT EXISTS dbjobs_gaps (
   job_id      bigint NOT NULL,
   schedule_id bigint NOT NULL,
@@ -370,7 +372,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   KEY changes_subject (kind, subject_id, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- When ticks came: one row a name and unbroken stretch, so that the silences are what lies between the rows.
+-- When ticks came. There is one row for each name and unbroken stretch of ticks. The time between two rows is a silence.
 CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   name        varchar(190) NOT NULL,
   since       datetime(6) NOT NULL CHECK (since BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(since) > 0 AND DAYOFMONTH(since) > 0),                            -- the first tick of the stretch

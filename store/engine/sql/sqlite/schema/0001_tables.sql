@@ -17,34 +17,34 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   id           integer PRIMARY KEY AUTOINCREMENT,
   name         text UNIQUE CHECK (length(CAST(name AS BLOB)) <= 190),  -- NULL: the own rule of the job in job_id
   job_id       integer,                                         -- the job that this unnamed schedule belongs to
-  owner        text NOT NULL DEFAULT '' CHECK (length(CAST(owner AS BLOB)) <= 190),  -- the login that made it; the job's counts for the own rule of a job
+  owner        text NOT NULL DEFAULT '' CHECK (length(CAST(owner AS BLOB)) <= 190),  -- the login that made it; for a job's own rule, the owner of the job counts
   rule         text NOT NULL,                                  -- any form that dbjobs reads: RRULE text, cron, every, at, ...
   zone         text NOT NULL DEFAULT 'UTC',                    -- IANA name; what wall times in the rule mean
   nonexistent  text NOT NULL DEFAULT 'forward' CHECK (nonexistent IN ('forward', 'skip')),      -- a wall time that a clock change leaves out
   ambiguous    text NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
   description  text NOT NULL DEFAULT '',
   manifest     text,                                           -- the manifest that owns the row, and may prune it
-  created_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- what rules counted "from creation" count from
-  changed_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),  -- set by commands that change the rule: from when the new rule counts
+  created_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- rules that count "from creation" count from here
+  changed_at   text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),  -- commands that change the rule set it: the new rule counts from here
   calendar     text NOT NULL DEFAULT '',                       -- name of the calendar whose holidays count; empty: none
-  on_holiday   text NOT NULL DEFAULT 'skip' CHECK (on_holiday IN ('skip', 'next', 'previous')),  -- what becomes of a time on a holiday
-  calendar_version text NOT NULL DEFAULT '',                   -- of the calendar's days; written by the program where they change
+  on_holiday   text NOT NULL DEFAULT 'skip' CHECK (on_holiday IN ('skip', 'next', 'previous')),  -- what happens to a time on a holiday
+  calendar_version text NOT NULL DEFAULT '',                   -- the version of the calendar's days; the program writes it when they change
   plan_input   text GENERATED ALWAYS AS (rule || char(31) || zone || char(31) || nonexistent || char(31) || ambiguous
     || CASE WHEN calendar = '' THEN '' ELSE char(31) || calendar || char(31) || on_holiday || char(31) || calendar_version END) STORED,
-  planned      text,                                           -- the plan_input that every job of it was planned from
-  parked       text,                                           -- why it cannot be used, as the pass has found that looked at it last; NULL: it can
+  planned      text,                                           -- the plan_input from which all its jobs were planned
+  parked       text,                                           -- why it cannot be used, as the last pass that looked at it found; NULL: it can be used
   CHECK ((name IS NULL) <> (job_id IS NULL))
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_schedules_job ON dbjobs_schedules (job_id) WHERE job_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_schedules_stale ON dbjobs_schedules (id) WHERE planned IS NOT plan_input;
 CREATE INDEX IF NOT EXISTS dbjobs_schedules_calendar ON dbjobs_schedules (calendar) WHERE calendar <> '';
 
--- A calendar: the days on which schedules that name it do nothing. Plans contain the days, so an edit
--- here reaches them by the next pass, as one of a schedule does.
+-- A calendar has the days on which the schedules that name it do nothing. Plans contain the days, so the next pass
+-- brings an edit of a calendar into the plans, as it does with an edit of a schedule.
 CREATE TABLE IF NOT EXISTS dbjobs_calendars (
   name         text NOT NULL PRIMARY KEY CHECK (length(CAST(name AS BLOB)) <= 190),
   owner        text NOT NULL DEFAULT '' CHECK (length(CAST(owner AS BLOB)) <= 190),  -- the login that made it
-  working_days text NOT NULL DEFAULT '',                       -- weekdays, as MO-FR; empty: all of them
+  working_days text NOT NULL DEFAULT '',                       -- weekdays, such as MO-FR; empty: all of them
   days         text NOT NULL DEFAULT '',                       -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
   description  text NOT NULL DEFAULT '',
   manifest     text,                                           -- the manifest that owns the row, and may prune it
@@ -67,9 +67,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   overlap          text NOT NULL DEFAULT 'wait' CHECK (overlap IN ('wait', 'wait-all', 'skip', 'allow', 'replace')),
   max_running      integer NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
   missed           text NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
-  missed_limit     integer NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: how many of the newest run
+  missed_limit     integer NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: how many of the newest missed times run
   missed_within_ms integer CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
-  missed_grace_ms  integer NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest may be
+  missed_grace_ms  integer NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest time may be
   retry_attempts   integer NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
   retry_backoff_ms integer NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),         -- doubles with every try ...
   retry_max_backoff_ms integer NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),   -- ... up to this
@@ -78,25 +78,25 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   on_error         text NOT NULL DEFAULT 'continue' CHECK (on_error IN ('continue', 'pause')),
   pause_after_failures integer CHECK (pause_after_failures > 0),            -- failed runs in a row that pause the job
   timeout_ms       integer CHECK (timeout_ms BETWEEN 1 AND 9000000000000),              -- of a whole run; NULL: none
-  jitter_ms        integer NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready up to so much later, the same for an occurrence always
+  jitter_ms        integer NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready later, by up to this; always by the same for one occurrence
   max_runs         integer CHECK (max_runs > 0),              -- finished after this number of runs
-  not_before       text CHECK (coalesce(not_before GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_before, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_before) AND not_before BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', not_before IS NULL)),  -- nominal times before this are not the job's
-  not_after        text CHECK (coalesce(not_after GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_after, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_after) AND not_after BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', not_after IS NULL)),  -- nor those after this
+  not_before       text CHECK (coalesce(not_before GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_before, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_before) AND not_before BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', not_before IS NULL)),  -- nominal times before this are not times of the job
+  not_after        text CHECK (coalesce(not_after GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_after, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_after) AND not_after BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', not_after IS NULL)),  -- nominal times after this are not times of the job
   start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
   start_zone       text,                                      -- the zone of its wall times; NULL: UTC
-  repeat_after_ms  integer CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- in place of a schedule: so long after the end of its last run
+  repeat_after_ms  integer CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- instead of a schedule: the next run is this long after the end of the last one
   on_startup       integer NOT NULL DEFAULT 0 CHECK (on_startup IN (0, 1)),             -- runs once for each start-up identity that a tick reports
   keep_runs        integer NOT NULL DEFAULT 1000 CHECK (keep_runs > 0),     -- newest runs kept
-  keep_age_ms      integer NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) go
-  remove_when_done integer NOT NULL DEFAULT 0 CHECK (remove_when_done IN (0, 1)),             -- removed when nothing is to come and its last run has succeeded
-  on_failed        text CHECK (length(CAST(on_failed AS BLOB)) <= 381),  -- the job that is run once for each failed run: its name, or owner/name; likewise below
+  keep_age_ms      integer NOT NULL DEFAULT 7776000000 CHECK (keep_age_ms BETWEEN 1 AND 9000000000000),  -- runs older than this (90 days) are deleted
+  remove_when_done integer NOT NULL DEFAULT 0 CHECK (remove_when_done IN (0, 1)),             -- removed when the job has no further run and its last run has succeeded
+  on_failed        text CHECK (length(CAST(on_failed AS BLOB)) <= 381),  -- the job that is run once for each failed run: its name, or owner/name; the same below
   on_recovered     text CHECK (length(CAST(on_recovered AS BLOB)) <= 381),
   on_missed        text CHECK (length(CAST(on_missed AS BLOB)) <= 381),
   on_late          text CHECK (length(CAST(on_late AS BLOB)) <= 381),
   on_lost          text CHECK (length(CAST(on_lost AS BLOB)) <= 381),
   on_parked        text CHECK (length(CAST(on_parked AS BLOB)) <= 381),
   on_paused        text CHECK (length(CAST(on_paused AS BLOB)) <= 381),
-  heartbeat_url    text,                                       -- a service outside that learns of its runs; or a URL for each signal:
+  heartbeat_url    text,                                       -- an outside service that gets signals about its runs; or one URL for each signal:
   heartbeat_start  text,
   heartbeat_success text,
   heartbeat_failure text,
@@ -104,10 +104,10 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   created_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- nominal times count from here
   changed_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),
   removed_at       text CHECK (coalesce(removed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(removed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', removed_at) AND removed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', removed_at IS NULL)),  -- removed: the name is free, the ledger stays until pruned
-  done_at          text CHECK (coalesce(done_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(done_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', done_at) AND done_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', done_at IS NULL)),  -- removed then by remove_when_done: apply makes no other of the same definition
-  -- All that a decision looks at, apart from which job it is: jobs with the same text are alike to it.
-  -- A text of an older expression tells every job apart from its plan: with any change of it, the next pass decides for all jobs
-  -- at once. store/planned.go names its fields in this order; a new one goes to the end.
+  done_at          text CHECK (coalesce(done_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(done_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', done_at) AND done_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', done_at IS NULL)),  -- when remove_when_done removed it: apply makes no new job of the same definition
+  -- All values that a decision reads of the job, except the identity of the job. Jobs with the same text are alike to a
+  -- decision. If this expression changes, the text of every job differs from planned, so the next pass decides for all
+  -- jobs at once. store/planned.go names the fields in this order. A new field goes to the end.
   plan_input       text GENERATED ALWAYS AS (
     enabled || char(31) || coalesce(removed_at, '') || char(31) || coalesce(not_before, '') || char(31) || coalesce(not_after, '')
     || char(31) || jitter_ms || char(31) || coalesce(repeat_after_ms, '') || char(31) || coalesce(max_runs, '')
@@ -122,7 +122,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
     || char(31) || coalesce(on_failed, '') || char(31) || coalesce(on_recovered, '') || char(31) || coalesce(on_missed, '')
     || char(31) || coalesce(on_late, '') || char(31) || coalesce(on_lost, '') || char(31) || coalesce(on_parked, '')
     || char(31) || coalesce(on_paused, '')) STORED,
-  planned          text                                        -- the plan_input that its plan was made from
+  planned          text                                        -- the plan_input from which its plan was made
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (name, owner) WHERE removed_at IS NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_group ON dbjobs_jobs (group_name) WHERE group_name IS NOT NULL;
@@ -137,7 +137,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_steps (
   executor             text NOT NULL,                          -- sql, ...: what is done
   spec                 text NOT NULL,                         -- the executor's own arguments, as an object
   timeout_ms           integer CHECK (timeout_ms BETWEEN 1 AND 9000000000000),          -- of one attempt; NULL: none
-  retry_attempts       integer CHECK (retry_attempts >= 0),    -- NULL: the job's; likewise below
+  retry_attempts       integer CHECK (retry_attempts >= 0),    -- NULL: the value of the job; the same below
   retry_backoff_ms     integer CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),
   retry_max_backoff_ms integer CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),
   retry_jitter         integer CHECK (retry_jitter BETWEEN 0 AND 100),
@@ -151,7 +151,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_steps (
 CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
   job_id      integer NOT NULL,
   schedule_id integer NOT NULL,
-  created_at  text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- the schedule's nominal times are the job's from here
+  created_at  text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),  -- from here on, the schedule's nominal times are times of the job
   planned     integer,                                          -- the schedule_id that the plan knows
   PRIMARY KEY (job_id, schedule_id)
 ) STRICT;
@@ -162,7 +162,7 @@ CREATE INDEX IF NOT EXISTS dbjobs_job_schedules_stale ON dbjobs_job_schedules (j
 CREATE TABLE IF NOT EXISTS dbjobs_job_after (
   job_id       integer NOT NULL,
   after_job_id integer NOT NULL,
-  on_end       text NOT NULL DEFAULT 'success' CHECK (on_end IN ('success', 'failure', 'end')),  -- a lost run is a failure; end is any, a cancelled run too
+  on_end       text NOT NULL DEFAULT 'success' CHECK (on_end IN ('success', 'failure', 'end')),  -- a lost run is a failure; end is any end, also of a cancelled run
   planned      integer,                                         -- the after_job_id that a decision has seen
   PRIMARY KEY (job_id, after_job_id),
   CHECK (job_id <> after_job_id)
@@ -189,11 +189,11 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   until_at   text CHECK (coalesce(until_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(until_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', until_at) AND until_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', until_at IS NULL)),  -- ends by itself; NULL: until resumed
   resumed_at text CHECK (coalesce(resumed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(resumed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', resumed_at) AND resumed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', resumed_at IS NULL)),
   resumed_by text,
-  missed     integer NOT NULL DEFAULT 0 CHECK (missed IN (0, 1)),                   -- resumed with what was missed: the interval holds nothing back
+  missed     integer NOT NULL DEFAULT 0 CHECK (missed IN (0, 1)),                   -- resumed with the missed times: the interval holds back no time
   plan_input text GENERATED ALWAYS AS (
     coalesce(until_at, '') || char(31)
     || coalesce(resumed_at, '')) STORED,
-  ends_at    text GENERATED ALWAYS AS (                        -- the first of the two; without any, the end of time
+  ends_at    text GENERATED ALWAYS AS (                        -- the earlier of the two; without both, the end of time
     min(coalesce(until_at, '9999-12-31T23:59:59.000000Z'), coalesce(resumed_at, '9999-12-31T23:59:59.000000Z'))) STORED,
   planned    text                                              -- the plan_input that its jobs have seen
 ) STRICT;
@@ -202,15 +202,15 @@ CREATE INDEX IF NOT EXISTS dbjobs_pauses_stale ON dbjobs_pauses (id) WHERE plann
 
 -- ------------------------------------------------------------------------------------------------------- plans
 
--- One narrow row a job. Its lock is the right to decide for the job; version makes a decision conditional on
--- what was read, where there is no lock.
+-- One narrow row for each job. The session that holds the lock of the row may decide for the job. Where there is no
+-- lock, version makes a decision conditional on the values that it read.
 CREATE TABLE IF NOT EXISTS dbjobs_plans (
   job_id             integer PRIMARY KEY,
-  owner              text NOT NULL DEFAULT '',   -- the job's: whose ticks decide its nominal times; on SQLite it is empty
-  version            integer NOT NULL DEFAULT 0,                -- one more with every decision
-  next_run           text CHECK (coalesce(next_run GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(next_run, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', next_run) AND next_run BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', next_run IS NULL)),                              -- when the job needs a decision; NULL: nothing is to come
+  owner              text NOT NULL DEFAULT '',   -- the owner of the job, whose ticks decide its nominal times; on SQLite it is empty
+  version            integer NOT NULL DEFAULT 0,                -- grows by one with every decision
+  next_run           text CHECK (coalesce(next_run GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(next_run, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', next_run) AND next_run BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', next_run IS NULL)),                              -- when the job needs a decision; NULL: at no time
   decided_through    text CHECK (coalesce(decided_through GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(decided_through, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', decided_through) AND decided_through BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', decided_through IS NULL)),                              -- every nominal time up to here has a run or lies in a gap
-  parked             text,                                     -- why the job is parked, NULL: it is not
+  parked             text,                                     -- why the job is parked; NULL: it is not
   last_scheduled_for text CHECK (coalesce(last_scheduled_for GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(last_scheduled_for, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', last_scheduled_for) AND last_scheduled_for BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', last_scheduled_for IS NULL)),                              -- the newest nominal time that became a run: where the next interval starts
   last_run_id        text,                                     -- the run that ended last; its facts follow
   last_state         text,
@@ -219,36 +219,37 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   last_error         text,
   streak             integer NOT NULL DEFAULT 0 CHECK (streak <= 2000000000),               -- failed runs in a row
   cycles             integer NOT NULL DEFAULT 0 CHECK (cycles <= 4000000000000000000),                -- runs ended
-  runs_made          integer NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next has this number plus one
-  startup_ids        text,  -- the start-up identities that it ran for, the newest first, each with a line end before and behind
-  skips              text,  -- nominal times to come that somebody has decided not to run, as JSON; NULL: none
-  repeat_from        text CHECK (coalesce(repeat_from GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(repeat_from, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', repeat_from) AND repeat_from BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', repeat_from IS NULL))                                    -- what repeat_after counts from: the last end, or when it was decided that a time has no run
+  runs_made          integer NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next run has this number plus one
+  startup_ids        text,  -- the start-up identities for which it ran, the newest first, each with a line end before and after it
+  skips              text,  -- future nominal times that somebody has decided not to run, as JSON; NULL: none
+  repeat_from        text CHECK (coalesce(repeat_from GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(repeat_from, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', repeat_from) AND repeat_from BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', repeat_from IS NULL))                                    -- repeat_after counts from here: the last end, or the decision that a time has no run
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_plans_next_run ON dbjobs_plans (owner, next_run, job_id);
 CREATE INDEX IF NOT EXISTS dbjobs_plans_parked ON dbjobs_plans (job_id) WHERE parked IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_plans_failing ON dbjobs_plans (job_id) WHERE streak > 0;
 
--- The rules that a job was planned from. What a rule still owed when it was edited is counted from here.
+-- The rules from which a job was planned. When a rule is edited, the times that the old rule still owes are counted
+-- from here.
 CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
   job_id      integer NOT NULL,
   schedule_id integer NOT NULL,
   input       text NOT NULL,                                   -- the schedule's plan_input at that time
   rule        text NOT NULL,                                   -- RFC 5545 text
-  ends        text NOT NULL DEFAULT '',                        -- where its COUNTs end, found once
+  ends        text NOT NULL DEFAULT '',                        -- where its COUNTs end, computed once
   since       text NOT NULL CHECK (coalesce(since GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(since, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', since) AND since BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', since IS NULL)),  -- the row decided all nominal times from here on, to decided_through of the plan
   PRIMARY KEY (job_id, schedule_id)
 ) STRICT;
 
--- Ends of runs of jobs after which another one runs, where that one runs after several: it has a run
--- when there is one of each of them for the same interval. A decision for that job takes them away.
+-- Ends of runs, for a job that runs after several others. The job gets a run when each of the others has an end for
+-- the same interval. A decision for the job deletes these rows.
 CREATE TABLE IF NOT EXISTS dbjobs_job_ends (
   id           integer PRIMARY KEY,
   job_id       integer NOT NULL,                               -- the job that runs after others
   meets        text NOT NULL,                                  -- the end of the interval, or the run that all of them follow
   after_job_id integer NOT NULL,                               -- one of the others
   run_id       text NOT NULL,                                  -- its run
-  ended_at     text NOT NULL,                                  -- when that was settled
-  seen         integer NOT NULL DEFAULT 0 CHECK (seen IN (0, 1)),  -- by a decision, which found that others are missing
+  ended_at     text NOT NULL,                                  -- when that run was settled
+  seen         integer NOT NULL DEFAULT 0 CHECK (seen IN (0, 1)),  -- a decision has seen it, and found that others are missing
   UNIQUE (job_id, meets, after_job_id)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_job_ends_unseen ON dbjobs_job_ends (job_id, meets) WHERE seen = 0;
@@ -267,7 +268,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_group_plans (
 --                     v                                          |
 --   (decided) --> waiting --> queued --> running --> succeeded | failed | cancelled | lost --> settled
 CREATE TABLE IF NOT EXISTS dbjobs_runs (
-  id             text NOT NULL PRIMARY KEY,                             -- UUIDv7 of the database's instant of the decision; any other will do: created_at and ready_at say the order
+  id             text NOT NULL PRIMARY KEY,                             -- a UUIDv7 of the database's instant of the decision; any other UUID works too: created_at and ready_at define the order
   job_id         integer NOT NULL,
   number         integer,                                       -- 1, 2, ... within the job; NULL until decided
   occurrence     text NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>, fill:..., hook:...
@@ -279,15 +280,15 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   interval_start text CHECK (coalesce(interval_start GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(interval_start, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', interval_start) AND interval_start BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', interval_start IS NULL)),                                  -- the data interval, from the last nominal time that became a run ...
   interval_end   text CHECK (coalesce(interval_end GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(interval_end, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', interval_end) AND interval_end BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', interval_end IS NULL)),                                  -- ... to this one
   args           text,                                        -- of a request: an object
-  ready_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(ready_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(ready_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', ready_at) AND ready_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', ready_at IS NULL)),  -- not before: jitter, back-off
-  step           integer NOT NULL DEFAULT 1,                   -- where it starts or goes on
+  ready_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(ready_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(ready_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', ready_at) AND ready_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', ready_at IS NULL)),  -- it does not start before this: jitter, back-off
+  step           integer NOT NULL DEFAULT 1,                   -- the step at which it starts or continues
   attempt        integer NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
   attempts       integer NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
   fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
-  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered and not brought back
-  lease_until    text CHECK (coalesce(lease_until GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(lease_until, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', lease_until) AND lease_until BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', lease_until IS NULL)),  -- the holder has to report by then; of a queued run: since when it is given back
+  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered without coming back
+  lease_until    text CHECK (coalesce(lease_until GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(lease_until, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', lease_until) AND lease_until BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', lease_until IS NULL)),  -- the holder has to report before this; of a queued run: when it was given back
   holder         text,                                         -- who holds it: host and process
-  cancel_at      text CHECK (coalesce(cancel_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(cancel_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', cancel_at) AND cancel_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', cancel_at IS NULL)),  -- somebody wants it cancelled: the next decision does it, or the holder
+  cancel_at      text CHECK (coalesce(cancel_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(cancel_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', cancel_at) AND cancel_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', cancel_at IS NULL)),  -- when somebody asked to cancel it: the next decision or the holder does so
   cancel_by      text,
   created_at     text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(created_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(created_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', created_at) AND created_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', created_at IS NULL)),
   started_at     text CHECK (coalesce(started_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(started_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', started_at) AND started_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', started_at IS NULL)),                                  -- first delivered
@@ -326,14 +327,15 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
   error_code    text,                                          -- SQLSTATE, error number, HTTP status, exit code
   error_line    integer,                                       -- where the engine gives it
   error_severity text,
-  error_detail  text,                                      -- what PostgreSQL says beside the message, and what it advises
+  error_detail  text,                                      -- what PostgreSQL adds to the message, and its advice
   error_hint    text,
-  output        text,                                          -- what it told, of at most 16 KiB: rows, notices, what a program printed
-  result        text,                                          -- what later steps may name: JSON, kept where one does
+  output        text,                                          -- its output, at most 16 KiB: rows, notices, the text that a program printed
+  result        text,                                          -- a value that later steps can name: JSON, kept only if one of them does
   PRIMARY KEY (run_id, number)
 ) STRICT;
 
--- A stretch decided not to run: those nominal times of its rule in (from_at, through_at] that have no run.
+-- A stretch of nominal times that a decision did not run: those times of its rule in (from_at, through_at] that have no
+-- run.
 CREATE TABLE IF NOT EXISTS dbjobs_gaps (
   job_id      integer NOT NULL,
   schedule_id integer NOT NULL,
@@ -360,7 +362,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_changes_subject ON dbjobs_changes (kind, subject_id, id);
 
--- When ticks came: one row a name and unbroken stretch, so that the silences are what lies between the rows.
+-- When ticks came. There is one row for each name and unbroken stretch of ticks. The time between two rows is a silence.
 CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   name        text NOT NULL,
   since       text NOT NULL CHECK (coalesce(since GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(since, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', since) AND since BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', since IS NULL)),                            -- the first tick of the stretch
