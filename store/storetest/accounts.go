@@ -15,19 +15,19 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Accounts are the logins of a database, each with the rights that `dbjobs migrate --print-grants` prints and no others. SQLite
-// knows no logins: there the three are one.
+// Accounts are the logins of a database. Each has the rights that `dbjobs migrate --print-grants`
+// prints, and no others. SQLite has no logins: there the three URLs are the same.
 type Accounts struct {
-	Admin    string // the URL of who made the database: makes what the jobs work on, and gives rights to the others
-	Migrator string // the URL of who makes our tables, and drops them
-	Ticker   string // the URL of who does all else
+	Admin    string // the URL of the login that made the database; it makes the jobs' own tables, and gives rights to the others
+	Migrator string // the URL of the login that makes our tables and drops them
+	Ticker   string // the URL of the login that does everything else
 
 	engine    string
 	grantable *sql.DB // the administrator's; nil on SQLite
 }
 
-// Apart gives a new, empty database on the engine, in which another login migrates than ticks. The test's package has Main.
-// The ticker has no right before Grant, and on MariaDB and MySQL none to enter the database.
+// Apart gives a new, empty database on the engine, in which one login migrates and another one ticks. The test's
+// package has Main. The ticker has no right before Grant. On MariaDB and MySQL it may not even enter the database.
 func Apart(t testing.TB, engine string) *Accounts {
 	t.Helper()
 	a := &Accounts{Admin: URL(t, engine), engine: engine}
@@ -71,7 +71,8 @@ func Apart(t testing.TB, engine string) *Accounts {
 	return a
 }
 
-// Grant gives the ticker its rights on our tables, as they are printed, and after each migration. Without tables it does nothing.
+// Grant gives the ticker its rights on our tables, as they are printed.
+// Call it after each migration. Without tables it does nothing.
 func (a *Accounts) Grant(ctx context.Context) error {
 	if a.grantable == nil {
 		return nil
@@ -101,7 +102,8 @@ func (a *Accounts) Grant(ctx context.Context) error {
 	return nil
 }
 
-// GrantTable gives the ticker what jobs need on a table of their own, which the administrator has made.
+// GrantTable gives the ticker the rights that jobs need on a
+// table of their own. The administrator has made the table.
 func (a *Accounts) GrantTable(ctx context.Context, table string) error {
 	if a.grantable == nil {
 		return nil
@@ -114,19 +116,20 @@ func (a *Accounts) GrantTable(ctx context.Context, table string) error {
 	return err
 }
 
-// logins of a server.
+// logins are the two logins of a server.
 type logins struct {
 	migrator, ticker *url.Userinfo
 	drop             func() error
 }
 
-// made are the logins by engine, which Main drops: to make them for each test would take longer than many a test does.
+// made has the logins by engine. Main drops them. To make them
+// for each test would take longer than many tests take.
 var made struct {
 	mu sync.Mutex
 	by map[string]*logins
 }
 
-// loginsOn makes a migrator and a ticker on the engine's server, or returns those that are there.
+// loginsOn makes a migrator and a ticker on the engine's server, or returns the two that exist already.
 func loginsOn(engine string) (*logins, error) {
 	made.mu.Lock()
 	defer made.mu.Unlock()
@@ -159,7 +162,7 @@ func loginsOn(engine string) (*logins, error) {
 	migrator, ticker := "dbjobs_test_m_"+suffix, "dbjobs_test_t_"+suffix
 	list := []string{fmt.Sprintf(create, migrator, password), fmt.Sprintf(create, ticker, password)}
 	if driver == "pgx" {
-		list = append(list, "GRANT "+migrator+" TO CURRENT_USER") // to drop, with a database, what that login owns
+		list = append(list, "GRANT "+migrator+" TO CURRENT_USER") // without this, it may not drop what that login owns together with a database
 	}
 	if err := run(list...); err != nil {
 		return nil, err
@@ -180,7 +183,7 @@ func loginsOn(engine string) (*logins, error) {
 	return l, nil
 }
 
-// dropLogins is for the end of the package, when all databases of the tests are dropped.
+// dropLogins drops the logins at the end of the package, when all databases of the tests are dropped.
 func dropLogins() error {
 	made.mu.Lock()
 	defer made.mu.Unlock()

@@ -10,38 +10,39 @@ import (
 // The kinds of calls of a database.
 const (
 	Connect  = "connect"
-	Prepare  = "prepare" // no statement of the store is prepared: one that shows up here costs trips that it should not
+	Prepare  = "prepare" // the store prepares no statement: one that shows up here costs trips that it should not
 	Begin    = "begin"
 	Exec     = "exec"
 	Query    = "query"
 	Commit   = "commit"
 	Rollback = "rollback"
-	Act      = "act" // what a test's executor does elsewhere: see Calls.Act
+	Act      = "act" // an action that a test's executor takes elsewhere: see Calls.Act
 )
 
 // Call is one call of a database.
 type Call struct {
 	N    int    // 1, 2, ... in the order in which the calls began, over all connections
 	Kind string // Connect, Begin, ...
-	SQL  string // of Prepare, Exec and Query; what is done, of Act
+	SQL  string // the statement of Prepare, Exec and Query; what is done, of Act
 	Args []driver.NamedValue
 }
 
-// Calls stands between database/sql and a driver and numbers the calls that leave for the database: give its Wrap to
-// store.Options. The hooks and Rewrite are set before; they may be called by several connections at once.
+// Calls stands between database/sql and a driver. It numbers the calls that go to the database. Give its
+// Wrap to store.Options. Set the hooks and Rewrite before that. Several connections may call them at once.
 //
-// An error of a hook stands for a connection that broke: Before the call, which then does not take place, or After it,
-// when it has taken place and its answer is lost. The caller sees the error, and nobody uses the connection again; an
-// open transaction on it ends as the engine ends those of the dead. A RefusedError Before the call leaves the connection
-// as it is.
+// An error of a hook stands for a connection that broke. If Before returns it, the call does not
+// take place. If After returns it, the call has taken place and its answer is lost. The caller gets
+// the error, and the connection is not used again. An open transaction on it ends as the engine
+// ends the transactions of a dead client. A RefusedError of Before leaves the connection as it is.
 type Calls struct {
 	Before func(Call) error
 	After  func(Call) error
 	// Failed is called with each error that the database answers.
 	Failed func(Call, error)
-	// Rewrite changes the text of a statement on its way, so that a test sees what becomes of a statement without its guards.
+	// Rewrite changes the text of a statement before it is sent. So
+	// a test sees what happens to a statement without its guards.
 	Rewrite func(sql string) string
-	// Options changes those of a transaction.
+	// Options changes the options of a transaction.
 	Options func(driver.TxOptions) driver.TxOptions
 	// NoTransactions leaves Begin, Commit and Rollback out: each statement stands alone.
 	NoTransactions bool
@@ -51,13 +52,15 @@ type Calls struct {
 	killed error
 }
 
-// RefusedError is the engine's answer to a call that it does not carry out. A COMMIT that it refuses has rolled back.
+// RefusedError is the engine's answer to a call that it does
+// not carry out. If it refuses a COMMIT, it has rolled back.
 type RefusedError struct{ Err error }
 
 func (r RefusedError) Error() string { return r.Err.Error() }
 func (r RefusedError) Unwrap() error { return r.Err }
 
-// Kill makes every later call fail with err, and close its connection: the process is no more. A hook may call it.
+// Kill makes every later call fail with err and close its
+// connection, as if the process were dead. A hook may call it.
 func (c *Calls) Kill(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,13 +73,13 @@ func (c *Calls) dead() error {
 	return c.killed
 }
 
-// Act numbers what an executor does elsewhere as if it were a call: on a connection of its own, which nothing else uses.
+// Act numbers an action of an executor as if it were a call, on a connection of its own that nothing else uses.
 func (c *Calls) Act(what string, do func() error) error {
 	broken := false
 	return c.made(Act, what, nil, &broken, do)
 }
 
-// All are the calls so far.
+// All returns the calls so far.
 func (c *Calls) All() []Call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,10 +108,10 @@ func (c *Calls) Reset() {
 	c.all = nil
 }
 
-// Wrap is for store.Options.
+// Wrap wraps a driver's connector. It is for store.Options.
 func (c *Calls) Wrap(inner driver.Connector) driver.Connector { return &connector{c, inner} }
 
-// made makes a call between its hooks. broken is what the connection remembers.
+// made makes a call between its hooks. broken is part of the connection: it is true once the connection is broken.
 func (c *Calls) made(kind, sql string, args []driver.NamedValue, broken *bool, do func() error) error {
 	if err := c.dead(); err != nil {
 		*broken = true
@@ -156,14 +159,14 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	})
 	if err != nil {
 		if out.Conn != nil {
-			_ = out.Close() // connected, and the answer lost
+			_ = out.Close() // it connected, but the answer was lost
 		}
 		return nil, err
 	}
 	return out, nil
 }
 
-// conn passes on what the drivers implement. What one of them lacks is answered as database/sql would without it.
+// conn passes calls to the driver. If a driver lacks an interface, conn answers as database/sql would without it.
 type conn struct {
 	driver.Conn
 	calls  *Calls
@@ -285,7 +288,7 @@ func (t *tx) Commit() error {
 	err := t.conn.calls.made(Commit, "", nil, &t.conn.broken, t.inner.Commit)
 	var refused RefusedError
 	if errors.As(err, &refused) {
-		_ = t.inner.Rollback() // the answer is the refusal
+		_ = t.inner.Rollback() // the caller's answer is the refusal
 	}
 	return err
 }
@@ -294,12 +297,12 @@ func (t *tx) Rollback() error {
 	err := t.conn.calls.made(Rollback, "", nil, &t.conn.broken, t.inner.Rollback)
 	var refused RefusedError
 	if errors.As(err, &refused) {
-		_ = t.inner.Rollback() // there is no such refusal: the transaction is over whatever the answer
+		_ = t.inner.Rollback() // no engine refuses this: the transaction is over, whatever the answer
 	}
 	return err
 }
 
-// none is a transaction that is none.
+// none stands for a transaction where there is none.
 type none struct{}
 
 func (none) Commit() error   { return nil }

@@ -12,7 +12,7 @@ import (
 
 var errBroken = errors.New("the connection broke")
 
-// A commit that a hook breaks before the call did not take place; one broken after it did.
+// A commit that a hook breaks before the call does not take place. A commit that a hook breaks after the call does.
 func TestABrokenCommit(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {

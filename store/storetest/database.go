@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// URLWith is that of a new, empty database with options of CREATE DATABASE, such as its encoding.
+// URLWith returns the URL of a new, empty database. It is made
+// with options of CREATE DATABASE, such as its encoding.
 func URLWith(t testing.TB, engine, options string) string {
 	t.Helper()
 	variable, driver, dsn := "DBJOBS_TEST_POSTGRES", "pgx", pgxDSN
@@ -27,7 +28,7 @@ func URLWith(t testing.TB, engine, options string) string {
 	return s.url
 }
 
-// Version is that of a server of PostgreSQL, such as 120022.
+// Version returns the version of a PostgreSQL server, such as 120022.
 func Version(t testing.TB, db *sql.DB) (n int) {
 	t.Helper()
 	if err := db.QueryRow("SELECT current_setting('server_version_num')::int").Scan(&n); err != nil {
@@ -36,7 +37,8 @@ func Version(t testing.TB, db *sql.DB) (n int) {
 	return n
 }
 
-// onServer makes a database of a random name, with options of CREATE DATABASE and the account that the variable's URL names.
+// onServer makes a database with a random name and with options of
+// CREATE DATABASE. It uses the account in the URL of the variable.
 func onServer(t testing.TB, kind spareKind, options string, dsn func(*url.URL) string) *spareDB {
 	t.Helper()
 	variable, driver := kind.variable, kind.driver
@@ -78,8 +80,9 @@ func drop(driver, server, name string) error {
 	defer db.Close()
 	drop := []string{"DROP DATABASE " + name}
 	if driver == "pgx" {
-		// FORCE ends what a test left connected; it is refused while the server's own vacuum is at the database,
-		// which the plain form sends away. PostgreSQL 12 has no FORCE: there the sessions are ended one by one.
+		// FORCE ends the sessions that a test left. The server refuses it while
+		// its own vacuum works in the database. The plain form ends that vacuum.
+		// PostgreSQL 12 has no FORCE: there the sessions are ended one by one.
 		drop = []string{drop[0] + " WITH (FORCE)", drop[0], drop[0], drop[0]}
 	}
 	for i, st := range drop {
@@ -96,7 +99,7 @@ func drop(driver, server, name string) error {
 	return err
 }
 
-// DSN is a server's URL in the words of its driver for database/sql, which is pgx or mysql.
+// DSN returns a server's URL in the form of its driver for database/sql. The driver is pgx or mysql.
 func DSN(t testing.TB, rawURL string) string {
 	t.Helper()
 	u, err := url.Parse(rawURL)

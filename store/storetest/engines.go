@@ -11,10 +11,9 @@ import (
 	"github.com/dbjobs/dbjobs/scripts/prove"
 )
 
-// engines is the list: to add one is to add an entry. An engine that understands the SQL of another one
-// names that one as its dialect; then it needs no entries in the tests, which write SQL by dialect.
-// fresh returns a new, empty database, or one with our tables if there is a spare one and the test may
-// have it.
+// engines is the list of engines. To add an engine, add an entry. If an engine understands the SQL of another
+// one, it names that one as its dialect. Then it needs no entries in the tests, which write SQL by dialect.
+// fresh returns a new, empty database, or one with our tables if there is a spare one and the test may have it.
 var engines = []struct {
 	name, dialect string
 	fresh         func(t testing.TB, migrated bool) *spareDB
@@ -26,7 +25,7 @@ var engines = []struct {
 	{"pgbouncer", "postgres", onPgBouncer},
 }
 
-// Engines are the names in DBJOBS_TEST_DATABASES, a list with commas; without it, sqlite alone.
+// Engines returns the names in DBJOBS_TEST_DATABASES, a list with commas. Without the variable it is sqlite alone.
 func Engines(t testing.TB) []string {
 	t.Helper()
 	names := strings.Split(list(), ",")
@@ -42,7 +41,8 @@ func Engines(t testing.TB) []string {
 	return names
 }
 
-// Needs leaves a test of one engine out where DBJOBS_TEST_DATABASES does. `make test` has all three.
+// Needs skips a test of one engine if DBJOBS_TEST_DATABASES leaves
+// that engine out. `make test` has SQLite, PostgreSQL and MariaDB.
 func Needs(t testing.TB, engine string) {
 	t.Helper()
 	if !slices.Contains(Engines(t), engine) {
@@ -50,8 +50,9 @@ func Needs(t testing.TB, engine string) {
 	}
 }
 
-// EnginesFor are the engines for a case, by its name, of something that knows no engine: SQLite and one server of the list,
-// the same one each time. DBJOBS_PROVE has each case on every engine.
+// EnginesFor returns the engines for a case that depends on no engine: SQLite
+// and one server of the list. The name of the case chooses the server, so it is
+// the same one each time. With DBJOBS_PROVE, each case runs on every engine.
 func EnginesFor(t testing.TB, name string) []string {
 	t.Helper()
 	list := Engines(t)
@@ -63,26 +64,26 @@ func EnginesFor(t testing.TB, name string) []string {
 		return list
 	}
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(name)) // which never fails
+	_, _ = h.Write([]byte(name)) // it never fails
 	of := servers[h.Sum32()%uint32(len(servers))]
 	return slices.DeleteFunc(slices.Clone(list), func(e string) bool { return e != "sqlite" && e != of })
 }
 
 func list() string { return cmp.Or(os.Getenv("DBJOBS_TEST_DATABASES"), "sqlite") }
 
-// Running are SQLite and the engines whose servers the environment names, whatever the list is: for a test over several
-// databases at once, which is not one of an engine.
+// Running returns SQLite and the engines whose servers the environment names, whatever the list
+// is. It is for a test over several databases at once, which does not belong to one engine.
 func Running() []string {
 	names := []string{"sqlite"}
 	for _, e := range engines {
-		if os.Getenv("DBJOBS_TEST_"+strings.ToUpper(e.name)) != "" && e.name != "pgbouncer" { // whose variable names a program
+		if os.Getenv("DBJOBS_TEST_"+strings.ToUpper(e.name)) != "" && e.name != "pgbouncer" { // the variable of pgbouncer names a program
 			names = append(names, e.name)
 		}
 	}
 	return names
 }
 
-// Dialect is the engine whose SQL an engine understands: itself, or another one.
+// Dialect returns the engine whose SQL an engine understands: itself, or another one.
 func Dialect(engine string) string {
 	for _, e := range engines {
 		if e.name == engine {
@@ -92,7 +93,7 @@ func Dialect(engine string) string {
 	return engine
 }
 
-// For is what a test says to an engine: what it has for that one, or for its dialect.
+// For returns what a test has for an engine: the entry for that engine, or else the entry for its dialect.
 func For[V any](engine string, words map[string]V) V {
 	if v, ok := words[engine]; ok {
 		return v
@@ -100,7 +101,8 @@ func For[V any](engine string, words map[string]V) V {
 	return words[Dialect(engine)]
 }
 
-// Words is a text of MariaDB in the words of an engine of its dialect: MySQL has other names for some settings.
+// Words returns a text of MariaDB in the words of an engine of
+// its dialect: MySQL has other names for some settings.
 func Words(engine, text string) string {
 	if engine != "mysql" {
 		return text

@@ -6,21 +6,21 @@ import (
 	"testing"
 )
 
-// Functions are those that our statements for PostgreSQL call.
+// Functions are the functions that our statements for PostgreSQL call.
 var Functions = []string{"aclexplode", "array_to_string", "chr", "count", "current_database", "current_schemas", "current_setting", "format", "isfinite", "json_to_recordset", "jsonb_array_elements", "jsonb_build_array", "jsonb_typeof", "max", "min", "octet_length",
 	"pg_advisory_xact_lock", "pg_backend_pid", "pg_has_role", "pg_try_advisory_xact_lock", "quote_ident", "quote_nullable", "right", "row_number", "split_part", "statement_timestamp", "string_agg", "strpos", "substr", "sum", "unnest"}
 
-// operators are those that our statements use, also where they show only as IN, BETWEEN or LIKE.
+// operators are the operators that our statements use. Some appear there only as IN, BETWEEN or LIKE.
 var operators = []string{"=", "<>", "<", "<=", ">", ">=", "||", "+", "-", "*", "/", "@>", "~~", "~", "->>"}
 
-// types are those that our statements come by, and to which the engine might turn them.
+// types are the types in our statements, and the types to which the engine might convert them.
 var types = []string{"boolean", "integer", "bigint", "double precision", "numeric", "text", "varchar", "name", "timestamptz", "timestamp", "date", "interval",
 	"uuid", "json", "jsonb", "tid", "bit"}
 
-// Hostile makes a schema "hostile" in a database on PostgreSQL, puts it first on the search path of every session to come,
-// and fills it with what would be found in place of the engine's own: for each function that our statements call one for
-// each type of argument, and for each operator one for each pair of types for which the engine has none. A caller of one
-// of them gets an error.
+// Hostile makes a schema "hostile" in a database on PostgreSQL, and puts it first on the search path of every new
+// session. It fills the schema with functions and operators that a statement may find in place of the engine's
+// own. For each function that our statements call, there is one for each type of argument. For each operator,
+// there is one for each pair of types for which the engine has none. A caller of one of them gets an error.
 func Hostile(t testing.TB, db *sql.DB) {
 	t.Helper()
 	var b strings.Builder
@@ -43,7 +43,7 @@ func Hostile(t testing.TB, db *sql.DB) {
 			function("compute", l+", "+r, l)
 		}
 	}
-	// The engine knows best which it has.
+	// The engine itself knows best which operators it has.
 	b.WriteString(`DO $$ DECLARE o record; BEGIN
   FOR o IN SELECT op, l, r FROM unnest('{` + strings.Join(operators, ",") + `}'::text[]) op, unnest('{` + strings.Join(types, ",") + `}'::regtype[]) l,
     unnest('{` + strings.Join(types, ",") + `}'::regtype[]) r

@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// As opens the database as another login, made for the test, with the rights of a ticker and no more, and returns its name.
-// SQLite knows no logins.
+// As opens the database as another login, and returns its name. The login is made
+// for the test. It has the rights of a ticker and no more. SQLite has no logins.
 func (d *DB) As(t testing.TB) (login string, s *store.Store) {
 	t.Helper()
 	login, as := d.Account(t, "ticker")
@@ -23,15 +23,16 @@ func (d *DB) As(t testing.TB) (login string, s *store.Store) {
 	return login, s
 }
 
-// Reader is the URL of the database for another login, made for the test, that may only read our tables.
+// Reader returns the URL of the database for another login that
+// may only read our tables. The login is made for the test.
 func (d *DB) Reader(t testing.TB) string {
 	t.Helper()
 	_, as := d.Account(t, "reader")
 	return as
 }
 
-// Account makes a login with the rights of a kind, as `dbjobs migrate --print-grants` prints them, and returns its name and
-// URL. In an installation with owners, it has what belongs to that.
+// Account makes a login with the rights of a kind, as `dbjobs migrate --print-grants` prints them. It returns
+// the login's name and URL. In an installation with owners, the login also has the rights that belong to owners.
 func (d *DB) Account(t testing.TB, kind string) (login, as string) {
 	t.Helper()
 	login, password := "dbjobs_test_"+strings.ToLower(rand.Text()[:8]), rand.Text()
@@ -59,7 +60,7 @@ func (d *DB) Account(t testing.TB, kind string) (login, as string) {
 			d.Exec(t, text)
 		}
 	})
-	if d.Engine != "mariadb" { // to end what it has been granted
+	if d.Engine != "mariadb" { // so that this account may end the rights of the login
 		d.Exec(t, "GRANT "+login+" TO CURRENT_USER")
 	}
 	for _, statement := range Statements(grants) {
@@ -69,7 +70,7 @@ func (d *DB) Account(t testing.TB, kind string) (login, as string) {
 	return login, u.String()
 }
 
-// Statements are those of a text of GRANTs.
+// Statements returns the statements of a text of GRANTs.
 func Statements(text string) (list []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--") {

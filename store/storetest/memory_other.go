@@ -2,5 +2,5 @@
 
 package storetest
 
-// roomInMemory finds none: other systems have no such folder.
+// roomInMemory reports false: other systems have no such folder.
 func roomInMemory() bool { return false }

@@ -12,9 +12,9 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Main is the TestMain of a package that opens many databases. On PostgreSQL a new one takes a
-// quarter of a second of the server's time, and on MariaDB a tenth. So a database that a test gives
-// back there is emptied and handed to the next one. Main drops them at the end.
+// Main is the TestMain of a package that opens many databases. On PostgreSQL a new one takes
+// a quarter of a second of the server's time, and on MariaDB a tenth. So a database that a
+// test gives back there is emptied and given to the next test. Main drops them at the end.
 func Main(m interface{ Run() int }) int {
 	spare.used = true
 	code := m.Run()
@@ -36,9 +36,9 @@ func Main(m interface{ Run() int }) int {
 	return code
 }
 
-// spare has the databases that no test uses now, and that are as new.
+// spare has the databases that no test uses now, and that are like new.
 var spare struct {
-	used bool // Main is there
+	used bool // the package has Main
 	mu   sync.Mutex
 	free map[spareKind][]*spareDB
 }
@@ -55,22 +55,23 @@ type spareDB struct {
 	spareKind
 	url    string
 	direct string // the URL past a pooler, if there is one
-	source string // the URL in the words of the driver
+	source string // the URL in the form of the driver
 	asNew  string // what its catalogue said when it was new
 	drop   func() error
-	own    *sql.DB // for what is done here; where sessions stay, it is what tests have as DB.SQL
+	own    *sql.DB // the pool's own; where sessions stay, tests have it as DB.SQL
 
-	// What Open opens for most tests, by a clock of its own.
+	// The store that Open opens for most tests, with a clock of its own.
 	store *store.Store
 	clock *Clock
 }
 
-// keeps reports whether sessions stay with the database, from test to test: those of PostgreSQL, whose new ones take 7 ms of
-// CPU, and as much again to read the catalogue. What a test sets in DB.SQL is undone; the store keeps no state in a session.
-// A pooler would give them to others.
+// keeps reports whether sessions stay with the database from test to test. They stay on PostgreSQL,
+// where a new session takes 7 ms of CPU, and as much again to read the catalogue. What a test sets in
+// DB.SQL is undone. The store keeps no state in a session. A pooler would give the sessions to others.
 func (s *spareDB) keeps() bool { return spare.used && s.driver == "pgx" && s.migrated && !s.pooled }
 
-// reopen gives what the test before had, as if it were new; nil if there is nothing, or if the test wants other options.
+// reopen returns the store of the test before, as if it were new. It
+// returns nil if there is none, or if the test wants other options.
 func (s *spareDB) reopen(o store.Options) *store.Store {
 	if s.store != nil && isPlain(o) {
 		s.clock.Set(start)
@@ -84,8 +85,8 @@ func isPlain(o store.Options) bool {
 	return o.Clock == nil && o.Chance == nil && o.Wrap == nil && o.Secrets == nil && o.Login == nil && o.Patience == 0 && !o.OtherFiles
 }
 
-// rest brings the sessions that stay down to one of the store, which answers, and the one that empties the database. It
-// returns how many there are beside that.
+// rest ends the sessions that stay, except one of the store, which answers, and the one that
+// empties the database. It returns how many there are beside the one that empties the database.
 func (s *spareDB) rest(db *sql.DB) (beside int, err error) {
 	if s.store != nil {
 		s.store.Sleep()
@@ -102,7 +103,8 @@ func (s *spareDB) rest(db *sql.DB) (beside int, err error) {
 	return beside, err
 }
 
-// ours is the pool's own connection to the database. On PostgreSQL that to a database with our tables stays, too.
+// ours returns the pool's own connection to the database. On
+// PostgreSQL, a connection to a database with our tables stays, too.
 func (s *spareDB) ours() (db *sql.DB, done func(), err error) {
 	if s.own != nil {
 		return s.own, func() {}, nil
@@ -129,7 +131,7 @@ func (s *spareDB) remove() error {
 	return s.drop()
 }
 
-// takeSpare returns a database of the kind that is as new, or nil.
+// takeSpare returns a database of the kind that is like new, or nil.
 func takeSpare(kind spareKind) *spareDB {
 	spare.mu.Lock()
 	defer spare.mu.Unlock()
@@ -141,7 +143,7 @@ func takeSpare(kind spareKind) *spareDB {
 	return list[len(list)-1]
 }
 
-// giveBack empties a database for the next test. Where it is not as new then, it is dropped.
+// giveBack empties a database for the next test. If it is not like new then, giveBack drops it.
 func (s *spareDB) giveBack(t testing.TB) {
 	t.Helper()
 	if s.asNew != "" && !t.Failed() && s.empty() {
@@ -158,7 +160,7 @@ func (s *spareDB) giveBack(t testing.TB) {
 	}
 }
 
-// isNew is called for a database that was just made. The tables that it may get are ours.
+// isNew is called for a database that was just made. If it gets tables before the test begins, they are ours.
 func (s *spareDB) isNew(t testing.TB, migrated bool) {
 	t.Helper()
 	s.migrated = migrated
@@ -190,7 +192,7 @@ func (s *spareDB) remember(t testing.TB, db *sql.DB) {
 	}
 }
 
-// catalogue is what the database's catalogue says.
+// catalogue returns what the database's catalogue says.
 func (s *spareDB) catalogue(db *sql.DB) (text string, err error) {
 	if s.driver == "mysql" {
 		tables, err := tablesOfMariaDB(db)
@@ -203,7 +205,7 @@ func (s *spareDB) catalogue(db *sql.DB) (text string, err error) {
 	return text, err
 }
 
-// empty removes what a test left, and reports whether the database is as new.
+// empty removes what a test left, and reports whether the database is like new.
 func (s *spareDB) empty() bool {
 	db, done, err := s.ours()
 	if err != nil {
@@ -228,8 +230,8 @@ func (s *spareDB) empty() bool {
 	return err == nil && now == s.asNew
 }
 
-// alone waits a moment until the sessions of the test are gone, but for those that stay: a session ends a little later than its
-// client.
+// alone waits a moment until the sessions of the test are gone, except
+// those that stay. A session ends a little later than its client.
 func alone(db *sql.DB, stay int, sessions string) bool {
 	for range 100 {
 		others := stay + 1
@@ -244,10 +246,10 @@ func alone(db *sql.DB, stay int, sessions string) bool {
 	return false
 }
 
-// emptying drops what a test made in the schema public, and empties or drops our tables. What else
-// it may have made, catalogue finds. To truncate a table makes new files for it and each of its
-// indexes: for all tables together 30 ms of the server's time, where DELETE takes one. It would also
-// hide from catalogue that a table was analyzed, so one that was is never truncated.
+// emptying drops what a test made in the schema public, and empties or drops our tables. catalogue
+// finds anything else that a test made. To truncate a table makes new files for it and each of its
+// indexes. For all tables together this takes 30 ms of the server's time, where DELETE takes 1 ms. It
+// would also hide from catalogue that a table was analyzed, so an analyzed table is never truncated.
 func emptying(migrated bool) string {
 	ours := `DROP SCHEMA IF EXISTS dbjobs CASCADE;`
 	if migrated {
@@ -283,10 +285,9 @@ func emptying(migrated bool) string {
 END $$`
 }
 
-// catalogue is a query that answers with another text once anything but rows has changed in a
-// database: a table, a right, a setting, what the planner has learned. The xmin of a row of the
-// catalogue is the transaction that wrote it. Of a table and its indexes it is none, since
-// emptying may write it.
+// catalogue returns a query. Its answer changes once anything but rows has changed in a database: a table, a
+// right, a setting, or what the planner has learned. The xmin of a row of the catalogue is the transaction
+// that wrote it. For a table and its indexes the query leaves xmin out, since emptying may write their rows.
 func catalogue(migrated bool) string {
 	text := `SELECT md5(string_agg(x, '|' ORDER BY x)) FROM (
   SELECT concat_ws(',', oid, relname, relnamespace, relkind, relowner, relacl, reloptions,

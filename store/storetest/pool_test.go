@@ -10,13 +10,13 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(Main(m)) }
 
-// leftBehind is what a test leaves in its database, and whether the next one may have that.
+// leftBehind is what a test leaves in its database, and whether the next test may have that database.
 type leftBehind struct {
 	statements string
 	handedOn   bool
 }
 
-// A database of a server is handed on only where it is as new.
+// The next test gets a database of a server only if the database is like new.
 func TestSpareIsAsNew(t *testing.T) {
 	for _, engine := range Engines(t) {
 		for _, left := range leftBehinds[Dialect(engine)] {
@@ -26,7 +26,7 @@ func TestSpareIsAsNew(t *testing.T) {
 					d := Open(t, engine, store.Options{})
 					mine = d.URL
 					list := []string{left.statements}
-					if Dialect(engine) == "mariadb" { // whose driver sends one statement at a time
+					if Dialect(engine) == "mariadb" { // its driver sends one statement at a time
 						list = strings.Split(left.statements, "; ")
 					}
 					for _, statement := range list {

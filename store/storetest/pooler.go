@@ -19,18 +19,18 @@ import (
 	"time"
 )
 
-// Pooler is a PgBouncer that pools transactions before a server of PostgreSQL.
+// Pooler is a PgBouncer in front of a PostgreSQL server. It pools transactions.
 type Pooler struct {
 	Root   string // see Server
 	Server string // the URL of one of its databases, with the account that may log in
-	Size   int    // how many sessions there are for all clients of a database together
-	TLS    bool   // clients have to use it; the pooler itself talks to its neighbour in the clear
+	Size   int    // the number of sessions that all clients of a database share
+	TLS    bool   // clients have to use it; between the pooler and the server nothing is encrypted
 }
 
 // Through returns the URL that leads to the same database through the pooler.
 type Through func(direct string) (pooled string)
 
-// Start starts the pooler until the test ends.
+// Start starts the pooler. It runs until the test ends.
 func (p Pooler) Start(t testing.TB) Through {
 	t.Helper()
 	through, server, err := p.prepare(t.TempDir(), FreePort(t))
@@ -66,7 +66,7 @@ func (p Pooler) prepare(dir, port string) (Through, Server, error) {
 	}
 	address := net.JoinHostPort("127.0.0.1", port)
 	server := Server{Root: p.Root, Program: "usr/sbin/pgbouncer", Args: []string{filepath.Join(dir, "ini")}, Address: address}
-	if os.Geteuid() == 0 { // as whom it does not go on
+	if os.Geteuid() == 0 { // PgBouncer refuses to run as root
 		server.Args = append(server.Args, "-u", "nobody")
 	}
 	return func(direct string) string {
@@ -84,7 +84,7 @@ func (p Pooler) prepare(dir, port string) (Through, Server, error) {
 	}, server, nil
 }
 
-// certificateOf makes a certificate for an address that vouches for itself, and its key.
+// certificateOf makes a self-signed certificate for an address, and its key.
 func certificateOf(address string) (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -103,7 +103,7 @@ func certificateOf(address string) (certificate, key []byte, err error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), nil
 }
 
-// pooledSessions is how many sessions of the server a database has behind the pooler of all tests.
+// pooledSessions is the number of server sessions that a database has behind the pooler of all tests.
 const pooledSessions = 2
 
 // poolerOfAll is the pooler that the tests of the engine pgbouncer share. It ends with this process.
@@ -131,7 +131,8 @@ var poolerOfAll = sync.OnceValues(func() (Through, error) {
 // poolerFolder has the files of the pooler of all tests, until Main removes it.
 var poolerFolder string
 
-// onPgBouncer gives a database of PostgreSQL, and a URL that leads through the pooler. Its second way in goes past it.
+// onPgBouncer returns a database of PostgreSQL with a URL that
+// leads through the pooler. DB.SQL goes past the pooler.
 func onPgBouncer(t testing.TB, migrated bool) *spareDB {
 	t.Helper()
 	through, err := poolerOfAll()
@@ -145,7 +146,7 @@ func onPgBouncer(t testing.TB, migrated bool) *spareDB {
 	return s
 }
 
-// Direct is the URL of the database that leads past a pooler.
+// Direct returns the URL of the database that leads past a pooler.
 func (d *DB) Direct() string {
 	if d.direct != "" {
 		return d.direct
@@ -153,7 +154,7 @@ func (d *DB) Direct() string {
 	return d.URL
 }
 
-// idleBehind leaves out of a count of sessions those that a pooler keeps.
+// idleBehind leaves the sessions that a pooler keeps out of a count of sessions.
 func (k spareKind) idleBehind(sessions string) string {
 	if k.pooled {
 		return sessions + " AND state <> 'idle'"

@@ -17,15 +17,15 @@ import (
 
 // Server is a program that listens while a test runs, such as Exim or PgBouncer.
 type Server struct {
-	Root    string   // the folder with the unpacked packages of the program; / where it is installed
+	Root    string   // the folder with the unpacked packages of the program; / if it is installed
 	Program string   // its path below Root
 	Args    []string // of the program
-	Env     []string // beside the environment, where Root is not /
+	Env     []string // added to the environment, if Root is not /
 	Address string   // where it listens
 }
 
-// Start starts the server and waits until it listens. The server ends with the test, and with this
-// process, whose end closes the pipe that its shell reads.
+// Start starts the server and waits until it listens. The server ends with the test. It
+// also ends with this process, because that closes the pipe that the server's shell reads.
 func (s Server) Start(t testing.TB) {
 	t.Helper()
 	end, err := s.start()
@@ -85,14 +85,15 @@ func (s Server) start() (end func(), err error) {
 	}
 }
 
-// Libraries are the folders of shared libraries below Root.
+// Libraries returns the folders of shared libraries below Root.
 func (s Server) Libraries() []string {
 	folders, _ := filepath.Glob(filepath.Join(s.Root, "usr/lib/*-linux-gnu")) // the pattern is well-formed
 	return folders
 }
 
-// FreePort is a port of this machine on which nothing listens now. It is below those that systems give to connections, and
-// to listeners without a port of their own: a server takes a while to listen, and another test must not come first.
+// FreePort returns a port of this machine on which nothing listens now. It is below
+// the ports that systems give to connections, and to listeners that ask for any port.
+// A server takes a while to listen, and no other test must get the port before.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	port, err := freePort()

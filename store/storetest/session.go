@@ -13,9 +13,10 @@ import (
 	"testing"
 )
 
-// Settings makes every session to come of a database begin with settings that somebody else has chosen, and returns the URL
-// that leads to them: on PostgreSQL as settings of the database, on MariaDB through a proxy that sets them when a session
-// begins, since there they are the whole server's, on SQLite as those of the file. Each is written name = value.
+// Settings makes every new session of a database begin with settings that somebody else has
+// chosen. It returns the URL that leads to them. On PostgreSQL they are settings of the
+// database. On MariaDB they would be settings of the whole server, so a proxy sets them when
+// a session begins. On SQLite they are settings of the file. Each is written name = value.
 func Settings(t testing.TB, rawURL string, settings ...string) string {
 	t.Helper()
 	u, err := url.Parse(rawURL)
@@ -47,10 +48,10 @@ func Settings(t testing.TB, rawURL string, settings ...string) string {
 	return rawURL
 }
 
-// sessionProxy stands between a program and a server that speaks MySQL's protocol. In each session it
-// executes a statement before the program gets it. The test fails where the server refuses that
-// statement. An error of a connection closes the session and nothing else: a program may leave a
-// session at any moment, and if it did not, it has an error of its own.
+// sessionProxy stands between a program and a server that speaks MySQL's protocol. In
+// each session it executes a statement before the program gets it. The test fails if
+// the server refuses that statement. An error of a connection only closes the session.
+// A program may leave a session at any moment. If it did not, it gets an error itself.
 func sessionProxy(t testing.TB, u url.URL, statement string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -113,21 +114,22 @@ func proxySession(client net.Conn, address, statement string) error {
 	if answer[4] != 0 {
 		return refusedStatementError(fmt.Sprintf("%s: %q", statement, answer[4:]))
 	}
-	// No rows, no number of a row, then the state of the session, which is now another.
+	// First come two zeros: no changed rows, and no id of a new
+	// row. Then comes the state of the session, which has changed.
 	copy(welcome[7:9], answer[7:9])
 	if _, err := client.Write(welcome); err != nil {
 		return err
 	}
 	go func() {
-		_, _ = io.Copy(server, fromClient) // the end of either connection is that of the other
+		_, _ = io.Copy(server, fromClient) // if one connection ends, so does the other
 		server.Close()
 	}()
 	_, _ = io.Copy(client, fromServer)
 	return nil
 }
 
-// login carries packets in both directions until the server accepts the client. It returns the packet
-// that says so, which the client has not received yet, or nil if the server refuses the client.
+// login carries packets in both directions until the server accepts the client. It returns the packet in which
+// the server accepts, which the client has not received yet. It returns nil if the server refuses the client.
 func login(client, server net.Conn, fromClient, fromServer *bufio.Reader) (welcome []byte, err error) {
 	const welcomed, more, known, refused = 0, 1, 3, 255
 	for greeted := false; ; greeted = true {

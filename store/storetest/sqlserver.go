@@ -11,9 +11,9 @@ import (
 	"unicode/utf16"
 )
 
-// SQLServer is the wire of a SQL Server and nothing behind it: it answers each text with tokens of the protocol that a test
-// gives. The tests find no real server; so they show what becomes of its answers, and nothing about what it
-// would answer.
+// SQLServer speaks the protocol of a SQL Server, and has nothing behind it. It answers
+// each text with tokens of the protocol that a test gives. The tests have no real server.
+// So they show how such answers are handled, and not what a real server would answer.
 type SQLServer struct {
 	URL string
 
@@ -23,9 +23,9 @@ type SQLServer struct {
 	stops  int
 }
 
-// What an answer may be beside tokens.
+// Answers that are not tokens.
 var (
-	Silence = []byte("silence") // none, until the statement is stopped
+	Silence = []byte("silence") // no answer, until the statement is stopped
 	Hangup  = []byte("hangup")  // the connection ends
 )
 
@@ -38,7 +38,8 @@ const (
 	doneMore, doneError, doneCount, doneAttention = 1, 2, 16, 32
 )
 
-// NewSQLServer listens until the test ends. answer gets the text of each batch, and for a call all that it sends, as text.
+// NewSQLServer listens until the test ends. answer gets the text
+// of each batch. For a call it gets all that is sent, as text.
 func NewSQLServer(t testing.TB, answer func(text string) []byte) *SQLServer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,7 +63,7 @@ func NewSQLServer(t testing.TB, answer func(text string) []byte) *SQLServer {
 	return s
 }
 
-// Texts are those that have arrived, and how often one was to be stopped.
+// Texts returns the texts that have arrived, and how often a client asked to stop one.
 func (s *SQLServer) Texts() (texts []string, stops int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,7 +141,7 @@ func done(status, rows int) []byte {
 	return binary.LittleEndian.AppendUint64(b, uint64(rows))
 }
 
-// Message is a message of the server: an error from level 11 on.
+// Message returns a message of the server. From level 11 on it is an error.
 func Message(number, state, level int, procedure string, line int, text string) []byte {
 	kind := byte(tdsInfo)
 	if level > 10 {
@@ -154,7 +155,7 @@ func Message(number, state, level int, procedure string, line int, text string) 
 	return sized(kind, binary.LittleEndian.AppendUint32(b, uint32(line)))
 }
 
-// Row is a result of one row. A value is an int or, for a unique identifier, a [16]byte.
+// Row returns a result of one row. A value is an int or, for a unique identifier, a [16]byte.
 func Row(columns []string, values ...any) []byte {
 	b := []byte{tdsColumns, byte(len(columns)), 0}
 	row := []byte{tdsRow}
@@ -184,7 +185,7 @@ func ucs2(s string) (b []byte) {
 	return b
 }
 
-// fromUCS2 is what of a message is text, wherever it begins.
+// fromUCS2 returns the parts of a message that are text, wherever they begin.
 func fromUCS2(b []byte) string {
 	var text strings.Builder
 	for i := 0; i+1 < len(b); i++ {

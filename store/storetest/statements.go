@@ -12,9 +12,10 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// MainOnEach is Main for a package some of whose tests run on a part of the engines, such as those of OnTwo. Where all of its
-// tests ran, it holds that they sent each statement of the store to each engine of the list: a fault may lie in the words of
-// any. The others are statements that the package leaves to other ones: NAME, or ENGINE:NAME for that engine alone.
+// MainOnEach is Main for a package in which some tests run on only a part of the engines, such as
+// those that use OnTwo. If all tests of the package ran, it checks that they sent each statement of
+// the store to each engine of the list. An error may be in the statement of any engine. The others are
+// statements that this package leaves to other packages: NAME, or ENGINE:NAME for that engine alone.
 func MainOnEach(m interface{ Run() int }, others ...string) int {
 	code := Main(m)
 	if code != 0 || !whole() {
@@ -37,7 +38,8 @@ func whole() bool {
 	return !testing.Short()
 }
 
-// notSent says which statements this process has sent to no database of an engine of the list, but for the others.
+// notSent returns a problem for each statement that this process
+// has not sent to an engine of the list, except the others.
 func notSent(others []string) (problems []string) {
 	asked := map[*engine.Engine]bool{}
 	for name := range strings.SplitSeq(list(), ",") {

@@ -20,7 +20,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// URL is that of a new, empty database on the engine, which is dropped when the test ends.
+// URL returns the URL of a new, empty database on the engine. The database is dropped when the test ends.
 func URL(t testing.TB, engine string) string {
 	t.Helper()
 	return fresh(t, engine, false).url
@@ -53,7 +53,7 @@ func fresh(t testing.TB, engine string, migrated bool) *spareDB {
 	return nil
 }
 
-// Skip leaves a test out for something that a developer's machine may lack. Where CI is set, the lack is a failure.
+// Skip skips a test that needs something that a developer's machine may lack. If CI is set, the test fails instead.
 func Skip(t testing.TB, format string, a ...any) {
 	t.Helper()
 	if os.Getenv("CI") != "" {
@@ -66,26 +66,27 @@ func Skip(t testing.TB, format string, a ...any) {
 type DB struct {
 	*store.Store
 	Engine string // the dialect of the SQL that the test writes
-	Server string // its name in DBJOBS_TEST_DATABASES, for what differs between servers of a dialect
+	Server string // the engine's name in DBJOBS_TEST_DATABASES, since servers of one dialect differ
 	URL    string
-	SQL    *sql.DB // a second way in: what people do with plain SQL
+	SQL    *sql.DB // a second pool of connections, for what people do with plain SQL
 	Clock  *Clock
 
 	direct string // its URL past a pooler, if there is one
 }
 
-// Table is a table's name on the engine.
+// Table returns a table's name on the engine.
 func (d *DB) Table(name string) string {
 	return d.Store.Engine().Table(name)
 }
 
-// start is when tests begin.
+// start is the time at which tests begin.
 var start = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 
-// Open gives a migrated database on the engine, whose clock is the test's.
+// Open returns a migrated database on the engine. Its clock is the test's.
 func Open(t testing.TB, engine string, o store.Options) *DB {
 	t.Helper()
-	// A Wrap may count or change the statements that make the tables, which record the time.
+	// A Wrap may count or change the statements that make the
+	// tables. With a Clock, these statements record its time.
 	database := fresh(t, engine, o.Wrap == nil && o.Clock == nil)
 	d := &DB{Engine: Dialect(engine), Server: engine, URL: database.url, direct: database.direct, Clock: NewClock(start)}
 	if s := database.reopen(o); s != nil {
@@ -98,8 +99,8 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	} else {
 		d.openSQL(t, database)
 	}
-	// The connection of a job is thrown away after its run. A test asks much, and to connect each
-	// time would be a third of its work.
+	// A job's connection is closed after its run. A test sends many statements, and
+	// to connect each time would be a third of its work. So one connection stays.
 	d.SQL.SetMaxIdleConns(1)
 	database.isMigrated(t, d.SQL)
 	return d
@@ -129,7 +130,7 @@ func (d *DB) open(t testing.TB, database *spareDB, o store.Options) {
 	d.Store = s
 }
 
-// openSQL opens the second way in.
+// openSQL opens DB.SQL.
 func (d *DB) openSQL(t testing.TB, database *spareDB) {
 	t.Helper()
 	if d.SQL = database.own; d.SQL != nil {
@@ -147,8 +148,8 @@ func (d *DB) openSQL(t testing.TB, database *spareDB) {
 	}
 }
 
-// Each runs fn on every engine, each in a sub-test with a database of its own, beside the other tests of the package: a test
-// on a server mostly waits. The test itself is done when Each returns.
+// Each runs fn on every engine, each in a sub-test with a database of its own. The sub-tests run beside the other
+// tests of the package, since a test on a server mostly waits. A test does nothing after it has called Each.
 func Each(t *testing.T, fn func(t *testing.T, d *DB)) {
 	t.Helper()
 	each(t, Engines(t), fn)
@@ -165,17 +166,18 @@ func each(t *testing.T, list []string, fn func(t *testing.T, d *DB)) {
 	}
 }
 
-// OnTwo runs a test of a policy on SQLite and on one of the servers of the list. Pure Go decides there, and the statements are
-// those of many other tests, which together send each to every engine (MainOnEach). The name of the test says which server it
-// is. DBJOBS_PROVE runs the test on every engine, as Each does. What an engine does by itself belongs on Each: locks, sessions,
-// transactions, types, rights, and the order and number of rows.
+// OnTwo runs a test of a policy on SQLite and on one of the servers of the list. Policies are
+// decided in pure Go. The statements are also those of many other tests, which together send each
+// statement to every engine (MainOnEach). The name of the test chooses the server. With
+// DBJOBS_PROVE, the test runs on every engine, as with Each. Use Each to test what an engine does
+// by itself: locks, sessions, transactions, types, rights, and the order and number of rows.
 func OnTwo(t *testing.T, fn func(t *testing.T, d *DB)) {
 	t.Helper()
 	each(t, EnginesFor(t, t.Name()), fn)
 }
 
-// InTurn runs case number i of a table of cases about policies, which know no engine, on one engine
-// of the list: the next case on the next one. DBJOBS_PROVE runs each case on every engine.
+// InTurn runs case number i of a table of cases about policies on one engine of the list, and the next case
+// on the next engine. Policies depend on no engine. With DBJOBS_PROVE, each case runs on every engine.
 func InTurn(t *testing.T, i int, fn func(t *testing.T, d *DB)) {
 	t.Helper()
 	if prove.Whole() {
@@ -212,10 +214,10 @@ type Clock struct {
 	now time.Time
 }
 
-// NewClock stands still at t.
+// NewClock returns a clock that stands still at t.
 func NewClock(t time.Time) *Clock { return &Clock{now: t} }
 
-// Now is the time.
+// Now returns the clock's time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,12 +231,12 @@ func (c *Clock) Set(t time.Time) {
 	c.now = t
 }
 
-// Add moves the clock on.
+// Add moves the clock forward by d.
 func (c *Clock) Add(d time.Duration) { c.Set(c.Now().Add(d)) }
 
-// Memory is a new folder in memory, where the machine has room there and TMPDIR does not name another, and else on disk:
-// what tests keep in files has nothing to lose. A file of SQLite that waits for no disk costs a third less CPU, and half the
-// time.
+// Memory returns a new folder in memory, if the machine has room there and TMPDIR does not
+// name another folder. Otherwise the folder is on disk. Tests can afford to lose their
+// files. A file of SQLite that waits for no disk costs a third less CPU, and half the time.
 func Memory(t testing.TB) string {
 	t.Helper()
 	if os.Getenv("TMPDIR") != "" || !roomInMemory() {
@@ -254,7 +256,7 @@ func Memory(t testing.TB) string {
 
 const shm = "/dev/shm"
 
-// onSQLite gives a file that is not there yet, or a copy of one with our tables.
+// onSQLite returns a file that does not exist yet, or a copy of one with our tables.
 func onSQLite(t testing.TB, migrated bool) *spareDB {
 	t.Helper()
 	file := filepath.Join(Memory(t), "jobs.db")
@@ -282,7 +284,7 @@ var migratedFile = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Close(); err != nil { // which moves all that was written into the file
+	if err := s.Close(); err != nil { // this moves everything that was written into the file
 		return nil, err
 	}
 	return os.ReadFile(file)
