@@ -71,8 +71,8 @@ func Apart(t testing.TB, engine string) *Accounts {
 	return a
 }
 
-// Grant gives the ticker its rights on our tables, as they are printed.
-// Call it after each migration. Without tables it does nothing.
+// Grant gives the ticker its rights on our tables, as they are printed. Call it after each migration.
+// Without tables it does nothing.
 func (a *Accounts) Grant(ctx context.Context) error {
 	if a.grantable == nil {
 		return nil
@@ -102,8 +102,8 @@ func (a *Accounts) Grant(ctx context.Context) error {
 	return nil
 }
 
-// GrantTable gives the ticker the rights that jobs need on a
-// table of their own. The administrator has made the table.
+// GrantTable gives the ticker the rights that jobs need on a table of their own. The administrator has
+// made the table.
 func (a *Accounts) GrantTable(ctx context.Context, table string) error {
 	if a.grantable == nil {
 		return nil
@@ -122,8 +122,8 @@ type logins struct {
 	drop             func() error
 }
 
-// made has the logins by engine. Main drops them. To make them
-// for each test would take longer than many tests take.
+// made has the logins by engine. Main drops them. To make them for each test would take longer than
+// many tests take.
 var made struct {
 	mu sync.Mutex
 	by map[string]*logins

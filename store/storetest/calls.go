@@ -30,17 +30,17 @@ type Call struct {
 // Calls stands between database/sql and a driver. It numbers the calls that go to the database. Give its
 // Wrap to store.Options. Set the hooks and Rewrite before that. Several connections may call them at once.
 //
-// An error of a hook stands for a connection that broke. If Before returns it, the call does not
-// take place. If After returns it, the call has taken place and its answer is lost. The caller gets
-// the error, and the connection is not used again. An open transaction on it ends as the engine
-// ends the transactions of a dead client. A RefusedError of Before leaves the connection as it is.
+// An error of a hook stands for a connection that broke. If Before returns it, the call does not take
+// place. If After returns it, the call has taken place and its answer is lost. The caller gets the
+// error, and the connection is not used again. An open transaction on it ends as the engine ends the
+// transactions of a dead client. A RefusedError of Before leaves the connection as it is.
 type Calls struct {
 	Before func(Call) error
 	After  func(Call) error
 	// Failed is called with each error that the database answers.
 	Failed func(Call, error)
-	// Rewrite changes the text of a statement before it is sent. So
-	// a test sees what happens to a statement without its guards.
+	// Rewrite changes the text of a statement before it is sent. So a test sees what happens to a
+	// statement without its guards.
 	Rewrite func(sql string) string
 	// Options changes the options of a transaction.
 	Options func(driver.TxOptions) driver.TxOptions
@@ -52,15 +52,15 @@ type Calls struct {
 	killed error
 }
 
-// RefusedError is the engine's answer to a call that it does
-// not carry out. If it refuses a COMMIT, it has rolled back.
+// RefusedError is the engine's answer to a call that it does not carry out. If it refuses a COMMIT, it
+// has rolled back.
 type RefusedError struct{ Err error }
 
 func (r RefusedError) Error() string { return r.Err.Error() }
 func (r RefusedError) Unwrap() error { return r.Err }
 
-// Kill makes every later call fail with err and close its
-// connection, as if the process were dead. A hook may call it.
+// Kill makes every later call fail with err and close its connection, as if the process were dead. A
+// hook may call it.
 func (c *Calls) Kill(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

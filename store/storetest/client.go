@@ -14,8 +14,8 @@ var clients = map[string]struct{ variable, pattern string }{
 	"sqlite3": {"DBJOBS_TEST_SQLITE3", "usr/bin/sqlite3"},
 }
 
-// Client finds an engine's own client: psql, mariadb or sqlite3. The root is / if the client
-// is installed. Below another root, the client needs the shared libraries of that root.
+// Client finds an engine's own client: psql, mariadb or sqlite3. The root is / if the client is
+// installed. Below another root, the client needs the shared libraries of that root.
 func Client(t testing.TB, name string) (program, root string) {
 	t.Helper()
 	c := clients[name]

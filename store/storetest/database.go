@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// URLWith returns the URL of a new, empty database. It is made
-// with options of CREATE DATABASE, such as its encoding.
+// URLWith returns the URL of a new, empty database. It is made with options of CREATE DATABASE, such
+// as its encoding.
 func URLWith(t testing.TB, engine, options string) string {
 	t.Helper()
 	variable, driver, dsn := "DBJOBS_TEST_POSTGRES", "pgx", pgxDSN
@@ -37,8 +37,8 @@ func Version(t testing.TB, db *sql.DB) (n int) {
 	return n
 }
 
-// onServer makes a database with a random name and with options of
-// CREATE DATABASE. It uses the account in the URL of the variable.
+// onServer makes a database with a random name and with options of CREATE DATABASE. It uses the
+// account in the URL of the variable.
 func onServer(t testing.TB, kind spareKind, options string, dsn func(*url.URL) string) *spareDB {
 	t.Helper()
 	variable, driver := kind.variable, kind.driver
@@ -80,9 +80,9 @@ func drop(driver, server, name string) error {
 	defer db.Close()
 	drop := []string{"DROP DATABASE " + name}
 	if driver == "pgx" {
-		// FORCE ends the sessions that a test left. The server refuses it while
-		// its own vacuum works in the database. The plain form ends that vacuum.
-		// PostgreSQL 12 has no FORCE: there the sessions are ended one by one.
+		// FORCE ends the sessions that a test left. The server refuses it while its own vacuum works
+		// in the database. The plain form ends that vacuum. PostgreSQL 12 has no FORCE: there the
+		// sessions are ended one by one.
 		drop = []string{drop[0] + " WITH (FORCE)", drop[0], drop[0], drop[0]}
 	}
 	for i, st := range drop {

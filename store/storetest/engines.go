@@ -41,8 +41,8 @@ func Engines(t testing.TB) []string {
 	return names
 }
 
-// Needs skips a test of one engine if DBJOBS_TEST_DATABASES leaves
-// that engine out. `make test` has SQLite, PostgreSQL and MariaDB.
+// Needs skips a test of one engine if DBJOBS_TEST_DATABASES leaves that engine out. `make test` has
+// SQLite, PostgreSQL and MariaDB.
 func Needs(t testing.TB, engine string) {
 	t.Helper()
 	if !slices.Contains(Engines(t), engine) {
@@ -50,9 +50,9 @@ func Needs(t testing.TB, engine string) {
 	}
 }
 
-// EnginesFor returns the engines for a case that depends on no engine: SQLite
-// and one server of the list. The name of the case chooses the server, so it is
-// the same one each time. With DBJOBS_PROVE, each case runs on every engine.
+// EnginesFor returns the engines for a case that depends on no engine: SQLite and one server of the
+// list. The name of the case chooses the server, so it is the same one each time. With DBJOBS_PROVE,
+// each case runs on every engine.
 func EnginesFor(t testing.TB, name string) []string {
 	t.Helper()
 	list := Engines(t)
@@ -71,8 +71,8 @@ func EnginesFor(t testing.TB, name string) []string {
 
 func list() string { return cmp.Or(os.Getenv("DBJOBS_TEST_DATABASES"), "sqlite") }
 
-// Running returns SQLite and the engines whose servers the environment names, whatever the list
-// is. It is for a test over several databases at once, which does not belong to one engine.
+// Running returns SQLite and the engines whose servers the environment names, whatever the list is. It
+// is for a test over several databases at once, which does not belong to one engine.
 func Running() []string {
 	names := []string{"sqlite"}
 	for _, e := range engines {
@@ -101,8 +101,8 @@ func For[V any](engine string, words map[string]V) V {
 	return words[Dialect(engine)]
 }
 
-// Words returns a text of MariaDB in the words of an engine of
-// its dialect: MySQL has other names for some settings.
+// Words returns a text of MariaDB in the words of an engine of its dialect: MySQL has other names for
+// some settings.
 func Words(engine, text string) string {
 	if engine != "mysql" {
 		return text

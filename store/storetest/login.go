@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// As opens the database as another login, and returns its name. The login is made
-// for the test. It has the rights of a ticker and no more. SQLite has no logins.
+// As opens the database as another login, and returns its name. The login is made for the test. It has
+// the rights of a ticker and no more. SQLite has no logins.
 func (d *DB) As(t testing.TB) (login string, s *store.Store) {
 	t.Helper()
 	login, as := d.Account(t, "ticker")
@@ -23,8 +23,8 @@ func (d *DB) As(t testing.TB) (login string, s *store.Store) {
 	return login, s
 }
 
-// Reader returns the URL of the database for another login that
-// may only read our tables. The login is made for the test.
+// Reader returns the URL of the database for another login that may only read our tables. The login is
+// made for the test.
 func (d *DB) Reader(t testing.TB) string {
 	t.Helper()
 	_, as := d.Account(t, "reader")

@@ -12,9 +12,9 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Main is the TestMain of a package that opens many databases. On PostgreSQL a new one takes
-// a quarter of a second of the server's time, and on MariaDB a tenth. So a database that a
-// test gives back there is emptied and given to the next test. Main drops them at the end.
+// Main is the TestMain of a package that opens many databases. On PostgreSQL a new one takes a quarter
+// of a second of the server's time, and on MariaDB a tenth. So a database that a test gives back there
+// is emptied and given to the next test. Main drops them at the end.
 func Main(m interface{ Run() int }) int {
 	spare.used = true
 	code := m.Run()
@@ -70,8 +70,8 @@ type spareDB struct {
 // DB.SQL is undone. The store keeps no state in a session. A pooler would give the sessions to others.
 func (s *spareDB) keeps() bool { return spare.used && s.driver == "pgx" && s.migrated && !s.pooled }
 
-// reopen returns the store of the test before, as if it were new. It
-// returns nil if there is none, or if the test wants other options.
+// reopen returns the store of the test before, as if it were new. It returns nil if there is none, or
+// if the test wants other options.
 func (s *spareDB) reopen(o store.Options) *store.Store {
 	if s.store != nil && isPlain(o) {
 		s.clock.Set(start)
@@ -85,8 +85,8 @@ func isPlain(o store.Options) bool {
 	return o.Clock == nil && o.Chance == nil && o.Wrap == nil && o.Secrets == nil && o.Login == nil && o.Patience == 0 && !o.OtherFiles
 }
 
-// rest ends the sessions that stay, except one of the store, which answers, and the one that
-// empties the database. It returns how many there are beside the one that empties the database.
+// rest ends the sessions that stay, except one of the store, which answers, and the one that empties
+// the database. It returns how many there are beside the one that empties the database.
 func (s *spareDB) rest(db *sql.DB) (beside int, err error) {
 	if s.store != nil {
 		s.store.Sleep()
@@ -103,8 +103,8 @@ func (s *spareDB) rest(db *sql.DB) (beside int, err error) {
 	return beside, err
 }
 
-// ours returns the pool's own connection to the database. On
-// PostgreSQL, a connection to a database with our tables stays, too.
+// ours returns the pool's own connection to the database. On PostgreSQL, a connection to a database
+// with our tables stays, too.
 func (s *spareDB) ours() (db *sql.DB, done func(), err error) {
 	if s.own != nil {
 		return s.own, func() {}, nil
@@ -230,8 +230,8 @@ func (s *spareDB) empty() bool {
 	return err == nil && now == s.asNew
 }
 
-// alone waits a moment until the sessions of the test are gone, except
-// those that stay. A session ends a little later than its client.
+// alone waits a moment until the sessions of the test are gone, except those that stay. A session ends
+// a little later than its client.
 func alone(db *sql.DB, stay int, sessions string) bool {
 	for range 100 {
 		others := stay + 1

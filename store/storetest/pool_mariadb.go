@@ -24,8 +24,8 @@ func (t tableOfMariaDB) ours() bool { return strings.HasPrefix(t.name, "dbjobs_"
 
 var nextID = regexp.MustCompile(` AUTO_INCREMENT=(\d+)`)
 
-// tablesOfMariaDB reads the tables and views that there are. The server makes most
-// of information_schema anew for each query: to ask it for all of this took 15 ms.
+// tablesOfMariaDB reads the tables and views that there are. The server makes most of
+// information_schema anew for each query: to ask it for all of this took 15 ms.
 func tablesOfMariaDB(db *sql.DB) (list []tableOfMariaDB, err error) {
 	views := map[string]string{}
 	err = pairs(db, "SELECT table_name, view_definition FROM information_schema.views WHERE table_schema = DATABASE()", func(name, definition string) error {
@@ -80,12 +80,12 @@ func pairs(db *sql.DB, query string, fn func(a, b string) error) error {
 	return rows.Err()
 }
 
-// many is a number of rows. Above it, to drop the database is cheaper
-// than to empty it, and the planner has learned from the rows.
+// many is a number of rows. Above it, to drop the database is cheaper than to empty it, and the
+// planner has learned from the rows.
 const many = 500
 
-// emptyMariaDB drops what a test made, and empties our tables. It returns what the
-// catalogue says then. It reads the tables only once, before it changes anything.
+// emptyMariaDB drops what a test made, and empties our tables. It returns what the catalogue says
+// then. It reads the tables only once, before it changes anything.
 func emptyMariaDB(db *sql.DB, migrated bool) (catalogue string, err error) {
 	tables, err := tablesOfMariaDB(db)
 	if err != nil {
@@ -118,8 +118,8 @@ func emptyMariaDB(db *sql.DB, migrated bool) (catalogue string, err error) {
 	return catalogueOfMariaDB(db, left, migrated)
 }
 
-// emptyingMariaDB returns the statements that empty our tables. A DELETE of
-// nothing is a trip, too, and half of the tables have nothing to delete.
+// emptyingMariaDB returns the statements that empty our tables. A DELETE of nothing is a trip, too,
+// and half of the tables have nothing to delete.
 func emptyingMariaDB(db *sql.DB, ours []tableOfMariaDB) (statements []string, err error) {
 	var counts []string
 	for _, t := range ours {
@@ -153,8 +153,8 @@ func emptyingMariaDB(db *sql.DB, ours []tableOfMariaDB) (statements []string, er
 	return statements, nil
 }
 
-// catalogueOfMariaDB returns a text that changes once anything
-// but rows has changed in a database with these tables.
+// catalogueOfMariaDB returns a text that changes once anything but rows has changed in a database with
+// these tables.
 func catalogueOfMariaDB(db *sql.DB, tables []tableOfMariaDB, migrated bool) (string, error) {
 	var text string
 	err := db.QueryRow(`SELECT CONCAT_WS(',', default_character_set_name, default_collation_name,

@@ -131,8 +131,8 @@ var poolerOfAll = sync.OnceValues(func() (Through, error) {
 // poolerFolder has the files of the pooler of all tests, until Main removes it.
 var poolerFolder string
 
-// onPgBouncer returns a database of PostgreSQL with a URL that
-// leads through the pooler. DB.SQL goes past the pooler.
+// onPgBouncer returns a database of PostgreSQL with a URL that leads through the pooler. DB.SQL goes
+// past the pooler.
 func onPgBouncer(t testing.TB, migrated bool) *spareDB {
 	t.Helper()
 	through, err := poolerOfAll()

@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Seed describes many jobs, which a few plain statements write at once. The
-// definitions are like those that a user makes in SQL. They are not yet planned.
+// Seed describes many jobs, which a few plain statements write at once. The definitions are like those
+// that a user makes in SQL. They are not yet planned.
 type Seed struct {
 	Jobs  int          // their ids and names are 1 to this number
 	Rules []string     // of the schedules; job i uses number i modulo their count
@@ -50,8 +50,8 @@ func (d *DB) Seed(t testing.TB, s Seed) {
 	d.Analyze(t)
 }
 
-// Numbers returns a FROM clause, with WHERE, for the numbers i
-// from 1 to most. A recursion would end at 1,000 on MariaDB.
+// Numbers returns a FROM clause, with WHERE, for the numbers i from 1 to most. A recursion would end
+// at 1,000 on MariaDB.
 func Numbers(most int) string {
 	const digit = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
 	number, from, size := "1", "(SELECT 1 AS one) AS o", 1

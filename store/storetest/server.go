@@ -24,8 +24,8 @@ type Server struct {
 	Address string   // where it listens
 }
 
-// Start starts the server and waits until it listens. The server ends with the test. It
-// also ends with this process, because that closes the pipe that the server's shell reads.
+// Start starts the server and waits until it listens. The server ends with the test. It also ends with
+// this process, because that closes the pipe that the server's shell reads.
 func (s Server) Start(t testing.TB) {
 	t.Helper()
 	end, err := s.start()
@@ -91,9 +91,9 @@ func (s Server) Libraries() []string {
 	return folders
 }
 
-// FreePort returns a port of this machine on which nothing listens now. It is below
-// the ports that systems give to connections, and to listeners that ask for any port.
-// A server takes a while to listen, and no other test must get the port before.
+// FreePort returns a port of this machine on which nothing listens now. It is below the ports that
+// systems give to connections, and to listeners that ask for any port. A server takes a while to
+// listen, and no other test must get the port before.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	port, err := freePort()

@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// Settings makes every new session of a database begin with settings that somebody else has
-// chosen. It returns the URL that leads to them. On PostgreSQL they are settings of the
-// database. On MariaDB they would be settings of the whole server, so a proxy sets them when
-// a session begins. On SQLite they are settings of the file. Each is written name = value.
+// Settings makes every new session of a database begin with settings that somebody else has chosen. It
+// returns the URL that leads to them. On PostgreSQL they are settings of the database. On MariaDB they
+// would be settings of the whole server, so a proxy sets them when a session begins. On SQLite they
+// are settings of the file. Each is written name = value.
 func Settings(t testing.TB, rawURL string, settings ...string) string {
 	t.Helper()
 	u, err := url.Parse(rawURL)
@@ -48,10 +48,10 @@ func Settings(t testing.TB, rawURL string, settings ...string) string {
 	return rawURL
 }
 
-// sessionProxy stands between a program and a server that speaks MySQL's protocol. In
-// each session it executes a statement before the program gets it. The test fails if
-// the server refuses that statement. An error of a connection only closes the session.
-// A program may leave a session at any moment. If it did not, it gets an error itself.
+// sessionProxy stands between a program and a server that speaks MySQL's protocol. In each session it
+// executes a statement before the program gets it. The test fails if the server refuses that
+// statement. An error of a connection only closes the session. A program may leave a session at any
+// moment. If it did not, it gets an error itself.
 func sessionProxy(t testing.TB, u url.URL, statement string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -114,8 +114,8 @@ func proxySession(client net.Conn, address, statement string) error {
 	if answer[4] != 0 {
 		return refusedStatementError(fmt.Sprintf("%s: %q", statement, answer[4:]))
 	}
-	// First come two zeros: no changed rows, and no id of a new
-	// row. Then comes the state of the session, which has changed.
+	// First come two zeros: no changed rows, and no id of a new row. Then comes the state of the
+	// session, which has changed.
 	copy(welcome[7:9], answer[7:9])
 	if _, err := client.Write(welcome); err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"unicode/utf16"
 )
 
-// SQLServer speaks the protocol of a SQL Server, and has nothing behind it. It answers
-// each text with tokens of the protocol that a test gives. The tests have no real server.
-// So they show how such answers are handled, and not what a real server would answer.
+// SQLServer speaks the protocol of a SQL Server, and has nothing behind it. It answers each text with
+// tokens of the protocol that a test gives. The tests have no real server. So they show how such
+// answers are handled, and not what a real server would answer.
 type SQLServer struct {
 	URL string
 
@@ -38,8 +38,8 @@ const (
 	doneMore, doneError, doneCount, doneAttention = 1, 2, 16, 32
 )
 
-// NewSQLServer listens until the test ends. answer gets the text
-// of each batch. For a call it gets all that is sent, as text.
+// NewSQLServer listens until the test ends. answer gets the text of each batch. For a call it gets all
+// that is sent, as text.
 func NewSQLServer(t testing.TB, answer func(text string) []byte) *SQLServer {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -38,8 +38,8 @@ func whole() bool {
 	return !testing.Short()
 }
 
-// notSent returns a problem for each statement that this process
-// has not sent to an engine of the list, except the others.
+// notSent returns a problem for each statement that this process has not sent to an engine of the
+// list, except the others.
 func notSent(others []string) (problems []string) {
 	asked := map[*engine.Engine]bool{}
 	for name := range strings.SplitSeq(list(), ",") {

@@ -85,8 +85,8 @@ var start = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 // Open returns a migrated database on the engine. Its clock is the test's.
 func Open(t testing.TB, engine string, o store.Options) *DB {
 	t.Helper()
-	// A Wrap may count or change the statements that make the
-	// tables. With a Clock, these statements record its time.
+	// A Wrap may count or change the statements that make the tables. With a Clock, these statements
+	// record its time.
 	database := fresh(t, engine, o.Wrap == nil && o.Clock == nil)
 	d := &DB{Engine: Dialect(engine), Server: engine, URL: database.url, direct: database.direct, Clock: NewClock(start)}
 	if s := database.reopen(o); s != nil {
@@ -99,8 +99,8 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	} else {
 		d.openSQL(t, database)
 	}
-	// A job's connection is closed after its run. A test sends many statements, and
-	// to connect each time would be a third of its work. So one connection stays.
+	// A job's connection is closed after its run. A test sends many statements, and to connect each
+	// time would be a third of its work. So one connection stays.
 	d.SQL.SetMaxIdleConns(1)
 	database.isMigrated(t, d.SQL)
 	return d
@@ -166,11 +166,11 @@ func each(t *testing.T, list []string, fn func(t *testing.T, d *DB)) {
 	}
 }
 
-// OnTwo runs a test of a policy on SQLite and on one of the servers of the list. Policies are
-// decided in pure Go. The statements are also those of many other tests, which together send each
-// statement to every engine (MainOnEach). The name of the test chooses the server. With
-// DBJOBS_PROVE, the test runs on every engine, as with Each. Use Each to test what an engine does
-// by itself: locks, sessions, transactions, types, rights, and the order and number of rows.
+// OnTwo runs a test of a policy on SQLite and on one of the servers of the list. Policies are decided
+// in pure Go. The statements are also those of many other tests, which together send each statement to
+// every engine (MainOnEach). The name of the test chooses the server. With DBJOBS_PROVE, the test runs
+// on every engine, as with Each. Use Each to test what an engine does by itself: locks, sessions,
+// transactions, types, rights, and the order and number of rows.
 func OnTwo(t *testing.T, fn func(t *testing.T, d *DB)) {
 	t.Helper()
 	each(t, EnginesFor(t, t.Name()), fn)
@@ -234,9 +234,9 @@ func (c *Clock) Set(t time.Time) {
 // Add moves the clock forward by d.
 func (c *Clock) Add(d time.Duration) { c.Set(c.Now().Add(d)) }
 
-// Memory returns a new folder in memory, if the machine has room there and TMPDIR does not
-// name another folder. Otherwise the folder is on disk. Tests can afford to lose their
-// files. A file of SQLite that waits for no disk costs a third less CPU, and half the time.
+// Memory returns a new folder in memory, if the machine has room there and TMPDIR does not name
+// another folder. Otherwise the folder is on disk. Tests can afford to lose their files. A file of
+// SQLite that waits for no disk costs a third less CPU, and half the time.
 func Memory(t testing.TB) string {
 	t.Helper()
 	if os.Getenv("TMPDIR") != "" || !roomInMemory() {
