@@ -12,30 +12,33 @@ import (
 	"unicode/utf8"
 )
 
-// Known are the secrets of one process. The zero value is ready; several goroutines may use it. A nil one knows none.
+// Known holds the secrets of one process. The zero value is ready. Several goroutines may use it. A
+// nil Known holds none.
 type Known struct {
 	mu     sync.Mutex
-	fixed  []pattern // those of URLs
-	issued []pattern // the last that were issued
+	fixed  []pattern // of URLs, and from Add
+	issued []pattern // the newest ones from Issue
 }
 
-// issuedMost: a token for each of the connections of some passes; a server that quotes an older one is unheard of.
+// issuedMost is a token for each of the connections of some passes. No server is known to quote an older one.
 const issuedMost = 64
 
-// The least lengths of a secret. A shorter one is hidden only where it stands alone, or each text with it as a part of
-// a word would be garbled; and the shortest would be found everywhere.
+// The minimum lengths of a secret. A secret shorter than leastWithin is hidden only where it stands
+// alone. Otherwise each text that has it as a part of a word would be garbled. A secret shorter than
+// leastAlone would be found everywhere.
 const (
 	leastWithin = 6
 	leastAlone  = 3
-	leastCut    = 4  // of what is left of one at a cut
-	leastBegun  = 24 // of the beginning of one, where a server has cut it and says nothing of that
+	leastCut    = 4  // of the rest of a secret at a cut
+	leastBegun  = 24 // of the beginning of a secret, where a server has cut it without a mark
 )
 
-// cut stands where a text was cut. What is left of a secret before it, or after it, is hidden as the whole would be.
+// cut stands where a text was cut. The rest of a secret before it or after it is hidden as the whole
+// secret would be.
 const cut = "…"
 
-// Cut is the beginning of a text, with a mark where it ends. So a text that is too long to be searched is cut first, and what is
-// left of a secret is still hidden.
+// Cut returns the beginning of a text, with a mark where it ends. So a text that is too long to be
+// searched is cut first, and the rest of a secret is still hidden.
 func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -43,13 +46,13 @@ func Cut(text string, most int) string {
 	return text[:most] + cut
 }
 
-// pattern is a secret as it is looked for.
+// pattern is a secret in the form in which texts are searched for it.
 type pattern struct {
 	text   string
 	folded string
 }
 
-// AddURL adds what is secret in a URL, which may be malformed.
+// AddURL adds the secrets in a URL, which may be malformed.
 func (k *Known) AddURL(raw string) {
 	if k == nil {
 		return
@@ -61,7 +64,7 @@ func (k *Known) AddURL(raw string) {
 	}
 }
 
-// Issue adds a password that was given out, such as a token. The newest ones are kept.
+// Issue adds a password that was given out, such as a token. Only the newest ones are kept.
 func (k *Known) Issue(password string) {
 	if k == nil {
 		return
@@ -74,9 +77,9 @@ func (k *Known) Issue(password string) {
 	}
 }
 
-// Add adds a secret that is given out, also as it reads in base64, such as in a header, and in hexadecimal digits. Of a URL,
-// its parts are added too, of a text of several lines, each of them: a server or a program may quote those alone. It is kept
-// as long as the process lives.
+// Add adds a secret that is given out. It also adds its forms in base64, such as in a header, and in
+// hexadecimal digits. For a URL it adds the parts, too, and for a text of several lines each line: a
+// server or a program may quote those alone. The secret is kept as long as the process lives.
 func (k *Known) Add(value string) {
 	if k == nil {
 		return
@@ -84,7 +87,7 @@ func (k *Known) Add(value string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, part := range append(parts(value), value) {
-		for _, written := range []string{part, strings.Trim(strconv.Quote(part), `"`), url.QueryEscape(part)} { // and then encoded
+		for _, written := range []string{part, strings.Trim(strconv.Quote(part), `"`), url.QueryEscape(part)} { // forms encodes each of them
 			for _, form := range forms(written) {
 				k.fixed = added(k.fixed, form)
 			}
@@ -92,11 +95,12 @@ func (k *Known) Add(value string) {
 	}
 }
 
-// leastPart is the least length of a part of a secret that is taken for one: a shorter one is a word.
+// leastPart is the minimum length of a part of a secret that is treated as a secret. A shorter part is
+// an ordinary word.
 const leastPart = 12
 
-// parts are what of a secret may be quoted alone: the path, the password, and what is long in the path and the query of a
-// URL, such as the address of a webhook; the lines of a key.
+// parts returns the parts of a secret that may be quoted alone. For a URL, such as the address of a webhook,
+// they are the path, the password, and the long parts of the path and the query. For a key they are its lines.
 func parts(value string) (all []string) {
 	add := func(part string) {
 		if len(part) >= leastPart && !strings.HasPrefix(part, "-----") {
@@ -124,17 +128,17 @@ func parts(value string) (all []string) {
 	return all
 }
 
-// forms are a value, and what of its base64 does not depend on what stands before and after it there: three bytes make
-// four letters, so there are three.
+// forms returns a value, its hexadecimal digits, and the parts of its base64 that do not depend on the
+// text before and after the value. Three bytes make four letters, so there are three such parts.
 func forms(value string) []string {
 	all := []string{value, hex.EncodeToString([]byte(value))}
-	if ascii := strings.Trim(strconv.QuoteToASCII(value), `"`); strings.Contains(ascii, `\u`) { // as some write JSON
+	if ascii := strings.Trim(strconv.QuoteToASCII(value), `"`); strings.Contains(ascii, `\u`) { // some programs write JSON so
 		all = append(all, ascii)
 	}
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
 			text := enc.EncodeToString([]byte(strings.Repeat("x", before) + value))
-			from := (8*before + 5) / 6 // the letters that hold bits of what is before
+			from := (8*before + 5) / 6 // skips the letters that hold bits of the text before
 			to := (before + len(value)) * 8 / 6
 			if to-from >= leastWithin {
 				all = append(all, text[from:to])
@@ -149,14 +153,14 @@ func added(list []pattern, text string) []pattern {
 		return list
 	}
 	list = append(list, pattern{text, fold(text, letter)})
-	// What looks like an escape may be part of the secret, and is then escaped once more.
+	// A part of the secret may look like an escape. It is then escaped once more.
 	if literal := fold(text, character); literal != list[len(list)-1].folded {
 		list = append(list, pattern{text, literal})
 	}
 	return list
 }
 
-// Hide hides what is known, and what looks like a credential.
+// Hide hides the known secrets, and all that looks like a credential.
 func (k *Known) Hide(text string) string {
 	if text == "" {
 		return ""
@@ -165,7 +169,7 @@ func (k *Known) Hide(text string) string {
 		k.mu.Lock()
 		list := slices.Concat(k.fixed, k.issued)
 		k.mu.Unlock()
-		// A longer one first: another may be a part of it.
+		// The longest secret comes first: another one may be a part of it.
 		slices.SortFunc(list, func(a, b pattern) int { return len(b.text) - len(a.text) })
 		for _, p := range list {
 			text = p.hide(text)
@@ -192,7 +196,8 @@ func (p pattern) hide(text string) string {
 	return b.String() + text[done:]
 }
 
-// rest tells where what a cut has left of the secret ends, which begins at i, or -1. The cut may have gone through an escape.
+// rest returns where the rest of a secret ends that begins at i, after a cut. It returns -1 if none
+// begins there. The cut may have gone through an escape.
 func (p pattern) rest(text string, i int) int {
 	if len(p.folded) < leastWithin {
 		return -1
@@ -210,7 +215,7 @@ func (p pattern) rest(text string, i int) int {
 	return -1
 }
 
-// at tells where the secret ends that begins at i, or -1.
+// at returns where the secret ends that begins at i. It returns -1 if none begins there.
 func (p pattern) at(text string, i int) int {
 	if len(p.folded) < leastWithin {
 		end := i + len(p.text)
@@ -223,7 +228,7 @@ func (p pattern) at(text string, i int) int {
 		}
 		return end
 	}
-	switch c := text[i]; { // most places are none
+	switch c := text[i]; { // at most places no secret begins
 	case c == p.text[0]:
 		if strings.HasPrefix(text[i:], p.text) {
 			return i + len(p.text)
@@ -234,7 +239,7 @@ func (p pattern) at(text string, i int) int {
 	return p.begins(text, i)
 }
 
-// begins tells where the secret ends that begins at i in any form, or -1.
+// begins returns where the secret ends that begins at i in any form. It returns -1 if none begins there.
 func (p pattern) begins(text string, i int) int {
 	for found := 0; i < len(text); {
 		if found >= leastCut {
@@ -261,18 +266,18 @@ func (p pattern) begins(text string, i int) int {
 	return -1
 }
 
-// public reports whether a secret begins with what others begin with, too, such as a URL with the name of a server.
+// public reports whether a secret begins like texts that are not secret, such as a URL with the name of a server.
 func (p pattern) public() bool {
 	return strings.Contains(p.folded, "://") || strings.HasPrefix(p.folded, "-----")
 }
 
-// longestEscape is the length of an escape, such as \u00e4.
+// longestEscape is the length of the longest escape, such as \u00e4.
 const longestEscape = 6
 
 func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// fold is a text without what a text loses or gains where it is quoted, escaped, or broken into
-// lines; read tells how it is read.
+// fold returns a text without the characters that a text loses or gains where it is quoted, escaped,
+// or broken into lines. read reads one character of the text.
 func fold(text string, read func(text string, i int) (c byte, size int)) string {
 	var b []byte
 	for i := 0; i < len(text); {
@@ -285,8 +290,9 @@ func fold(text string, read func(text string, i int) (c byte, size int)) string 
 	return string(b)
 }
 
-// letter reads one character: small for large, decoded where it is escaped as in URLs, in Go or in JSON, and 0 for what
-// does not count, which are blanks, line ends, backslashes, and the plus sign, which is a blank in the query of a URL.
+// letter reads one character. It returns a capital letter as a small one. It decodes a character that
+// is escaped as in URLs, in Go or in JSON. It returns 0 for characters that do not count: blanks, line
+// ends, backslashes, and the plus sign, which is a blank in the query of a URL.
 func letter(text string, i int) (c byte, size int) {
 	for _, escape := range []struct {
 		mark   string
@@ -304,7 +310,7 @@ func letter(text string, i int) (c byte, size int) {
 	return plain(text[i]), 1
 }
 
-// character reads one character as letter does, but takes nothing for an escape.
+// character reads one character as letter does, but decodes no escape.
 func character(text string, i int) (c byte, size int) { return plain(text[i]), 1 }
 
 func plain(c byte) byte {

@@ -1,8 +1,9 @@
-// Package secret takes credentials out of what people read and of what is kept: messages, log lines, answers, records.
+// Package secret removes credentials from texts that people read or that are kept: messages, log
+// lines, answers, records.
 //
-// It knows two ways. Hide finds what looks like a credential, known or not: the password of a URL, and the value that
-// follows a name such as password. Known also finds the credentials that were added to it, wherever they stand and however
-// they are written.
+// It has two ways. Hide finds text that looks like a credential, known or not: the password of a URL,
+// and the value that follows a name such as password. Known also finds the credentials that were added
+// to it, wherever they stand and however they are written.
 package secret
 
 import (
@@ -16,17 +17,17 @@ import (
 // Hidden stands in the place of a credential.
 const Hidden = "[hidden]"
 
-// names are those of options, of keys and of variables whose value is a secret. They are whole names: what merely has
-// one in it, such as allowCleartextPasswords, is public.
+// names are the names of options, keys and variables whose value is a secret. They are whole names: a
+// longer name that contains one, such as allowCleartextPasswords, is public.
 const names = `password|passwd|pwd|sslpassword|pgpassword|mysql_pwd|token|access_token|auth_token|session_token|` +
 	`secret|client_secret|oauth_client_secret|api_key|apikey|x-amz-security-token|x-amz-signature`
 
 var (
 	whole  = lazyregexp.New(`(?i)^(?:` + names + `)$`)
 	scheme = lazyregexp.New(`[A-Za-z][A-Za-z0-9+.-]*://`)
-	// option is where the options of a URL begin: a question mark in a password is not followed by name=.
+	// option finds where the options of a URL begin: a question mark in a password is not followed by name=.
 	option = lazyregexp.New(`\?[A-Za-z][\w.-]*=`)
-	// assigned is a name with what stands between it and its value: name=, or "name": of JSON before a quoted value.
+	// assigned finds a name and the text between it and its value: name=, or "name": of JSON before a quoted value.
 	assigned = lazyregexp.New(`(?i)(?:^|[^\w.-])(?:` + names + `)(?:\s*=\s*|\\*["']\s*[:=]\s*(\\*["']))`)
 	quote    = lazyregexp.New(`^\\*["']`)
 	another  = lazyregexp.New(`&[A-Za-z][\w.-]*=`)
@@ -34,13 +35,14 @@ var (
 	source = lazyregexp.New("([^\\s:/@'\"`]+:)([^\\s'\"`]+)(@(?:tcp|unix)\\()")
 )
 
-// IsName reports whether what goes by the name is a secret.
+// IsName reports whether a value of this name is a secret.
 func IsName(name string) bool { return whole.MatchString(name) }
 
-// In reports whether a text holds what looks like a credential.
+// In reports whether a text holds something that looks like a credential.
 func In(text string) bool { return Hide(text) != text }
 
-// HoldsURL reports whether a value is, or holds, a URL with a password. One value is given: blanks and quotes do not end it.
+// HoldsURL reports whether a value is, or holds, a URL with a password. The text is one value: blanks
+// and quotes do not end it.
 func HoldsURL(value string) bool {
 	if at := scheme.FindStringIndex(value); at != nil {
 		if _, _, ok := passwordIn(value[at[1]:]); ok {
@@ -51,21 +53,21 @@ func HoldsURL(value string) bool {
 	return hidden != value || source.MatchString(value) || scheme.MatchString(value) && hideAssigned(value) != value
 }
 
-// Hide hides what looks like a credential. What is hidden already stays so.
+// Hide hides all that looks like a credential. Text that is already hidden stays as it is.
 func Hide(text string) string {
 	return hideAssigned(hideSources(hideURLs(text)))
 }
 
-// mayHold reports whether a text holds one of the parts, of which each match of an expression has one. Few texts do, and to
-// look for parts takes a hundredth of the time of the expression.
+// mayHold reports whether a text holds one of the parts. Each match of an expression holds one of the
+// expression's parts. Few texts do, and to look for parts takes a hundredth of the time of the expression.
 func mayHold(text string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// stems are parts of the names, of which each name has one.
+// stems are parts of the names. Each name contains one of them.
 var stems = []string{"pass", "pwd", "token", "secret", "api", "x-amz"}
 
-// folded is a text in the letters to which an expression with (?i) folds it.
+// folded returns a text in the letters to which an expression with (?i) folds it.
 func folded(text string) string { return strings.ToLower(strings.ReplaceAll(text, "\u017f", "s")) }
 
 func hideSources(text string) string {
@@ -87,14 +89,14 @@ func hideURLs(text string) string {
 		}
 		b.WriteString(text[:at[1]])
 		text = text[at[1]:]
-		if from, to, ok := passwordIn(extent(text)); ok && text[from:to] != "password" { // as in advice on how to write one
+		if from, to, ok := passwordIn(extent(text)); ok && text[from:to] != "password" { // advice on how to write a URL has this word
 			b.WriteString(text[:from] + Hidden)
 			text = text[to:]
 		}
 	}
 }
 
-// extent is how far a URL may go.
+// extent returns the part of a text that may still belong to a URL.
 func extent(text string) string {
 	if end := strings.IndexAny(text, " \t\r\n\"'`<>"); end >= 0 {
 		return text[:end]
@@ -102,8 +104,8 @@ func extent(text string) string {
 	return text
 }
 
-// passwordIn is the place of the password in what follows on the :// of a URL. A password may hold the characters that
-// should have been escaped, so that it ends at the last @ before the options.
+// passwordIn returns the place of the password in the text after the :// of a URL. A password may hold
+// characters that should have been escaped. So it ends at the last @ before the options.
 func passwordIn(rest string) (from, to int, ok bool) {
 	if begin := option.FindStringIndex(rest); begin != nil {
 		rest = rest[:begin[0]]
@@ -141,12 +143,12 @@ func hideAssigned(text string) string {
 	}
 }
 
-// isFolder reports whether it is the variable by which a shell knows its folder, at the beginning of a line.
+// isFolder reports whether this is PWD, the variable in which a shell keeps its folder, at the beginning of a line.
 func isFolder(name, value string) bool {
 	return strings.TrimLeft(name, "\n") == "PWD=" && strings.HasPrefix(value, "/") && !strings.Contains(value, "=")
 }
 
-// valueOf is the quote around a value, and how much of the text it takes with its quotes.
+// valueOf returns the quote around a value, and the length of the value with its quotes.
 func valueOf(text string) (open string, length int) {
 	if open = quote.FindString(text); open != "" {
 		if end := strings.Index(text[len(open):], open); end >= 0 {
@@ -164,9 +166,9 @@ func valueOf(text string) (open string, length int) {
 	return "", len(value)
 }
 
-// ofURL are the secrets in a URL, as they are written and as they are meant, also in one that is malformed. One that is
-// also a public part of the URL, such as the user's name, could not be kept: hiding it would only garble what is said
-// about the database.
+// ofURL returns the secrets in a URL, as they are written and as they are decoded. The URL may be
+// malformed. A secret that is also a public part of the URL, such as the user's name, is left out. It
+// could not be kept secret: to hide it would only garble messages about the database.
 func ofURL(raw string) (all []string) {
 	add := func(written string) {
 		meant := written
@@ -184,7 +186,7 @@ func ofURL(raw string) (all []string) {
 	rest := raw[at[1]:]
 	if from, to, ok := passwordIn(rest); ok {
 		add(rest[from:to])
-		if last := strings.LastIndexByte(rest, '@'); last > to { // or what looks like an option is a part of it
+		if last := strings.LastIndexByte(rest, '@'); last > to { // the text that looks like an option may be a part of the password
 			add(rest[from:last])
 		}
 		rest = rest[to:]
@@ -210,7 +212,7 @@ func publicIn(raw string) map[string]bool {
 }
 
 var (
-	// like are forms of secrets that their makers chose so that they are found, each with parts that mayHold asks for.
+	// like has the forms of secrets that are easy to find. Each has parts that mayHold searches for.
 	like = []struct {
 		what  string
 		form  *lazyregexp.Regexp
@@ -230,17 +232,19 @@ var (
 		{"a webhook's key", lazyregexp.New(`\bwhsec_[A-Za-z0-9+/=]{16}`), []string{"whsec_"}},
 		{"a bearer token", lazyregexp.New(`(?i)\bbearer\s+[A-Za-z0-9._~+/-]{12}`), []string{"bearer"}},
 		{"a login", lazyregexp.New(`(?i)\bbasic\s+[A-Za-z0-9+/]{12}[A-Za-z0-9+/]*=*(\s|$)`), []string{"basic"}},
-		// Without blanks as in a URL and in options, or with a quoted value. A place for an argument is none.
+		// There are no blanks, as in a URL and in options, or the value is quoted. A placeholder for
+		// an argument is no password.
 		{"a password", lazyregexp.New(`(?i)(?:^|[^\w.])-{0,2}(?:` + names + `)(?:=[^\s'"$?:@({\\]{6}|["']?\s*[=:]\s*["'][^"'$?{]{6})`), stems},
 	}
 	braced = lazyregexp.New(`\$\{[^}]*\}`)
 )
 
-// Like says which kind of secret a text seems to hold, in a definition; empty: none. References to one are none.
+// Like returns the kind of secret that a text in a definition seems to hold, or an empty text. A
+// reference to a secret is none.
 func Like(text string) string {
 	url := text
 	if mayHold(text, "${") {
-		url = braced.ReplaceAllString(text, "password") // which hideURLs leaves alone
+		url = braced.ReplaceAllString(text, "password") // hideURLs leaves this word alone
 		text = braced.ReplaceAllString(text, "${}")
 	}
 	parts := folded(text)

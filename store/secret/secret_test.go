@@ -29,7 +29,7 @@ func TestHide(t *testing.T) {
 		{"h:5432/?Action=connect&X-Amz-Signature=abc", "h:5432/?Action=connect&X-Amz-Signature=[hidden]"},
 		{"A=1\npwd=/geheim\nUID=ann;PWD=/geheim PWD=/a;password=geheim", "A=1\npwd=[hidden]\nUID=ann;PWD=[hidden] PWD=[hidden]"},
 		{"PWD=/srv;password=geheim", "PWD=[hidden]"},
-		// What is no secret.
+		// Texts without a secret.
 		{"A=1\nPWD=/srv/dumps\nB=2", "A=1\nPWD=/srv/dumps\nB=2"},
 		{"want postgres://user:password@host/database", "want postgres://user:password@host/database"},
 		{"?allowCleartextPasswords=1", "?allowCleartextPasswords=1"},
@@ -60,11 +60,11 @@ func TestKnown(t *testing.T) {
 		{"postgres://h/d?password=ge+heim", "using 'ge heim'", "using '[hidden]'"},
 		{"postgres://ann:ge%20heim@h/d", "refused GE+HEIM and ge%20heim", "refused [hidden] and [hidden]"},
 		{"postgres://h/d?password=geh&eimnis", "using geh&eimnis", "using [hidden]"},
-		// What is short is hidden where it stands alone.
+		// A short secret is hidden only where it stands alone.
 		{"postgres://me:ann@h/d", "created job annual", "created job annual"},
 		{"postgres://me:ann@h/d", `refused "ann"`, `refused "[hidden]"`},
 		{"postgres://me:a@h/d", "a word", "a word"},
-		// What stands in a public place too is none.
+		// A text that also stands in a public place of the URL is no secret.
 		{"postgres://dbjobs:dbjobs@h/d", "login dbjobs refused", "login dbjobs refused"},
 		{"postgres://dbjobs:dbjobs@h/d", "postgres://dbjobs:dbjobs@h/d", "postgres://dbjobs:[hidden]@h/d"},
 		{"mysql://ann@h/d?allowCleartextPasswords=1&tls=true", "attempt 1 true", "attempt 1 true"},
@@ -140,7 +140,7 @@ func FuzzHide(f *testing.F) {
 	})
 }
 
-// What looks like a secret in a definition is found, and what merely speaks of one is not.
+// A text that looks like a secret in a definition is found. A text that only mentions a secret is not.
 func TestLike(t *testing.T) {
 	for text, want := range map[string]string{
 		"-----BEGIN OPENSSH PRIVATE KEY-----\nabc":                     "a private key",
@@ -180,7 +180,7 @@ func TestLike(t *testing.T) {
 	}
 }
 
-// To look for parts first leaves out no text that an expression finds, in whichever letters.
+// mayHold leaves out no text that an expression finds, with small or with capital letters.
 func FuzzMayHold(f *testing.F) {
 	for _, text := range []string{"AKIAIOSFODNN7EXAMPLE", "BEARER eyJhbGciOiJIUzI1NiJ9.e30", "Pa\u017fSwd='geheimnis'", "To\u212aen=geheimnis", "ann:g@tcp(h)/d", "a://b:c@d", "X-Amz-Signature=0123456"} {
 		f.Add(text)
@@ -196,12 +196,12 @@ func FuzzMayHold(f *testing.F) {
 			t.Errorf("%q has a name with a value, and none of %q", text, stems)
 		}
 		if source.MatchString(text) && hideSources(text) == text {
-			t.Errorf("%q has a login that is left", text)
+			t.Errorf("%q has a login that is not hidden", text)
 		}
 	})
 }
 
-// A value that was given out is hidden in all of its forms, wherever it stands in them.
+// A value that was given out is hidden in all of its forms, at any place in an encoded text.
 func TestKnownForms(t *testing.T) {
 	const value = "s3cr3t/value+x"
 	k := &Known{}
@@ -224,8 +224,8 @@ func TestKnownForms(t *testing.T) {
 	}
 }
 
-// What a cut has left of a secret is hidden, before the cut and after it, in each of its forms; a word that merely begins alike
-// is not, where nothing was cut.
+// The rest of a secret at a cut is hidden, before the cut and after it, in each of the secret's forms.
+// A word that only begins like a secret is not hidden if nothing was cut.
 func TestCutSecrets(t *testing.T) {
 	const value = "s3cr3t/valu\u00e9+xyz"
 	k := &Known{}
@@ -254,7 +254,7 @@ func TestCutSecrets(t *testing.T) {
 	}
 }
 
-// Parts of a secret that others quote alone are hidden, and words are not.
+// Parts of a secret that may be quoted alone are hidden. Ordinary words are not.
 func TestPartsOfSecrets(t *testing.T) {
 	k := &Known{}
 	k.Add("https://hooks.example.com/services/T0000/B0000/XXXXXXXXabcdefgh?thread=4f1c9a7be0d2&to=ops")

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// What url.Parse says would quote the URL; its usual cause is a password with characters that URLs reserve.
+// url.Parse would quote the URL in its error. The usual cause is a password with characters that URLs reserve.
 var (
 	errReserved = errors.New("not a URL (a password with / ? # @ or % in it must be percent-encoded: @ is %40, / is %2F)")
 	errTwice    = errors.New("has two @ before its host; in a user name or a password, write @ as %40")
 	errOption   = errors.New("has an option without a value; in a password, write & as %26")
 )
 
-// ParseURL reads the URL of a server. It refuses what becomes of a password that is not percent-encoded, where a part of
-// the password would be taken, and shown, for the host, the path or an option. No error quotes the URL.
+// ParseURL reads the URL of a server. It refuses a URL whose password seems not to be percent-encoded. A part
+// of that password would be used, and shown, as the host, the path or an option. No error quotes the URL.
 func ParseURL(raw string) (*url.URL, error) {
 	_, rest, _ := strings.Cut(raw, "://")
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
