@@ -30,7 +30,7 @@ func StepWith(atomic bool, statement string, args ...any) store.Step {
 	return store.Step{Executor: "sql", Spec: b}
 }
 
-// AtomicStep is a step of statements in one transaction with its end.
+// AtomicStep is a step whose statements are in one transaction with its end.
 func AtomicStep(statements ...string) store.Step {
 	b, err := json.Marshal(executor.SQLSpec{SQL: executor.Texts(statements...), Atomic: true})
 	if err != nil {
@@ -39,8 +39,8 @@ func AtomicStep(statements ...string) store.Step {
 	return store.Step{Executor: "sql", Spec: b}
 }
 
-// Nop is a step that does nothing and succeeds, for jobs of which only the policy matters: it needs no session, which on
-// PostgreSQL costs more than all that a pass does for a run.
+// Nop is a step that does nothing and succeeds. It is for jobs of which only the policy matters. It
+// needs no session, which on PostgreSQL costs more than all that a pass does for a run.
 func Nop(name string) store.Step {
 	return store.Step{Name: name, Executor: "nothing", Spec: json.RawMessage("{}")}
 }
@@ -60,10 +60,10 @@ func Grouped(name, group string, priority int) store.Job {
 		Own: EveryFiveMinutes(), Steps: []store.Step{Nop("")}}
 }
 
-// Doing is an executor that does what the test wants; its steps are those of Call.
+// Doing is an executor that does what the test wants. Its steps are those of Call.
 type Doing func(context.Context, executor.Request) (executor.Result, error)
 
-// Execute is an executor's.
+// Execute executes a step: see executor.Executor.
 func (f Doing) Execute(ctx context.Context, r executor.Request) (executor.Result, error) {
 	return f(ctx, r)
 }
@@ -73,7 +73,7 @@ func Call(name string) store.Step {
 	return store.Step{Name: name, Executor: "doing", Spec: json.RawMessage("{}")}
 }
 
-// NewDoing is a tick that executes Call's steps by f, and those of SQL.
+// NewDoing returns a tick that executes the steps of Call with f, and steps of SQL.
 func NewDoing(t testing.TB, d *storetest.DB, f Doing) *tick.Tick {
 	t.Helper()
 	tk := New(t, d.Store)
@@ -81,10 +81,11 @@ func NewDoing(t testing.TB, d *storetest.DB, f Doing) *tick.Tick {
 	return tk
 }
 
-// Nothing is an executor that does nothing, so that taking and finishing is all that is measured; its steps are those of Nop.
+// Nothing is an executor that does nothing. So a test measures only taking and finishing. Its steps
+// are those of Nop.
 type Nothing struct{}
 
-// Execute is an executor's.
+// Execute executes a step: see executor.Executor.
 func (Nothing) Execute(context.Context, executor.Request) (executor.Result, error) {
 	return executor.Result{}, nil
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// Told is what the ledger has of a job: its runs' nominal times, its gaps with their bounds, and
-// the next time.
+// Told returns what the ledger has about a job: the nominal times of its runs, its gaps with their
+// bounds, and the next time.
 func Told(t *testing.T, d *storetest.DB, job string) string {
 	t.Helper()
 	return ToldIn(t, d, job, "01-02T15:04")
 }
 
-// ToldIn does as Told, with times in a form of its own, which ends with the minute.
+// ToldIn does the same as Told, with times in a format of its own, which ends with the minute.
 func ToldIn(t *testing.T, d *storetest.DB, job, minute string) string {
 	t.Helper()
 	runs, err := d.Runs(t.Context(), store.RunFilter{Job: job})
@@ -74,7 +74,7 @@ func Kinds(c *storetest.Calls) string {
 	return fmt.Sprintf("%d calls:%s", c.Count(), b.String())
 }
 
-// Literal is an instant as plain SQL has it.
+// Literal is an instant as a literal of SQL.
 func Literal(d *storetest.DB, at time.Time) string {
 	if d.Engine == "mariadb" {
 		return at.UTC().Format("'2006-01-02 15:04:05.000000'")

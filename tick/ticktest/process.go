@@ -30,11 +30,11 @@ import (
 type Child struct {
 	URL    string
 	Engine string
-	Now    time.Time // the database's clock, which stands
+	Now    time.Time // the database's clock, which stands still
 	Name   string    // the trigger's; without one, "child"
 	Holder string
 	Batch  int
-	Meddle string // names the Meddler of its calls; without one, they are not even watched
+	Meddle string // the name of the Meddler of its calls; without one, they are not even watched
 	Gate   string // its barrier is before its first call that matches this; without one, before its pass
 }
 
@@ -42,14 +42,14 @@ type Child struct {
 // what it has done or seen, and how often.
 type Meddler func(c Child, calls *storetest.Calls) (seen func() map[string]int)
 
-// ChildReport is what a child tells at its end.
+// ChildReport is what a child reports at its end.
 type ChildReport struct {
 	tick.Report
 	Seen map[string]int // by its Meddler
 	Peak int64          // memory, in bytes
 }
 
-// child is the variable of the environment in which a process finds the Child that it is.
+// child is the environment variable in which a process finds its Child.
 const child = "DBJOBS_TEST_CHILD"
 
 // Main is the TestMain of a package whose test binary may be a tick in a process of its own.
@@ -85,7 +85,7 @@ func childTick(spec string, meddlers map[string]Meddler) error {
 		}
 	}
 	seen := func() map[string]int { return nil }
-	if c.Meddle != "" { // a measured process is as it is; the wrapper keeps all calls
+	if c.Meddle != "" { // a process that is measured has no wrapper: the wrapper keeps all calls
 		meddle := meddlers[c.Meddle]
 		if meddle == nil {
 			return fmt.Errorf("no meddler %q", c.Meddle)
@@ -114,7 +114,7 @@ func childTick(spec string, meddlers map[string]Meddler) error {
 	t := &tick.Tick{Store: s, Name: cmp.Or(c.Name, "child"), Holder: c.Holder, Version: "test",
 		Now: time.Now, Batch: c.Batch, Executors: executor.Registry{"sql": x, "nothing": Nothing{}}}
 	r, err := t.Run(ctx)
-	err = errors.Join(err, waitForOthers()) // it may have come to no call that is behind the gate
+	err = errors.Join(err, waitForOthers()) // perhaps it has made no call behind the gate
 	peak, unread := peakMemory()
 	encoded := json.NewEncoder(os.Stdout).Encode(ChildReport{Report: r, Seen: seen(), Peak: peak})
 	return errors.Join(err, unread, encoded)
@@ -141,8 +141,8 @@ var waitForOthers = sync.OnceValue(func() error {
 	return err
 })
 
-// peakMemory is the most memory that this process had resident, in bytes. The kernel's usage of a
-// child (ru_maxrss) is not that: it counts from what the parent had when it started the child.
+// peakMemory is the most memory that this process had resident, in bytes. The kernel's number for a child
+// (ru_maxrss) is not that: it counts from the memory that the parent had when it started the child.
 func peakMemory() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package ticktest has what the tests of passes share: ticks over a test's database, small jobs,
-// what is on record of them, and ticks in processes of their own. Only tests import it.
+// functions that read the records of jobs, and ticks in processes of their own. Only tests import it.
 package ticktest
 
 import (
@@ -53,7 +53,7 @@ func Apply(t testing.TB, d *storetest.DB, defs store.Definitions) {
 	}
 }
 
-// Request plans what there is, executes nothing, and asks for a run of the job.
+// Request plans the jobs that there are, executes nothing, and asks for a run of the job.
 func Request(t testing.TB, d *storetest.DB, job string) {
 	t.Helper()
 	DecideOnly(t, d)
@@ -62,7 +62,7 @@ func Request(t testing.TB, d *storetest.DB, job string) {
 	}
 }
 
-// OnServers runs a test on the engines that several sessions write to at once: all but SQLite.
+// OnServers runs a test on the engines to which several sessions write at once: all but SQLite.
 func OnServers(t *testing.T, fn func(t *testing.T, d *storetest.DB)) {
 	t.Helper()
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
