@@ -17,10 +17,10 @@ type Calendar struct {
 	days    []string // as people write them: 2026-03-28, 2026-03-28..2026-03-30
 }
 
-// CalendarName is the name of a calendar: those of a scenario are counted from 1.
+// CalendarName returns the name of a calendar. The calendars of a scenario are counted from 1.
 func CalendarName(i int) string { return fmt.Sprintf("calendar %d", i) }
 
-// randomCalendar has days all over the span, and some around an instant.
+// randomCalendar returns a calendar with days all over the span, and some around an instant.
 func randomCalendar(rng *rand.Rand, span Window, near time.Time) (c Calendar) {
 	c.working = pick(rng, "", "", "MO-FR")
 	for range rng.IntN(10) {
@@ -46,7 +46,7 @@ func (c Calendar) String() string {
 	return strings.TrimSpace(c.working + " " + strings.Join(c.days, " "))
 }
 
-// closed are the single days, each by itself.
+// closed returns each single day of the calendar, also those in a range.
 func (c Calendar) closed() map[string]bool {
 	all := map[string]bool{}
 	for _, text := range c.days {
@@ -70,7 +70,7 @@ func (c Calendar) works(closed map[string]bool, day time.Time) bool {
 	return !closed[day.Format(time.DateOnly)] && (c.working == "" || day.Weekday() != time.Saturday && day.Weekday() != time.Sunday)
 }
 
-// withCalendar lets some rules name a calendar. None of them loses all of its times by it.
+// withCalendar lets some rules name a calendar. No rule loses all of its times by that.
 func (r Rule) withCalendar(rng *rand.Rand) Rule {
 	if rng.IntN(3) > 0 || !r.once.IsZero() {
 		return r
@@ -85,7 +85,7 @@ func (r Rule) withCalendar(rng *rand.Rand) Rule {
 	return r
 }
 
-// with is the rule with the days that its calendar has.
+// with returns the rule with the days that its calendar has.
 func (r Rule) with(calendars []Calendar) Rule {
 	if r.calendar > 0 {
 		r.bound = &calendars[r.calendar-1]
@@ -93,7 +93,7 @@ func (r Rule) with(calendars []Calendar) Rule {
 	return r
 }
 
-// calendarOf is the calendar of a rule as package rules reads it; nil: there is none.
+// calendarOf returns the calendar of a rule as package rules reads it, or nil if there is none.
 func (r Rule) calendarOf() *rules.Calendar {
 	if r.bound == nil {
 		return nil
@@ -105,7 +105,8 @@ func (r Rule) calendarOf() *rules.Calendar {
 	return c
 }
 
-// onWorkingDays leaves out of a rule's times those on holidays, or moves them: wall by wall, day by day.
+// onWorkingDays leaves out a rule's times on holidays, or moves them. It looks at each wall time, and
+// moves it day by day.
 func (r Rule) onWorkingDays(span Window, zone *time.Location) []time.Time {
 	var found []time.Time
 	closed := r.bound.closed()
@@ -125,7 +126,7 @@ func (r Rule) onWorkingDays(span Window, zone *time.Location) []time.Time {
 		for step != 0 && !r.bound.works(closed, moved) {
 			moved = moved.AddDate(0, 0, step)
 		}
-		// What the clock leaves out on the holiday itself does not move.
+		// A time that the clock leaves out on the holiday itself does not move.
 		if r.bound.works(closed, moved) && len(r.instants(wall, zone)) > 0 {
 			found = append(found, r.instants(moved, zone)...)
 		}
@@ -133,7 +134,7 @@ func (r Rule) onWorkingDays(span Window, zone *time.Location) []time.Time {
 	return slices.DeleteFunc(found, func(t time.Time) bool { return t.Before(span.From) || t.After(span.To) })
 }
 
-// calendars are all that a scenario's have ever been, by their number.
+// calendars returns all that the calendars of a scenario have ever been, by their number.
 func (s *Scenario) calendars() [][]Calendar {
 	all := make([][]Calendar, len(s.Calendars))
 	for i, c := range s.Calendars {
@@ -149,8 +150,8 @@ func (s *Scenario) calendars() [][]Calendar {
 	return all
 }
 
-// Rules are all that are in the scenario, with all days that their calendars have ever had, by the text that the ledger
-// has for them.
+// Rules returns all rules in the scenario, by the text that the ledger has for them. A rule with a
+// calendar is there with all days that its calendar has ever had.
 func (s *Scenario) Rules() map[string]Rule {
 	m, known, calendars := map[string]Rule{}, map[string]bool{}, s.calendars()
 	add := func(r Rule) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// difference tells where the ledgers of a job differ; empty: nowhere.
+// difference reports where the ledgers of a job differ. It is empty if they do not.
 func difference(want, got []string) string {
 	var b strings.Builder
 	for _, line := range want {
@@ -24,7 +24,7 @@ func difference(want, got []string) string {
 	return b.String()
 }
 
-// only is the scenario with one of its jobs.
+// only returns the scenario with only one of its jobs.
 func (s *Scenario) only(seed uint64) *Scenario {
 	small := *s
 	small.Jobs = slices.DeleteFunc(slices.Clone(s.Jobs), func(j Job) bool { return j.Seed != seed })
@@ -47,7 +47,7 @@ func (c Change) About() bool {
 	return c.Scope == "job" || c.Scope == "" && c.What != "calendar" && (c.What != "rule" || c.Shared < 0)
 }
 
-// shrink leaves out whatever the failure does not need, in parts that get smaller and smaller.
+// shrink leaves out all steps that the failure does not need, in parts that get smaller and smaller.
 func shrink(s *Scenario, fails func(*Scenario) bool) *Scenario {
 	for size := len(s.Steps) / 2; size > 0; {
 		before := len(s.Steps)
@@ -67,7 +67,8 @@ func shrink(s *Scenario, fails func(*Scenario) bool) *Scenario {
 	return s
 }
 
-// Compare holds a narrator against the naive walk, crowd after crowd, for n seeds. DBJOBS_MODEL_SEED replays one.
+// Compare compares a narrator with the naive walk, crowd after crowd, for n seeds. DBJOBS_MODEL_SEED
+// replays one seed.
 func Compare(t *testing.T, getenv func(string) string, n int, other Maker) {
 	first := uint64(0)
 	if v := getenv("DBJOBS_MODEL_SEED"); v != "" {
@@ -97,7 +98,7 @@ func Compare(t *testing.T, getenv func(string) string, n int, other Maker) {
 	}
 }
 
-// report makes a failing seed's scenario as small as it gets, and prints it, if it fails again.
+// report makes the scenario of a failing seed as small as possible, and prints it, if it fails again.
 func report(t *testing.T, s *Scenario, seed uint64, other Maker) {
 	differs := func(s *Scenario) (d string) {
 		t.Run("shrink", func(t *testing.T) {
@@ -106,7 +107,7 @@ func report(t *testing.T, s *Scenario, seed uint64, other Maker) {
 		return d
 	}
 	small := s.only(seed)
-	if differs(small) == "" { // it takes the others
+	if differs(small) == "" { // it fails only together with the others
 		if small = s; differs(small) == "" {
 			t.Logf("seed %d: no difference the second time", seed)
 			return

@@ -10,18 +10,19 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// naive narrates a scenario by looking at every nominal time of every rule, one by one. It keeps all, seeks nothing, and
-// has no plan, no index and no SQL; what it knows of dbjobs is what its documentation promises.
+// naive narrates a scenario by looking at every nominal time of every rule, one by one. It keeps
+// everything, searches nothing, and has no plan, no index and no SQL. It knows about dbjobs only what
+// the documentation of dbjobs promises.
 type naive struct {
 	s         *Scenario
 	tales     []*tale
 	shared    []definition
-	calendars []Calendar // as they stand
+	calendars []Calendar // as they are now
 	pauses    []*interval
 	startup   string // that this tick reports
 }
 
-// definition is a rule as it stands, and since when by a command.
+// definition is a rule as it is now, and the time of its last change by a command.
 type definition struct {
 	rule      Rule
 	changedAt time.Time
@@ -56,7 +57,7 @@ func (p *interval) covers(t *tale) bool {
 	return true
 }
 
-// tale is what became of one job.
+// tale is what happened to one job.
 type tale struct {
 	n           *naive
 	job         *Job
@@ -71,12 +72,12 @@ type tale struct {
 	lastFor     time.Time
 	streak      int
 	cut         bool      // a link was taken away
-	asleep      bool      // no nominal time is to come: nothing but a change or a run wakes it
-	wakeAt      time.Time // of one asleep: when a pause ends that holds runs
+	asleep      bool      // no nominal time is to come: only a change or a run wakes it
+	wakeAt      time.Time // if it is asleep: when a pause ends that holds runs
 	woken       bool
-	paused      bool // by itself, in this decision
+	paused      bool // this decision has paused it
 	decidedEver bool
-	decidedAt   time.Time // the last time
+	decidedAt   time.Time // the time of the last decision
 	booted      map[string]bool
 	decided     []Skipped
 	skips       []skip
@@ -90,7 +91,7 @@ type link struct {
 	linkedAt time.Time
 }
 
-// Skipped is what became of a nominal time that did not run.
+// Skipped is a nominal time that did not run, and the reason.
 type Skipped struct {
 	Schedule int
 	Rule     Rule
@@ -126,7 +127,7 @@ func (t *tale) definition(schedule int) *definition {
 	return &t.n.shared[schedule]
 }
 
-// rule is the rule of a schedule with the days of its calendar, as they stand.
+// rule returns the rule of a schedule with the days of its calendar as they are now.
 func (t *tale) rule(schedule int) Rule { return t.definition(schedule).rule.with(t.n.calendars) }
 
 func (n *naive) Change(now time.Time, list []Change) {
@@ -166,10 +167,10 @@ func (n *naive) redefine(d *definition, c Change, now time.Time) {
 	d.rule = c.Rule
 }
 
-// close changes a calendar. One that a command changes has changed the schedules that name it at that time.
+// close changes a calendar. If a command changes it, the schedules that name it have changed at that time, too.
 func (n *naive) close(now time.Time, c Change) {
 	was := n.calendars[c.Calendar-1]
-	// A copy: rules that were planned keep the days that they had.
+	// This is a copy: rules that were planned keep the days that they had.
 	n.calendars = slices.Clone(n.calendars)
 	n.calendars[c.Calendar-1] = c.Closed
 	if c.SQL || was.String() == c.Closed.String() {
@@ -233,7 +234,7 @@ func (t *tale) change(now time.Time, c Change) {
 	}
 }
 
-// frozen: everything is paused.
+// frozen reports whether everything is paused.
 func (n *naive) frozen(now time.Time) bool {
 	return slices.ContainsFunc(n.pauses, func(p *interval) bool {
 		return p.Scope == "all" && p.resumed.IsZero() && (p.Until.IsZero() || p.Until.After(now))
@@ -252,7 +253,7 @@ func (n *naive) Tick(now time.Time, startup string) []Hold {
 	return n.stopped()
 }
 
-// execute does what a tick does with the runs that it may take: each is over at once.
+// execute executes the runs that a tick may take. Each run ends at once.
 func (t *tale) execute(now time.Time) (any bool) {
 	for _, r := range t.runs {
 		if r.State != store.Queued {
@@ -334,7 +335,8 @@ func (n *naive) Ledger() map[uint64][]string {
 	return all
 }
 
-// Stretches are the unbroken ones of nominal times with one reason, as lines; a time that was decided twice is one, too.
+// Stretches returns the unbroken stretches of nominal times with one reason, as lines. A time that was
+// decided twice is a line, too.
 func Stretches(span Window, list []Skipped, ran map[int64]bool) []string {
 	type rule struct {
 		schedule  int

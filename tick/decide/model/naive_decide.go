@@ -8,7 +8,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// decide judges what is due by now, one nominal time after the other. It reports whether it had to.
+// decide judges the nominal times that are due by now, one after the other. It reports whether it had
+// a reason to decide.
 func (t *tale) decide(now time.Time) bool {
 	p := &t.policy
 	changed := t.decidedEver && !SamePolicies(&t.planned, p) || t.cut
@@ -52,12 +53,12 @@ func (t *tale) decide(now time.Time) bool {
 	t.admit(now)
 	t.forget()
 	t.sleep(now)
-	t.woken, t.paused = t.paused, false // a pause of its own is a change that the next tick handles
+	t.woken, t.paused = t.paused, false // if this decision has paused the job, the next tick handles that change
 	t.cut, t.decidedEver, t.planned = false, true, t.policy
 	return true
 }
 
-// due reports whether a nominal time has come since the last decision. Without one, that stays the last.
+// due reports whether a nominal time has come since the last decision. If none has come, there is no new decision.
 func (t *tale) due(now time.Time) bool {
 	for i := range t.links {
 		if slices.ContainsFunc(t.rule(i).Within(t.n.s.Span, Window{t.decidedAt, now}), func(at time.Time) bool { return t.valid(at, now, now) }) {
@@ -67,7 +68,7 @@ func (t *tale) due(now time.Time) bool {
 	return false
 }
 
-// parked: one of the rules does not parse. Nothing is decided until it is mended.
+// parked reports whether one of the rules does not parse. Nothing is decided until that rule is repaired.
 func (t *tale) parked() bool {
 	for i := range t.links {
 		if t.definition(i).rule.broken {
@@ -77,7 +78,8 @@ func (t *tale) parked() bool {
 	return false
 }
 
-// skipAllDue lets go what the other rules owe when the job is parked: nothing fires back over the edit.
+// skipAllDue notes the times that the other rules owe, when the job is parked. No time from before the
+// edit runs after it.
 func (t *tale) skipAllDue(now, last time.Time, since map[int]time.Time) {
 	for i, from := range since {
 		rule := t.rule(i)
@@ -93,7 +95,7 @@ func (t *tale) skipAllDue(now, last time.Time, since map[int]time.Time) {
 // owe judges the nominal times up to an instant.
 func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed bool) {
 	p, pauses := &t.policy, t.pausesNow()
-	// What the schedules name, by instant; several may name the same.
+	// The times that the schedules name. Several schedules may name the same time.
 	var times []time.Time
 	named := map[time.Time][]int{}
 	sleptUntil, why := time.Time{}, ""
@@ -131,8 +133,8 @@ func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed b
 	t.through = upTo
 }
 
-// eras notes what old rules still owed, and tells from when on each of the job's rules counts, and whether any of them has
-// changed. Without a change, times after openFrom stay open.
+// eras notes what old rules still owed. It returns from when on each of the job's rules counts, and
+// whether any of them has changed. Without a change, times after openFrom stay open.
 func (t *tale) eras(now, last, openFrom time.Time) (counts map[int]time.Time, edited bool) {
 	counts = map[int]time.Time{}
 	for i, l := range t.links {
@@ -171,8 +173,9 @@ func (t *tale) eras(now, last, openFrom time.Time) (counts map[int]time.Time, ed
 	return counts, edited
 }
 
-// stillDue reports whether a rule with a calendar names all times again that the one before it named in a window, and no
-// others after the first of them. more: it names some before, which would stay open.
+// stillDue reports whether a rule with a calendar names all times again that the rule before it named
+// in a window, and no others after the first of them: same. more reports whether it names some before
+// that, which would stay open.
 func (t *tale) stillDue(was, is Rule, now time.Time, w Window, openFrom time.Time) (since time.Time, more, same bool) {
 	if is.calendar == 0 || was.broken || is.broken {
 		return w.From, false, false
@@ -188,7 +191,7 @@ func (t *tale) stillDue(was, is Rule, now time.Time, w Window, openFrom time.Tim
 	return since, len(of(is, Window{openFrom, since})) > 0, same
 }
 
-// valid reports whether a nominal time is the job's: by the policies that there were at that time.
+// valid reports whether a nominal time belongs to the job by the policies that there were at that time.
 func (t *tale) valid(at, now, last time.Time) bool {
 	p := &t.policy
 	if t.decidedEver && !SamePolicies(&t.planned, p) && !at.After(t.changeOf(now, last)) {
@@ -197,7 +200,7 @@ func (t *tale) valid(at, now, last time.Time) bool {
 	return (p.NotBefore.IsZero() || !at.Before(p.NotBefore)) && (p.NotAfter.IsZero() || !at.After(p.NotAfter))
 }
 
-// changeOf is when the last change of the policies counts from.
+// changeOf returns the time from which the last change of the policies counts.
 func (t *tale) changeOf(now, last time.Time) time.Time {
 	if t.policyAt.After(last) {
 		return earlier(now, t.policyAt)
@@ -223,7 +226,7 @@ func (t *tale) held(pauses []*interval, schedule int, at, now time.Time) string 
 	return ""
 }
 
-// judge makes runs of the nominal times that nothing holds back, or notes why not.
+// judge makes runs of the nominal times that nothing holds back, or notes why it makes none.
 func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int) {
 	p := &t.policy
 	most := 1
@@ -314,8 +317,9 @@ func (t *tale) makeRun(now, at time.Time) {
 		ScheduledFor: at, IntervalStart: start, IntervalEnd: at, ReadyAt: later(now, at.Add(decide.Jitter(t.job.Name(), at, spread)))})
 }
 
-// openFrom: while pauses hold all schedules, what lies in them stays open, so that it can be asked for. So does what
-// comes when nothing can come of it.
+// openFrom returns the time from which nominal times stay open. While pauses hold all schedules, the times in
+// the pauses stay open, so that somebody can ask for them later. If the job is disabled or has made all of its
+// runs, and all of these are settled, the times since the last decision stay open: no run can come of them.
 func (t *tale) openFrom(now, last time.Time, runs bool) time.Time {
 	p := &t.policy
 	switch spent := p.MaxRuns > 0 && t.numbers >= p.MaxRuns; {
@@ -338,7 +342,7 @@ func (t *tale) openFrom(now, last time.Time, runs bool) time.Time {
 	return first
 }
 
-// sleep reports whether any nominal time is to come.
+// sleep notes whether the job is asleep, which it is if no nominal time is to come, and when a pause will wake it.
 func (t *tale) sleep(now time.Time) {
 	p := &t.policy
 	next := false

@@ -7,7 +7,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// ready: a run may have to move.
+// ready reports whether a run may have to change its state.
 func (t *tale) ready(now time.Time) bool {
 	return slices.ContainsFunc(t.runs, func(r *store.Run) bool {
 		return r.Ended() && r.SettledAt.IsZero() || r.State == store.Waiting && r.HeldBy == "" && !r.ReadyAt.After(now) ||
@@ -15,7 +15,7 @@ func (t *tale) ready(now time.Time) bool {
 	})
 }
 
-// settle takes what has ended into account, in the order of the ends.
+// settle takes the runs that have ended into account, in the order of their ends.
 func (t *tale) settle(now time.Time) {
 	ended := slices.DeleteFunc(slices.Clone(t.runs), func(r *store.Run) bool { return !r.Ended() || !r.SettledAt.IsZero() })
 	slices.SortStableFunc(ended, func(x, y *store.Run) int { return x.FinishedAt.Compare(y.FinishedAt) })
@@ -35,8 +35,8 @@ func (t *tale) settle(now time.Time) {
 	}
 }
 
-// recoverExpired recovers runs whose holders have not reported in time: half a minute is on top. They are delivered again,
-// as often as allowed, or are lost.
+// recoverExpired recovers runs whose holders have not reported in time. Each holder has half a minute
+// more. The run is delivered again, as often as allowed, or is lost.
 func (t *tale) recoverExpired(now time.Time) {
 	for _, r := range t.runs {
 		if r.State != store.Running || r.LeaseUntil.IsZero() || r.LeaseUntil.Add(30*time.Second).After(now) {
@@ -51,14 +51,14 @@ func (t *tale) recoverExpired(now time.Time) {
 	t.settle(now)
 }
 
-// admit lets go what may go, the oldest first.
+// admit queues the runs that may start, the oldest first.
 func (t *tale) admit(now time.Time) {
 	room := 1
 	if t.policy.Overlap == "allow" {
 		room = t.policy.MaxRunning
 	}
 	for _, r := range t.runs {
-		if r.State == store.Waiting && !r.CancelAt.IsZero() { // who held it never heard of that
+		if r.State == store.Waiting && !r.CancelAt.IsZero() { // its holder never learned of that
 			r.State, r.FinishedAt = store.Cancelled, now
 		}
 		if r.State == store.Queued && t.stays(r, now) {
@@ -93,7 +93,8 @@ func (t *tale) admit(now time.Time) {
 	t.settle(now)
 }
 
-// holds is the oldest of the pauses in which the job is now; with a schedule, also of those of that schedule.
+// holds returns the oldest pause that holds the job now. With a schedule, it looks at the pauses of
+// that schedule, too.
 func (t *tale) holds(now time.Time, schedule int) *interval {
 	for _, p := range t.pausesNow() {
 		if (p.Scope != "schedule" || schedule >= -1 && p.Shared == schedule) && !p.since.After(now) && p.end(now.Add(1)).After(now) {
@@ -103,8 +104,8 @@ func (t *tale) holds(now time.Time, schedule int) *interval {
 	return nil
 }
 
-// stays reports whether a run that has not begun is held by a pause: of the job, or of all schedules that name its time, by
-// the calendars as they stand.
+// stays reports whether a pause holds a run that has not begun: a pause of the job, or pauses of all
+// schedules that name its time, by the calendars as they are now.
 func (t *tale) stays(r *store.Run, now time.Time) bool {
 	if !r.StartedAt.IsZero() {
 		return false

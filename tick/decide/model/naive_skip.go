@@ -8,7 +8,7 @@ import (
 // skip is a nominal time that somebody has decided not to run.
 type skip struct {
 	at       time.Time
-	schedule int // whose time it is; -2: whichever names it
+	schedule int // the schedule that names it; -2: any schedule
 }
 
 const anySchedule = -2
@@ -19,7 +19,7 @@ func (t *tale) skipped(at time.Time, schedule int) bool {
 	return slices.ContainsFunc(t.skips, func(k skip) bool { return k.at.Equal(at) && k.of(schedule) })
 }
 
-// skip skips the next times that are not skipped yet: those that the job would run if nothing changed.
+// skip skips the next times that are not skipped yet, and that the job would run if nothing changed.
 func (t *tale) skip(now time.Time, c Change) {
 	p, left := &t.policy, c.Count
 	if p.Disabled || t.stuck || t.parked() {
@@ -56,7 +56,7 @@ func (t *tale) skip(now time.Time, c Change) {
 	}
 }
 
-// unskip lets skipped times run that have not come yet: all, or those that were skipped for one schedule.
+// unskip lets skipped times that have not come yet run again: all, or those that were skipped for one schedule.
 func (t *tale) unskip(now time.Time, c Change) {
 	if l := t.links[c.Shared]; c.Shared >= 0 && (l == nil || l.gone) {
 		return
@@ -71,8 +71,9 @@ func (t *tale) forget() {
 	t.skips = slices.DeleteFunc(t.skips, func(k skip) bool { return !k.at.After(t.through) })
 }
 
-// pausedUntil reports whether pauses hold the whole job, and until when: that of the job that lasts longest, or, where it
-// has shared schedules alone and all of them are paused, the one that ends first. A zero end is none.
+// pausedUntil reports whether pauses hold the whole job, and until when. It takes the pause of the job
+// that lasts longest. If there is none, and the job has only shared schedules that are all paused, it
+// takes the pause that ends first. If until is zero, the pause has no end.
 func (t *tale) pausedUntil(now time.Time) (paused bool, until time.Time) {
 	var whole, one *interval
 	held := map[int]bool{}

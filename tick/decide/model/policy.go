@@ -9,7 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// randomPolicy are policies that contradict nothing.
+// randomPolicy returns policies that do not contradict each other.
 func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 	j := store.Job{Overlap: pick(rng, "wait", "wait-all", "skip", "allow", "replace"), Missed: pick(rng, "latest", "all", "skip")}
 	if limit := 1 + rng.IntN(6); j.Missed == "all" {
@@ -48,7 +48,7 @@ func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 		attempts = store.Attempts(rng.IntN(4)) // 0 is until-next
 	}
 	j.Retry = store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &none}
-	// Runs of one job that a pass executes side by side end in no order of which a pause could depend.
+	// Runs of one job that a pass executes side by side end in any order. So no pause may depend on that order.
 	if j.Overlap != "allow" && attempts != 0 && rng.IntN(4) == 0 {
 		j.OnError = "pause"
 	} else if j.Overlap != "allow" && attempts != 0 && rng.IntN(4) == 0 {
@@ -58,7 +58,7 @@ func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 	return j
 }
 
-// AsWritten is the policy as somebody writes it down: with a start schedule, not_before is what a decision makes of it.
+// AsWritten returns the policy as a person writes it down. With a start schedule, a decision sets not_before.
 func AsWritten(j store.Job) store.Job {
 	if j.Start != "" {
 		j.NotBefore = time.Time{}
@@ -66,7 +66,7 @@ func AsWritten(j store.Job) store.Job {
 	return j
 }
 
-// withoutStart is for a job that might lose all of its schedules, which a start schedule alone would park.
+// withoutStart is for a job that might lose all of its schedules: a start schedule alone would park it.
 func withoutStart(j store.Job) store.Job {
 	j.Start, j.StartZone = "", ""
 	return j
@@ -80,7 +80,7 @@ func policyText(j *store.Job) string {
 		j.NotAfter.Format(time.DateTime), j.Jitter, j.Disabled, *j.Retry.Attempts, j.MaxDeliveries, j.OnStartup, j.OnError, j.PauseAfterFailures)
 }
 
-// policies is what of a job's definition makes the plan anew, as it can be compared.
+// policies is the part of a job's definition whose change makes a new plan, in a form that can be compared.
 type policies struct {
 	overlap, missed, onError                        string
 	maxRunning, limit, attempts, streak, deliveries int
@@ -101,19 +101,19 @@ func planInput(j *store.Job) (p policies) {
 // SamePolicies reports whether two definitions have the same input for the plan.
 func SamePolicies(a, b *store.Job) bool { return planInput(a) == planInput(b) }
 
-// Backoff is how long to wait after a failed attempt.
+// Backoff returns how long to wait after a failed attempt.
 func Backoff(r store.Retry, attempt int) time.Duration {
 	return min(time.Duration(*r.Backoff)<<min(attempt-1, 16), time.Duration(*r.MaxBackoff))
 }
 
-// chance is a number below n that an occurrence of a job has always.
+// chance returns a number below n. It is always the same for an attempt of an occurrence of a job.
 func chance(seed uint64, occurrence string, attempt, n int) int {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %s %d", seed, occurrence, attempt)
 	return int(h.Sum64() >> 8 % uint64(n))
 }
 
-// duration is how long a worker takes for a run.
+// duration returns how long a worker takes for a run.
 func (j *Job) duration(occurrence string) time.Duration {
 	switch chance(j.Seed, occurrence, 1, 4) {
 	case 0:
@@ -124,10 +124,11 @@ func (j *Job) duration(occurrence string) time.Duration {
 	return time.Duration(chance(j.Seed, occurrence, 2, 600)) * time.Second
 }
 
-// Vanishes reports whether the worker who gets a delivery never reports again.
+// Vanishes reports whether the worker that gets a delivery never reports again.
 func (j *Job) Vanishes(h Hold) bool { return chance(j.Seed, h.Occurrence, 1000+h.Fence, 6) == 0 }
 
-// Lease is until when a worker who takes a run has to report: one who does not vanish always reports in time.
+// Lease returns the time by which a worker that takes a run has to report. A worker that does not
+// vanish always reports in time.
 func (j *Job) Lease(now time.Time, h Hold) time.Time {
 	if j.Vanishes(h) {
 		return now.Add(90 * time.Minute)

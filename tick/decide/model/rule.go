@@ -15,27 +15,28 @@ import (
 // Window is (from, to].
 type Window struct{ From, To time.Time }
 
-// The span that a model's times lie in: two springs' and autumns' clock changes of the zones below are in one of them.
+// spans are the spans for a model's times. The clock changes of the zones below are in one of them,
+// those of spring and those of autumn.
 var spans = []Window{
 	{time.Date(2026, 2, 12, 0, 0, 0, 0, time.UTC), time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)},
 	{time.Date(2026, 9, 15, 0, 0, 0, 0, time.UTC), time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)},
 }
 
-// Rule is a rule that can be decided minute by minute: every given number of minutes since the epoch, the minutes and hours
-// and weekdays of a wall clock, or one instant.
+// Rule is a rule that can be decided minute by minute. It names every given number of minutes since
+// the epoch, or the minutes and hours and weekdays of a wall clock, or one instant.
 type Rule struct {
 	every       int   // minutes
 	minutes     []int // of the hour
-	hours       []int // nil: free
+	hours       []int // nil: any
 	days        []time.Weekday
 	once        time.Time // a wall time, kept in UTC
 	zone        string
 	nonexistent string
 	ambiguous   string
 	broken      bool // it does not parse
-	calendar    int  // whose holidays count; 0: none
+	calendar    int  // the calendar whose holidays count; 0: none
 	onHoliday   string
-	bound       *Calendar // the calendar as it stands
+	bound       *Calendar // the calendar as it is now
 }
 
 func randomRule(rng *rand.Rand, span Window) Rule {
@@ -60,7 +61,7 @@ func randomRule(rng *rand.Rand, span Window) Rule {
 		r.ambiguous = []string{"first", "last", "both"}[rng.IntN(3)]
 	}
 	if !r.once.IsZero() {
-		r.nonexistent = "forward" // with skip, a rule of one time might never fire, and be refused
+		r.nonexistent = "forward" // with skip, a rule of one time might never fire, and would be refused
 	}
 	return r.withCalendar(rng)
 }
@@ -76,10 +77,10 @@ func list[T ~int](values []T, none string) string {
 	return strings.Join(words, ",")
 }
 
-// Misspelling is what no form of a rule is.
+// Misspelling is a text that is no rule of any form.
 const Misspelling = "evry 5 minutes"
 
-// misspelt makes some changes of a rule such as only plain SQL lets through.
+// misspelt turns some changes of a rule into changes that only plain SQL lets through.
 func (c Change) misspelt(rng *rand.Rand) Change {
 	if rng.IntN(6) == 0 {
 		c.SQL, c.Rule.broken = true, true
@@ -120,7 +121,7 @@ func (r Rule) String() string {
 	return text
 }
 
-// elapses reports whether the rule's times are those of real time, whatever the hours that a clock shows.
+// elapses reports whether the rule's times depend on real time, and not on the hours that a clock shows.
 func (r Rule) elapses() bool { return r.hours == nil && r.once.IsZero() }
 
 func (r Rule) reads(wall time.Time) bool {
@@ -128,8 +129,8 @@ func (r Rule) reads(wall time.Time) bool {
 		(r.days == nil || slices.Contains(r.days, wall.Weekday()))
 }
 
-// walk finds the rule's nominal times of a span by looking at each of its minutes, without any arithmetic of
-// recurrences.
+// walk finds the rule's nominal times of a span. It looks at each minute of the span, without any
+// arithmetic of recurrences.
 func (r Rule) walk(span Window) []time.Time {
 	zone, err := time.LoadLocation(r.zone)
 	if err != nil {
@@ -156,7 +157,7 @@ func (r Rule) walk(span Window) []time.Time {
 	return slices.CompactFunc(found, time.Time.Equal)
 }
 
-// instants are those at which a clock of the zone shows a wall time, or what stands for them.
+// instants returns the instants at which a clock of the zone shows a wall time, or the instant that stands for it.
 func (r Rule) instants(wall time.Time, zone *time.Location) []time.Time {
 	offset := func(t time.Time) time.Duration {
 		_, seconds := t.In(zone).Zone()
@@ -182,7 +183,7 @@ func (r Rule) instants(wall time.Time, zone *time.Location) []time.Time {
 	return shown[:1]
 }
 
-// walked keeps what was walked: random rules are few.
+// walked keeps the times of walked rules: there are few random rules.
 var walked = struct {
 	sync.Mutex
 	times map[string][]time.Time
@@ -191,7 +192,7 @@ var walked = struct {
 
 func (r Rule) key(span Window) string { return r.String() + span.From.String() }
 
-// times are the nominal times of a span, found once.
+// times returns the nominal times of a span. It finds them only once.
 func (r Rule) times(span Window) []time.Time {
 	walked.Lock()
 	defer walked.Unlock()
@@ -211,13 +212,13 @@ func (r Rule) times(span Window) []time.Time {
 	return list
 }
 
-// Within are the nominal times in (from, to].
+// Within returns the nominal times in (from, to].
 func (r Rule) Within(span Window, w Window) []time.Time {
 	list := r.times(span)
 	return list[after(list, w.From):max(after(list, w.From), after(list, w.To))]
 }
 
-// after is the place of the first time after t.
+// after returns the index of the first time after t.
 func after(list []time.Time, t time.Time) int {
 	at, _ := slices.BinarySearchFunc(list, t, func(x, t time.Time) int {
 		if x.After(t) {

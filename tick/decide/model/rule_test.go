@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The walk and the rules must agree, or nothing else that the model says would mean anything.
+// The walk and the rules must agree. If not, nothing else that the model says would mean anything.
 func TestTheModelWalksAsTheRulesDo(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 60 {

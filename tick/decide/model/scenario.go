@@ -1,5 +1,6 @@
-// Package model tells a second time what becomes of jobs, to hold decisions and whole passes against: random scenarios, and
-// a naive walk that looks at every nominal time of every rule, one by one. Only tests import it.
+// Package model computes a second time what happens to jobs. Tests compare decisions and whole passes
+// with it. It has random scenarios, and a naive walk that looks at every nominal time of every rule,
+// one by one. Only tests import it.
 package model
 
 import (
@@ -14,9 +15,9 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// A Scenario is what happens to some jobs of one database over months: ticks at odd times, and what people do between
-// them. It is data, so that three parts that know nothing of each other can play it (the naive walk, decide
-// in memory, and whole passes on SQLite), and be made smaller.
+// A Scenario is what happens to some jobs of one database over months: ticks at odd times, and what
+// people do between them. It is data. So it can be made smaller, and three parts that know nothing of
+// each other can play it: the naive walk, decide in memory, and whole passes on SQLite.
 type Scenario struct {
 	Span  Window
 	Start time.Time
@@ -35,7 +36,7 @@ type Job struct {
 	Own    *Rule
 	Links  []int // of the shared schedules
 	Tag    string
-	Worker bool // its runs are taken by a worker, and take their time; else the tick executes them at once
+	Worker bool // a worker takes its runs, which last some time; else the tick executes them at once
 	Fails  int  // per cent of the attempts
 }
 
@@ -75,18 +76,18 @@ type Step struct {
 // Change is one thing that somebody does.
 type Change struct {
 	What    string // pause, resume, rule, calendar, link, unlink, policy, request, skip, unskip
-	SQL     bool   // rule, calendar, policy: by plain SQL, which says nothing of when
+	SQL     bool   // rule, calendar, policy: by plain SQL, which does not record when
 	Scope   string // of a pause: all, owner, tag, schedule, job
-	Job     uint64 // whom it is about, as the case may be
-	Shared  int    // the shared schedule it is about; below 0: the job's own, or of a skip, any
+	Job     uint64 // the job it is about, if it is about one
+	Shared  int    // the shared schedule it is about; below 0: the job's own, or, of a skip, any
 	Tag     string
 	Until   time.Time
-	Missed  bool // resumed with what was missed
+	Missed  bool // resumed with the missed times
 	Rule    Rule
 	Policy  store.Job
 	Request string // the occurrence
 
-	Calendar int // the number of the one it is about
+	Calendar int // the number of the calendar it is about
 	Closed   Calendar
 	Count    int // of times to skip
 }
@@ -109,7 +110,7 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s job %d, schedule %d %s", c.What, c.Job, c.Shared, c.Request)
 }
 
-// String tells the scenario, so that it can be read.
+// String prints the scenario in a form that can be read.
 func (s *Scenario) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "start %s\n", s.Start.Format(time.DateTime))
@@ -134,10 +135,12 @@ func (s *Scenario) String() string {
 	return b.String()
 }
 
-// Crowd is how many seeds share a database, and with it the ticks, the outages, and what concerns all of them.
+// Crowd is the number of seeds that share a database, and with it the ticks, the outages, and the
+// changes that concern all of them.
 const Crowd = 64
 
-// NewScenario is that of the given number of seeds from first on, which has to be a multiple of crowd. Equal seeds give equal jobs.
+// NewScenario returns the scenario of the given number of seeds from first on. first has to be a
+// multiple of Crowd. Equal seeds give equal jobs.
 func NewScenario(first uint64, jobs int) *Scenario {
 	rng := rand.New(rand.NewPCG(first/Crowd, 13))
 	s := &Scenario{Span: spans[rng.IntN(len(spans))]}
@@ -151,10 +154,10 @@ func NewScenario(first uint64, jobs int) *Scenario {
 	now, most := s.Start, 30+20*int(first/Crowd%4) // the first are short: they are tried with every change of the program
 	boots := 1
 	for end := s.Span.To.AddDate(0, 0, -2); len(s.Steps) < most; {
-		switch x := rng.IntN(20); { // the trigger, and when it was down
+		switch x := rng.IntN(20); { // when the trigger comes, and how long it was down
 		case x < 11:
 			now = now.Add(time.Duration(1+rng.IntN(90*60)) * time.Second)
-		case x < 14: // to the minute
+		case x < 14: // exactly on a minute
 			now = now.Truncate(time.Minute).Add(time.Duration(1+rng.IntN(60)) * time.Minute)
 		case x < 19:
 			now = now.Add(time.Duration(1+rng.IntN(30*3600)) * time.Second)
@@ -184,7 +187,8 @@ func NewScenario(first uint64, jobs int) *Scenario {
 	return s
 }
 
-// everybodys are changes that concern several jobs; an empty list where there is none, for the jobs' own.
+// everybodys returns changes that concern several jobs. If there are none, it returns an empty list,
+// for the jobs' own changes.
 func (s *Scenario) everybodys(rng *rand.Rand, now time.Time) []Change {
 	changes := []Change{}
 	c := Change{Scope: pick(rng, "all", "owner", "tag", "tag", "schedule", "schedule"), Shared: rng.IntN(len(s.Shared)), Tag: pick(rng, "red", "blue")}
@@ -214,7 +218,7 @@ func (s *Scenario) addJob(rng *rand.Rand, seed uint64) {
 	if rng.IntN(3) == 0 {
 		j.Fails = rng.IntN(60)
 	}
-	if j.Worker { // it does not try again
+	if j.Worker { // a worker does not try again
 		*j.Policy.Retry.Attempts = 1
 	}
 	if rng.IntN(3) > 0 {
@@ -283,32 +287,32 @@ func (s *Scenario) addJob(rng *rand.Rand, seed uint64) {
 	}
 }
 
-// A Narrator tells what becomes of a scenario. Each of its methods is called with the time that it is.
+// A Narrator computes what happens in a scenario. Its methods get the time at which they are called.
 type Narrator interface {
 	Change(now time.Time, list []Change)
-	Tick(now time.Time, startup string) []Hold // one pass, with the runs that it executes itself; the worker is to stop these
-	Take(now time.Time) []Hold                 // a worker takes all that it may
-	End(now time.Time, h Hold, state string)   // and ends a run
-	Ledger() map[uint64][]string               // by job, in an order of its own
+	Tick(now time.Time, startup string) []Hold // one pass, which executes its own runs; it returns the runs that the worker is to stop
+	Take(now time.Time) []Hold                 // a worker takes all runs that it may take
+	End(now time.Time, h Hold, state string)   // the worker ends a run
+	Ledger() map[uint64][]string               // by job, in any order
 }
 
 // Maker makes the narrator of a scenario.
 type Maker func(testing.TB, *Scenario) Narrator
 
-// Hold is a run in the hands of the worker.
+// Hold is a run that the worker holds.
 type Hold struct {
 	Job        uint64
 	Occurrence string
-	Fence      int // which of the deliveries
+	Fence      int // the number of the delivery
 }
 
-// Tell lets a narrator tell a scenario, and gives the ledger that it comes to, sorted, by job.
+// Tell plays a scenario with a narrator. It returns the ledger to which the narrator comes, sorted, by job.
 func Tell(s *Scenario, n Narrator) map[uint64][]string {
 	jobs := map[uint64]*Job{}
 	for i := range s.Jobs {
 		jobs[s.Jobs[i].Seed] = &s.Jobs[i]
 	}
-	held := map[Hold]time.Time{} // until when
+	held := map[Hold]time.Time{} // the end of each run
 	for _, st := range s.Steps {
 		order := slices.SortedFunc(maps.Keys(held), func(x, y Hold) int {
 			return compareAll(held[x].Compare(held[y]), int(x.Job)-int(y.Job), strings.Compare(x.Occurrence, y.Occurrence))
@@ -356,7 +360,7 @@ func compareAll(results ...int) int {
 	return 0
 }
 
-// RunLine is a run as the ledgers are compared.
+// RunLine returns a run as a line in which the ledgers are compared.
 func RunLine(r *store.Run) string {
 	at := func(t time.Time) string {
 		if t.IsZero() {
@@ -368,7 +372,7 @@ func RunLine(r *store.Run) string {
 		at(r.ScheduledFor), at(r.IntervalStart), at(r.IntervalEnd), at(r.ReadyAt), r.Attempts, at(r.StartedAt), at(r.FinishedAt), r.Fence, r.Losses, !r.SettledAt.IsZero())
 }
 
-// gapLine is an unbroken stretch of a rule's nominal times that one reason kept from running.
+// gapLine returns a line for an unbroken stretch of a rule's nominal times that did not run for one reason.
 func gapLine(schedule, rule, reason string, first, last time.Time, n int) string {
 	return fmt.Sprintf("gap %s %s %s %s..%s %d", schedule, rule, reason, first.Format("01-02T15:04"), last.Format("01-02T15:04"), n)
 }
