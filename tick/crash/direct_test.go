@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// throughPooler is a tick whose ledger goes through a pooler, and whose SQL of jobs goes to direct.
+// throughPooler returns a tick whose ledger goes through a pooler. The SQL of its jobs goes to direct.
 func throughPooler(t *testing.T, d *storetest.DB, pooled, direct string) *tick.Tick {
 	t.Helper()
 	s, err := store.Open(t.Context(), pooled, store.Options{Clock: d.Clock.Now})
@@ -31,8 +31,8 @@ func throughPooler(t *testing.T, d *storetest.DB, pooled, direct string) *tick.T
 	return tk
 }
 
-// What a session keeps is there for the next statement of a step that goes past the pooler, and for no other step. An
-// atomic step ends its run there, in its own transaction.
+// The next statement of a step that goes past the pooler finds what the session keeps, and no other
+// step does. An atomic step ends its run in that session, in its own transaction.
 func TestDirectWayHasSessions(t *testing.T) {
 	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	d := storetest.Open(t, "postgres", store.Options{})
@@ -63,8 +63,8 @@ func TestDirectWayHasSessions(t *testing.T) {
 	}
 }
 
-// A way that leads elsewhere, or to other rights, is not taken, whatever the tables there say of themselves: nothing is
-// executed, and the run waits for somebody to correct the setting.
+// A direct URL that leads to another database, or to other rights, is not used, whatever the tables there
+// say about themselves. Nothing is executed, and the run waits for somebody to correct the setting.
 func TestDirectWayElsewhere(t *testing.T) {
 	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	d, other := storetest.Open(t, "postgres", store.Options{}), storetest.Open(t, "postgres", store.Options{})

@@ -9,6 +9,6 @@
 //	pooler_test.go    several processes behind a pooler of connections
 //	skip_test.go      somebody who skips times beside a pass that decides
 //
-// A course is a scenario (scenario_test.go) in a world (world_test.go), which faults
-// (fault_test.go) break; its ledger (ledger_test.go) is what it leaves.
+// A course plays a scenario (scenario_test.go) in a world (world_test.go). Faults (fault_test.go)
+// break it. It leaves a ledger (ledger_test.go).
 package crash

@@ -17,19 +17,19 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// guards names which of the guards against doing a thing twice are there.
+// guards says which of the guards against doing a thing twice are there.
 type guards string
 
 const (
 	allGuards  guards = ""
 	noLocks    guards = "no locks"         // an engine that parses SKIP LOCKED and skips nothing
-	lacking    guards = "no such function" // one that has no advisory locks, and says so
-	optimistic guards = "optimistic"       // one that lets everybody in and tells at the end who lost
-	atCommit   guards = "at COMMIT"        // one that says "1 row updated" to all of them, and tells the losers in the answer to COMMIT
-	noGuards   guards = "nothing at all"   // the twin that shows that the others would notice
+	lacking    guards = "no such function" // an engine that has no advisory locks, and says so
+	optimistic guards = "optimistic"       // an engine that lets all of them in and says at the end which ones lost
+	atCommit   guards = "at COMMIT"        // an engine that says "1 row updated" to all of them, and refuses the losers in the answer to COMMIT
+	noGuards   guards = "nothing at all"   // the twin: it shows that the other tests would notice
 )
 
-// A guard is a part of our statements, and what stands there without it.
+// guard is a part of our statements, and the text that stands there without it.
 type guard struct {
 	part    *regexp.Regexp
 	without string
@@ -37,9 +37,9 @@ type guard struct {
 
 var (
 	locks = []guard{{regexp.MustCompile(`FOR UPDATE( SKIP LOCKED)?`), ""}, reserving}
-	// PostgreSQL alone has it; what only speaks its protocol may say yes to all.
+	// Only PostgreSQL has it. An engine that only speaks its protocol may say yes to all.
 	reserving = guard{regexp.MustCompile(`pg_catalog\.pg_try_advisory_xact_lock\(.*\)`), "true"}
-	// For the server to say that it has none.
+	// With this name, the server says that it has no such function.
 	unknown = guard{regexp.MustCompile(`pg_catalog\.pg_(try_)?advisory_xact_lock\(`), "pg_catalog.no_such_function("}
 	// The conditions of the statements: a plan's version, a run's state and fence.
 	conditions = []guard{
@@ -54,13 +54,13 @@ var (
 	}
 )
 
-// meddle is the Meddler of a child that is without the others.
+// meddle is the Meddler of a child that runs without the other guards.
 func (g guards) meddle(c ticktest.Child, calls *storetest.Calls) func() map[string]int {
 	return g.remove(calls, c.Engine)
 }
 
-// remove takes the guards that are not there out of all statements on their way, those that make the tables included.
-// It returns a count of each removal.
+// remove takes the guards that are not there out of all statements before they are sent, also out of
+// those that make the tables. It returns a count of each removal.
 func (g guards) remove(c *storetest.Calls, engine string) func() map[string]int {
 	var gone []guard
 	var mu sync.Mutex
@@ -73,11 +73,12 @@ func (g guards) remove(c *storetest.Calls, engine string) func() map[string]int 
 	case optimistic:
 		gone = locks
 		c.Options = func(o driver.TxOptions) driver.TxOptions {
-			// Snapshots on PostgreSQL; on MariaDB every read is a shared lock, and those who go on to write deadlock.
+			// Snapshots on PostgreSQL. On MariaDB every read is a shared lock, and those that then
+			// write get a deadlock.
 			o.Isolation = driver.IsolationLevel(map[string]sql.IsolationLevel{"postgres": sql.LevelRepeatableRead, "mariadb": sql.LevelSerializable}[storetest.Dialect(engine)])
 			return o
 		}
-	case atCommit: // PostgreSQL at SERIALIZABLE tells some of them so, and others at a statement: both are counted
+	case atCommit: // PostgreSQL at SERIALIZABLE refuses some of them so, and others at a statement: both are counted
 		gone = locks
 		c.Options = func(o driver.TxOptions) driver.TxOptions {
 			o.Isolation = driver.IsolationLevel(sql.LevelSerializable)
@@ -110,7 +111,8 @@ func (g guards) remove(c *storetest.Calls, engine string) func() map[string]int 
 	}
 }
 
-// eight lets eight processes go at once over due jobs, half of them with an atomic step, half with a plain one.
+// eight lets eight processes start at once on due jobs. Half of the jobs have an atomic step, half
+// have a plain one.
 func eight(t *testing.T, engine string, g guards, jobs int) (d *storetest.DB, reports []ticktest.ChildReport, errs []error) {
 	t.Helper()
 	var calls storetest.Calls
@@ -130,7 +132,7 @@ func eight(t *testing.T, engine string, g guards, jobs int) (d *storetest.DB, re
 	}
 	d.Clock.Add(5 * time.Minute)
 	children, gate := make([]ticktest.Child, 8), ""
-	if g == noGuards { // where nobody waits for another, all have read the same plans before any of them writes
+	if g == noGuards { // no process waits for another one: all have read the same plans before any of them writes
 		gate = "^INSERT INTO " + d.Table("runs")
 	}
 	for i := range children {
@@ -179,10 +181,10 @@ func TestEightTicks(t *testing.T) {
 		for _, g := range variants[storetest.Dialect(e)] {
 			t.Run(e+"/"+cmp.Or(string(g), "all guards"), func(t *testing.T) {
 				jobs := 32
-				if g != allGuards { // those who lose try again, and again
+				if g != allGuards { // the losers try again, and again
 					jobs = 16
 				}
-				if prove.Whole() && g != atCommit { // there, of two that read a page at all one loses
+				if prove.Whole() && g != atCommit { // at COMMIT, one of two that only read the same page loses
 					jobs = 2000
 				}
 				d, reports, errs := eight(t, e, g, jobs)
@@ -202,9 +204,8 @@ func TestEightTicks(t *testing.T) {
 	}
 }
 
-// The twin: without any guard, occurrences have several rows and take effect several times. A few
-// jobs show it mostly, since each of their occurrences gets a row from each process, and more are
-// tried until they do.
+// The twin: without any guard, occurrences have several rows and take effect several times. A few jobs usually
+// show it, since each of their occurrences gets a row from each process. If they do not, more jobs are tried.
 func TestEightTicksWithoutGuardsDouble(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {

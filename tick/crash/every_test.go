@@ -37,7 +37,7 @@ type model struct {
 	calls   [][]storetest.Call
 }
 
-// count is how many calls each stage takes.
+// count returns how many calls each stage takes, and how many all of them take.
 func (m *model) count() (stages []int, all int) {
 	for _, c := range m.calls {
 		stages, all = append(stages, len(c)), all+len(c)
@@ -66,7 +66,7 @@ func (w *world) unbroken(stages []stage) (*model, error) {
 	return m, nil
 }
 
-// crash runs the stage from its beginning with the fault, and tells what is not as in the model.
+// crash runs the stage from its beginning with the fault, and returns all differences from the model.
 func (w *world) crash(stages []stage, m *model, c crash) (violations []string, struck int) {
 	w.restore(fmt.Sprint("before", c.stage))
 	f := newFault(c.kind, c.k, w)
@@ -92,7 +92,7 @@ func (w *world) crash(stages []stage, m *model, c crash) (violations []string, s
 	return violations, f.struck()
 }
 
-// examine returns what the doctor finds in the ledger; whatever happens to a pass, nothing may be wrong there.
+// examine returns the problems that the doctor finds in the ledger. There may be none, whatever happens to a pass.
 func (w *world) examine() (found []string) {
 	r, err := doctor.Examine(context.Background(), w.d.Store, doctor.Options{Clock: w.d.Clock.Now, Version: "test"})
 	if err != nil {
@@ -122,7 +122,7 @@ func (m *model) with(kinds ...faultKind) []crash {
 	return list
 }
 
-// sample takes n of a list, and all in the long form.
+// sample takes some crashes of a list, and all of them in the long form.
 func sample(list []crash, most int) []crash {
 	if prove.Whole() {
 		return list
@@ -130,7 +130,7 @@ func sample(list []crash, most int) []crash {
 	return spread(list, most)
 }
 
-// spread takes n of a list, evenly over calls and faults.
+// spread takes some crashes of a list, evenly over calls and faults.
 func spread(list []crash, most int) []crash {
 	if len(list) <= most {
 		return list
@@ -146,7 +146,7 @@ func spread(list []crash, most int) []crash {
 	return out
 }
 
-// worlds are databases side by side, each with the same unbroken course.
+// unbrokenWorlds makes databases side by side, each with the same unbroken course.
 func unbrokenWorlds(t *testing.T, engine string, stages []stage, n int) ([]*world, []*model) {
 	t.Helper()
 	worlds, models := make([]*world, n), make([]*model, n)
@@ -167,12 +167,12 @@ func unbrokenWorlds(t *testing.T, engine string, stages []stage, n int) ([]*worl
 	return worlds, models
 }
 
-// bounded is how many crashes a run of the tests tries on each engine. The long form tries all.
+// bounded is the number of crashes that a run of the tests tries on each engine. The long form tries all.
 var bounded = map[string]int{"sqlite": 18, "postgres": 8, "mariadb": 8}
 
-// sideBySide is how many courses are run at once: on a server, most of the time goes in waiting. In
-// the bounded form there are so few that a second world costs more than it saves; on SQLite it is
-// there to be compared with the first.
+// sideBySide is the number of courses that run at once. On a server, most of the time goes in waiting.
+// The bounded form has so few courses that a second world costs more than it saves. On SQLite the
+// second world is there to be compared with the first.
 func sideBySide(engine string) int {
 	switch {
 	case engine == "sqlite":
@@ -183,7 +183,7 @@ func sideBySide(engine string) int {
 	return 5
 }
 
-// share has n workers do what is in the list.
+// share lets n workers do the items of a list.
 func share[T any](n int, list []T, do func(worker int, item T)) {
 	var group sync.WaitGroup
 	next := make(chan T)
@@ -201,7 +201,7 @@ func share[T any](n int, list []T, do func(worker int, item T)) {
 	group.Wait()
 }
 
-// crashes breaks courses as choose tells, and prints the counts.
+// crashes breaks courses as choose says, and prints the counts.
 func crashes(t *testing.T, engine string, stages []stage, choose func(m *model) []crash) {
 	t.Helper()
 	worlds, models := unbrokenWorlds(t, engine, stages, sideBySide(engine))
@@ -226,9 +226,10 @@ func crashes(t *testing.T, engine string, stages []stage, choose func(m *model) 
 	t.Logf("crash: %s: %d calls x %d faults; %d courses tried, %d calls broken: %d violations", engine, calls, len(faultKinds), tried, broken, found)
 }
 
-// A course of passes is broken at each of its calls in each way, and what it leaves is what the unbroken one leaves:
-// nothing is decided twice, lost or early, and nothing that takes effect once does so twice.
-// DBJOBS_CRASH=engine/stage/call/fault, as a violation is named, runs that one alone, with DBJOBS_PROVE=1 any.
+// A course of passes is broken at each of its calls in each way. It must leave what the unbroken
+// course leaves: nothing is decided twice, lost or early, and nothing that takes effect once does so
+// twice. DBJOBS_CRASH=engine/stage/call/fault, as a violation names it, runs that crash alone. With
+// DBJOBS_PROVE=1 it may be any crash.
 func TestCrashAtEveryCall(t *testing.T) {
 	t.Parallel()
 	crashesOn(t, storetest.Engines(t), stagesOf, 1)
@@ -250,7 +251,8 @@ func crashesOn(t *testing.T, engines []string, stages func(engine string) []stag
 	}
 }
 
-// The same for jobs that share a cap, and for signs of life. On a server, where it takes long, the long form tries a part.
+// The same for jobs that share a cap, and for signs of life. On a server this takes long, so the long
+// form tries a part.
 func TestCrashAtEveryCallOfAGroup(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -267,7 +269,7 @@ func TestCrashAtEveryCallOfAGroup(t *testing.T) {
 	}
 }
 
-// The silence of a trigger makes one run of the host's hook, whatever breaks in the pass that finds it.
+// If a trigger is silent, the host's hook has one run, whatever breaks in the pass that finds the silence.
 func TestCrashAtEveryCallOfASilence(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.EnginesFor(t, t.Name()) {
@@ -290,8 +292,8 @@ func TestCrashAtEveryCallOfASilence(t *testing.T) {
 	}
 }
 
-// The same with four runs side by side, signs of life among them: which call is the k-th is another one each time, and what
-// comes of it is the same.
+// The same with four runs side by side, with signs of life. The k-th call is another one each time,
+// but the result is the same.
 func TestCrashSideBySide(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -311,7 +313,8 @@ func TestCrashSideBySide(t *testing.T) {
 	}
 }
 
-// Two faults in one course, the second up to 60 calls after the first: drawn by a seed, which is the same always.
+// Two faults in one course, the second one up to 60 calls after the first. They are drawn by a seed
+// that is always the same.
 func TestCrashTwice(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {

@@ -17,14 +17,14 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// programs is the file in which each program of a world leaves its mark, by itself: the run, the step, the fence and the
-// attempt as it was told them.
+// programs has the file in which each program of a world leaves its mark, by itself: the run, the
+// step, the fence and the attempt as the program learned them.
 type programs struct {
 	mu   sync.Mutex
 	file string
 }
 
-// running runs real programs, with a leave for the shell and nothing else.
+// running runs real programs. The shell is allowed, and nothing else.
 type running struct {
 	w    *world
 	kind string
@@ -39,7 +39,7 @@ func (x running) Execute(ctx context.Context, r executor.Request) (executor.Resu
 	return res, errors.Join(err, x.w.gather())
 }
 
-// gather makes effects of the marks that programs have left.
+// gather turns the marks that programs have left into effects.
 func (w *world) gather() error {
 	w.programs.mu.Lock()
 	defer w.programs.mu.Unlock()
@@ -60,8 +60,8 @@ func (w *world) gather() error {
 	return os.Truncate(w.programs.file, 0)
 }
 
-// program is a step that leaves its mark, and then does what else is said. exec learns its run by its arguments, the shell
-// by variables.
+// program returns a step that leaves its mark, and then runs the commands in then. exec learns its run
+// by its arguments, the shell learns it by variables.
 func (w *world) program(kind, name, then string) store.Step {
 	spec := executor.ProgramSpec{Run: []string{`echo "$DBJOBS_RUN_ID $NAME $DBJOBS_FENCE $DBJOBS_ATTEMPT" >> "$MARKS"; ` + then},
 		Env: map[string]string{"MARKS": w.programs.file, "NAME": name}, RetryExit: []int{75}, SkipExit: []int{99}}
@@ -75,8 +75,8 @@ func (w *world) program(kind, name, then string) store.Step {
 	return store.Step{Name: name, Executor: kind, Spec: raw}
 }
 
-// executing is a scenario of jobs that run programs: between other steps, with an exit code that asks for another try, and
-// with one that says that there is nothing to do.
+// executing is a scenario of jobs that run programs: one between other steps, one with an exit code
+// that asks for another try, and one with an exit code that says that there is nothing to do.
 func executing(string) []stage {
 	return []stage{
 		{name: "plan", at: time.Minute, edit: func(w *world) {
@@ -97,8 +97,8 @@ func executing(string) []stage {
 	}
 }
 
-// A process that dies before or after a program, or at any other call: each run's program is run at least once, learns the
-// same run each time, and no run is forgotten.
+// A process dies before or after a program, or at any other call. Each run's program still runs at
+// least once and learns the same run each time, and no run is forgotten.
 func TestCrashAtEveryCallOfPrograms(t *testing.T) {
 	t.Parallel()
 	crashesOn(t, storetest.EnginesFor(t, t.Name()), executing, 4)

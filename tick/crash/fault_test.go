@@ -16,29 +16,30 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// A pass is a finite sequence of calls of the database and of actions elsewhere. The harness breaks a course of passes
-// at call k, for each k and in each of these ways, lets clean passes go on until it is quiet, and compares the ledger
-// and the effects with those of the unbroken course.
+// A pass is a finite sequence of calls of the database and of actions elsewhere. The harness breaks a
+// course of passes at call k, for each k and in each of these ways. Then it lets clean passes go on
+// until it is quiet, and compares the ledger and the effects with those of the unbroken course.
 type faultKind string
 
 const (
-	killedBefore faultKind = "killed before" // the process is no more; the call did not take place
-	killedAfter  faultKind = "killed after"  // it did
+	killedBefore faultKind = "killed before" // the process is dead; the call did not take place
+	killedAfter  faultKind = "killed after"  // the process is dead; the call took place
 	cutBefore    faultKind = "cut before"    // the connection breaks; the process goes on
-	cutAfter     faultKind = "cut after"     // the same, and the result is unknown
+	cutAfter     faultKind = "cut after"     // the connection breaks, and the result is unknown
 	refused      faultKind = "refused"       // the engine answers with a serialization failure, a deadlock, or busy
-	unanswered   faultKind = "unanswered"    // done and not acknowledged: the caller's patience ends
-	// The process stands still while its leases end and others go on until it is quiet; then it goes on as if nothing
-	// had happened.
+	unanswered   faultKind = "unanswered"    // the call took place, and no answer comes: the caller's patience ends
+	// The process stands still while its leases end and other processes go on until it is quiet. Then
+	// it goes on as if nothing had happened.
 	frozen faultKind = "frozen"
-	// The holder of a run whose lease is over comes back, and ends its step. That breaks nobody's call, and is for the twin
-	// that lets a decision write over it.
+	// The holder of a run whose lease is over comes back, and ends its step. That breaks no call. It
+	// is for the twin that lets a decision overwrite that end.
 	returns faultKind = "the holder returns"
 )
 
 var faultKinds = []faultKind{killedBefore, killedAfter, cutBefore, cutAfter, refused, unanswered, frozen}
 
-// looks is how a look for what is to be cancelled begins. There is one every 1.5 s of real time, so more of them on a slow machine.
+// looks is the beginning of the query for runs to cancel. It comes every 1.5 s of real time, so more
+// often on a slow machine.
 const looks = "SELECT id, fence, cancel_at FROM"
 
 var errKilled = errors.New("injected: the process was killed")
@@ -47,20 +48,21 @@ var errKilled = errors.New("injected: the process was killed")
 type fault struct {
 	kind  faultKind
 	k     int
-	match func(storetest.Call) bool // in the place of k: the first such call
+	match func(storetest.Call) bool // instead of k: the first such call
 	busy  error                     // what the engine answers to a refused call
-	// held: a process that is frozen within a transaction stops all others, as on SQLite. It is not frozen there.
+	// held: a process that is frozen within a transaction stops all others, as on SQLite. So it is not
+	// frozen there.
 	held bool
-	back func() // the holder
-	then *fault // a second one, counted from the first
-	// inOrder: the calls are the same in each course, so that the k-th is the same one.
+	back func() // lets the holder come back
+	then *fault // a second fault, counted from the first
+	// inOrder: the calls are the same in each course, so that the k-th call is always the same one.
 	inOrder bool
 
 	mu      sync.Mutex
 	all     []storetest.Call // over all processes, so far
 	open    map[string]int   // transactions, by process
-	hit     storetest.Call   // what it broke, as its process numbers it
-	process string           // whose call that is; empty before
+	hit     storetest.Call   // the call that it broke, with its number in its process
+	process string           // the process of that call; empty before
 	froze   chan struct{}
 	thawed  chan struct{}
 	once    sync.Once
@@ -83,7 +85,7 @@ func (f *fault) attach(c *storetest.Calls, process string) {
 	}
 }
 
-// next is the fault that is to strike next, or the last one.
+// next is the fault that strikes next, or the last one.
 func (f *fault) next() *fault {
 	if f.then != nil && f.struck() > 0 {
 		return f.then
@@ -163,7 +165,7 @@ func (f *fault) arrives(call storetest.Call, process string) bool {
 	return here
 }
 
-// struck counts the calls that it has broken, with those of the second.
+// struck counts the calls that this fault and the second one have broken.
 func (f *fault) struck() int {
 	if f == nil {
 		return 0
@@ -176,19 +178,19 @@ func (f *fault) struck() int {
 	return 1 + f.then.struck()
 }
 
-// spent reports whether there is nothing left for it to break.
+// spent reports whether this fault and the second one have nothing left to break.
 func (f *fault) spent() bool {
 	return f == nil || f.struck() > 0 && f.then.spent()
 }
 
-// count is how many calls there were so far.
+// count is the number of calls so far.
 func (f *fault) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.all)
 }
 
-// freezes are the faults that are still to freeze a process, in their order.
+// freezes returns the faults that have still to freeze a process, in their order.
 func (f *fault) freezes() (list []*fault) {
 	for ; f != nil; f = f.then {
 		if f.kind == frozen && f.struck() == 0 {
@@ -198,7 +200,7 @@ func (f *fault) freezes() (list []*fault) {
 	return list
 }
 
-// thaw lets the frozen process go on, or freezes it no more.
+// thaw lets the frozen process go on. If none is frozen yet, the fault freezes none.
 func (f *fault) thaw() {
 	f.once.Do(func() { close(f.thawed) })
 }
@@ -212,7 +214,7 @@ func (f *fault) isThawed() bool {
 	}
 }
 
-// busyError is an answer of the engine that tells the caller to try again.
+// busyError is an answer of the engine that asks the caller to try again.
 func busyError(t testing.TB, d *storetest.DB) error {
 	t.Helper()
 	switch d.Engine {

@@ -13,9 +13,10 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A process that is stopped in the middle of a step, past its lease, and goes on later: as a machine that was suspended
-// does, or a function whose sandbox was frozen. On a server its run was delivered again meanwhile, its late end is
-// refused, and the ledger shows both deliveries. On SQLite the kernel knows that it lives, and its run stays its own.
+// A process is stopped in the middle of a step, past its lease, and goes on later. So does a machine
+// that was suspended, or a function whose sandbox was frozen. On a server, its run was delivered again
+// in the meantime. Its late end is refused, and the ledger shows both deliveries. On SQLite the kernel
+// knows that the process lives, and the run stays with it.
 func TestFrozenProcess(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		slow := map[string]string{

@@ -17,8 +17,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// calling is an executor whose requests or programs are calls of the process like those of the database: a fault falls on
-// them, too, and before, at and after their effect.
+// calling is an executor whose requests or programs are calls of the process, like those of the
+// database. So a fault falls on them, too: before, at and after their effect.
 type calling struct {
 	calls *storetest.Calls
 	to    executor.Executor
@@ -37,8 +37,8 @@ func caller() *executor.HTTP {
 	return executor.NewHTTP(&executor.Host{Addresses: []executor.Addresses{{Range: netip.MustParsePrefix("127.0.0.0/8")}}})
 }
 
-// web is a server whose requests have the effect that an attempt has: at /NAME it is that of the step NAME. It knows each run's
-// step by its key, as those do who must not do a thing twice.
+// web is a server whose requests have the effect that an attempt has. A request to /NAME has the effect of the
+// step NAME. The server knows each run's step by its key, as a server does that must not do a thing twice.
 type web struct {
 	w    *world
 	mu   sync.Mutex
@@ -62,7 +62,7 @@ func (s *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		s.w.t.Errorf("%s has the keys %q and %q", of, known, key)
 	}
 	if known := s.runs[key]; known != "" && known != of {
-		s.w.t.Errorf("the key %q is of %s and of %s", key, known, of)
+		s.w.t.Errorf("the key %q belongs to %s and to %s", key, known, of)
 	}
 	s.keys[of], s.runs[key] = key, of
 	s.mu.Unlock()
@@ -86,7 +86,8 @@ func request(url, name string) store.Step {
 	return store.Step{Name: name, Executor: "http", Spec: fmt.Appendf(nil, `{"url": "%s/%s"}`, url, name)}
 }
 
-// requesting is a scenario of jobs that send requests: one that succeeds, between other steps, and one that is asked to come later.
+// requesting is a scenario of jobs that send requests. One request succeeds, between other steps. The
+// server asks the other one to come later.
 func requesting(string) []stage {
 	return []stage{
 		{name: "plan", at: time.Minute, edit: func(w *world) {
@@ -100,8 +101,8 @@ func requesting(string) []stage {
 	}
 }
 
-// A process that dies before, at or after a request, or at any other call: each run's request is sent at least once, always with
-// the same key, and no run is forgotten.
+// A process dies before, at or after a request, or at any other call. Each run's request is sent at
+// least once, always with the same key, and no run is forgotten.
 func TestCrashAtEveryCallOfRequests(t *testing.T) {
 	t.Parallel()
 	crashesOn(t, storetest.EnginesFor(t, t.Name()), requesting, 2)

@@ -11,13 +11,13 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// attempt is a row of attempts, and one of effects that belongs to it.
+// attempt identifies a row of attempts, and a row of effects that belongs to it.
 type attempt struct {
 	run, step    string
 	fence, tried int
 }
 
-// readAttempts reads attempts and effects, and holds them against each other.
+// readAttempts reads attempts and effects, and compares them.
 func (w *world) readAttempts(out *record, runs []store.Run, byID map[string]*runRecord, keys map[string]string) error {
 	rows, err := w.d.SQL.Query("SELECT CAST(run_id AS CHAR(36)), number, step_name, fence, attempt, state, COALESCE(error, '') FROM " + w.d.Table("attempts") + " ORDER BY run_id, number")
 	if err != nil {
@@ -114,7 +114,8 @@ func (w *world) readEffects(out *record, byID map[string]*runRecord, keys map[st
 	return rows.Err()
 }
 
-// readPlans reads the plans, the pauses and the changes: the text of a plan names its last run by id.
+// readPlans reads the plans, the pauses and the changes. The text of a plan ends with the id of its
+// last run: the run's key replaces it.
 func (w *world) readPlans(out *record, keys map[string]string) error {
 	plan := []string{"'plan'", "j.name", "COALESCE(p.parked, '-')", "COALESCE(p.last_state, '-')", "p.streak", "p.cycles", "p.runs_made", "COALESCE(p.startup_ids, '-')", "COALESCE(p.skips, '-')",
 		"CASE WHEN p.next_run IS NULL THEN '-' ELSE CAST(p.next_run AS CHAR(26)) END", "COALESCE(CAST(p.last_run_id AS CHAR(36)), '-')"}
@@ -142,7 +143,7 @@ func (w *world) readPlans(out *record, keys map[string]string) error {
 	return nil
 }
 
-// joined is columns as one text.
+// joined returns columns as one text.
 func (w *world) joined(columns []string) string {
 	if w.d.Engine == "mariadb" {
 		return "CONCAT_WS(' ', " + strings.Join(columns, ", ") + ")"
@@ -184,7 +185,7 @@ func (w *world) readGaps(out *record, j *store.JobStatus, ran map[time.Time]bool
 	return nil
 }
 
-// readSkips reads the times that are skipped and have not come: they are in no run and in no gap.
+// readSkips reads the skipped times that have not come yet. They must be in no run and in no gap.
 func (w *world) readSkips(out *record, jobs []store.JobStatus, ran map[int64]map[time.Time]bool) error {
 	rows, err := w.d.SQL.Query("SELECT job_id, skips FROM " + w.d.Table("plans") + " WHERE skips IS NOT NULL")
 	if err != nil {

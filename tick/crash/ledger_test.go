@@ -10,35 +10,35 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// record is what a course leaves, in a form in which two courses can be compared. What a crash rightly changes is left
-// out here, and nowhere else:
+// record is what a course leaves, in a form in which two courses can be compared. What a crash may rightly change is
+// left out here, and nowhere else:
 //   - ids: a run is known by its job and occurrence, a request by its job and number;
 //   - instants at which something was done (created, started, finished, settled, ready, decided through): after a crash
-//     it is done by a later pass. Nominal times, intervals and the next run are compared;
-//   - a gap's bounds, for the same reason: it stands for nominal times, and those are compared;
+//     a later pass does it. Nominal times, intervals and the next run are compared;
+//   - a gap's bounds, for the same reason: a gap stands for nominal times, and those are compared;
 //   - fences, losses, holders: each delivery that did not come back costs one more;
-//   - attempts that were lost or cut, and of a run that was so touched, or whose step met the fault itself and failed by
-//     it, all but the last attempt of each step: what is done at least once may be done again. Runs that the fault did
-//     not touch are compared attempt by attempt;
-//   - a run that another pass took before the one that was frozen could replace it: it is not cancelled, it has run;
-//   - history beyond what is kept: it goes with the next run of its job, or with a sweep, also of a job that was removed;
+//   - attempts that were lost or cut. A run that has one, or whose step met the fault itself and failed by it, is
+//     touched: of each of its steps only the last attempt is compared, since what is done at least once may be done
+//     again. Runs that the fault did not touch are compared attempt by attempt;
+//   - a run that another pass took before the frozen pass could replace it: it is not cancelled, it has run;
+//   - history beyond what is kept: it goes with the next run of its job, or with a sweep, also for a removed job;
 //   - the ticks' own stretches.
 type record struct {
 	runs  map[string]*runRecord
 	lines []string // plans, gaps, pauses, changes
-	wrong []string // what can be in no ledger
+	wrong []string // what no ledger may have
 }
 
 type runRecord struct {
-	line    string   // the same in any case
+	line    string   // the same in both courses, touched or not
 	tries   []string // the attempts in order: step and state
 	touched bool
 	effects []string // step, one for each
-	lost    bool     // delivered once, and never came back: that is what max_deliveries 1 promises
-	ran     bool     // of a job whose newer occurrences replace older ones
+	lost    bool     // delivered once, and never came back: max_deliveries 1 promises this
+	ran     bool     // of a job whose newer occurrences replace older ones: it succeeded
 }
 
-// last are the ends of the steps: of each, the last attempt.
+// last returns the ends of the steps: the last attempt of each.
 func (r *runRecord) last() []string {
 	var out []string
 	for i, try := range r.tries {
@@ -109,7 +109,7 @@ func (r *record) once() []*runRecord {
 	return out
 }
 
-// keeps is how many runs are kept of each job, by its id, those that were removed among them.
+// keeps returns how many runs are kept of each job, by its id. Removed jobs are among them.
 func (w *world) keeps() (map[int64]int64, error) {
 	rows, err := w.d.SQL.Query("SELECT id, keep_runs FROM " + w.d.Table("jobs"))
 	if err != nil {
@@ -155,7 +155,7 @@ func (w *world) read() (*record, error) {
 			keys[r.ID] = r.Job + " " + r.Occurrence
 		}
 	}
-	for _, r := range runs { // of one instant, a follower's id may come before that of its cause
+	for _, r := range runs { // at one instant, the id of a follower may come before the id of its cause
 		if cause := after[r.ID]; cause != "" {
 			keys[r.ID] = fmt.Sprintf("%s after:(%s)", r.Job, keys[cause])
 		}
@@ -210,7 +210,7 @@ func clock(t time.Time) string {
 // atomicSteps are the names of the scenario's atomic steps.
 var atomicSteps = map[string]bool{"two": true, "tell": true, "mark": true}
 
-// add adds a line. The same line again differs by its number.
+// add adds a line. If the same line is there already, it gets a number.
 func (r *record) add(line string) {
 	for n := 2; slices.Contains(r.lines, line); n++ {
 		line = fmt.Sprintf("%s (%d)", strings.TrimSuffix(line, fmt.Sprintf(" (%d)", n-1)), n)

@@ -17,13 +17,14 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// turns decides whose call goes next, where two processes work on the same rows. Of each it puts a number of calls in order,
-// from the first that its gate matches on; what comes before and after goes as it likes.
+// turns decides which process makes the next call, where two processes work on the same rows. It puts
+// a number of calls of each process in order, from the first call on that its gate matches. The calls
+// before and after are free.
 type turns struct {
 	mu    sync.Mutex
 	moved *sync.Cond
-	left  []int // whose turns they are: 0 or 1
-	alone bool  // a transaction keeps all other writers out, as on SQLite: who would wait for one lets the other go first
+	left  []int // the sides in the order of their turns: 0 or 1
+	alone bool  // a transaction keeps all other writers out, as on SQLite: a side that would wait for one lets the other go first
 	sides [2]side
 }
 
@@ -63,7 +64,7 @@ func (t *turns) attach(c *storetest.Calls, me int) {
 		}
 		s.under, s.calls = true, s.calls+1
 		number := s.calls
-		time.AfterFunc(100*time.Millisecond, func() { // it waits for a lock of the other's
+		time.AfterFunc(100*time.Millisecond, func() { // it waits for a lock of the other side
 			t.mu.Lock()
 			defer t.mu.Unlock()
 			if s.under && s.calls == number {
@@ -92,13 +93,13 @@ func (t *turns) attach(c *storetest.Calls, me int) {
 // goes reports whether the call of a side may begin.
 func (t *turns) goes(me int) bool {
 	my, other := &t.sides[me], &t.sides[1-me]
-	waits := func(s, holder *side) bool { // a writer, for the transaction of the other
+	waits := func(s, holder *side) bool { // a writer waits for the transaction of the other side
 		return t.alone && s.open == 0 && holder.open > 0 && slices.Contains([]string{storetest.Begin, storetest.Exec, storetest.Act}, s.kind)
 	}
 	switch {
 	case waits(my, other):
 		return false
-	case !my.gated, !slices.Contains(t.left, me): // not one of those that are put in order
+	case !my.gated, !slices.Contains(t.left, me): // not one of the calls that are put in order
 		return true
 	case other.under && !other.blocked:
 		return false
@@ -127,8 +128,8 @@ type contestant struct {
 	run  func(p *runner, holder string) error
 }
 
-// contests are those of the three places where passes meet: at the plans, at the queued runs, and at a run whose lease
-// has ended while its holder goes on.
+// contests returns one contest for each of the three places where passes meet: the plans, the queued
+// runs, and a run whose lease has ended while its holder goes on.
 func contests() []contest {
 	passes := func(gate string, decide bool) contestant {
 		return contestant{regexp.MustCompile(gate), func(p *runner, holder string) error {
@@ -167,7 +168,7 @@ func (w *world) mustPass(decide bool) {
 	}
 }
 
-// hold takes a run, and goOn works on it when its lease has ended.
+// hold takes a run. goOn works on it when its lease has ended.
 func (w *world) hold() {
 	tasks, err := w.d.Take(context.Background(), "tick", 1, holding)
 	if err != nil || len(tasks) != 1 {
@@ -203,7 +204,7 @@ func (p *runner) goOn(string) error {
 	return nil
 }
 
-// orders are the 12,870 ways to shuffle eight calls of the one into eight of the other.
+// orders returns the 12,870 ways to mix eight calls of one side with eight calls of the other.
 func orders() [][]int {
 	const each = 8
 	var all [][]int
@@ -220,7 +221,7 @@ func orders() [][]int {
 	return all
 }
 
-// meet lets two processes do it in an order, and passes come until it is quiet.
+// meet lets two processes work in an order. Then passes come until it is quiet.
 func (w *world) meet(c *contest, order []int) (*record, []string) {
 	w.restore("contest")
 	w.d.Clock.Set(w.began)
@@ -254,7 +255,7 @@ func (w *world) meet(c *contest, order []int) (*record, []string) {
 	return r, append(wrong, r.wrong...)
 }
 
-// prepare leaves the database as it is before the two meet, and tells what it is to be like afterwards.
+// prepare leaves the database as it is before the two meet, and returns the record that it must have afterwards.
 func (w *world) prepare(c *contest, first []int) *record {
 	c.setup(w)
 	w.snapshot("contest")
@@ -301,10 +302,10 @@ func TestOrdersOfTwoPasses(t *testing.T) {
 	}
 }
 
-// The twin without the comparison of the lease that was read: a holder that reported meanwhile is robbed.
+// The twin without the comparison of the lease that was read: a holder that reported in the meantime loses its run.
 func TestOrdersSeeTheLeaseUnguarded(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
-		if e == "sqlite" { // where nobody writes between a decision's read and its write
+		if e == "sqlite" { // nobody writes there between a decision's read and its write
 			continue
 		}
 		t.Run(e, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// connections are those of a store to its database.
+// connections keeps the connections of a store to its database.
 type connections struct {
 	driver.Connector
 	mu  sync.Mutex
@@ -54,7 +54,8 @@ func (c *connections) each(t *testing.T, text string) (sum int64) {
 	return sum
 }
 
-// keeping is a store through a URL whose connections the test has, and what passes over its jobs, one run at a time.
+// keeping opens a store through a URL. It returns the store's connections, and a pass that executes
+// runs, one at a time.
 func keeping(t *testing.T, d *storetest.DB, url string) (c *connections, pass func(runs int)) {
 	t.Helper()
 	d.Exec(t, "CREATE TABLE effects (n int)")
@@ -83,8 +84,8 @@ func keeping(t *testing.T, d *storetest.DB, url string) (c *connections, pass fu
 	}
 }
 
-// The server keeps the plans of what records ends, in sessions that are ours alone: never in one that a pooler lends. A session
-// that has lost them is given up, and every end is recorded once.
+// The server keeps the plans of the statements that record ends. It keeps them in sessions that are ours alone,
+// and never in one that a pooler lends. A session that has lost them is given up, and every end is recorded once.
 func TestPlansAreKeptInOwnSessions(t *testing.T) {
 	storetest.Needs(t, "postgres") // the others keep none on the server
 	for _, way := range []string{"direct", "pooled"} {
@@ -112,8 +113,8 @@ func TestPlansAreKeptInOwnSessions(t *testing.T) {
 	}
 }
 
-// A plan that was made for a table of a few rows reads it whole. It is not kept for long: else each end would read the table that
-// has grown meanwhile.
+// A plan that was made for a table of a few rows reads the whole table. It is not kept for long.
+// Otherwise each end would read the whole table, which has grown in the meantime.
 func TestKeptPlansGrowWithTheTables(t *testing.T) {
 	storetest.Needs(t, "postgres") // the others keep none on the server
 	d := storetest.Open(t, "postgres", store.Options{})

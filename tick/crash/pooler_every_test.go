@@ -20,8 +20,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// Behind a pooler of transactions with two sessions each executor does its work, with each type of argument, in a target and
-// in the store's own database, with what earlier steps told; and the hook of each run that fails gets its event.
+// Behind a pooler of transactions with two sessions, each executor does its work: with each type of
+// argument, in a target and in the store's own database, and with the results of earlier steps. The
+// hook of each run that fails gets its event.
 func TestPoolerOfTransactionsServesEveryExecutor(t *testing.T) {
 	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	const jobs = 6

@@ -21,9 +21,10 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// Behind a pooler that pools transactions, each statement outside of one may meet another session of the server, and what
-// one round trip leaves there the next finds used by others. What a step binds must arrive in its own statement: here a
-// statement that another session prepared fits as well, and only its table shows that it was the wrong one.
+// Behind a pooler that pools transactions, each statement outside of a transaction may meet another
+// session of the server. Others have used what one round trip leaves in a session when the next one
+// comes. The arguments of a step must arrive in its own statement. Here a statement that another
+// session prepared fits as well, and only its table shows that it was the wrong one.
 func TestPoolerOfTransactionsTakesArguments(t *testing.T) {
 	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	const ticks, tables = 8, 8
@@ -73,8 +74,8 @@ func TestPoolerOfTransactionsTakesArguments(t *testing.T) {
 	}
 }
 
-// Behind such a pooler the session that answers may be another's the next time: none is made as new, which would be done to
-// others.
+// Behind such a pooler, the session that answers may belong to another client the next time. So no
+// session is reset: that would be done to others.
 func TestPoolerOfTransactionsKeepsItsSessions(t *testing.T) {
 	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	d := storetest.Open(t, "postgres", store.Options{})
@@ -90,8 +91,8 @@ func TestPoolerOfTransactionsKeepsItsSessions(t *testing.T) {
 	}
 }
 
-// A statement that a timeout or a cancel has stopped is over on the server, too, and the pooler serves all others. PgBouncer
-// 1.18 ends where the connection that asks for the stop is closed early.
+// If a timeout or a cancel has stopped a statement, it is over on the server, too, and the pooler serves
+// all others. PgBouncer 1.18 itself ends if the connection that asks for the stop is closed early.
 func TestPoolerOfTransactionsStopsStatements(t *testing.T) {
 	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	d := storetest.Open(t, "postgres", store.Options{})
@@ -128,7 +129,7 @@ func TestPoolerOfTransactionsStopsStatements(t *testing.T) {
 	}
 }
 
-// executeThrough returns how steps of the login of a URL are executed there.
+// executeThrough returns a function that executes steps at a URL, as the login of that URL.
 func executeThrough(t *testing.T, rawURL string) func(context.Context, executor.SQLSpec) error {
 	t.Helper()
 	s, err := store.Open(t.Context(), rawURL, store.Options{})
@@ -154,8 +155,8 @@ func executeThrough(t *testing.T, rawURL string) func(context.Context, executor.
 	}
 }
 
-// behindPooler starts a PgBouncer before the server, with size sessions for all clients together, and returns the URL
-// through it.
+// behindPooler starts a PgBouncer in front of the server, with size sessions for all clients together.
+// It returns the URL through it.
 func behindPooler(t *testing.T, direct string, size int) string {
 	t.Helper()
 	root := os.Getenv("DBJOBS_TEST_PGBOUNCER")
@@ -165,7 +166,7 @@ func behindPooler(t *testing.T, direct string, size int) string {
 	return storetest.Pooler{Root: root, Server: direct, Size: size}.Start(t)(direct)
 }
 
-// A pooler that lets nobody in says so in codes of its own: the database is out of reach all the same.
+// A pooler that lets no client in says so in codes of its own. The database is out of reach all the same.
 func TestPoolerThatLetsNobodyIn(t *testing.T) {
 	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	pooled := behindPooler(t, storetest.URL(t, "postgres"), 1)

@@ -16,8 +16,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// acting is an executor whose action is a call of its own, with an effect outside of the store's transactions: what is
-// done at least once is counted there.
+// acting is an executor whose action is a call of its own. Its effect is outside of the store's
+// transactions. So the effects of steps that run at least once are counted there.
 type acting struct {
 	w      *world
 	calls  *storetest.Calls
@@ -25,8 +25,8 @@ type acting struct {
 	holder string
 }
 
-// action is the spec of its steps. An attempt up to Fails fails when it has taken effect. One that Beats reports a sign of
-// life before, as the pass does beside it by a clock that no test drives.
+// action is the spec of its steps. An attempt up to number Fails takes effect, and then fails. An attempt
+// that Beats reports a sign of life before. A pass does that beside it, by a clock that no test drives.
 type action struct {
 	Fails int  `json:"fails"`
 	Beats bool `json:"beats"`
@@ -39,7 +39,7 @@ func (a acting) Execute(ctx context.Context, r executor.Request) (executor.Resul
 	}
 	run := &r.Task.Run
 	name := r.Task.StepAt(run.Step).Name
-	if what.Beats { // whatever becomes of it: the next one may get through
+	if what.Beats { // the result does not matter: the next one may get through
 		_, _ = a.store.Heartbeat(ctx, []string{run.ID}, store.Holder{Name: a.holder, Lease: time.Minute})
 	}
 	err := a.calls.Act(r.Task.Job.Name+": "+name, func() error { return a.w.mark(r.Task) })
@@ -67,7 +67,7 @@ func (w *world) effect(name string, atomic bool) store.Step {
 	return st
 }
 
-// patient is a job that a fault or two do not make fail: what the faults of its steps' surroundings cost are attempts.
+// patient returns a job that one or two faults do not make fail: faults around its steps only cost attempts.
 func patient(name string, steps ...store.Step) store.Job {
 	attempts, backoff, jitter := store.Attempts(5), store.Duration(time.Minute), 0
 	return store.Job{Name: name, MaxDeliveries: 9, Retry: store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &jitter}, Steps: steps}
@@ -78,8 +78,8 @@ func hourlyOf(j store.Job, missed, overlap string) store.Job {
 	return j
 }
 
-// jobs are those of the scenario: the policies and ways of ending that there are, each in the smallest form that shows
-// it. Without names, they are all.
+// jobs returns the jobs of the scenario. They show the policies and ways of ending that there are,
+// each in its smallest form. Without names, it returns all of them.
 func (w *world) jobs(names ...string) []store.Job {
 	follows := patient("follows", w.effect("tell", true))
 	follows.After = []store.After{{Job: "chain"}}
@@ -118,8 +118,8 @@ func (w *world) define(jobs []store.Job) {
 	}
 }
 
-// request asks for a run, in a millisecond of its own: ids of one millisecond are in random order,
-// and so the runs would be executed in another order in each course.
+// request asks for a run, in a millisecond of its own. The ids of one millisecond are in random order,
+// so each course would execute the runs in another order.
 func (w *world) request(job string) {
 	if _, err := w.d.RunNow(context.Background(), job, store.Request{}); err != nil {
 		w.t.Fatal(err)
@@ -127,7 +127,7 @@ func (w *world) request(job string) {
 	w.d.Clock.Add(time.Millisecond)
 }
 
-// skip skips the next times of a job, or takes that back.
+// skip skips the next times of a job. With a count of 0, it takes the skips back.
 func (w *world) skip(job string, count int) {
 	var err error
 	if count > 0 {
@@ -140,7 +140,7 @@ func (w *world) skip(job string, count int) {
 	}
 }
 
-// rich is the scenario: five stages, on whose passes a fault may fall.
+// rich is the scenario: five stages. A fault may fall on the passes of each.
 func rich() []stage {
 	return []stage{
 		{name: "plan", at: time.Minute, edit: func(w *world) { w.define(w.jobs()) }},
@@ -150,14 +150,14 @@ func rich() []stage {
 			w.d.Exec(w.t, "UPDATE "+w.d.Table("calendars")+" SET days = '2000-01-01'") // so that a pass sees an edit of a calendar
 			w.request("once")
 			w.request("forks")
-			w.skip("chain", 2) // of which one is taken back
+			w.skip("chain", 2) // one of them is taken back
 			w.skip("replaced", 1)
 		}},
 		{name: "decided only", at: 4*time.Hour + 5*time.Minute, decide: true, edit: func(w *world) {
 			w.d.Clock.Add(-10 * time.Minute)
 			w.skip("chain", 0)
 			w.skip("chain", 1)
-			w.skip("kept", 2) // and it is removed meanwhile
+			w.skip("kept", 2) // the job is removed in the meantime
 			w.d.Clock.Add(10 * time.Minute)
 		}},
 		{name: "edits", at: 5*time.Hour + 5*time.Minute, edit: func(w *world) {
@@ -181,7 +181,7 @@ func rich() []stage {
 	}
 }
 
-// small is what a server is asked in every run of the tests.
+// small is the scenario that every run of the tests plays on a server.
 func small() []stage {
 	return []stage{
 		{name: "plan", at: time.Minute, edit: func(w *world) {
@@ -193,7 +193,7 @@ func small() []stage {
 	}
 }
 
-// silence is a trigger that came regularly, and then for an hour did not.
+// silence is a trigger that came regularly, and then did not come for an hour.
 func silence() []stage {
 	return []stage{
 		{name: "plan", at: time.Minute, silent: true, edit: func(w *world) { w.define(w.jobs("told")) }},
@@ -203,9 +203,9 @@ func silence() []stage {
 	}
 }
 
-// sharing are three jobs that share a cap of one, and then of two. Their runs are executed one at a time, as in all
-// scenarios: side by side, the order of calls would be another one each time, and a fault would not fall where it is said
-// to. What runs side by side is in the tests of orders and of kills.
+// sharing is a scenario of three jobs that share a cap of one, and then of two. Their runs are executed
+// one at a time, as in all scenarios. Side by side, the order of calls would be another one each time, and
+// a fault would not fall where its name says. The tests of orders and of kills have runs side by side.
 func sharing() []stage {
 	define := func(most int) func(w *world) {
 		return func(w *world) {
@@ -250,7 +250,7 @@ func (w *world) abandon(job string) {
 	w.d.Clock.Add(10 * time.Minute)
 }
 
-// comeBack is the late end of the run that was abandoned. It is refused where that has gone on without it.
+// comeBack is the late end of the run that was abandoned. It is refused if the run has gone on without it.
 func (w *world) comeBack() {
 	err := w.d.EndStep(context.Background(), &w.abandoned, store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, store.Holder{Name: "dead", Lease: time.Minute})
 	if err == nil {
@@ -261,7 +261,7 @@ func (w *world) comeBack() {
 	}
 }
 
-// recovery is what the twin of that guard needs: a run whose lease is over when the passes come.
+// recovery is the scenario that the twin of that guard needs: a run whose lease is over when the passes come.
 func recovery() []stage {
 	return []stage{
 		{name: "plan", at: time.Minute, edit: func(w *world) { w.define(w.jobs("orphan")) }},
@@ -269,7 +269,7 @@ func recovery() []stage {
 	}
 }
 
-// fact is what the arguments of a run say.
+// fact returns some arguments of a run, as one text.
 func fact(r *store.Run, names ...string) string {
 	var given map[string]any
 	if err := json.Unmarshal([]byte(r.Args), &given); err != nil {

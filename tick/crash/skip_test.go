@@ -14,7 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// skips holds that the rich scenario has times that were skipped, and one of them taken back.
+// skips checks that the rich scenario has times that were skipped, and one whose skip was taken back.
 func (m *model) skips(t *testing.T) {
 	t.Helper()
 	for _, line := range []string{"gap chain skipped 12:00:00", "gap replaced skipped 12:00:00", "gap kept skipped 12:00:00"} {
@@ -34,7 +34,7 @@ func (m *model) skips(t *testing.T) {
 	t.Error("the time whose skip was taken back has no run")
 }
 
-// skipping is a job that nothing waits for, beside which somebody skips times.
+// skipping returns a world with a job that nothing waits for. A test skips times of this job beside a pass.
 func skipping(t *testing.T, engine string, tw *twin) *world {
 	w := newWorld(t, engine, tw)
 	w.define([]store.Job{hourlyOf(patient("hourly", act("act", 0)), "all", "wait-all")})
@@ -43,8 +43,9 @@ func skipping(t *testing.T, engine string, tw *twin) *world {
 	return w
 }
 
-// besides freezes a process in a call, lets another one do what it can, and goes on. Where it holds no lock, the other one
-// ends, however busy the machine is; else it waits. Neither may wait for ever.
+// besides freezes a process in a call, lets another one do what it can, and then lets the first one go
+// on. If the frozen process holds no lock, the other one ends, however busy the machine is. Otherwise
+// it waits. Neither may wait for ever.
 func (w *world) besides(t *testing.T, call string, locks bool, frozenOne, other func(p *runner) error) {
 	t.Helper()
 	part := regexp.MustCompile(call)
@@ -79,8 +80,8 @@ func (w *world) besides(t *testing.T, call string, locks bool, frozenOne, other 
 	}
 }
 
-// decideFor lets passes come until all is decided, and tells what is wrong: a time that was skipped and runs, or one that is
-// in no run and in no gap.
+// decideFor lets passes come until all is decided, and returns what is wrong: a time that was skipped
+// and runs, or one that is in no run and in no gap.
 func (w *world) decideFor(t *testing.T, skipped []store.Skip) (wrong []string) {
 	t.Helper()
 	for range 4 {
@@ -105,9 +106,9 @@ const (
 	writesSkips    = `^exec UPDATE \S*plans SET skips`
 )
 
-// A skip comes while a pass decides, and a pass comes while somebody skips. Without the lock of the plan, the version
-// that a skip raises keeps the pass from writing over it; without the version, the lock does. Without the lock, a time may be
-// said to be skipped which runs.
+// A skip comes while a pass decides, and a pass comes while somebody skips. Without the lock of the
+// plan, the version that a skip raises keeps the pass from overwriting the skip. Without the version,
+// the lock does. Without the lock, a time may be reported as skipped, and run.
 func TestASkipBesideADecision(t *testing.T) {
 	t.Parallel()
 	skipLock := guard{regexp.MustCompile(`(?s)(SELECT job_id FROM \S*plans WHERE \(?job_id .*ORDER BY job_id) FOR UPDATE$`), "$1"}
@@ -115,7 +116,7 @@ func TestASkipBesideADecision(t *testing.T) {
 	for _, row := range []struct {
 		name        string
 		gone        []guard
-		first, lost bool // the skip is frozen; and something is found
+		first, lost bool // first: the skip is frozen; lost: something is found
 	}{
 		{name: "guarded"},
 		{name: "guarded, the skip first", first: true},

@@ -12,16 +12,16 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// twin is the store without one of its guards: where the harness finds nothing wrong with it, the harness is at fault.
+// twin is the store without one of its guards. If the harness finds nothing wrong with it, the harness is at fault.
 type twin struct {
 	name    string
-	engines string // on which the guard is that
-	long    string // on which it is tried in the long form only
+	engines string // the engines on which this is the guard
+	long    string // the engines on which only the long form tries it
 	gone    []guard
 	bare    bool // without transactions
 	kind    faultKind
 	at      *regexp.Regexp // the calls that the guard is about: kind and text
-	shows   *regexp.Regexp // what is seen without it
+	shows   *regexp.Regexp // the problem that is seen without it
 	stages  func() []stage // nil: those of the engine
 	removed sync.Map       // guards, by their parts
 }
@@ -49,7 +49,7 @@ func (w *twin) kept(engine string) (parts []string) {
 func without(part string) guard { return guard{regexp.MustCompile(part), ""} }
 
 var (
-	// The lock of the plans is the right to decide; the version is that where there is no lock.
+	// The lock of the plans is the right to decide. Where there is no lock, the version is that right.
 	planLock    = guard{regexp.MustCompile(`(?s)(FROM \S*plans WHERE \(?job_id .*ORDER BY job_id) FOR UPDATE SKIP LOCKED`), "$1"}
 	runLock     = guard{regexp.MustCompile(`(?s)(FROM \S*runs WHERE \(?id .*ORDER BY id) FOR UPDATE SKIP LOCKED`), "$1"}
 	planVersion = without(` AND p\.version = d\.version`)
@@ -57,7 +57,7 @@ var (
 )
 
 func twins() []*twin {
-	// Where a decision has read all that it is made from, and begins to write.
+	// A decision has read all that it is made from, and begins to write.
 	decided := regexp.MustCompile(`^exec (INSERT INTO \S*runs|(WITH d AS .*)?UPDATE .*runs (AS )?r .*SET (r\.)?state = d\.state)`)
 	taking := regexp.MustCompile(`^begin|^query .*runs r WHERE`)
 	ending := regexp.MustCompile(`^begin|^act|^(query|exec) WITH (d AS .*free|moved) AS|^exec UPDATE .*runs .*SET (r\.)?state = d\.final`)
@@ -67,11 +67,11 @@ func twins() []*twin {
 	taken := append(slices.Clone(moves), runLock, without(` AND \(d\.lease IS NULL OR r\.lease_until = d\.lease\)`))
 	return []*twin{
 		{name: "claim", long: "mariadb", engines: "postgres,mariadb", gone: []guard{planLock, planVersion}, kind: frozen, at: decided, shows: ledger},
-		// On SQLite the lock is that of the transaction.
+		// On SQLite the transaction is the lock.
 		{name: "claim", long: "sqlite", engines: "sqlite", gone: []guard{planVersion}, bare: true, kind: frozen, at: decided, shows: ledger},
-		// What is decided is written in one transaction ...
+		// A decision is written in one transaction.
 		{name: "advance", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", bare: true, kind: killedAfter, at: decided, shows: ledger},
-		// ... and where nothing else stops a second one, its keys do.
+		// If nothing else stops a second decision, the keys of the first one do.
 		{name: "advance: key", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", gone: []guard{planLock, planVersion, occurrence}, bare: true, kind: frozen, at: decided,
 			shows: regexp.MustCompile(`twice: `)},
 		{name: "take", long: "postgres,mariadb", engines: "sqlite,postgres,mariadb", gone: []guard{without(` AND state( \|\| '')? = 'queued'`)}, kind: frozen, at: taking, shows: again},
@@ -79,7 +79,8 @@ func twins() []*twin {
 			{regexp.MustCompile(` AND (r\.)?fence = (\$\d+|\?\d*)`), " AND (${1}fence = $2 OR 1 = 1)"},
 			{regexp.MustCompile(` AND (r\.)?attempts = (\$\d+|\?\d*)`), " AND (${1}attempts = $2 OR 1 = 1)"},
 			without(` AND (CASE WHEN )?(r\.)?state = 'running'( THEN true ELSE false END)?`)}},
-		// PostgreSQL has another statement for an end that comes alone, as all of this course do: there TestEndsTogether tries the guards.
+		// PostgreSQL has another statement for an end that comes alone, as all ends of this course do.
+		// There TestEndsTogether tries the guards.
 		{name: "finish: together", long: "mariadb", engines: "sqlite,mariadb", kind: frozen, at: ending, shows: again, gone: []guard{
 			without(` AND (r\.)?fence = d\.(fence|value ->> 'fence')`),
 			without(` AND (r\.)?attempts = d\.(number|value ->> 'number')`),
@@ -87,13 +88,14 @@ func twins() []*twin {
 		// The runs that a decision changes are locked; their state and fence are the guard where there is no lock.
 		{name: "settle", long: "mariadb", engines: "postgres,mariadb", gone: append(slices.Clone(moves), runLock), kind: frozen, at: decided, shows: again},
 		{name: "settle", long: "sqlite", engines: "sqlite", gone: moves, bare: true, kind: frozen, at: decided, shows: again},
-		// A run that is taken from its holder is locked, and stays there where it has ended or reported meanwhile.
+		// A run that is taken from its holder is locked. It stays with its holder if it has ended or
+		// reported in the meantime.
 		{name: "recovery", engines: "postgres,mariadb", gone: taken, stages: recovery, kind: returns, at: decided, shows: again},
 		{name: "recovery", engines: "sqlite", gone: taken, stages: recovery, bare: true, kind: returns, at: decided, shows: again},
 	}
 }
 
-// Each guard is needed: without it, the harness finds what it is there for.
+// Each guard is needed: without it, the harness finds the problem that the guard prevents.
 func TestCrashWithoutEachGuard(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {

@@ -27,12 +27,12 @@ type world struct {
 	twin      *twin     // nil: with all guards
 	began     time.Time // the clock before the first stage
 	held      store.Task
-	abandoned store.Task // whose holder died
+	abandoned store.Task // its holder died
 	programs  programs
-	warm      map[int]*runner // that stay
+	warm      map[int]*runner // the processes that stay, by number
 }
 
-// noChance lets each pass sweep the whole history: else two courses would not make the same calls.
+// noChance lets each pass sweep the whole history. Otherwise two courses would not make the same calls.
 func noChance() float64 { return 0 }
 
 func newWorld(t testing.TB, engine string, tw *twin) *world {
@@ -44,7 +44,7 @@ func newWorld(t testing.TB, engine string, tw *twin) *world {
 	return w
 }
 
-// calls are those of a process.
+// calls returns the calls of a new process.
 func (w *world) calls() *storetest.Calls {
 	if w.twin == nil {
 		return &storetest.Calls{}
@@ -52,7 +52,8 @@ func (w *world) calls() *storetest.Calls {
 	return &storetest.Calls{Rewrite: w.twin.rewrite, NoTransactions: w.twin.bare}
 }
 
-// now is the clock of the processes: each look at it is a millisecond later, so that what comes later has a later instant.
+// now is the clock of the processes. Each look at it is a millisecond later, so that a later event has
+// a later instant.
 func (w *world) now() time.Time {
 	w.d.Clock.Add(time.Millisecond)
 	return w.d.Clock.Now()
@@ -63,9 +64,9 @@ type stage struct {
 	name   string
 	at     time.Duration // since the beginning
 	edit   func(*world)
-	decide bool // the passes only decide: what they let go stays queued
+	decide bool // the passes only decide: the runs that they let go stay queued
 	silent bool // the host has a hook for a silence
-	beside int  // how many runs they execute side by side; 0 is one, so that the order of calls is the same always
+	beside int  // how many runs they execute side by side; 0 is one, so that the order of calls is always the same
 }
 
 // run runs a stage: passes, three minutes apart, until it is quiet. Leases end and back-offs are over within that.
@@ -80,12 +81,12 @@ func (w *world) run(s *stage, f *fault) error {
 	return w.passes(s, f, nil)
 }
 
-// between two passes is time enough for a lease to end, where the first had nothing to do; else less, so that a course
-// ends before the next occurrences.
+// between is the time from one pass to the next. It is enough for a lease to end if the first pass had nothing
+// to do. If it had something to do, the time is shorter, so that a course ends before the next occurrences.
 const between = 3 * time.Minute
 
-// passes come until it is quiet. Beside a process that is frozen, they come until enough is closed, or until three of them
-// found nothing that they could do.
+// passes lets passes come until it is quiet. Beside a process that is frozen, they come until enough
+// is closed, or until three of them have found nothing that they could do.
 func (w *world) passes(s *stage, f *fault, enough <-chan struct{}) error {
 	const most = 30
 	idle := 0
@@ -117,7 +118,7 @@ func (w *world) passes(s *stage, f *fault, enough <-chan struct{}) error {
 	return fmt.Errorf("it is not quiet after %d passes", most)
 }
 
-// quiet: nothing needs a decision, may be taken, runs, or waits for a time.
+// quiet reports whether nothing needs a decision, may be taken, runs, or waits for a time.
 func (w *world) quiet(s *stage) (bool, error) {
 	p, err := w.d.Probe(context.Background(), "probe", "tick")
 	if err != nil {
@@ -129,7 +130,8 @@ func (w *world) quiet(s *stage) (bool, error) {
 	return busy == 0 && !p.Anything(), err
 }
 
-// freezable runs a pass. While it is frozen, others go on: until it is quiet, or until they wait for what it holds.
+// freezable runs a pass. While it is frozen, others go on: until it is quiet, or until they wait for a
+// lock of the frozen pass.
 func (w *world) freezable(s *stage, f *fault) (tick.Report, error) {
 	freezes := f.freezes()
 	if len(freezes) == 0 {
@@ -161,7 +163,8 @@ func (w *world) freezable(s *stage, f *fault) (tick.Report, error) {
 	return report, passed
 }
 
-// others go on without the one that is frozen: until it is quiet, or until none of their calls ends any more. Then it thaws.
+// others lets passes go on without the one that is frozen: until it is quiet, or until none of their
+// calls ends any more. Then it thaws that one.
 func (w *world) others(s *stage, freezes []*fault) error {
 	w.dieHolders()
 	w.d.Clock.Add(between)
@@ -175,8 +178,8 @@ func (w *world) others(s *stage, freezes []*fault) error {
 		case <-time.After(300 * time.Millisecond):
 			now := counting.count()
 			if now == before { // they wait for a lock that it holds
-				close(enough)               // the clock does not run on beside the one that is back
-				for _, f := range freezes { // nor does it stand still a second time, with what they wait for
+				close(enough)               // the clock does not go on beside the process that is back
+				for _, f := range freezes { // that process does not stand still a second time, with a lock that they wait for
 					f.thaw()
 				}
 				return <-done
@@ -186,7 +189,7 @@ func (w *world) others(s *stage, freezes []*fault) error {
 	}
 }
 
-// dieHolders takes away the locks on files that show SQLite's holders alive, as where the file system has none.
+// dieHolders removes the locks on files that show SQLite's holders alive, as on a file system that has no locks.
 func (w *world) dieHolders() {
 	if w.d.Engine != "sqlite" {
 		return
@@ -232,8 +235,8 @@ func (p *runner) Close() {
 // third is the number of the process that comes after the two sides of a contest.
 const third = 2
 
-// staying is a process that goes on from pass to pass, as that of a function does, one for each number: to connect is most
-// of a short pass.
+// staying returns a process that goes on from pass to pass, as the process of a function does. There
+// is one for each number. To connect is most of the work of a short pass.
 func (w *world) staying(number int) *runner {
 	p := w.warm[number]
 	if p == nil {
@@ -252,7 +255,7 @@ func (w *world) staying(number int) *runner {
 	return p
 }
 
-// pass is one process: it connects, runs a pass, and ends. Where no fault can come, it is one that stays.
+// pass is one process: it connects, runs a pass, and ends. If no fault can come, it is a process that stays.
 func (w *world) pass(s *stage, f *fault) (tick.Report, error) {
 	w.processes++
 	holder := fmt.Sprint("process ", w.processes)
