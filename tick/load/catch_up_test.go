@@ -11,7 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A server refuses a packet that is too long, and a long catch-up makes one: it is written in parts.
+// A server refuses a packet that is too long. A long catch-up would make one, so it is written in parts.
 func TestCatchUpBeyondAPacket(t *testing.T) {
 	t.Parallel()
 	const jobs, each, most = 13, 1000, 4 << 20

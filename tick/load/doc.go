@@ -1,4 +1,4 @@
-// Package load has only tests of size: that no statement of a pass reads a table
-// from end to end, that round trips, connections and memory do not grow with the number of jobs,
-// that many runs are worked off and pruned in parts. What that costs, make bench measures.
+// Package load has only tests of size. No statement of a pass reads a table from end to end. Round
+// trips, connections and memory do not grow with the number of jobs. Many runs are executed and pruned
+// in parts. `make bench` measures what that costs.
 package load

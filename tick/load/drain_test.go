@@ -17,10 +17,11 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// watchWaits makes each wait for another's row an error, and collects the statements: those too that were tried again and went
-// well. On PostgreSQL the URL has the shortest patience that there is, a millisecond, which is about what a transaction
-// takes that nothing holds up; MariaDB's statements have none each, and MySQL's a second, which is its shortest. Those that skip
-// what is locked wait for nothing.
+// watchWaits makes each wait for another transaction's row an error. It collects the statements that
+// waited, also those that were tried again and succeeded. On PostgreSQL the URL has the shortest lock
+// timeout that there is, a millisecond. That is about the time of a transaction that nothing holds up.
+// On MariaDB each statement has a timeout of zero. MySQL has a timeout of a second, which is its
+// shortest. Statements that skip locked rows wait for nothing.
 func watchWaits(c ticktest.Child, calls *storetest.Calls) (waited func() map[string]int) {
 	var mu sync.Mutex
 	statements := map[string]int{}
@@ -35,7 +36,7 @@ func watchWaits(c ticktest.Child, calls *storetest.Calls) (waited func() map[str
 	calls.Failed = func(call storetest.Call, err error) {
 		var my *mysql.MySQLError
 		var pg *pgconn.PgError
-		// Not where a file is made longer, which PostgreSQL takes a lock for too: then no tuple is named.
+		// PostgreSQL also takes a lock to make a file longer: then it names no tuple. That is no wait for a row.
 		if errors.As(err, &my) && (my.Number == 1205 || my.Number == 1213) || errors.As(err, &pg) && (pg.Code == "55P03" || pg.Code == "40P01") && strings.Contains(pg.Where, "tuple") {
 			mu.Lock()
 			defer mu.Unlock()
@@ -49,7 +50,7 @@ func watchWaits(c ticktest.Child, calls *storetest.Calls) (waited func() map[str
 	}
 }
 
-// drain lets n processes work off runs that are all ready, and returns how long they took, how many
+// drain lets n processes execute runs that are all ready. It returns how long they took, how many
 // statements waited for a lock, and how often each did.
 func drain(t testing.TB, d *storetest.DB, runs, n int, countWaits bool) (took time.Duration, waits int, waited map[string]int) {
 	t.Helper()
@@ -92,7 +93,7 @@ func drain(t testing.TB, d *storetest.DB, runs, n int, countWaits bool) (took ti
 	return took, waits, waited
 }
 
-// ready makes runs that are queued, of as many jobs.
+// ready makes queued runs, each of a job of its own.
 func ready(t testing.TB, engine string, runs int) *storetest.DB {
 	t.Helper()
 	d := storetest.Open(t, engine, store.Options{})
@@ -113,9 +114,9 @@ func ready(t testing.TB, engine string, runs int) *storetest.DB {
 	return d
 }
 
-// Several ticks over the same ready runs: each is executed once, no deadlock and no lost conflict escapes, and nobody
-// waits for another's transaction: neither those who take, nor those who finish, nor those who decide what follows. What
-// is left is the moment in which InnoDB looks at a row that it then leaves.
+// Several ticks over the same ready runs: each run is executed once, and no deadlock and no lost
+// conflict escapes. No transaction waits for another one, whether it takes, finishes, or decides what
+// follows. The only wait left is the moment in which InnoDB looks at a row that it then leaves.
 func TestDrainBySeveralTicks(t *testing.T) {
 	runs, processes := 600, []int{2, 8}
 	if prove.Whole() {
@@ -125,7 +126,7 @@ func TestDrainBySeveralTicks(t *testing.T) {
 		for _, n := range processes {
 			t.Run(fmt.Sprint(e, "/", n), func(t *testing.T) {
 				_, waits, waited := drain(t, ready(t, e, runs), runs, n, true)
-				if waits > runs/20 { // a holder that is not on the processor holds its moment longer
+				if waits > runs/20 { // a process that gets no processor in this moment makes it longer
 					t.Errorf("%d statements waited for a lock: %v", waits, waited)
 				}
 			})

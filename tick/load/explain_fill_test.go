@@ -13,12 +13,12 @@ import (
 // extent is how much a database holds.
 type extent struct {
 	jobs, runs, gaps, pauses int
-	batch                    int // jobs a decision: so few that an index is the better way on every engine
+	batch                    int // jobs in a decision: few enough that an index is better on every engine
 }
 
-// crowded fills a database with jobs of every policy and a year of their history, by a handful of set-based statements,
-// as of the test's clock, 2026-01-05T08:00Z: a number of jobs, of which every tenth is due every five minutes and the others
-// once in the afternoon, half of them by a rule of their own. Planning is left to the first pass.
+// crowded fills a database with jobs of every policy and a year of their history, by a few set-based statements,
+// at the time of the test's clock, 2026-01-05T08:00Z. Every tenth job is due every five minutes, and the others
+// once in the afternoon. Half of the jobs have a rule of their own. The first pass plans the jobs.
 func crowded(t *testing.T, d *storetest.DB, n extent) {
 	t.Helper()
 	w, exec := words[d.Engine], fill(t, d)
@@ -39,7 +39,7 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 	exec(`INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at)
 		SELECT i, CASE WHEN i %% 2 = 1 THEN i + 1000 WHEN i %% 10 = 0 THEN 1 ELSE 2 + i %% 19 END, %s FROM NUMBERS`, n.jobs, now)
 	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id) SELECT i, i + 3 FROM NUMBERS AND i %% 1000 = 97", n.jobs)
-	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id, planned) SELECT i, i + 1, i + 1 FROM NUMBERS AND i %% 10 = 5", n.jobs) // of which none is due
+	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id, planned) SELECT i, i + 1, i + 1 FROM NUMBERS AND i %% 10 = 5", n.jobs) // none of these is due
 	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id, planned) SELECT i, i - 7, i - 7 FROM NUMBERS AND i %% 1000 = 107", n.jobs)
 	exec("INSERT INTO dbjobs.job_after (job_id, after_job_id, planned) SELECT i, i - 6, i - 6 FROM NUMBERS AND i %% 1000 = 107", n.jobs)
 	exec(`INSERT INTO dbjobs.steps (job_id, position, name, executor, spec) SELECT i, 1, 'one', 'sql', %s FROM NUMBERS`, n.jobs, w.json(`'{"sql": ["SELECT 1"]}'`))
@@ -49,7 +49,7 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 	exec("INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at, seen) SELECT 5 + 10 * (i %% 100), "+w.text("i")+", 6 + 10 * (i %% 100), %s, %s, %s FROM NUMBERS", n.jobs/2, w.id("i"), now, w.yes)
 	exec(`INSERT INTO dbjobs.plans (job_id, version, decided_through) SELECT i, 1, %s FROM NUMBERS`, n.jobs, now)
 
-	// Of each job the same number of runs, over the whole year. A few are older than is kept.
+	// Each job has the same number of runs, over the whole year. A few runs are too old to be kept.
 	ended := w.at(fmt.Sprintf("%d * %s", 365*86400/n.runs+1, fmt.Sprintf("(%d - i)", n.runs)))
 	exec(`INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, attempt, attempts, fence, ready_at, created_at, started_at, finished_at, settled_at, expires_at)
 		SELECT %s, (i - 1) %% %d + 1, %s + 1, %s, CASE i %% 50 WHEN 0 THEN 'failed' ELSE 'succeeded' END, 1, 1, 1, %s, %s, %s, %s, %s,
@@ -69,7 +69,8 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 	d.Exec(t, "UPDATE "+d.Table("pauses")+" SET planned = plan_input")
 }
 
-// fill executes statements over numbers i: FROM NUMBERS, in the words of an engine, for n of them.
+// fill returns a function that executes a statement over the numbers i from 1 to count. Its text has
+// NUMBERS for them.
 func fill(t *testing.T, d *storetest.DB) func(text string, count int, a ...any) {
 	return func(text string, count int, a ...any) {
 		t.Helper()
@@ -78,7 +79,7 @@ func fill(t *testing.T, d *storetest.DB) func(text string, count int, a ...any) 
 	}
 }
 
-// happen lets happen what people and hosts do between two passes.
+// happen does what people and hosts do between two passes.
 func happen(t *testing.T, d *storetest.DB) {
 	t.Helper()
 	jobs, runs := d.Table("jobs"), d.Table("runs")
@@ -96,7 +97,8 @@ func happen(t *testing.T, d *storetest.DB) {
 	if _, err := d.RunNow(t.Context(), "job 17", store.Request{}); err != nil {
 		t.Fatal(err)
 	}
-	// Runs in the hands of others: of 14 and 15 the leases are over, 80 and 100 have ended, 20 is to be replaced, and 21 cancelled.
+	// Runs that others hold: the leases of 14 and 15 are over, 80 and 100 have ended, 20 is to be
+	// replaced, and 21 cancelled.
 	for i, r := range []struct {
 		job          int
 		state, lease string
@@ -120,9 +122,9 @@ func quoteLogin(t *testing.T, d *storetest.DB) string {
 	return "'" + login + "'"
 }
 
-// words are an engine's own for what crowded says.
+// words has each engine's own expressions for crowded.
 var words = map[string]struct {
-	at      func(seconds string) string // that number before the test's clock
+	at      func(seconds string) string // that number of seconds before the test's clock
 	text    func(number string) string
 	div     func(x string, y int) string
 	join    func(parts ...string) string

@@ -18,8 +18,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// hot are the statements of a pass that must be among those that are sent, by their names in queries.sql: what each begins
-// with, and the indexes that it walks. PRIMARY is the key of the table. Whatever else is sent is looked at, too.
+// hot are the statements that passes must have sent, by their names in queries.sql: what each begins with, and the
+// indexes that it walks. PRIMARY is the key of the table. All other statements that are sent are looked at, too.
 var hot = []struct {
 	name, pattern string
 	index         string
@@ -67,7 +67,7 @@ var hot = []struct {
 	{"next_queue", `^SELECT (queue|queued_in) FROM dbjobs.runs`, "runs_queued"},
 	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued' (ORDER|LIMIT)`, "PRIMARY"},
 	{"take", `^UPDATE dbjobs.runs SET state = 'running'`, "PRIMARY"},
-	{"finish_attempts", `(?s)^WITH d AS .*free AS|^UPDATE .*runs .*SET (r\.)?state = d\.final`, "PRIMARY|after reading const tables"}, // it is finished by then
+	{"finish_attempts", `(?s)^WITH d AS .*free AS|^UPDATE .*runs .*SET (r\.)?state = d\.final`, "PRIMARY|after reading const tables"}, // the run has ended by then
 	{"end_attempts", `(?s)^WITH d AS .*free AS|^UPDATE .*attempts .*SET (a\.)?state = `, "PRIMARY"},
 	{"expired_runs", `^SELECT id FROM dbjobs.runs WHERE expires_at`, "runs_expire"},
 	{"surplus_runs", `(?s)^SELECT r.id FROM .*number <= d.below`, "runs_number"},
@@ -75,8 +75,8 @@ var hot = []struct {
 	{"runs_unwell", `(?s)r.unwell = |'lost'\) AND r.state = \S+ AND r.created_at`, "runs_unwell"},
 }
 
-// Over tables of a size, no statement of a pass reads one of them from end to end or sorts one, and each walks its
-// index: with the statements and the arguments that passes really sent, with every policy in use.
+// No statement of a pass reads a large table from end to end or sorts one, and each statement walks
+// its index. The statements and arguments are those that passes really sent, with every policy in use.
 func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -85,10 +85,10 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 			switch {
 			case prove.Whole():
 				n = extent{1_000_000, 2_000_000, 500_000, 8_000, 1000}
-			case e == "postgres": // it takes a document for 100 rows, and for 100 it reads a smaller table whole
+			case e == "postgres": // it assumes that a document has 100 rows, and for 100 rows it reads all of a smaller table
 				n = extent{16_000, 20_000, 20_000, 2_000, 50}
 				t.Parallel()
-			case e == "sqlite": // whose plans do not turn with the size, and which the race detector slows down twentyfold
+			case e == "sqlite": // its plans do not depend on the size, and the race detector makes it twenty times slower
 				n = extent{3_000, 6_000, 3_000, 500, 50}
 				fallthrough
 			default:
@@ -105,7 +105,7 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 			if _, err := d.Runs(t.Context(), store.RunFilter{States: []string{store.Failed}}); err != nil {
 				t.Fatal(err)
 			}
-			calls = append(calls, c.All()[1:]...) // the pauses are read whole
+			calls = append(calls, c.All()[1:]...) // the first call reads all pauses
 			for _, h := range hot {
 				pattern := regexp.MustCompile(strings.ReplaceAll(h.pattern, "dbjobs.", "dbjobs[._]"))
 				i := slices.IndexFunc(calls, func(c storetest.Call) bool { return pattern.MatchString(c.SQL) })
@@ -134,8 +134,8 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 	}
 }
 
-// Of some thousand runs, PostgreSQL reads all sooner than it looks up a hundred, unless a statement leaves it no choice. Several
-// ticks at once send many small lists, and each of them would pay for the whole table.
+// Of a few thousand runs, PostgreSQL would rather read all than look up a hundred, unless a statement leaves it
+// no choice. Several ticks at once send many small lists, and each list would cost a read of the whole table.
 func TestTakesAndEndsOfAFewThousandGoByTheKey(t *testing.T) {
 	t.Parallel()
 	storetest.Needs(t, "postgres") // PostgreSQL's planner
@@ -201,11 +201,11 @@ func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storete
 		t.Fatal(err, len(list))
 	}
 	for _, call := range c.All() {
-		if strings.Contains(call.SQL, "dbjobs_runs") || strings.Contains(call.SQL, "dbjobs.runs") { // pauses are looked through, too
+		if strings.Contains(call.SQL, "dbjobs_runs") || strings.Contains(call.SQL, "dbjobs.runs") { // all pauses are read, too
 			calls = append(calls, call)
 		}
 	}
-	slices.Reverse(calls) // of each the last: the first pass decides for many more at once
+	slices.Reverse(calls) // the last call of each: the first pass decides for many more at once
 	seen := map[string]bool{}
 	return slices.DeleteFunc(calls, func(c storetest.Call) bool {
 		key := placeholders.ReplaceAllString(c.SQL, "?")
@@ -217,8 +217,8 @@ func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storete
 
 // explain asks for the plan of a statement that was sent, line by line.
 //
-// Before version 14, PostgreSQL plans some subqueries in two ways, and takes one when the statement begins. There, the statement
-// is executed, and what was never executed is left out.
+// Before version 14, PostgreSQL plans some subqueries in two ways, and chooses one when the statement
+// begins. There the statement is executed, and the parts that were never executed are left out.
 func explain(t *testing.T, d *storetest.DB, c storetest.Call) []string {
 	t.Helper()
 	words := "EXPLAIN "
@@ -226,7 +226,7 @@ func explain(t *testing.T, d *storetest.DB, c storetest.Call) []string {
 	case "sqlite":
 		words = "EXPLAIN QUERY PLAN "
 	case "mariadb":
-		words = "EXPLAIN FORMAT=TRADITIONAL " // a table, where MySQL's own choice is a tree
+		words = "EXPLAIN FORMAT=TRADITIONAL " // as a table: MySQL's own choice is a tree
 	}
 	plan := planOf(t, d.SQL, words, c)
 	if d.Engine != "postgres" || !strings.Contains(strings.Join(plan, "\n"), "(alternatives: ") {
@@ -273,7 +273,7 @@ func planOf(t *testing.T, q interface {
 		if err := rows.Scan(into...); err != nil {
 			t.Fatal(err)
 		}
-		if len(columns) == 12 { // MySQL has the partitions and what share of the rows is filtered, besides
+		if len(columns) == 12 { // MySQL also has the partitions and the share of the rows that is filtered
 			cells = slices.Concat(cells[:3], cells[4:10], cells[11:])
 		}
 		plan = append(plan, strings.Join(cells, " | "))
@@ -284,7 +284,7 @@ func planOf(t *testing.T, q interface {
 	return plan
 }
 
-// text takes whatever a column has.
+// text takes any value of a column.
 type text struct{ p *string }
 
 func (t *text) Scan(src any) error {
@@ -307,7 +307,7 @@ var (
 	sqliteScan   = regexp.MustCompile(`SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?`)
 )
 
-// unplanned lists the indexes that a plan does not use.
+// unplanned says which indexes a plan does not use. It is empty if the plan uses one of them.
 func unplanned(engine string, plan []string, index string) string {
 	all := strings.Join(plan, "\n")
 	switch engine {
@@ -324,9 +324,9 @@ func unplanned(engine string, plan []string, index string) string {
 	return ""
 }
 
-// wholeTables finds the tables of ours that a statement reads or sorts from end to end; engine is the dialect.
+// wholeTables finds our tables that a statement reads or sorts from end to end. engine is the dialect.
 func wholeTables(engine, query string, plan []string, n extent) (found []string) {
-	tables := map[string]string{} // by what the plan calls them
+	tables := map[string]string{} // by their names in the plan
 	for _, m := range named.FindAllStringSubmatch(query, -1) {
 		tables[m[1]], tables[m[2]], tables["dbjobs_"+m[1]] = m[1], m[1], m[1]
 	}

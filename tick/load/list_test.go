@@ -8,8 +8,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// lists asks for all jobs. That reads each table of definitions and plans once, and a few rows more for each job, however
-// many runs there were: no statement reads the ledger whole, which one would for each job.
+// lists asks for all jobs. That reads each table of definitions and plans once, and a few more rows for each job,
+// however many runs there were. No statement reads the whole ledger: such a statement would do so for each job.
 func lists(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) {
 	t.Helper()
 	c.Reset()
@@ -37,8 +37,8 @@ func lists(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) {
 	t.Logf("all %d jobs: %d rows read", n.jobs, read)
 }
 
-// rowsRead sends a statement once more, and returns how many rows of tables and indexes the server says that it read for
-// that; 0 where it does not say.
+// rowsRead sends a statement once more. It returns how many rows of tables and indexes the server says
+// that it read for that, or 0 if the server does not say.
 func rowsRead(t *testing.T, d *storetest.DB, c storetest.Call) (n int) {
 	t.Helper()
 	tx, err := d.SQL.BeginTx(t.Context(), nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// oneJob: a command about one job or one schedule finds its rows by a key, however many others there are: none of its
-// statements reads a table from end to end.
+// oneJob checks that a command about one job or one schedule finds its rows by a key, however many
+// others there are. None of its statements reads a table from end to end.
 func oneJob(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) {
 	if d.Engine == "postgres" { // the ids were given by hand
 		d.Exec(t, "SELECT setval(pg_get_serial_sequence('dbjobs.jobs', 'id'), 1000000), setval(pg_get_serial_sequence('dbjobs.schedules', 'id'), 1000000)")
@@ -43,7 +43,7 @@ func oneJob(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) {
 		}
 		for _, call := range c.All() {
 			if call.SQL == "" || strings.Contains(call.SQL, "pauses p") && strings.Contains(call.SQL, "LEFT JOIN") {
-				continue // the pauses are read whole
+				continue // all pauses are read
 			}
 			plan := explain(t, d, call)
 			for _, problem := range wholeTables(d.Engine, call.SQL, plan, n) {

@@ -13,8 +13,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A year of a job's history that is no longer kept goes with one pass, in parts: no transaction deletes more than a thousand
-// runs that are too old and a thousand that are too many. Its gaps go likewise, by their age.
+// One pass deletes a year of a job's history that is no longer kept, in parts. No transaction deletes
+// more than a thousand runs that are too old and a thousand that are too many. The job's gaps are
+// deleted in the same way, by their age.
 func TestPruneAYearInParts(t *testing.T) {
 	const year, most = 365 * 24, 2000 // hourly runs
 	const gaps, mostGaps = 2500, 1000
@@ -45,10 +46,10 @@ func TestPruneAYearInParts(t *testing.T) {
 		r, deletions := prunes(t, d)
 		left, leftGaps := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")), d.Int(t, "SELECT count(*) FROM "+d.Table("gaps"))
 		if gone := year + r.Made - left; gone != r.Pruned {
-			t.Errorf("%d runs went, and the pass says %d", gone, r.Pruned)
+			t.Errorf("%d runs were deleted, and the pass says %d", gone, r.Pruned)
 		}
 		if deletions["runs"] < year/most || deletions["gaps"] < gaps/mostGaps {
-			t.Errorf("in %v parts", deletions)
+			t.Errorf("deleted in %v parts", deletions)
 		}
 		if attempts := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); left > 11 || attempts != left || leftGaps > 0 {
 			t.Errorf("%d runs, %d attempts and %d gaps are left", left, attempts, leftGaps)
@@ -78,7 +79,8 @@ func prunes(t *testing.T, d *storetest.DB) (tick.Report, map[string]int) {
 	return r, deletions
 }
 
-// A run with more attempts than a transaction deletes goes in parts too, and what is behind it waits its turn.
+// A run with more attempts than a transaction deletes is also deleted in parts. The runs behind it
+// wait for their turn.
 func TestPruneManyAttemptsInParts(t *testing.T) {
 	const attempts, most = 25_000, 10_000
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -12,11 +12,12 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// countsJobs is what reads a table whole, but no run: the number of jobs, which is a figure of check.
+// countsJobs matches a statement that reads a whole table, but no runs: the number of jobs, which is a
+// figure of check.
 var countsJobs = regexp.MustCompile(`(?i)^SELECT (pg_catalog\.)?COUNT\(\*\) FROM dbjobs[._]jobs WHERE`)
 
-// What people ask in the morning is answered by indexes, however many jobs, runs and triggers there are, and so is what commands
-// about one job ask.
+// Indexes answer what people ask in the morning, however many jobs, runs and triggers there are. They
+// also answer what commands about one job ask.
 func TestExplainQuestionsUseIndexes(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -26,7 +27,7 @@ func TestExplainQuestionsUseIndexes(t *testing.T) {
 			switch {
 			case e == "postgres": // it reads smaller tables whole
 				n.jobs, n.gaps, n.pauses = 20_000, 50_000, 50_000
-			case e == "sqlite" && !prove.Whole(): // whose plans do not turn with the size
+			case e == "sqlite" && !prove.Whole(): // its plans do not depend on the size
 				n = extent{4_500, 6_000, 3_000, 500, 50}
 			}
 			var c storetest.Calls
@@ -87,12 +88,12 @@ func TestExplainQuestionsUseIndexes(t *testing.T) {
 				}
 			}
 			lists(t, d, &c, n)
-			t.Run("one job", func(t *testing.T) { oneJob(t, d, &c, n) }) // the last: it changes what there is
+			t.Run("one job", func(t *testing.T) { oneJob(t, d, &c, n) }) // the last one: it changes the data
 		})
 	}
 }
 
-// troubles plans the jobs, lets some be in need of somebody, and each have a run that ended last.
+// troubles plans the jobs, and makes some of them need somebody. Each job gets a run that ended last.
 func troubles(t *testing.T, d *storetest.DB) {
 	t.Helper()
 	tk := ticktest.New(t, d.Store)

@@ -14,7 +14,7 @@ import (
 // A statement that returns 150 MB of rows, a million rows in the long form, is executed, and its
 // rows are dropped as they come.
 func TestSessionDropsRowsAsTheyCome(t *testing.T) {
-	t.Parallel() // it is another process whose memory is measured
+	t.Parallel() // the memory that is measured is that of another process
 	rows, width := 75_000, 2000
 	if prove.Whole() {
 		rows, width = 1_000_000, 400
@@ -46,7 +46,7 @@ func TestSessionDropsRowsAsTheyCome(t *testing.T) {
 func TestConnectionsAreBounded(t *testing.T) {
 	const runs, side = 60, 3
 	for _, e := range storetest.Engines(t) {
-		if e == "sqlite" { // which has none to run out of
+		if e == "sqlite" { // it has no connections that could run out
 			continue
 		}
 		t.Run(e, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 			if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != runs {
 				t.Fatalf("%v: %+v", err, r)
 			}
-			// For each run side by side one for its statements and one for its ledger, one to take and one to look on, and
-			// those that the server has not yet seen closed.
+			// Each run side by side has one connection for its statements and one for its ledger. There is also
+			// one to take and one to look on, and there are those that the server has not yet seen closed.
 			most, seen := d.Int(t, "SELECT max(n) FROM seen"), d.Int(t, "SELECT count(*) FROM seen")
 			if t.Logf("%d connections", most); seen != runs || most > 4*side+4 {
 				t.Errorf("%d connections at once, seen by %d runs", most, seen)

@@ -9,8 +9,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A batch of jobs, of a thousand, is read, compared and written by a number of calls that does not depend on how many jobs it
-// holds: new ones, unchanged, changed and removed ones.
+// A batch has up to a thousand jobs: new, unchanged, changed and removed ones. It is read, compared
+// and written by a number of calls that does not depend on how many jobs it holds.
 func TestRoundTripsOfApply(t *testing.T) {
 	t.Parallel()
 	const few, many = 10, 300
@@ -63,7 +63,8 @@ func TestRoundTripsOfApply(t *testing.T) {
 	}
 }
 
-// bunch are jobs with schedules that they share or have for themselves, of which some run after others, in several versions.
+// bunch returns jobs in several versions. Some share schedules, some have a schedule of their own,
+// some run after others.
 func bunch(n, version int) store.Definitions {
 	d := store.Definitions{Groups: []store.Group{{Name: "few", MaxRunning: 3}}}
 	for i := range 2 {

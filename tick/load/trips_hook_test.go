@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// Hooks cost a pass a look at them, an insertion, and one more round that decides for them, however
-// many events there are; and nothing where no job has one.
+// Hooks cost a pass one look at them, one insertion, and one more round that decides for them, however
+// many events there are. They cost nothing if no job has one.
 func TestRoundTripsOfHooks(t *testing.T) {
 	t.Parallel()
 	few, many := 10, 200
@@ -39,11 +39,11 @@ func settled(t *testing.T, engine string, n int, hooks bool) int {
 	var c storetest.Calls
 	d := storetest.Open(t, engine, store.Options{Wrap: c.Wrap})
 	d.Seed(t, storetest.Seed{Jobs: n, Rules: []string{"every 5m"}, Queue: "another"})
-	if hooks { // the hook has one of its own, too, which makes no difference
+	if hooks { // the hook itself has a hook, too, which makes no difference
 		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET on_failed = '1'")
 	}
 	tk := ticktest.New(t, d.Store)
-	tk.Batch = 5000 // a full page has another behind it, also one of runs
+	tk.Batch = 5000 // no page is full, also of runs: after a full page there is another one
 	pass := func() {
 		t.Helper()
 		if r, err := tk.Run(t.Context()); err != nil || len(r.Parked)+len(r.Unheard) > 0 {
@@ -63,7 +63,7 @@ func settled(t *testing.T, engine string, n int, hooks bool) int {
 	}
 	told := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE occurrence LIKE 'hook:failed:%'")
 	if left := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE settled_at IS NULL AND state = 'failed'"); told != want || left != 0 {
-		t.Fatalf("%d of %d events told, %d runs not settled", told, want, left)
+		t.Fatalf("the hook has %d of %d events, and %d runs are not settled", told, want, left)
 	}
 	return trips
 }

@@ -13,11 +13,12 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// With every policy in use the number of round trips of a pass is the same for 10 jobs as for thousands, and so is what
-// becomes of each ten of them: a group, a pause, an edit or a failure of a job is a row of a statement, never a statement.
+// With every policy in use, the number of round trips of a pass is the same for 10 jobs as for
+// thousands, and so is what happens to each ten of them. A group, a pause, an edit or a failure of a
+// job is a row of a statement, never a statement.
 //
-// What grows, and how far: a pass handles 1,000 changed pauses or shared schedules at a time, and prunes the history
-// of 1,000 jobs; a document of rows beyond 4 MB is sent in parts. None of that is reached here.
+// Three things grow beyond a limit: a pass handles 1,000 changed pauses or shared schedules at a time, it prunes
+// the history of 1,000 jobs, and it sends a document of rows beyond 4 MB in parts. This test reaches no limit.
 func TestRoundTripsDoNotGrowWithThePolicies(t *testing.T) {
 	t.Parallel()
 	few, many := 10, 300
@@ -38,21 +39,21 @@ func TestRoundTripsDoNotGrowWithThePolicies(t *testing.T) {
 					t.Errorf("%s: %d jobs:\n%s\n%d jobs:\n%s", want.what, few, want.calls, many, got.calls)
 				}
 				if got.became != want.became {
-					t.Errorf("%s: of each ten of %d jobs became\n%s\nof each ten of %d\n%s", want.what, few, want.became, many, got.became)
+					t.Errorf("%s: each ten of %d jobs ended as\n%s\neach ten of %d as\n%s", want.what, few, want.became, many, got.became)
 				}
 			}
 			if last := lists[few][len(lists[few])-1].became; last != ofTenJobs {
-				t.Errorf("of ten jobs became\n%s\nwant\n%s", last, ofTenJobs)
+				t.Errorf("ten jobs ended as\n%s\nwant\n%s", last, ofTenJobs)
 			}
 		})
 	}
 }
 
-// trip is a pass: its calls, and the ledger and the plans after it, of each ten jobs.
+// trip is a pass: its calls, and the ledger and the plans of each ten jobs after it.
 type trip struct{ what, calls, became string }
 
-// ofTenJobs is what becomes of ten jobs, of which no two have the same policies, by the last digit of the job: its runs,
-// gaps and pauses, in the end.
+// ofTenJobs is what happens to ten jobs: the runs, gaps and pauses at the end, by the last digit of
+// the job. No two of the ten jobs have the same policies.
 const ofTenJobs = "0 at queued, 0 at waiting pause, 1 at waiting group, 2 at queued, 2 at succeeded settled, 2 at waiting predecessor x10, " +
 	"2 now succeeded settled, 3 at running, 4 at running, 4 at waiting pause x2, 5 at cancelled settled x2, " +
 	"5 at running to cancel, 5 at waiting predecessor, 6 now failed settled, 7 at succeeded settled, 7 at waiting predecessor, " +
@@ -68,7 +69,7 @@ func everyPolicy(t *testing.T, engine string, n int) (trips []trip) {
 	d := storetest.Open(t, engine, store.Options{Wrap: c.Wrap})
 	w, exec := words[d.Engine], fill(t, d)
 	tk := ticktest.New(t, d.Store)
-	tk.Batch = 10 * n // a full page has another behind it, also one of runs
+	tk.Batch = 10 * n // no page is full, also of runs: after a full page there is another one
 	pass := func(what string) {
 		t.Helper()
 		c.Reset()
@@ -120,7 +121,7 @@ func everyPolicy(t *testing.T, engine string, n int) (trips []trip) {
 	return trips
 }
 
-// tenJobs makes jobs by tens: of each, the job with the number in front has these policies.
+// tenJobs makes jobs by tens. The last digit of a job's number says which policies it has.
 func tenJobs(t *testing.T, d *storetest.DB, n int) {
 	t.Helper()
 	w, exec := words[d.Engine], fill(t, d)
@@ -146,7 +147,8 @@ func tenJobs(t *testing.T, d *storetest.DB, n int) {
 	exec("INSERT INTO dbjobs.job_schedules (job_id, schedule_id, created_at) SELECT i, 300000 + %s, %s FROM NUMBERS AND i %% 10 = 8", n, w.div("(i - 1)", 20), now)
 }
 
-// openRuns gives jobs runs as others leave them: in a holder's hands, with a lease that is over, ended, and requested.
+// openRuns gives jobs runs as others leave them: one that a holder has, one whose lease is over, one
+// that ended, and one that was requested.
 func openRuns(t *testing.T, d *storetest.DB, n int) {
 	t.Helper()
 	w, exec := words[d.Engine], fill(t, d)
@@ -162,7 +164,8 @@ func openRuns(t *testing.T, d *storetest.DB, n int) {
 		SELECT %s, i, 'now:2', 'another', %s, %s FROM NUMBERS AND i %% 10 IN (2, 9)`, n, w.id("100000 + i"), now, now)
 }
 
-// became tells what there is of each ten jobs, by the last digit of the job; a count that is not that of the tens follows.
+// became says what there is of each ten jobs, by the last digit of the job. If a count is not the
+// number of tens, the count for each ten follows.
 func became(t *testing.T, d *storetest.DB, n int) string {
 	t.Helper()
 	var parts []string

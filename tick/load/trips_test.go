@@ -10,7 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A batch costs what a batch costs: on a far database, the number of calls is the time that it takes.
+// The number of calls of a batch does not grow with its jobs. On a far database, this number decides
+// how long a batch takes.
 func TestRoundTripsDoNotGrow(t *testing.T) {
 	t.Parallel()
 	few, many := 10, 1000
@@ -26,7 +27,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 				d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
 				d.Seed(t, storetest.Seed{Jobs: n, Rules: []string{"every 5m", "0 * * * *"}, Queue: "another"})
 				tk := ticktest.New(t, d.Store)
-				tk.Batch = many + 1 // a full page has another behind it
+				tk.Batch = many + 1 // no page is full: after a full page there is another one
 				if r, err := tk.Run(t.Context()); err != nil || r.Decided != n {
 					t.Fatalf("plan: %v: %+v", err, r)
 				}
@@ -66,7 +67,7 @@ func TestRoundTripsOfATickWithNothingDue(t *testing.T) {
 				}
 				d.Clock.Add(time.Minute)
 			}
-			// A new process connects, and has no more to say than that.
+			// A new process also connects, and makes no other call besides.
 			c.Reset()
 			s, err := store.Open(t.Context(), d.URL, store.Options{Wrap: c.Wrap, Clock: d.Clock.Now})
 			if err != nil {
@@ -84,8 +85,8 @@ func TestRoundTripsOfATickWithNothingDue(t *testing.T) {
 	}
 }
 
-// A pass that finds nothing to do tells the states of jobs by one statement more, however many there are, and none where there
-// are none.
+// A pass that finds nothing to do reports the parked and the failing jobs by one more statement,
+// however many there are. If there are none, it sends no more statement.
 func TestRoundTripsOfStates(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -111,7 +112,7 @@ func TestRoundTripsOfStates(t *testing.T) {
 				{"UPDATE " + plans + " SET streak = 0 WHERE job_id > 0", 0, 0},
 			} {
 				d.Exec(t, s.sql)
-				if _, err := tk.Run(t.Context()); err != nil { // decides for what was edited
+				if _, err := tk.Run(t.Context()); err != nil { // it decides for the edited jobs
 					t.Fatal(err)
 				}
 				c.Reset()

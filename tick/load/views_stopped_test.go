@@ -11,9 +11,9 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// Who reads a view may stop that at any moment, as a client does at Ctrl-C, and the server stays up. MariaDB 10.11.19 did not:
-// it stopped for good where it planned to look up parts of a table with a window, see v_jobs: after 300 to 4,000 stops.
-// DBJOBS_PROVE stops each view 5,000 times.
+// A client may stop a query of a view at any moment, as at Ctrl-C, and the server stays up. MariaDB
+// 10.11.19 did not stay up if it planned to look up parts of a table with a window: see v_jobs. After
+// 300 to 4,000 stops it stopped for good. DBJOBS_PROVE stops each view 5,000 times.
 func TestViewsCanBeStopped(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -52,12 +52,12 @@ func stopOften(t *testing.T, d *storetest.DB, query string, times int) {
 		if err != nil {
 			return err
 		}
-		defer rows.Close() // Err has what went wrong
+		defer rows.Close() // Err has the error
 		for rows.Next() {
 		}
 		return rows.Err()
 	}
-	if err := ask(); err != nil { // it opens the tables
+	if err := ask(); err != nil { // the first query opens the tables
 		t.Fatal(err)
 	}
 	began := time.Now()

@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// A view reads as much as its rows need, however long the history is: all jobs by a bounded number of rows each, and one
-// job or its newest runs by a key. DBJOBS_PROVE has half a million runs of 5,000 jobs.
+// A view reads only as much as its rows need, however long the history is. For all jobs it reads a bounded number
+// of rows each. It finds one job, or its newest runs, by a key. DBJOBS_PROVE has half a million runs of 5,000 jobs.
 func TestExplainViewsReadNoHistory(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -34,7 +34,7 @@ func TestExplainViewsReadNoHistory(t *testing.T) {
 				"SELECT * FROM " + d.Table("v_upcoming") + " ORDER BY next_run LIMIT 10":                                60 * n.jobs,
 				"SELECT * FROM " + d.Table("v_schedules"):                                                               20 * n.jobs,
 				"SELECT * FROM " + runs + " WHERE job_id = 8 ORDER BY number DESC LIMIT 10":                             2_000 + n.runs/n.jobs,
-				"SELECT * FROM " + runs + " ORDER BY created_at DESC, id DESC LIMIT 10":                                 2_000 + n.pauses, // the pauses of jobs once
+				"SELECT * FROM " + runs + " ORDER BY created_at DESC, id DESC LIMIT 10":                                 2_000 + n.pauses, // it reads the pauses of jobs once
 				"SELECT * FROM " + d.Table("v_errors") + " WHERE job_id = 8":                                            2_000 + 10*n.runs/n.jobs,
 				"SELECT * FROM " + d.Table("v_gaps") + " WHERE job_id = 8":                                              2_000,
 				"SELECT * FROM " + d.Table("v_changes") + " WHERE kind = 'job' AND subject_id = 8 ORDER BY id LIMIT 10": 2_000,
@@ -42,7 +42,7 @@ func TestExplainViewsReadNoHistory(t *testing.T) {
 				began := time.Now()
 				call := storetest.Call{SQL: query}
 				read := rowsRead(t, d, call)
-				if e == "sqlite" { // which does not count
+				if e == "sqlite" { // it does not count
 					d.Int(t, "SELECT count(*) FROM ("+query+")")
 					for _, problem := range wholeTables(e, query+" FROM dbjobs_runs r", explain(t, d, call), n) {
 						if strings.HasSuffix(problem, " runs") {
