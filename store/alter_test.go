@@ -18,7 +18,7 @@ func oneJob(t *testing.T, d *storetest.DB) {
 	}
 }
 
-// Of two who edit a job at the same time, the later one works on what the earlier one has left.
+// If two people edit a job at the same time, the later edit works on the result of the earlier one.
 func TestEditorsLoseNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		oneJob(t, d)
@@ -55,8 +55,8 @@ func TestEditorsLoseNothing(t *testing.T) {
 	})
 }
 
-// What plain SQL, or a command such as job disable, does to the row of a job while somebody edits the
-// job stays: it waits for the edit.
+// While somebody edits a job, plain SQL or a command such as job disable may change the row of the
+// job. That change is not lost: it waits for the edit.
 func TestAnEditKeepsWhatComesMeanwhile(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
@@ -68,7 +68,7 @@ func TestAnEditKeepsWhatComesMeanwhile(t *testing.T) {
 		_, err := d.AlterJob(t.Context(), "job", store.AlterOptions{}, func(j store.Job) (store.Job, error) {
 			if tries++; tries == 1 {
 				go func() { disabled <- d.EnableJob(t.Context(), "job", false, store.Author{}) }()
-				select { // without the lock it is done at once, and then lost
+				select { // without the lock, the change is done at once, and then lost
 				case err := <-disabled:
 					disabled <- err
 				case <-time.After(500 * time.Millisecond):

@@ -8,8 +8,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// Of jobs that are alike one is read whole, and of the others only what may differ: an edit of any column is seen all the same,
-// in the job that has it and in no other.
+// If jobs are alike, one of them is read whole, and of the others only the columns that may differ. An
+// edit of any column is still seen, in the job that has it and in no other.
 func TestApplySeesEachColumnOfJobsThatAreAlike(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		var defs store.Definitions

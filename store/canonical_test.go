@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A text that is in order gets the form that it has when it is read and written anew.
+// A text that is in order gets the same form as a text that is decoded and encoded again.
 func FuzzCanonical(f *testing.F) {
 	for _, text := range []string{
 		`{"sql": ["SELECT 1", "<&>"], "timeout": 1.50, "z": {}}`, `{"b": 1, "a": [ ]}`, `{"a": {"b": 1}, "c": [{"a": 1}, {"a": 2}]}`,
@@ -21,7 +21,7 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
-// What most specs look like goes the short way.
+// Most specs look like the ordered ones here, for which canonical takes a short way.
 func TestIsOrdered(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"sql": ["SELECT 1"]}`: true, `{"atomic": true, "sql": ["SELECT 'ä'"]}`: true, `{"sql": 1, "atomic": true}`: false, `{"sql": ["a\nb"]}`: false,

@@ -9,8 +9,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// TestDryRunOnlyReads: a dry run tells the very changes that apply then makes, or its error, on a connection that takes no
-// writes.
+// TestDryRunOnlyReads: a dry run reports exactly the changes that apply then makes, or its error, on a
+// connection that takes no writes.
 func TestDryRunOnlyReads(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		readOnly, err := store.Open(t.Context(), withoutWrites(t, d), store.Options{Clock: d.Clock.Now})
@@ -49,10 +49,10 @@ func TestDryRunOnlyReads(t *testing.T) {
 			o.DryRun = false
 			made, err := d.Apply(t.Context(), defs, o)
 			if text(toldError) != text(err) {
-				t.Fatalf("%d: told %v, got %v", i, toldError, err)
+				t.Fatalf("%d: the dry run reports the error %v, apply has %v", i, toldError, err)
 			}
 			if !reflect.DeepEqual(told, made) {
-				t.Fatalf("%d: told\n%+v\nmade\n%+v", i, told, made)
+				t.Fatalf("%d: the dry run reports\n%+v\napply makes\n%+v", i, told, made)
 			}
 			t.Logf("%d: %d changes, %v", i, len(made), err)
 		}
@@ -66,7 +66,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// withoutWrites is the URL of the database for sessions that only read.
+// withoutWrites returns the URL of the database for sessions that only read.
 func withoutWrites(t *testing.T, d *storetest.DB) string {
 	u, err := url.Parse(d.Direct()) // a pooler refuses such options
 	if err != nil {

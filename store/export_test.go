@@ -6,7 +6,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// PostgresTexts are all statements for PostgreSQL as they are sent, by name, and those that make its tables.
+// PostgresTexts returns all statements for PostgreSQL as they are sent, by name, and those that make its tables.
 func PostgresTexts() (statements map[string]string, schema string, err error) {
 	postgres, err := engine.Of("postgres:")
 	if err != nil {
@@ -36,17 +36,18 @@ func PostgresTexts() (statements map[string]string, schema string, err error) {
 	return statements, b.String(), err
 }
 
-// PlanInput and ReadPlanned are how the text of jobs.plan_input is read.
+// PlanInput and ReadPlanned show how the text of jobs.plan_input is read.
 var (
 	PlanInput   = planInput
 	ReadPlanned = readPlanned
 )
 
-// Column is the column of jobs that the policy is kept in, and a pointer to what it holds; empty: it has none of its own.
+// Column returns the column of jobs that keeps the policy, and a pointer to the policy's value. The
+// name is empty if the policy has no column of its own.
 func (p *Policy) Column(j *Job) (name string, value any) { return p.column, p.value(j) }
 
 // Null reports whether the policy's zero value is NULL.
 func (p *Policy) Null() bool { return p.null }
 
-// Inverted is how the column of disabled is held: the other way round.
+// Inverted is the form in which the column of disabled is kept: the other way round.
 type Inverted = not

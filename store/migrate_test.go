@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// open opens an empty database, which on SQLite has to be made for it.
+// open opens an empty database. If the database needs it, as on SQLite, open makes the file and the tables.
 func open(t *testing.T, url string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), url, store.Options{})
@@ -90,7 +90,7 @@ func TestAProgramKnowsItsRange(t *testing.T) {
 	})
 }
 
-// TestTheSchemaAsText: where only others may run DDL, the text does what Migrate does.
+// TestTheSchemaAsText: if only other people may run DDL, the text does what Migrate does.
 func TestTheSchemaAsText(t *testing.T) {
 	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
@@ -139,7 +139,8 @@ func statementsOf(text string) (all []string) {
 	return all
 }
 
-// A later version can alter each of the tables, also where the engine copies them and computes what is generated anew.
+// A later version can alter each of the tables, also where the engine copies a table and computes its
+// generated columns anew.
 func TestTablesCanBeAltered(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		tables := map[string]string{

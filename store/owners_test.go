@@ -6,8 +6,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// With owners, row security is on for every table, and each has a policy for ordinary logins and those for the roles. Without,
-// nothing of it is left.
+// With owners, every table has row security, a policy for ordinary logins, and the policies for the
+// roles. Without owners, none of this is left.
 func TestEveryTableHasPolicies(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "postgres" {
@@ -27,7 +27,7 @@ func TestEveryTableHasPolicies(t *testing.T) {
 				t.Fatalf("%v: %+v", err, s)
 			}
 		}
-		for range 2 { // it can be said again
+		for range 2 { // it can be repeated
 			set(true)
 			if n := d.Int(t, bare); n != 0 {
 				t.Errorf("%d tables are without row security, or without a policy: add them to store/engine/sql/postgres/owners/on.sql", n)

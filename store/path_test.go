@@ -15,17 +15,19 @@ import (
 
 var (
 	noCode = regexp.MustCompile(`'[^']*'|"[^"]*"|--[^\n]*`)
-	// A word before a parenthesis, with the word before it.
+	// called finds a word before a parenthesis, with the word before it.
 	called = regexp.MustCompile(`(?i)(?:([\w.]+)\s+)?\b([a-z_][\w.]*)\s*\(`)
-	// A query that the statement gives a name, with those of its columns.
+	// named finds a query that the statement gives a name, with the names of its columns.
 	named = regexp.MustCompile(`(?i)\b(\w+)\s*\([\w, ]+\)\s+AS\s*\(`)
-	// Words of the language, before a parenthesis, among them functions and types that the grammar itself knows.
+	// grammar has the words of the language that stand before a parenthesis. Some are functions and
+	// types that the grammar itself knows.
 	grammar = strings.Fields(`all and any array as bit between by case cast check coalesce distinct else except exists extract filter from greatest group having in
 		insert interval into is join key lateral least limit materialized not nullif on or order over partition recursive returning row select set then unique using
 		values when where with`)
 )
 
-// Every function is written with its schema, in each statement for PostgreSQL and in what makes its tables.
+// Every function is written with its schema, in each statement for PostgreSQL and in the statements
+// that make its tables.
 func TestNoFunctionIsFoundBySearchPath(t *testing.T) {
 	statements, schema, err := store.PostgresTexts()
 	if err != nil {
@@ -59,8 +61,9 @@ func TestNoFunctionIsFoundBySearchPath(t *testing.T) {
 	}
 }
 
-// Nor is an operator: with a schema before the engine's own that has all operators which the engine has not, and functions
-// for every type, each statement and the tables depend on none of them.
+// Operators are not found by the search path either. The test puts a schema before the engine's own.
+// It has all operators that the engine does not have, and functions for every type. No statement and
+// no table depends on any of them.
 func TestNothingHostileIsFoundBySearchPath(t *testing.T) {
 	t.Parallel()
 	if !slices.Contains(storetest.Engines(t), "postgres") {
@@ -82,7 +85,7 @@ func TestNothingHostileIsFoundBySearchPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	var version int
-	conn, err := sql.Open("pgx", url) // a new one, of which the search path holds
+	conn, err := sql.Open("pgx", url) // a new connection: the search path holds for it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +95,7 @@ func TestNothingHostileIsFoundBySearchPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := 0
-	if version >= 140000 { // a function's body is parsed when it is made, and what it depends on recorded
+	if version >= 140000 { // a function's body is parsed when the function is made, and what it depends on is recorded
 		tried = asFunctions(t, conn)
 	}
 	rows, err := conn.Query(`SELECT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid), pg_catalog.pg_describe_object(d.refclassid, d.refobjid, d.refobjsubid)
@@ -146,8 +149,8 @@ func asFunctions(t *testing.T, conn *sql.DB) (made int) {
 	return made
 }
 
-// A search path by which a job's text would mean our tables, or anybody's operators would stand in the place of the engine's,
-// is reported by a trigger's passes once a day.
+// A search path is a danger if it makes a job's text mean our tables, or if it puts anybody's
+// operators in the place of the engine's. A trigger's passes report such a path once a day.
 func TestASearchPathThatIsADanger(t *testing.T) {
 	t.Parallel()
 	if !slices.Contains(storetest.Engines(t), "postgres") {
@@ -159,7 +162,7 @@ func TestASearchPathThatIsADanger(t *testing.T) {
 		`public, pg_catalog`:   `names the schema public before pg_catalog`,
 		"pg_catalog, public":   "",
 		"pg_temp, public":      "",
-		`no_such, pg_catalog`:  "", // what is not there is not looked at
+		`no_such, pg_catalog`:  "", // a schema that does not exist is ignored
 		`"$user", pg_catalog`:  "", // as long as no schema has the login's name
 		`public, "pg_catalog"`: "before pg_catalog",
 	} {
@@ -170,7 +173,7 @@ func TestASearchPathThatIsADanger(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer d.Close()
-			if path != `"$user", pg_catalog` { // that of the test may have it
+			if path != `"$user", pg_catalog` { // the schema of the test may have that name
 				if _, err := d.Migrate(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -208,7 +211,7 @@ func TestASearchPathThatIsADanger(t *testing.T) {
 	}
 }
 
-// What makes the tables can be sent to a database of any encoding, comments and all.
+// The text that makes the tables can be sent to a database of any encoding, with its comments.
 func TestTheSchemaIsPlainASCII(t *testing.T) {
 	for _, url := range []string{"postgres://host/db", "mysql://host/db", "sqlite:x"} {
 		text, err := store.MigrationText(url, false)

@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// asleep stands before a server, and lets the first connections fall, as what stands before a database that wakes.
+// asleep stands before a server and drops the first connections, as a proxy does before a database that wakes.
 func asleep(t *testing.T, raw string, first int32) (through string, asked *atomic.Int32) {
 	t.Helper()
 	u, err := url.Parse(raw)
@@ -53,7 +53,7 @@ func asleep(t *testing.T, raw string, first int32) (through string, asked *atomi
 	return u.String(), asked
 }
 
-// A database that wakes is asked until it answers, one that refuses a login only once.
+// A database that wakes is asked until it answers. A database that refuses a login is asked only once.
 func TestPatienceWithADatabaseThatWakes(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" {

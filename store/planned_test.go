@@ -11,11 +11,11 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// apart are the columns of jobs that no decision looks at, or that tell which job it is.
+// apart has the columns of jobs that no decision looks at, or that identify the job.
 var apart = []string{"id", "name", "description", "manifest", "created_at", "changed_at", "done_at", "plan_input", "planned", "stale", "live_name"}
 
-// Each column changes the field of plan_input that has its name in the list, and no other: one put in the middle of the
-// expression, or left out of it, is found.
+// Each column changes the field of plan_input that has its name in the list, and no other. So the test
+// finds a column that was put in the middle of the expression, or left out of it.
 func TestPlanInputIsReadByName(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		changes := others(d)
@@ -60,7 +60,7 @@ func TestPlanInputIsReadByName(t *testing.T) {
 	})
 }
 
-// columns are those of the table jobs.
+// columns returns the columns of the table jobs.
 func columns(t *testing.T, d *storetest.DB) []string {
 	t.Helper()
 	rows, err := d.SQL.Query("SELECT * FROM " + d.Table("jobs") + " WHERE 1 = 0")

@@ -9,7 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// others are another value for each column of jobs that a decision may look at, as SQL.
+// others returns another value for each column of jobs that a decision may look at, as SQL.
 func others(d *storetest.DB) map[string]string {
 	instant := "'2031-02-03T04:05:06.789012Z'"
 	if d.Engine == "mariadb" {
@@ -39,8 +39,8 @@ func others(d *storetest.DB) map[string]string {
 	return all
 }
 
-// The list of policies and the table say the same: a row of plain SQL has the defaults of one that apply has made, and what
-// apply refuses, the table refuses as well.
+// The list of policies and the table say the same. A row that plain SQL made has the same defaults as
+// a row that apply made. What apply refuses, the table refuses as well.
 func TestPoliciesAreThoseOfTheTable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		table := d.Table("jobs")
@@ -92,7 +92,7 @@ func TestPoliciesAreThoseOfTheTable(t *testing.T) {
 			}
 			for _, v := range bad {
 				if taken(column, v) == nil {
-					t.Errorf("%s = %s was taken", column, v)
+					t.Errorf("%s = %s was accepted", column, v)
 				}
 			}
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// The files of a new SQLite database are for their owner alone; one that is there keeps the rights that it has.
+// The files of a new SQLite database are for their owner alone. A file that exists already keeps the
+// rights that it has.
 func TestSQLiteFilesArePrivate(t *testing.T) {
 	for name, want := range map[string]fs.FileMode{"new.db": 0o600, "shared.db": 0o664} {
 		dir := t.TempDir()

@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// Of many who request a run with one key at the same time, one makes it, and all others find that one.
+// If many clients request a run with one key at the same time, one of them makes it, and all others find that run.
 func TestOneRunForAKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		jobs := []store.Job{{Name: "job", Steps: []store.Step{{Name: "a", Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}}}

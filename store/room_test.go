@@ -7,7 +7,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// What a server has left for a login is bounded by the limit of the login. A file has no such bound.
+// The limit of a login bounds the number of connections that a server has left for it. A file has no such bound.
 func TestRoomIsWhatTheLoginStillGets(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		left, known, err := d.Room(t.Context())

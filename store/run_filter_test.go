@@ -9,8 +9,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// The runs that tried a step are those with an attempt of it, each once, whatever else selects them. Each engine has a
-// statement of its own for this.
+// The runs that tried a step are those with an attempt of it. Each of them is found once, whatever
+// else selects the runs. Each engine has a statement of its own for this.
 func TestRunsThatTriedAStep(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		var jobs []store.Job

@@ -11,9 +11,9 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// eachLimited runs a test on each engine whose server ends idle sessions: with a store that has the
-// job a and whose sessions have a setting, and with a way to wait until the server has ended all of
-// them. The tables and the job are made in sessions without the setting.
+// eachLimited runs a test on each engine whose server ends idle sessions. The test gets a store that
+// has the job a, and whose sessions have a setting. It also gets a function that waits until the server
+// has ended all of these sessions. The tables and the job are made in sessions without the setting.
 func eachLimited(t *testing.T, settings map[string]string, test func(t *testing.T, s *store.Store, ended func())) {
 	for _, engine := range storetest.Engines(t) {
 		if setting, ok := settings[storetest.Dialect(engine)]; ok {
@@ -71,7 +71,7 @@ func openStore(t *testing.T, url string) *store.Store {
 	return s
 }
 
-// A session that the server has ended because it was idle for too long delays nothing: a single
+// If the server has ended a session because it was idle for too long, that delays nothing: a single
 // statement, and a transaction, begin on another connection.
 func TestSessionsThatWereIdleForTooLong(t *testing.T) {
 	t.Parallel()
@@ -81,7 +81,7 @@ func TestSessionsThatWereIdleForTooLong(t *testing.T) {
 			"a statement":   func() error { _, err := s.Now(t.Context()); return err },
 			"a transaction": func() error { _, err := s.Apply(t.Context(), jobNamed("b"), store.ApplyOptions{}); return err },
 		} {
-			// More than once: the driver asks a connection that was not used for a second for a sign of life.
+			// More than once: if a connection was not used for a second, the driver asks it for a sign of life.
 			for range 4 {
 				if _, err := s.Now(t.Context()); err != nil {
 					t.Fatal(err)

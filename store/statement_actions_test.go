@@ -8,7 +8,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// An error says what was being done: by an action, or by a statement's name that begins with a verb.
+// An error says what was being done. The words come from an action, or from a statement's name that
+// begins with a verb.
 func TestStatementsHaveActions(t *testing.T) {
 	verbs := []string{"begin", "count", "delete", "drop", "enable", "end", "examine", "extend", "forget", "insert", "lock", "mark", "park", "record",
 		"remove", "request", "return", "set", "update"}

@@ -16,7 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew; read the difference before committing it")
 
-// Each statement can be put into the words of each dialect: a pass finds that out when it needs one, which is too late.
+// Each statement can be put into the words of each dialect. A pass would notice only when it needs the
+// statement, which is too late.
 func TestStatements(t *testing.T) {
 	left := regexp.MustCompile(`--|@\w+|[^:]:[a-z_]+|dbjobs\.`)
 	numbered := regexp.MustCompile(`[$?][0-9]`)
@@ -43,8 +44,9 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// What each engine is sent is in testdata, word by word, for who reads or explains a statement there, and for who reviews
-// a change: a macro or an override may change more texts than one sees in it. Only white space may differ.
+// testdata has each text that an engine is sent, word by word. It is for people who read or explain a
+// statement there, and for people who review a change: a macro or an override may change more texts
+// than a reader sees in it. Only white space may differ.
 func TestStatementsAreTheGoldenOnes(t *testing.T) {
 	for _, e := range engine.All() {
 		t.Run(e.Name, func(t *testing.T) {
@@ -82,7 +84,8 @@ func TestStatementsAreTheGoldenOnes(t *testing.T) {
 	}
 }
 
-// finalTexts are the statements as they are sent, by name, with their arguments in the order of the placeholders.
+// finalTexts returns the statements as they are sent, by name, with their arguments in the order of
+// the placeholders.
 func finalTexts(t *testing.T, e *engine.Engine) map[string]string {
 	final := map[string]string{}
 	statements := Statements(e)
@@ -108,14 +111,15 @@ func goldenFile(e *engine.Engine, texts map[string]string) string {
 	return b.String()
 }
 
-// What a process that runs for milliseconds pays for the two statements of a pass that finds nothing to do.
+// BenchmarkStatements shows what the two statements of a pass that finds nothing to do cost a process
+// that runs for milliseconds.
 func BenchmarkStatements(b *testing.B) {
 	for b.Loop() {
 		e, err := engine.Of("postgres:")
 		if err != nil {
 			b.Fatal(err)
 		}
-		statements := e.Statements(engine.NewWords(macros)) // which no other has translated
+		statements := e.Statements(engine.NewWords(macros)) // no other process has translated them
 		for _, name := range []string{"probe", "record_tick"} {
 			if _, _, err := statements.Text(name); err != nil {
 				b.Fatal(err)

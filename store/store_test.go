@@ -61,8 +61,8 @@ func TestApplyIsIdempotent(t *testing.T) {
 	})
 }
 
-// A job, its schedule and the link between them come at one instant, by the database's own clock: a nominal time between
-// two of them would belong to nobody.
+// A job, its schedule and the link between them begin at one instant, by the database's own clock. A
+// nominal time between two of their instants would belong to nobody.
 func TestAJobBeginsAtOneInstant(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		s, err := store.Open(t.Context(), d.URL, store.Options{})

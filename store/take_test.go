@@ -13,8 +13,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// Where a statement waits for a lock until its time is over, runs are taken one by one. Where the connection breaks after one
-// of them was taken, that one is delivered: nobody would execute it before its lease has ended, else.
+// If a statement waits for a lock until its time is over, runs are taken one by one. If the connection breaks after
+// one of them was taken, that run is delivered. Otherwise nobody would execute it before its lease has ended.
 func TestWhatWasTakenBeforeAnErrorIsHandedOut(t *testing.T) {
 	t.Parallel()
 	timeouts := map[string]error{"postgres": &pgconn.PgError{Code: "55P03"}, "mariadb": &mysql.MySQLError{Number: 1205}}

@@ -23,7 +23,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// A way to reach a server: what is done to the URL of a test's database.
+// way is a way to reach a server: a change of the URL of a test's database.
 type way struct {
 	name  string
 	with  func(u *url.URL)
@@ -67,8 +67,8 @@ func options(pairs ...string) func(u *url.URL) {
 	}
 }
 
-// TestCertificates: a server has to be the one that is meant, by the file of those who vouch for it. The test servers
-// are vouched for as 127.0.0.1, and not as localhost.
+// TestCertificates: the authorities in a file must vouch that a server is the one that is meant. They
+// vouch for the test servers as 127.0.0.1, and not as localhost.
 func TestCertificates(t *testing.T) {
 	authority := os.Getenv("DBJOBS_TEST_CA")
 	if authority == "" {
@@ -126,7 +126,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// writeCertificate writes a certificate that vouches for nobody here, and its key beside it.
+// writeCertificate writes a certificate that vouches for no server here, and its key beside it.
 func writeCertificate(t *testing.T, file string) (key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -150,7 +150,8 @@ func writeCertificate(t *testing.T, file string) (key string) {
 	return file + ".key"
 }
 
-// TestMySQLOptions: what nothing reads is refused, before anything is sent, and so is what makes no sense together.
+// TestMySQLOptions: an option that nothing reads is refused before anything is sent. So are options
+// that make no sense together.
 func TestMySQLOptions(t *testing.T) {
 	certificate := filepath.Join(t.TempDir(), "client.pem")
 	key := writeCertificate(t, certificate)
@@ -193,7 +194,8 @@ func TestMySQLOptions(t *testing.T) {
 	}
 }
 
-// TestSecureTransportRequired: a server that admits nobody without TLS says so in place of its greeting, or after it.
+// TestSecureTransportRequired: a server that admits no client without TLS says so in place of its
+// greeting, or after it.
 func TestSecureTransportRequired(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -220,7 +222,7 @@ func TestSecureTransportRequired(t *testing.T) {
 	}
 }
 
-// socketOf is the Unix socket on which a server listens, by the kernel's list.
+// socketOf returns the Unix socket on which a server listens, from the kernel's list.
 func socketOf(t *testing.T, name string) string {
 	t.Helper()
 	f, err := os.Open("/proc/net/unix")
@@ -239,7 +241,7 @@ func socketOf(t *testing.T, name string) string {
 	return ""
 }
 
-// TestUnixSockets: as platforms mount them for their databases.
+// TestUnixSockets: a server is reached by a socket, as platforms mount sockets for their databases.
 func TestUnixSockets(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
@@ -277,7 +279,7 @@ func TestUnixSockets(t *testing.T) {
 	}
 }
 
-// TestLogin: who to be is asked for at each new connection, of the store and of jobs.
+// TestLogin: Login is asked for the user and the password at each new connection, of the store and of jobs.
 func TestLogin(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" {
@@ -326,7 +328,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestServiceOfLibpq: a URL may name a service, whose file says where the database is, and who to be.
+// TestServiceOfLibpq: a URL may name a service. The service's file says where the database is, and
+// which user to be.
 func TestServiceOfLibpq(t *testing.T) {
 	storetest.Needs(t, "postgres") // only PostgreSQL has services
 	u, err := url.Parse(storetest.URL(t, "postgres"))

@@ -9,7 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// objects are what the catalogue has of dbjobs.
+// objects returns the objects of dbjobs that the catalogue has.
 func objects(t *testing.T, d *storetest.DB) (names []string) {
 	t.Helper()
 	text := map[string]string{
@@ -66,7 +66,7 @@ func TestUninstallLeavesNothingBehindAndNothingElseAway(t *testing.T) {
 			t.Fatalf("while a run is executed: %v", err)
 		}
 		if got := objects(t, d); !slices.Equal(got, before) || len(got) < 15 {
-			t.Fatalf("what was refused left %v", got)
+			t.Fatalf("after the refusal there are %v", got)
 		}
 		if stays, err := d.Uninstall(t.Context(), true); err != nil || stays {
 			t.Fatal(stays, err)
@@ -91,8 +91,8 @@ func TestUninstallLeavesNothingBehindAndNothingElseAway(t *testing.T) {
 	})
 }
 
-// What others have put into the schema stays, and so does the schema. What they have built on a table of
-// dbjobs keeps all tables.
+// Objects that others have put into the schema stay, and so does the schema. If others have built
+// something on a table of dbjobs, all tables stay.
 func TestUninstallOnPostgreSQLKeepsWhatIsOfOthers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "postgres" {
@@ -105,7 +105,7 @@ func TestUninstallOnPostgreSQLKeepsWhatIsOfOthers(t *testing.T) {
 			t.Error("a table on which a view stands was dropped")
 		}
 		if got := objects(t, d); !slices.Equal(got, before) {
-			t.Errorf("what was refused left %v", got)
+			t.Errorf("after the refusal there are %v", got)
 		}
 		d.Exec(t, "DROP VIEW public.late")
 		if stays, err := d.Uninstall(t.Context(), false); err != nil || !stays {

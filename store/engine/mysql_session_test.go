@@ -13,7 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// exchange is a connection that keeps what is sent, and has answers.
+// exchange is a connection that keeps what is sent, and gives prepared answers.
 type exchange struct {
 	net.Conn
 	sent    bytes.Buffer
@@ -28,8 +28,8 @@ func (e *exchange) Write(p []byte) (int, error) {
 
 func (e *exchange) Read(p []byte) (int, error) { return e.answers.Read(p) }
 
-// What is to come is sent in place of what the driver sends, and of nothing else: what a driver of another version sends
-// instead reaches no server, and fails.
+// A command is sent in place of the one that the driver sends, and of nothing else. If a driver of
+// another version sends something else, that reaches no server, and fails.
 func TestCommandsAreSentInPlaceOfOthers(t *testing.T) {
 	t.Parallel()
 	ping, reset := mysqlPacket(mysqlPing, ""), mysqlPacket(mysqlReset, "")
@@ -69,8 +69,8 @@ func writeAll(w io.Writer, packets ...string) error {
 	return nil
 }
 
-// Commands that are sent in one trip are sent once, behind the statement that they go along with; and the driver, which has to
-// have an empty buffer when it sends the next one, gets each answer by itself.
+// Commands that are sent in one trip are sent once, behind the statement that they go along with. The
+// driver gets each answer by itself: its buffer has to be empty when it sends the next command.
 func TestCommandsAreSentInOneTrip(t *testing.T) {
 	t.Parallel()
 	ping, reset, set := mysqlPacket(mysqlPing, ""), mysqlPacket(mysqlReset, ""), queryOnWire("SET a = 1")
@@ -123,7 +123,7 @@ func readOnce(r io.Reader, n int) string {
 	return string(answer[:got])
 }
 
-// What answers nothing that was asked is given to nobody: the connection is of no more use.
+// An answer to nothing that was asked is given to nobody. The connection is then of no more use.
 func TestAnswersToNothingEndTheConnection(t *testing.T) {
 	t.Parallel()
 	ping := mysqlPacket(mysqlPing, "")
@@ -159,8 +159,8 @@ func TestNumberOfTheGreeting(t *testing.T) {
 	}
 }
 
-// A session is made as new along with a statement only where the server answers that by one packet, and where nothing is to be
-// asked after it.
+// A session is renewed along with a statement only if the server answers that statement with one
+// packet, and if nothing is to be asked after it.
 func TestStatementsThatTakeARenewalAlong(t *testing.T) {
 	t.Parallel()
 	c := mysql.NewConfig()

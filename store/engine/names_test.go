@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestNamesOfEnginesStayHere: no code but this package's and the tests' decides by the name of an engine.
+// TestNamesOfEnginesStayHere: only this package and the tests decide by the name of an engine.
 func TestNamesOfEnginesStayHere(t *testing.T) {
 	var names []string
 	for _, e := range All() {
@@ -31,7 +31,7 @@ func TestNamesOfEnginesStayHere(t *testing.T) {
 				return nil
 			case rel == "cmd/dbjobs/import_database.go": // each scheduler that it reads lives on one engine
 				return nil
-			case rel == "cmd/internal/settings/login.go": // which reads the names that AWS gives to engines
+			case rel == "cmd/internal/settings/login.go": // it reads the names that AWS gives to engines
 				return nil
 			}
 			b, err := os.ReadFile(path)

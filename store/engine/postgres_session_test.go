@@ -2,7 +2,7 @@ package engine
 
 import "testing"
 
-// Where triggers at the login may be, a reset looks for them: also where the version is not understood.
+// If there may be triggers at the login, a reset looks for them, also if it does not understand the version.
 func TestHasLoginTriggers(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{

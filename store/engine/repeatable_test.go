@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// routine is one with semicolons in its body, that takes a number of arguments.
+// routine returns a routine with semicolons in its body that takes a number of arguments.
 func routine(e string, arguments int) engine.Repeatable {
 	list := strings.TrimSuffix(strings.Repeat("a%d bigint, ", arguments), ", ")
 	numbers := make([]any, arguments)
@@ -37,7 +37,7 @@ func view(e *engine.Engine, columns string) engine.Repeatable {
 	return engine.Repeatable{Kind: "VIEW", Name: name, Statements: []string{"CREATE VIEW " + name + " AS\nSELECT " + columns + " FROM " + e.Table("installation")}}
 }
 
-// replace brings in what is given, as Migrate does.
+// replace installs what is given, as Migrate does.
 func replace(t *testing.T, db *engine.DB, all ...engine.Repeatable) {
 	t.Helper()
 	if err := db.InTx(t.Context(), func(tx *engine.Tx) error { return db.Replace(t.Context(), tx, all) }); err != nil {
@@ -45,7 +45,8 @@ func replace(t *testing.T, db *engine.DB, all ...engine.Repeatable) {
 	}
 }
 
-// Views and routines are replaced whatever they were before, and who was granted something on them has it afterwards.
+// Views and routines are replaced whatever they were before. A login that had rights on them has these
+// rights afterwards.
 func TestReplaceKeepsWhatWasGranted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		db, err := engine.New(d.URL, engine.Options{})
@@ -66,15 +67,15 @@ func TestReplaceKeepsWhatWasGranted(t *testing.T) {
 			d.Exec(t, "REVOKE EXECUTE ON FUNCTION dbjobs.probe FROM PUBLIC")
 		}
 		var granted *sql.DB
-		if d.Server == "mariadb" { // MySQL has no statement that keeps it
+		if d.Server == "mariadb" { // MySQL has no statement that keeps the rights
 			login, as := d.Account(t, "reader")
 			d.Exec(t, "GRANT EXECUTE ON PROCEDURE dbjobs_probe TO "+login)
 			granted = storetest.OpenSQL(t, as)
 		}
 		for _, again := range [][]engine.Repeatable{
-			with(view(d.Store.Engine(), "id, version, oldest"), 1), // a column more: in place
-			with(view(d.Store.Engine(), "oldest"), 1),              // less: anew
-			with(view(d.Store.Engine(), "oldest"), 2),              // an argument more
+			with(view(d.Store.Engine(), "id, version, oldest"), 1), // one column more: in place
+			with(view(d.Store.Engine(), "oldest"), 1),              // fewer columns: made anew
+			with(view(d.Store.Engine(), "oldest"), 2),              // one argument more
 		} {
 			replace(t, db, again...)
 		}
@@ -83,7 +84,7 @@ func TestReplaceKeepsWhatWasGranted(t *testing.T) {
 		}
 		if granted != nil {
 			if _, err := granted.Exec("CALL dbjobs_probe(1, 2)"); err != nil {
-				t.Errorf("of what was granted on the routine, nothing is there: %v", err)
+				t.Errorf("the right on the routine is gone: %v", err)
 			}
 		}
 		if d.Engine != "postgres" {
@@ -93,12 +94,13 @@ func TestReplaceKeepsWhatWasGranted(t *testing.T) {
 			t.Errorf("%d routines", n)
 		}
 		if n := d.Int(t, "SELECT count(*) FROM pg_class c, aclexplode(c.relacl) a WHERE c.relname = 'v_probe' AND a.grantee = 0 AND a.privilege_type = 'SELECT'"); n != 1 {
-			t.Errorf("of what was granted on the view, %d is there", n)
+			t.Errorf("%d rights on the view are there, want one", n)
 		}
 		if n := d.Int(t, "SELECT count(*) FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a WHERE p.proname = 'probe' AND a.grantee = 0"); n != 0 {
 			t.Error("what was revoked is granted")
 		}
-		// What others have built on a view stays where the view can be replaced, and is not taken away elsewhere.
+		// A view of others on one of our views stays if our view can be replaced. If it cannot,
+		// nothing is taken away.
 		d.Exec(t, "CREATE VIEW public.theirs AS SELECT oldest FROM dbjobs.v_probe")
 		replace(t, db, view(d.Store.Engine(), "oldest, id"))
 		err = db.InTx(t.Context(), func(tx *engine.Tx) error {

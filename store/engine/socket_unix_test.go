@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A socket is looked at without waiting, also while the driver reads from it.
+// A look at a socket does not wait, also while the driver reads from it.
 func TestNothingToRead(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A statement of the program that comes again is compiled once, also where its rows are still read when it comes again, and
-// it sees the table as it is then. The text of a job is compiled anew.
+// A statement of the program that comes again is compiled once. It may come again while its rows are
+// still read, and it sees the table as it is then. The text of a job is compiled anew.
 func TestKeptStatements(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -72,7 +72,7 @@ func TestKeptStatements(t *testing.T) {
 		}
 	}
 	if rows, _ := count(within); rows != 4 {
-		t.Errorf("%d rows, of which others were read meanwhile", rows)
+		t.Errorf("%d rows, while another reading of them ran", rows)
 	}
 	if n := kept(); n != 2 {
 		t.Errorf("%d statements are kept of two", n)
@@ -96,7 +96,7 @@ func TestKeptStatements(t *testing.T) {
 	}
 }
 
-// A transaction that ends by an error leaves no statement under way, which would keep its lock.
+// A transaction that ends by an error leaves no statement open, since that statement would keep its lock.
 func TestKeptStatementHoldsNoLock(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

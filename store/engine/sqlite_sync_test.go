@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// In the file of the ledger, what a step commits is synced with its end, and a transaction that has the end by itself. Where
-// nothing else syncs it, each commit is.
+// In the file of the ledger, the commits of a plain step are synced together with its end. A transaction
+// that has the end in it is synced by itself. Where nothing else syncs a commit, each commit is synced.
 func TestStepsSyncWithTheLedger(t *testing.T) {
 	t.Parallel()
 	const normal, full = 1, 2

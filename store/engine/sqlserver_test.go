@@ -45,7 +45,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// ? is a placeholder where it is none of a text, a name or a comment.
+// ? is a placeholder unless it is in a text, a name or a comment.
 func TestPlacesInSQLServer(t *testing.T) {
 	text := "SELECT '?', 'it''s ?', [a?b], \"?\", ? -- ?\n/* ? */ WHERE a = ?"
 	if got, err := sqlserverPlaces(text, 2); err != nil || got != strings.Replace(strings.Replace(text, "\", ?", "\", @p1", 1), "a = ?", "a = @p2", 1) {
@@ -59,7 +59,7 @@ func TestPlacesInSQLServer(t *testing.T) {
 	}
 }
 
-// Errors are known by their numbers, and the loss of a session by what the driver says of it.
+// Errors are known by their numbers. The loss of a session is known by what the driver says about it.
 func TestErrorsOfSQLServer(t *testing.T) {
 	deadlock := &sqlserverError{[]mssql.Error{{Number: 1205, Class: 13, State: 51, Message: "victim"}}, nil}
 	cut := &sqlserverError{[]mssql.Error{{Number: 596, Class: 21}}, io.EOF}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestOverridesAreRemarked: who reads a statement of all engines sees there which of them has another text in its place.
+// TestOverridesAreRemarked: a reader of a statement for all engines sees there which engines have
+// another text instead.
 func TestOverridesAreRemarked(t *testing.T) {
 	shared := map[string]string{}
 	if err := readStatements("sql/queries.sql", shared); err != nil {
@@ -65,8 +66,9 @@ func TestMacrosAreUsed(t *testing.T) {
 	}
 }
 
-// TestWindowsAreOfExpressions: MariaDB may stop for good where somebody stops a query while it plans to look up a part of a
-// table with a window by a column; it does not look up parts by an expression. Nor may a view group a table that it joins.
+// TestWindowsAreOfExpressions: MariaDB may stop for good if somebody stops a query while it plans to
+// look up a part of a table with a window by a column. It does not look up parts by an expression. A
+// view may not group a table that it joins either.
 func TestWindowsAreOfExpressions(t *testing.T) {
 	byColumn := regexp.MustCompile(`(?i)PARTITION BY (\w+\.)?\w+\s*(,|\)|ORDER BY)|GROUP BY`)
 	views, err := files.ReadDir("sql/views")

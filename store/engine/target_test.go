@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A target's server may belong to others: it does not learn the password that the environment has for dbjobs' own database.
+// A target's server may belong to others. It does not learn the password that the environment has for
+// dbjobs' own database.
 func TestTargetDoesNotLearnPassword(t *testing.T) {
 	t.Setenv("PGPASSWORD", "geheimnis")
 	for target, want := range map[bool]bool{true: false, false: true} {
@@ -40,7 +41,7 @@ func TestTargetDoesNotLearnPassword(t *testing.T) {
 		}
 		_ = db.Close()
 		if got := <-said; len(got) == 0 || bytes.Contains(got, []byte("geheimnis")) != want {
-			t.Errorf("target %t: the server was told %q", target, got)
+			t.Errorf("target %t: the server got %q", target, got)
 		}
 	}
 }
