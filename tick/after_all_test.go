@@ -30,8 +30,9 @@ func runsOf(t *testing.T, d *storetest.DB, job string) (list []string) {
 	return list
 }
 
-// A job that runs after several has a run for each interval that ends for all of them at the same time:
-// it begins where the earliest of theirs does. What the others have alone makes none.
+// A job that runs after several others has a run for each interval that ends for all of them at the same time. The
+// interval of that run begins where the earliest interval of theirs begins. An interval that only some of them have
+// makes no run.
 func TestAfterAll(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Nop("")}
@@ -55,7 +56,7 @@ func TestAfterAll(t *testing.T) {
 		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("job_ends")+" WHERE seen = "+map[string]string{"postgres": "true"}[d.Engine]+map[string]string{"sqlite": "1", "mariadb": "1"}[d.Engine]); n != 4 {
 			t.Errorf("%d ends wait for others, want those of the four times that one job has alone", n)
 		}
-		// They wait no longer than a month.
+		// The ends wait no longer than a month.
 		d.Clock.Add(waitsForOthers)
 		ticktest.Run(t, d)
 		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("job_ends")+" WHERE ended_at < "+ticktest.Literal(d, d.Clock.Now().Add(-24*time.Hour))); n != 0 {
@@ -66,7 +67,7 @@ func TestAfterAll(t *testing.T) {
 
 const waitsForOthers = 31 * 24 * time.Hour
 
-// One of the jobs fails, and is tried again by hand; another one is run again for the same interval.
+// One of the jobs fails, and is tried again by hand. Another one is run again for the same interval.
 func TestAfterAllOnceForAnInterval(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
@@ -117,8 +118,7 @@ func TestAfterAllOnceForAnInterval(t *testing.T) {
 	})
 }
 
-// What is run by hand has no interval: the runs meet where they follow the same one. Arguments are
-// handed on.
+// Runs that are started by hand have no interval: they meet where they follow the same run. Arguments are passed on.
 func TestAfterAllByHand(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (a text, b text)")
@@ -154,8 +154,8 @@ func TestAfterAllByHand(t *testing.T) {
 	})
 }
 
-// Two decisions for two of the jobs are under way at once, or one of them and one for the job that runs
-// after both: whichever commits last, there is one run.
+// Two decisions are under way at the same time: for two of the jobs, or for one of them and for the job that runs after
+// both. Whichever commits last, there is one run.
 func TestAfterAllBesideEachOther(t *testing.T) {
 	for name, part := range map[string]string{"two of the jobs": "job_ends (job_id, meets", "one, and the job after both": "SET seen ="} {
 		t.Run(name, func(t *testing.T) {

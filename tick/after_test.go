@@ -88,7 +88,7 @@ func TestAfterOtherEnds(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("there are runs of %q, want those of %q", got, want)
 		}
-		// The same again, and another end.
+		// The same run again, and another end.
 		if changes, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil || len(changes) > 0 {
 			t.Errorf("the same file changes %+v, %v", changes, err)
 		}
@@ -102,7 +102,7 @@ func TestAfterOtherEnds(t *testing.T) {
 	})
 }
 
-// The jobs of a file may turn round after which ones they run.
+// A file may reverse the order in which its jobs run after each other.
 func TestAfterTurnedRound(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Nop("")}
@@ -117,7 +117,7 @@ func TestAfterTurnedRound(t *testing.T) {
 	})
 }
 
-// What plain SQL may not write into the table, and what it may: a job that is never done, and runs after another.
+// This is what plain SQL may and may not write into the table. A job that is never done may run after another one.
 func TestAfterByPlainSQL(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Nop("")}
@@ -142,14 +142,15 @@ func TestAfterByPlainSQL(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		d.Exec(t, "DELETE FROM "+d.Table("job_after"))
-		d.Clock.Add(time.Hour) // what is gone leaves no mark
+		d.Clock.Add(time.Hour) // deleted rows leave no mark
 		if r := ticktest.Run(t, d); len(r.Parked) != 0 {
 			t.Errorf("%+v", r)
 		}
 	})
 }
 
-// A circle that plain SQL closes parks the job, and a pass over it ends; opened anywhere, the job is back.
+// A circle that plain SQL closes parks the job, and a pass over it ends. When the circle is opened at any place, the
+// job goes on.
 func TestAfterInACircleParks(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Nop("")}
@@ -236,7 +237,7 @@ func TestAfterAJobThatWasMadeAgain(t *testing.T) {
 	})
 }
 
-// decideFor decides for the jobs of one need, as a pass does that handles no other.
+// decideFor decides for the jobs of one need only.
 func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
 	t.Helper()
 	login, err := d.Login(t.Context())
@@ -258,7 +259,7 @@ func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
 	}
 }
 
-// A job wakes when its predecessor is settled, whichever need that was decided for.
+// A job wakes when its predecessor is settled, whichever need the decision was for.
 func TestAfterWakesWhicheverNeedSettlesThePredecessor(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		needs := []store.Need{store.JobChanged, store.PauseChanged, store.RunWakes, store.Due}

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// A take that asks for nothing, since more than half of what was taken ahead still waits, is none that has found nothing: the next
-// one comes as soon as half has begun, and no place stands still until the line is empty. A pass that may take no more says so.
+// A take that asks for no run, because more than half of the runs taken ahead still wait, does not count as one that
+// found no run. The next take comes as soon as half of them have begun, and no place is idle until the line is empty. A
+// pass that may take no more runs reports that.
 func TestTakenAheadIsEnough(t *testing.T) {
 	over, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -16,8 +16,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// aheadOf is a worker that executes the queue of queued one at a time, by a clock that stands still: after the first run
-// it takes all others ahead. during is called in the second, when they wait.
+// aheadOf is a worker that executes the queue of queued one at a time, by a clock that stands still. After the first
+// run, it takes all others ahead. during is called in the second run, while the others wait.
 func aheadOf(t *testing.T, d *storetest.DB, during func(context.Context)) (tk *tick.Tick, executed *int) {
 	t.Helper()
 	executed = new(int)
@@ -31,7 +31,7 @@ func aheadOf(t *testing.T, d *storetest.DB, during func(context.Context)) (tk *t
 	return tk, executed
 }
 
-// states are those of all runs, with what is left of a delivery.
+// states returns the states of all runs, with the traces of a delivery.
 func states(t *testing.T, d *storetest.DB) string {
 	t.Helper()
 	var list []string
@@ -50,8 +50,8 @@ func states(t *testing.T, d *storetest.DB) string {
 	return strings.Join(list, "\n")
 }
 
-// What was taken ahead goes back when the pass is asked to stop, or its budget ends, and no delivery of it counts: it has
-// no attempt and no loss, and is executed by the next.
+// Runs that were taken ahead are returned when the pass is asked to stop, or when its budget ends. Their delivery does
+// not count: such a run has no attempt and no loss, and the next pass executes it.
 func TestTakenAheadIsGivenBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 4)
@@ -80,7 +80,7 @@ func TestTakenAheadIsGivenBack(t *testing.T) {
 	})
 }
 
-// The budget ends what executes, and what waits behind it has not begun.
+// The end of the budget ends the run that executes. The runs that wait behind it have not begun.
 func TestTakenAheadIsGivenBackAtTheEndOfTheBudget(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 4)
@@ -96,8 +96,8 @@ func TestTakenAheadIsGivenBackAtTheEndOfTheBudget(t *testing.T) {
 	})
 }
 
-// Behind a run that lasts longer than the last ones, what was taken ahead goes back for others. Where there are none, the
-// same worker executes it: no decision has to come first.
+// Behind a run that lasts longer than the last ones, the runs that were taken ahead are returned for other workers. If
+// there is no other worker, the same worker executes them: this needs no decision.
 func TestTakenAheadBehindALongRunIsExecutedByTheSameWorker(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 5)
@@ -113,8 +113,8 @@ func TestTakenAheadBehindALongRunIsExecutedByTheSameWorker(t *testing.T) {
 	})
 }
 
-// A pause that came while runs were taken ahead has not held them. Those that were given back are looked at once for it:
-// the pause holds them, and without one they stay queued.
+// A pause that came while runs were taken ahead has not held these runs. The runs that were returned are looked at
+// again at once: a pause holds them, and without a pause they stay queued.
 func TestTakenAheadAndGivenBackIsLookedAtOnce(t *testing.T) {
 	for _, paused := range []bool{true, false} {
 		t.Run(fmt.Sprint("paused ", paused), func(t *testing.T) {
@@ -148,8 +148,8 @@ func TestTakenAheadAndGivenBackIsLookedAtOnce(t *testing.T) {
 	}
 }
 
-// A run whose next loss would be its last is taken for a place that is free, never to wait, and what is behind it waits for
-// its turn in the queue.
+// A run whose next loss would be its last is taken only for a free place, and never waits. The runs behind it wait for
+// their turn in the queue.
 func TestTakenAheadIsNothingThatMayBeDeliveredOnceOnly(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 6)
@@ -169,7 +169,7 @@ func TestTakenAheadIsNothingThatMayBeDeliveredOnceOnly(t *testing.T) {
 	})
 }
 
-// A run that is to be cancelled while it waits never begins.
+// A run does not begin if it is cancelled while it waits.
 func TestTakenAheadAndCancelledDoesNotBegin(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ids := queued(t, d, 4)
@@ -200,8 +200,8 @@ func TestTakenAheadAndCancelledDoesNotBegin(t *testing.T) {
 	})
 }
 
-// Ends that are recorded together: one whose run was delivered again, one that the database refuses and one whose row
-// somebody has locked keep none of the others, and each is reported by itself.
+// Several ends are recorded together: one whose run was delivered again, one that the database refuses, and one whose
+// row somebody has locked. None of them stops the others, and each is reported by itself.
 func TestEndsTogether(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 5)

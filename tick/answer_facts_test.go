@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A step may name what the server answered to an earlier one, or how a program of one exited.
+// A step can name the answer of the server to an earlier step, or the exit status of the program of an earlier step.
 func TestAnswersTellLaterSteps(t *testing.T) {
 	answers := map[string]string{ // by the path; after a status
 		"made":   `201 {"id": 12345678901234567890, "name": "ä\"<", "items": [{"id": "a"}, {"id": "b"}], "none": null}`,
@@ -28,7 +28,7 @@ func TestAnswersTellLaterSteps(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, body, _ := strings.Cut(answers[r.URL.Path[1:]], " ")
 		w.WriteHeader(map[string]int{"200": 200, "201": 201, "503": 503}[status])
-		_, _ = w.Write([]byte(body)) // the client sees what is missing
+		_, _ = w.Write([]byte(body)) // the client notices that the rest is missing
 	}))
 	t.Cleanup(s.Close)
 	steps := map[string]struct {

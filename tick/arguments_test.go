@@ -25,8 +25,8 @@ func places(d *storetest.DB, n int) string {
 	return strings.Join(list, ", ")
 }
 
-// What an argument says arrives, whatever the type of the column: an instant as an instant, and as text in one form; all
-// digits of a number; with and without a transaction around it.
+// An argument arrives with its value, whatever the type of the column: an instant as an instant, and as text in one
+// form, and a number with all its digits. This holds with and without a transaction around it.
 func TestArgumentsArriveWhole(t *testing.T) {
 	columns := map[string]string{
 		"postgres": "at timestamptz, wall timestamp, day date, at_text text, told text, attempt int, attempt_text text, big numeric(30), small numeric(10, 4), " +
@@ -87,7 +87,7 @@ func TestArgumentsArriveWhole(t *testing.T) {
 	})
 }
 
-// What a run was given by hand reaches it as it was given, also by a client that writes JSON of its own.
+// The arguments of a run that was started by hand reach the run unchanged, also from a client that writes its own JSON.
 func TestArgumentsOfARequestArriveWhole(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (told varchar(100), also varchar(100))")

@@ -14,9 +14,10 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// crossing makes a deadlock with a session that writes row 1 of other and then row 2, in which that one loses: this one
-// has written more. What it returns waits for the end, and reports whether the other one lost: PostgreSQL looks once, a second
-// after a session begins to wait, so on a machine that is busy for that long this one may lose instead.
+// crossing makes a deadlock with a session that writes row 1 of other and then row 2. The other session loses, because
+// this one has written more. The function that crossing returns waits for the end, and reports whether the other
+// session lost. PostgreSQL looks for a deadlock once, a second after a session begins to wait. On a machine that is
+// busy for that long, this session may lose instead.
 func crossing(t *testing.T, d *storetest.DB) (won func() bool) {
 	t.Helper()
 	tx, err := d.SQL.BeginTx(t.Context(), nil)
@@ -37,7 +38,7 @@ func crossing(t *testing.T, d *storetest.DB) (won func() bool) {
 		}
 		if _, err := tx.Exec("UPDATE other SET n = n + 1 WHERE id = 1"); err != nil {
 			t.Logf("the deadlock was to be the other's: %v", err)
-			_ = tx.Rollback() // it has been, by the server
+			_ = tx.Rollback() // the server has already done this
 			ended <- false
 			return
 		}
@@ -49,8 +50,8 @@ func crossing(t *testing.T, d *storetest.DB) (won func() bool) {
 	return func() bool { return <-ended }
 }
 
-// meets reports whether the other session has row 1. PostgreSQL undoes the one that waited first: there, the other must
-// wait already.
+// meets reports whether the other session has row 1. PostgreSQL undoes the transaction that waited first: there, the
+// other session must also wait already.
 func meets(d *storetest.DB) bool {
 	var n int
 	if d.Engine == "postgres" {
@@ -61,8 +62,8 @@ func meets(d *storetest.DB) bool {
 	return d.SQL.QueryRow("SELECT id FROM other WHERE id = 1 FOR UPDATE NOWAIT").Scan(&n) != nil
 }
 
-// After a deadlock an atomic step is tried again where its own transaction was undone, and never where its text had
-// committed that before: whichever it was, the engine reports it in the same words.
+// After a deadlock, an atomic step is tried again if its own transaction was undone. It is never tried again if its
+// text had committed that transaction before. The engine reports both cases in the same words.
 func TestAtomicStepInADeadlock(t *testing.T) {
 	const first, second = "UPDATE other SET n = n + 10 WHERE id = 1", "UPDATE other SET n = n + 10 WHERE id = 2"
 	const insert = "INSERT INTO effects VALUES (1)"
@@ -128,7 +129,7 @@ func TestAtomicStepInADeadlock(t *testing.T) {
 	})
 }
 
-// The same of a snapshot that is too old for a write, which MariaDB tells by another number.
+// The same for a snapshot that is too old for a write. MariaDB reports that with another number.
 func TestAtomicStepWithAnOldSnapshot(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		if e != "mariadb" { // MySQL has no such setting
@@ -162,7 +163,7 @@ func TestAtomicStepWithAnOldSnapshot(t *testing.T) {
 	}
 }
 
-// SQLite's BUSY comes to an atomic step only where its text has given the lock for writing away.
+// SQLite's BUSY reaches an atomic step only if the step's text has released the lock for writing.
 func TestAtomicStepThatMeetsBusy(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
 	d.Exec(t, "CREATE TABLE effects (n int)")
@@ -194,8 +195,8 @@ func TestAtomicStepThatMeetsBusy(t *testing.T) {
 	}
 }
 
-// What an atomic step has committed by its own text is not done again where the text then loses against another
-// transaction: that is tried again only where it had no effect.
+// An atomic step whose text has committed something is not executed again if the text then loses against another
+// transaction. It is tried again only if it had no effect.
 func TestAtomicStepInAConflictAfterItsCommit(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")

@@ -24,7 +24,7 @@ type deliveredRun struct {
 
 var success = store.StepEnd{State: store.Succeeded, Final: store.Succeeded}
 
-// deliver takes such a run, and lets it have its effect. Its job is followed by another.
+// deliver takes such a run, and makes its effect. Another job runs after its job.
 func deliver(t *testing.T, d *storetest.DB) *deliveredRun {
 	t.Helper()
 	d.Exec(t, "CREATE TABLE effects (n int)")
@@ -79,8 +79,8 @@ func (r *deliveredRun) want(t *testing.T, state string, effects, losses int) sto
 	return now
 }
 
-// A process dies between the COMMIT of an atomic step and the record of its run's end: the run has succeeded then, and
-// never executes again. What follows it, follows.
+// A process dies between the COMMIT of an atomic step and the record of its run's end. The run has then succeeded, and
+// never executes again. The jobs that run after its job run.
 func TestAtomicRunWhoseEndWasNotRecordedHasSucceeded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		r := deliver(t, d)
@@ -108,13 +108,14 @@ func TestAtomicRunWhoseEndWasNotRecordedHasSucceeded(t *testing.T) {
 	})
 }
 
-// While the transaction is open, nobody recovers the run; where it is rolled back, the run is delivered again.
+// While the transaction is open, nobody recovers the run. If the transaction is rolled back, the run is delivered
+// again.
 func TestAtomicRunIsLockedUntilItsCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		r := deliver(t, d)
 		r.record(t)
 		d.Clock.Add(10 * time.Minute)
-		if !d.Store.Engine().OneWriter { // there nobody could write
+		if !d.Store.Engine().OneWriter { // with one writer, nobody could write
 			ticktest.Run(t, d)
 			r.want(t, store.Running, 0, 0)
 		}
@@ -130,7 +131,7 @@ func TestAtomicRunIsLockedUntilItsCommit(t *testing.T) {
 func TestAtomicStepOfAnOutdatedDeliveryIsUndone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		r := deliver(t, d)
-		if d.Store.Engine().OneWriter { // the transaction has what a tick would wait for
+		if d.Store.Engine().OneWriter { // the transaction has the lock that a tick would wait for
 			if err := r.tx.Rollback(); err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +154,7 @@ func TestAtomicStepOfAnOutdatedDeliveryIsUndone(t *testing.T) {
 	})
 }
 
-// Where the answer to COMMIT is lost, what the holder takes for a failure is refused, whatever it wants to do next.
+// If the answer to COMMIT is lost, the holder regards the step as failed. Whatever the holder records next is refused.
 func TestAtomicStepThatHasCommittedIsNotEndedOtherwise(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		r := deliver(t, d)
@@ -182,7 +183,7 @@ func TestAtomicStepThatHasCommittedIsNotEndedOtherwise(t *testing.T) {
 	})
 }
 
-// A step learns whether the end of its run follows what it records itself. Only then may its commit be synced later.
+// A step learns whether the end of its run follows its own record. Only then may its commit be synced later.
 func TestAtomicStepLearnsWhetherTheEndFollows(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
 	fails := ticktest.Call("fails")

@@ -15,8 +15,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// An atomic step whose text ends its transaction is found out, however it does that, and its job is paused: whatever it
-// has done would be done again.
+// An atomic step whose text ends its transaction is detected, however the text does that. Its job is paused, because
+// everything that the step has done would be done again.
 func TestAtomicStepThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	const insert, nowhere = "INSERT INTO effects VALUES (1)", "INSERT INTO nowhere VALUES (1)"
 	type texts map[string][]string
@@ -87,7 +87,7 @@ func TestAtomicStepThatEndsItsTransactionIsFoundOut(t *testing.T) {
 	})
 }
 
-// What engines undo with the transaction stays atomic, and so does a failure: it is tried again.
+// Statements that engines undo with the transaction stay atomic. So does a failure, which is tried again.
 func TestAtomicStaysWhatTheTransactionHolds(t *testing.T) {
 	const insert, nowhere = "INSERT INTO effects VALUES (1)", "INSERT INTO nowhere VALUES (1)"
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -138,8 +138,8 @@ func TestAtomicStaysWhatTheTransactionHolds(t *testing.T) {
 	})
 }
 
-// A step that is stopped half-way, here because its pass is, has to tell as well whether its text ended the transaction:
-// what it has committed would be done again. One that did not is given back.
+// A step that is stopped half-way, here because its pass is stopped, must also report whether its text ended the
+// transaction: what it has committed would be done again. The run of a step that did not end it is returned.
 func TestAtomicStepThatIsStoppedTellsWhatItCommitted(t *testing.T) {
 	t.Parallel()
 	const insert = "INSERT INTO effects VALUES (1)"
@@ -192,7 +192,8 @@ func TestAtomicStepThatIsStoppedTellsWhatItCommitted(t *testing.T) {
 					if j, err := d.Job(t.Context(), job); err != nil || (j.Paused == nil) != c.atomic {
 						t.Errorf("%v: paused: %+v", err, j.Paused)
 					}
-					// Its run is not to be tried beside the next job's: on SQLite that would wait for it.
+					// Its run must not be tried at the same time as the next job's run: on SQLite, that one would wait
+					// for it.
 					if _, err := d.AbortJob(t.Context(), job, false, store.Author{}); err != nil {
 						t.Fatal(err)
 					}
@@ -235,8 +236,8 @@ func TestAtomicStepWhoseCommitIsUnansweredTakesEffectOnce(t *testing.T) {
 	}
 }
 
-// A step that is atomic, and whose connection is lost before its COMMIT was sent, has done nothing: it is delivered again,
-// and uses up no attempt. A text that may have committed something is not, and neither is one that is not atomic.
+// An atomic step whose connection is lost before its COMMIT was sent has no effect. It is delivered again, and uses up
+// no attempt. This does not hold for a text that may have committed something, or for a step that is not atomic.
 func TestAtomicStepThatLosesItsConnectionIsDeliveredAgain(t *testing.T) {
 	for _, c := range []struct {
 		name, pause, state string
@@ -295,15 +296,15 @@ func TestAtomicStepThatLosesItsConnectionIsDeliveredAgain(t *testing.T) {
 	}
 }
 
-// A step that commits with its end reads anew at each statement, whatever a session does by default: a heartbeat that
-// came in between would else fail its end for ever.
+// A step that commits with its end reads new values at each statement, whatever isolation a session has by default.
+// Otherwise a heartbeat that came in between would make its end fail every time.
 func TestAtomicStepIsNotHarmedByAHeartbeat(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		options, sleep := "default_transaction_isolation=repeatable%20read", "SELECT pg_sleep(0.4)"
 		if d.Engine == "mariadb" {
 			options, sleep = "innodb_snapshot_isolation=ON", "SELECT SLEEP(0.4)"
 		}
-		if d.Server == "mysql" { // whose update sees the newest row, whatever was read before
+		if d.Server == "mysql" { // its UPDATE sees the newest row, whatever was read before
 			options = ""
 		}
 		d.Exec(t, "CREATE TABLE effects (n int)")

@@ -11,7 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// fills are the nominal times and intervals of the runs made up for, oldest first.
+// fills returns the nominal times and intervals of the backfilled runs, the oldest first.
 func fills(t testing.TB, d *storetest.DB, from, to string, limit int, again bool) (got string, more bool) {
 	t.Helper()
 	at := func(s string) time.Time {
@@ -34,7 +34,7 @@ func fills(t testing.TB, d *storetest.DB, from, to string, limit int, again bool
 	return got, !next.IsZero()
 }
 
-// What a backfill takes, what it leaves, and that it is done in order.
+// This shows which times a backfill takes and leaves, and that it works in order.
 func TestBackfill(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (upto varchar(40), wanted varchar(40))")
@@ -54,7 +54,7 @@ func TestBackfill(t *testing.T) {
 		if got, _ := fills(t, d, "07:48", "08:11", 9, false); got != "" {
 			t.Errorf("twice: %q", got)
 		}
-		d.Clock.Add(20 * time.Minute) // nothing of it is decided yet
+		d.Clock.Add(20 * time.Minute) // no decision for this time is made yet
 		if got, _ := fills(t, d, "07:58", "08:30", 9, true); got != "07:55-08:00 08:00-08:05 08:05-08:10 " {
 			t.Errorf("again: %q", got)
 		}
@@ -82,7 +82,7 @@ func TestBackfill(t *testing.T) {
 	})
 }
 
-// Two who backfill the same range at once ask for each nominal time once.
+// Two users who backfill the same range at the same time request each nominal time once.
 func TestBackfillByTwoAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})

@@ -9,7 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide/model"
 )
 
-// The model doubles a back-off in its own way. Without jitter, both agree, also far beyond the cap.
+// The model doubles a back-off in its own way. Without jitter, both agree, also far above the cap.
 func TestBackoffIsThatOfTheModel(t *testing.T) {
 	none := 0
 	for _, first := range []time.Duration{0, time.Millisecond, time.Minute, 7 * time.Minute, 3 * time.Hour} {

@@ -16,7 +16,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A budget that is used up ends the pass, which says so and gives the run back.
+// A pass whose budget is used up ends, says so, and returns the run.
 func TestBudgetUsedUpIsNoError(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
@@ -25,7 +25,7 @@ func TestBudgetUsedUpIsNoError(t *testing.T) {
 			<-ctx.Done()
 			return executor.Result{}, ctx.Err()
 		})
-		for _, tk.Budget = range []time.Duration{4 * time.Second, time.Minute} { // a slow machine cannot give back in the share of 4 s
+		for _, tk.Budget = range []time.Duration{4 * time.Second, time.Minute} { // a slow machine cannot return the run in the share of 4 s
 			r, err := tk.Run(t.Context())
 			if err != nil && tk.Budget == time.Minute || r.CutShort == "" || r.Failed != 0 {
 				t.Fatalf("%v: %+v", err, r)
@@ -36,12 +36,12 @@ func TestBudgetUsedUpIsNoError(t *testing.T) {
 				}
 				break
 			}
-			d.Clock.Add(time.Hour) // the lease of the run that could not be given back is over
+			d.Clock.Add(time.Hour) // the lease of the run that could not be returned is over
 		}
 	})
 }
 
-// Where the budget ends after the record of the pass, before the last look at what is due next, that is no error either.
+// If the budget ends after the record of the pass, before the last look for the next due time, that is no error either.
 func TestBudgetUsedUpBeforeTheLastLookIsNoError(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		const budget, left = 20 * time.Second, 3 * time.Second
@@ -72,7 +72,7 @@ func TestBudgetUsedUpBeforeTheLastLookIsNoError(t *testing.T) {
 	})
 }
 
-// A run starts only where its timeout fits what is left of the budget; one that never fits is left, and told of.
+// A run starts only if its timeout fits into the rest of the budget. A run that never fits is left, and reported.
 func TestBudgetTooSmallForARunLeavesIt(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		job := func(name string, timeout time.Duration, priority int) store.Job {
@@ -107,7 +107,8 @@ func TestBudgetTooSmallForARunLeavesIt(t *testing.T) {
 	})
 }
 
-// Deciding has a third of the budget while runs are queued: then they go first, and it goes on when none is left.
+// While runs are queued, decisions get a third of the budget. Then the runs go first, and the decisions go on when no
+// run is left.
 func TestBudgetOfDecidingGivesWayToQueuedRuns(t *testing.T) {
 	t.Parallel()
 	const jobs, page, eachPage, budget = 30, 5, 40 * time.Second, 300 * time.Second
@@ -116,11 +117,11 @@ func TestBudgetOfDecidingGivesWayToQueuedRuns(t *testing.T) {
 			t.Parallel()
 			d := storetest.Open(t, e, store.Options{})
 			d.Seed(t, storetest.Seed{Jobs: jobs, Rules: []string{"every 5m"}, Steps: []store.Step{{Executor: "nothing", Spec: []byte("{}")}}})
-			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET timeout_ms = 1000") // or none would start in the second half
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET timeout_ms = 1000") // otherwise none would start in the second half
 			ticktest.Run(t, d)
 			d.Clock.Add(5 * time.Minute)
 
-			host := storetest.NewClock(time.Now()) // by which a page takes a time
+			host := storetest.NewClock(time.Now()) // by this clock, a page takes some time
 			var pages []string
 			beyond := 0
 			var calls storetest.Calls
@@ -133,7 +134,7 @@ func TestBudgetOfDecidingGivesWayToQueuedRuns(t *testing.T) {
 				pages = append(pages, fmt.Sprintf("%d queued, %d started", queued, ended))
 				if time.Duration(len(pages)-1)*eachPage >= budget/3 {
 					beyond++
-					under := page // a batch that was under way beside this page has written its runs since
+					under := page // a batch that was under way at the same time as this page has written its runs since
 					if e == "sqlite" {
 						under = 0
 					}
@@ -159,7 +160,8 @@ func TestBudgetOfDecidingGivesWayToQueuedRuns(t *testing.T) {
 	}
 }
 
-// A pass that is asked to stop takes nothing more; what runs has a grace to end in, and is given back after it.
+// A pass that is asked to stop takes no more runs. The runs that execute have a grace period in which they can end, and
+// are returned after it.
 func TestGraceLetsRunsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		grace, budget time.Duration

@@ -11,7 +11,7 @@ import (
 // beforeDecisions begins the statement of a pass that follows its look at calendars.
 const beforeDecisions = "SELECT id, plan_input, "
 
-// marked holds that no schedule and no calendar is left to be looked at again, so that later passes have nothing to do.
+// marked checks that no schedule and no calendar must be looked at again, so later passes have nothing to do.
 func marked(t *testing.T, d *storetest.DB) {
 	t.Helper()
 	for _, table := range []string{"schedules", "calendars"} {
@@ -21,7 +21,7 @@ func marked(t *testing.T, d *storetest.DB) {
 	}
 }
 
-// SQL edits a calendar between the look at calendars and the decisions of a pass, and takes that back before the next one.
+// SQL edits a calendar between a pass's look at calendars and its decisions, and undoes the edit before the next pass.
 func TestCalendarEditedBesideAPass(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		calendars := d.Table("calendars")
@@ -45,7 +45,7 @@ func TestCalendarEditedBesideAPass(t *testing.T) {
 	})
 }
 
-// The same beside the first decision for a job, whose schedule has not changed.
+// The same edit during the first decision for a job, whose schedule has not changed.
 func TestCalendarEditedBesideANewJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		calendars := d.Table("calendars")
@@ -81,7 +81,7 @@ func TestCalendarOfAScheduleMovedBySQL(t *testing.T) {
 		nominal(t, d, "next 23T06")
 		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET calendar = 'fr'")
 		ticktest.Run(t, d) // plans with the days of fr
-		ticktest.Run(t, d) // and this one marks the schedule, which had those of de
+		ticktest.Run(t, d) // this pass marks the schedule, which had the days of de
 		nominal(t, d, "next 25T06")
 		marked(t, d)
 		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-22' WHERE name = 'fr'")
@@ -92,8 +92,8 @@ func TestCalendarOfAScheduleMovedBySQL(t *testing.T) {
 	})
 }
 
-// Somebody has the row of the calendar locked when a pass plans with days that its schedule does not know, and ends with the days
-// that the schedule knows.
+// Somebody has locked the row of the calendar while a pass plans with days that its schedule does not know. At the end,
+// the calendar has the days that the schedule knows.
 func TestLockedCalendarEditedBesideANewJob(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		d.Clock.Set(day(21, 8))
@@ -117,9 +117,10 @@ func TestLockedCalendarEditedBesideANewJob(t *testing.T) {
 	})
 }
 
-// SQL edits a calendar beside a pass, a command gives a schedule that version, and SQL takes the edit back before the next pass.
+// SQL edits a calendar during a pass, a command gives a schedule that version, and SQL undoes the edit before the next
+// pass.
 func TestScheduleAlteredBesideAnEditOfItsCalendar(t *testing.T) {
-	each := func(t *testing.T, d *storetest.DB, locked bool) { // the row of the calendar, when the pass ends
+	each := func(t *testing.T, d *storetest.DB, locked bool) { // locked: the row of the calendar is locked when the pass ends
 		calendars := d.Table("calendars")
 		d.Clock.Set(day(21, 8))
 		defs := holidays("skip", "2026-12-22")
@@ -137,7 +138,7 @@ func TestScheduleAlteredBesideAnEditOfItsCalendar(t *testing.T) {
 		takeBack()
 		ticktest.Run(t, d)
 		if locked {
-			ticktest.Run(t, d) // the pass before has planned the job, and this one marks the schedule
+			ticktest.Run(t, d) // the pass before has planned the job, and this pass marks the schedule
 		}
 		nominal(t, d, "next 23T07")
 		ticktest.Run(t, d)
@@ -151,7 +152,8 @@ func TestScheduleAlteredBesideAnEditOfItsCalendar(t *testing.T) {
 	})
 }
 
-// editBeside is an edit by SQL, made by what it returns. Locked, it is executed at once and holds its locks until then.
+// editBeside makes an edit by SQL when the function that it returns is called. With locked, the edit is executed at
+// once and holds its locks until that call.
 func editBeside(t *testing.T, d *storetest.DB, edit string, locked bool) (done func()) {
 	t.Helper()
 	if !locked {

@@ -46,7 +46,7 @@ func nominal(t *testing.T, d *storetest.DB, want string) {
 	}
 }
 
-// shows compares what is said of the coming holidays of the job, of its schedule, and in the list of all jobs.
+// shows compares three texts about the coming holidays: of the job, of its schedule, and in the list of all jobs.
 func shows(t *testing.T, d *storetest.DB, want string) {
 	t.Helper()
 	status, err := d.Job(t.Context(), "j")
@@ -88,7 +88,7 @@ func shows(t *testing.T, d *storetest.DB, want string) {
 	}
 }
 
-// A job runs on working days only, or in their place; what the calendar takes is no gap.
+// A job runs on working days only, or on a working day instead. The times that the calendar removes are no gaps.
 func TestCalendarSkipsAndMoves(t *testing.T) {
 	for on, want := range map[string]string{
 		"skip": "22T06; 23T06; 24T06; 28T06; 29T06; next 30T06",
@@ -115,8 +115,8 @@ func TestCalendarSkipsAndMoves(t *testing.T) {
 	})
 }
 
-// An edit of a calendar reaches the plans that were made before it, by apply at once and by plain SQL in the next pass. What
-// was decided stays decided, and what is due and stays a working day runs.
+// An edit of a calendar reaches the plans that were made before it: at once by apply, and in the next pass by plain
+// SQL. Earlier decisions stay, and a due time that is still on a working day runs.
 func TestCalendarEdited(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		calendars := d.Table("calendars")
@@ -139,7 +139,7 @@ func TestCalendarEdited(t *testing.T) {
 		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-28\n2026-12-30'")
 		ticktest.Run(t, d)
 		nominal(t, d, "22T06; 29T06; next 31T06")
-		// And here it is due and goes.
+		// Here it is due, and the edit removes it.
 		d.Clock.Set(day(31, 7))
 		d.Exec(t, "UPDATE "+calendars+" SET days = '2026-12-31'")
 		ticktest.Run(t, d)
@@ -147,7 +147,7 @@ func TestCalendarEdited(t *testing.T) {
 	})
 }
 
-// A calendar that is missing or unreadable parks the jobs that keep it, and they go on when it is mended.
+// A calendar that is missing or unreadable parks the jobs that use it. The jobs go on when the calendar is repaired.
 func TestCalendarMissingOrUnreadable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		calendars := d.Table("calendars")
@@ -190,8 +190,8 @@ func TestCalendarMissingOrUnreadable(t *testing.T) {
 	})
 }
 
-// While somebody holds a schedule of an edited calendar, passes leave that calendar to a later one, and go on with all else:
-// other jobs run, and other calendars are seen.
+// While somebody holds a schedule of an edited calendar, passes leave that calendar to a later pass. Everything else
+// goes on: other jobs run, and other calendars are seen.
 func TestCalendarWhoseScheduleIsLocked(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		d.Clock.Set(day(21, 8))
@@ -239,8 +239,8 @@ func TestCalendarThatTakesTheNameOfAnother(t *testing.T) {
 	})
 }
 
-// SQL opens a day that is over, after an outage in which another day was due: the one that was due runs, and nothing runs for the
-// one before it.
+// SQL makes a past day a working day, after an outage in which another day was due. The due day runs, and nothing runs
+// for the past day.
 func TestCalendarOpensADayThatIsOver(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Clock.Set(day(21, 8))
@@ -253,8 +253,8 @@ func TestCalendarOpensADayThatIsOver(t *testing.T) {
 	})
 }
 
-// A command opens a day before its time comes, and no pass is made until that has come: it runs, because the command says when it
-// was.
+// A command makes a day a working day before its time comes, and no pass is made until that time. The time runs,
+// because the command records when it was made.
 func TestCalendarOpensADayInTime(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Clock.Set(day(23, 8))
@@ -268,8 +268,8 @@ func TestCalendarOpensADayInTime(t *testing.T) {
 	})
 }
 
-// What SQL has edited counts for commands before a pass has seen it: what they show, skip and simulate is what the next pass
-// plans.
+// Edits by SQL count for commands before a pass has seen them: commands show, skip and simulate the same times as the
+// next pass plans.
 func TestCalendarEditedCountsBeforeAPass(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Clock.Set(day(21, 8))
@@ -294,7 +294,8 @@ func TestCalendarEditedCountsBeforeAPass(t *testing.T) {
 	})
 }
 
-// An edit of days before the job's first time changes nothing of what is due: what lies in a pause stays open, for who ends it.
+// An edit of days before the job's first time does not change the due times. The times in a pause stay open for the
+// user who ends the pause.
 func TestCalendarEditedBeforeTheFirstTime(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Clock.Set(day(21, 8))
@@ -318,8 +319,8 @@ func TestCalendarEditedBeforeTheFirstTime(t *testing.T) {
 	})
 }
 
-// SQL moves a schedule to a calendar, and misspells its rule: the job is parked once, and what comes due of its other rule
-// meanwhile waits for the repair.
+// SQL moves a schedule to a calendar, and misspells its rule. The job is parked once, and the due times of its other
+// rule wait for the repair.
 func TestCalendarOfAMisspeltRule(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Clock.Set(day(21, 8))

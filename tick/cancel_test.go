@@ -12,7 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// Who wants a run cancelled does not wait for a heartbeat: its endless statement is stopped within seconds.
+// A request to cancel a run does not wait for a heartbeat: the run's endless statement is stopped within seconds.
 func TestCancelReachesAStatementSoon(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", endless(d))}}}})
@@ -46,7 +46,7 @@ func TestCancelReachesAStatementSoon(t *testing.T) {
 	})
 }
 
-// A request to cancel a run that waits is heeded by the next pass.
+// The next pass follows a request to cancel a run that waits.
 func TestCancelOfAWaitingRun(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		attempts, wait := store.Attempts(5), store.Duration(time.Minute)
@@ -65,7 +65,7 @@ func TestCancelOfAWaitingRun(t *testing.T) {
 	})
 }
 
-// decideBeside decides in a pass that takes nothing, and calls fn once, before its first statement with that part.
+// decideBeside decides in a pass that takes no run. It calls fn once, before the first statement that contains part.
 func decideBeside(t *testing.T, d *storetest.DB, part string, fn func()) {
 	t.Helper()
 	var calls storetest.Calls
@@ -101,7 +101,7 @@ func TestCancelBesideADecisionIsSeen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		decideBeside(t, d, "ORDER BY id FOR UPDATE SKIP LOCKED", func() { // after that, it would wait for the decision
+		decideBeside(t, d, "ORDER BY id FOR UPDATE SKIP LOCKED", func() { // after that statement, the request would wait for the decision
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			if r, err := d.CancelRun(ctx, asked.ID, store.Author{}); err != nil || r.CancelAt.IsZero() {
@@ -119,8 +119,8 @@ func TestCancelBesideADecisionIsSeen(t *testing.T) {
 	})
 }
 
-// abortBeside aborts the job "job" just before a decision sends the statement with that part. It finds the one run that
-// the decision makes, and none of the job has effects.
+// abortBeside aborts the job "job" just before a decision sends the statement that contains part. The abort finds the
+// one run that the decision makes, and the job has no effects.
 func abortBeside(t *testing.T, d *storetest.DB, part string) {
 	t.Helper()
 	var ids []string

@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A database whose clock is a year ahead of the host's is refused: nothing of the year is used up.
+// A database whose clock is a year ahead of the host's clock is refused: none of the year's times are used up.
 func TestClockAYearAheadIsRefused(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Grouped("job", "", 0)}})
@@ -32,7 +32,8 @@ func TestClockAYearAheadIsRefused(t *testing.T) {
 		if now := ticktest.Told(t, d, "job"); now != before {
 			t.Fatalf("%s, before: %s", now, before)
 		}
-		// What the refused pass has recorded of itself is no sign of a clock that was ahead when it was decided.
+		// The record that the refused pass made of itself does not show that the clock was ahead when a decision was
+		// made.
 		d.Clock.Set(right.Add(5 * time.Minute))
 		tk.Now = d.Clock.Now
 		if r, err := tk.Run(t.Context()); err != nil || r.Made != 1 || r.Ahead != 0 {
@@ -44,8 +45,8 @@ func TestClockAYearAheadIsRefused(t *testing.T) {
 	})
 }
 
-// Without that guard, a year is decided at once: its gap is on record with its bounds, every later pass says that the job
-// sleeps, and Replan brings it back, without a nominal time that runs or is recorded twice.
+// Without that check, a year is decided at once. Its gap is on record with its bounds, every later pass says that the
+// job sleeps, and Replan brings the job back. No nominal time runs or is recorded twice.
 func TestClockThatWasAYearAhead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		slow := ticktest.Grouped("slow", "", 0)
@@ -97,7 +98,7 @@ func TestClockThatWasAYearAhead(t *testing.T) {
 		if r := decideAnd(t, d); r.Made != 1 {
 			t.Fatalf("the next: %+v", r)
 		}
-		// Ordered by created_at, which replan moves to now for a run that is open.
+		// The runs are ordered by created_at, which replan moves to now for an open run.
 		if got := yearly(t, d, "job"); !strings.HasPrefix(got, "2027-01-05T08:00 succeeded; 2026-01-05T08:10 queued; missed") {
 			t.Fatal(got)
 		}
@@ -114,7 +115,7 @@ func yearly(t *testing.T, d *storetest.DB, job string) string {
 	return ticktest.ToldIn(t, d, job, "2006-01-02T15:04")
 }
 
-// decideAnd decides, starts nothing, and gives the report.
+// decideAnd decides, starts no run, and returns the report.
 func decideAnd(t *testing.T, d *storetest.DB) tick.Report {
 	t.Helper()
 	tk := ticktest.New(t, d.Store)
@@ -126,7 +127,7 @@ func decideAnd(t *testing.T, d *storetest.DB) tick.Report {
 	return r
 }
 
-// A database's clock that jumps back makes nothing run again, and what comes after the jump is decided once.
+// If a database's clock jumps back, nothing runs again, and the times after the jump are decided once.
 func TestClockThatJumpsBack(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := ticktest.Grouped("job", "", 0)
@@ -143,14 +144,14 @@ func TestClockThatJumpsBack(t *testing.T) {
 	})
 }
 
-// The packages agree about the ends of time.
+// The packages agree about the first and the last instant.
 func TestClockEndsAreThoseOfTheRules(t *testing.T) {
 	if !store.First.Equal(rules.First) || !store.Last.Equal(rules.Last) {
 		t.Errorf("%v to %v, and %v to %v", store.First, store.Last, rules.First, rules.Last)
 	}
 }
 
-// A job whose times lie at the end of time is over then, and stops no other.
+// A job whose times lie at the end of time is then over, and stops no other job.
 func TestClockAtTheEndOfTime(t *testing.T) {
 	at := func(text string) time.Time {
 		v, err := time.Parse(time.RFC3339, text)

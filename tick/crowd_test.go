@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// crowd makes requests of a job, as a night does in which much failed, by plain SQL.
+// crowd makes requests of a job by plain SQL, like a night in which many runs fail.
 func crowd(t *testing.T, d *storetest.DB, job string, n int) {
 	t.Helper()
 	id := d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = '"+job+"'")
@@ -29,8 +29,8 @@ func crowd(t *testing.T, d *storetest.DB, job string, n int) {
 	}
 }
 
-// However many runs of a hook wait, a pass reads all of them for its first two decisions only. It executes them in their order,
-// one at a time. DBJOBS_CROWD=1000 has that number of them, and -v says how long it takes.
+// Any number of runs of a hook may wait: a pass reads all of them for its first two decisions only. It executes them in
+// their order, one at a time. DBJOBS_CROWD=1000 has that number of them, and -v says how long it takes.
 func TestCrowdIsReadOnce(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		n := 240
@@ -58,7 +58,7 @@ func TestCrowdIsReadOnce(t *testing.T) {
 			case c.Kind != storetest.Query || !strings.HasPrefix(c.SQL, "SELECT r.id, r.job_id") || !open:
 			case !strings.Contains(c.SQL, "LIMIT"):
 				whole++
-			case fmt.Sprint(c.Args[len(c.Args)-1].Value) == "21": // what may run, and 20 more
+			case fmt.Sprint(c.Args[len(c.Args)-1].Value) == "21": // the runs that may start, and 20 more
 				some++
 			}
 		}
@@ -73,8 +73,8 @@ func TestCrowdIsReadOnce(t *testing.T) {
 	})
 }
 
-// What people do while the first of many requests execute holds for those that no decision has read: a run is cancelled, some
-// are put off, more may run at a time, and the job is removed.
+// Edits that people make while the first of many requests execute also hold for the requests that no decision has read:
+// a run is cancelled, some are put off, more may run at a time, and the job is removed.
 func TestCrowdThatChanges(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		const n = 330

@@ -11,8 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// What plain SQL deletes leaves no mark in any row: it is found by the first pass of the hour, told by the job's name, and mended
-// or ended.
+// A row that plain SQL deletes leaves no mark in any other row. The first pass of the hour finds the loss, reports it
+// with the job's name, and repairs or ends the rest.
 
 // parkedWith makes sure that a pass parks just one job, for a reason.
 func parkedWith(t *testing.T, d *storetest.DB, job, why string) {
@@ -36,7 +36,7 @@ func mended(t *testing.T, d *storetest.DB) {
 	}
 }
 
-// A plan that was deleted is made again, and goes on where the runs on record end.
+// A deleted plan is made again, and goes on where the runs on record end.
 func TestDeletedPlanIsMadeAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
@@ -97,7 +97,7 @@ func TestDeletedSchedule(t *testing.T) {
 		if r := ticktest.Run(t, d); r.Made != 1 {
 			t.Errorf("%+v", r)
 		}
-		// Taking the row out of job_schedules mends it, too; it is seen within the hour.
+		// Deleting the row in job_schedules also repairs the job. A pass sees it within the hour.
 		d.Exec(t, "DELETE FROM "+d.Table("schedules"))
 		d.Clock.Add(time.Hour)
 		parkedWith(t, d, "job", "the row of the schedule with the id")
@@ -132,7 +132,7 @@ func TestDeletedPredecessor(t *testing.T) {
 		if r := ticktest.Run(t, d); r.Succeeded != 2 {
 			t.Errorf("%+v", r)
 		}
-		// A follower that gets no more runs.
+		// A job that runs after another one gets no more runs.
 		d.Exec(t, "DELETE FROM "+d.Table("jobs")+" WHERE name = 'victim'")
 		follower.After = nil
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{follower}})

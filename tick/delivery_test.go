@@ -101,8 +101,8 @@ func TestDeliveryOnceExecutesOnce(t *testing.T) {
 	})
 }
 
-// A holder reports just when a decision has read that its lease is over: the run stays with it, whatever was to become of
-// it, and whether or not somebody wants it cancelled.
+// A holder reports just after a decision has read that its lease is over. The holder keeps the run, whatever the
+// decision wanted to do with it, and whether or not somebody wants it cancelled.
 func TestDeliveryAgainNotBesideAHeartbeat(t *testing.T) {
 	for name, c := range map[string]struct {
 		deliveries int

@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// edits are what somebody has changed of the job x and not committed yet, one kind of row each.
+// edits are changes of the job x that somebody has made and not committed yet, one for each kind of row.
 var edits = []struct{ what, statement string }{
 	{"its definition", "UPDATE jobs SET description = 'x' WHERE id = X"},
 	{"its steps", "UPDATE steps SET timeout_ms = 5 WHERE job_id = X"},
@@ -38,16 +38,16 @@ var edits = []struct{ what, statement string }{
 	{"the record of the ticks", "UPDATE ticks SET passes = 1"},
 }
 
-// healthy is how many jobs stand beside x.
+// healthy is the number of other jobs beside x.
 const healthy = 30
 
-// An editor's open transaction holds up no job but the one that it is about, whatever the table; or, where the engine has
-// locked more for it than that job's rows, the pass says who waits for what. When it ends, all goes on.
+// An editor's open transaction stops only the job that it changes, whatever the table. If the engine has locked more
+// than that job's rows, the pass says which jobs wait for which session. When the transaction ends, all jobs go on.
 func TestEditThatStaysOpenHoldsUpNoOtherJob(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" {
-			continue // an open write holds up all others, for the busy timeout
+			continue // an open write stops all others, for the busy timeout
 		}
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +68,7 @@ func TestEditThatStaysOpenHoldsUpNoOtherJob(t *testing.T) {
 	}
 }
 
-// nothingDone is a tick whose steps do nothing: it is about rows of ours alone.
+// nothingDone is a tick whose steps have no effect: the test is about dbjobs' own rows only.
 func nothingDone(t *testing.T, d *storetest.DB) *tick.Tick {
 	t.Helper()
 	return ticktest.NewDoing(t, d, ticktest.Nothing{}.Execute)
@@ -81,7 +81,7 @@ func mustPass(t *testing.T, d *storetest.DB) {
 	}
 }
 
-// besideAnEditor makes x, of a group and with a history, and the healthy jobs.
+// besideAnEditor makes x, with a group and a history, and the healthy jobs.
 func besideAnEditor(t *testing.T, d *storetest.DB) (x int64) {
 	t.Helper()
 	defs := store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 50}}}
@@ -113,7 +113,8 @@ func besideAnEditor(t *testing.T, d *storetest.DB) (x int64) {
 	return int64(d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = 'x'"))
 }
 
-// underEdit lets a pass meet an edit, and reports whether it has left a healthy job, which it has to say.
+// underEdit lets a pass meet an edit, and reports whether the pass has left out a healthy job. The pass has to say so
+// then.
 func underEdit(t *testing.T, d *storetest.DB, x int64, what, statement string) (left int) {
 	t.Helper()
 	for _, table := range []string{"jobs", "steps", "schedules", "job_schedules", "groups", "calendars", "pauses", "plans", "plan_rules", "group_plans", "runs", "attempts", "gaps", "changes", "ticks"} {
@@ -139,7 +140,7 @@ func underEdit(t *testing.T, d *storetest.DB, x int64, what, statement string) (
 	ticktest.Request(t, d, "x")
 	d.Clock.Add(11 * time.Minute)
 
-	tx, err := d.SQL.Begin() // at the level that the engine has by default
+	tx, err := d.SQL.Begin() // at the default level of the engine
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// Each edit is one statement of plain SQL, at 08:31 on a job of "every 20m" that was planned and has run at 08:20. What the old
-// rule still owes from then on is no run; when the next decision is due shows that the edit was noticed.
+// Each edit is one statement of plain SQL, at 08:31, on a job of "every 20m" that was planned and has run at 08:20. The
+// times that the old rule still owes from then on make no run. The time of the next decision shows that the edit was
+// noticed.
 func TestEditIsNoticedByTheNextTick(t *testing.T) {
 	cases := []struct {
 		name, edit string // of the job, with the tables of %[1]s jobs, %[2]s schedules, %[3]s links
@@ -59,8 +60,8 @@ func TestEditIsNoticedByTheNextTick(t *testing.T) {
 	})
 }
 
-// planned are jobs of "every 20m" at 08:31 that have run at 08:20, each with a schedule of its own, "mine", with its name if it
-// has one, and a schedule "every 5m" that they do not use.
+// planned makes jobs of "every 20m" at 08:31 that have run at 08:20. Each has its own schedule: "mine", with its name
+// if it has one. There is also a schedule "every 5m" that they do not use.
 func planned(t testing.TB, d *storetest.DB, names ...string) {
 	t.Helper()
 	defs := store.Definitions{Schedules: []store.Schedule{{Name: "other", Rule: "every 5m"}}}
@@ -83,7 +84,7 @@ func edit(d *storetest.DB, statement string) string {
 	return fmt.Sprintf(statement+"%.0[1]s%.0[2]s%.0[3]s%.0[4]s", d.Table("jobs"), d.Table("schedules"), d.Table("job_schedules"), ticktest.Literal(d, ticktest.Morning(8, 45)))
 }
 
-// What no tick has seen owes nothing.
+// A job that no tick has seen owes nothing.
 func TestEditBeforeTheFirstTick(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Missed: "all", Steps: []store.Step{ticktest.Nop("")}}
@@ -101,8 +102,8 @@ func TestEditBeforeTheFirstTick(t *testing.T) {
 	})
 }
 
-// An edit in a transaction that stays open blocks nothing: what was committed before goes on until it is, too. (On SQLite every open
-// write blocks all others.)
+// An edit in a transaction that stays open blocks nothing: the committed definition is used until the edit is
+// committed, too. (On SQLite, every open write blocks all others.)
 func TestEditThatStaysOpenBlocksNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
@@ -125,7 +126,7 @@ func TestEditThatStaysOpenBlocksNothing(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		for _, c := range []struct{ minute, runs int }{{31, 0}, {45, 1}} { // the edit before is noticed, and cannot be marked
+		for _, c := range []struct{ minute, runs int }{{31, 0}, {45, 1}} { // the earlier edit is noticed, and cannot be marked
 			d.Clock.Set(ticktest.Morning(8, c.minute))
 			if r, err := ticktest.New(t, d.Store).Run(ctx); err != nil || r.Decided == 0 || r.Succeeded != c.runs {
 				t.Fatalf("beside it: %v: %+v", err, r)
@@ -165,7 +166,7 @@ func TestEditThatEnablesKeepsTheNextTime(t *testing.T) {
 	})
 }
 
-// A job that is enabled, and loses a schedule with the same edit, runs nothing of the time before.
+// A job that is enabled, and loses a schedule with the same edit, runs none of the earlier times.
 func TestEditThatEnablesAndUnlinksFiresNothingBack(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		defs := store.Definitions{
@@ -188,7 +189,7 @@ func TestEditThatEnablesAndUnlinksFiresNothingBack(t *testing.T) {
 	})
 }
 
-// A job whose validity is extended runs nothing of the time in which it was over.
+// A job whose validity is extended runs no time between the old end of its validity and the edit.
 func TestEditOfNotAfterFiresNothingBack(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := ticktest.Hourly("job")
@@ -242,7 +243,7 @@ func TestEditOfAnOwnRuleNeedsNoLink(t *testing.T) {
 		if r := ticktest.Run(t, d); r.Made != 3 {
 			t.Errorf("%+v", r)
 		}
-		// A command that changes the rule finds it; so does one that takes it away.
+		// A command that changes the rule finds the job's own schedule, and so does a command that removes it.
 		j, err := d.Job(t.Context(), "job 1")
 		if err != nil {
 			t.Fatal(err)
@@ -262,7 +263,7 @@ func TestEditOfAnOwnRuleNeedsNoLink(t *testing.T) {
 	})
 }
 
-// A run that somebody put back by plain SQL runs again, with the attempts that it had on record.
+// A run that somebody put back by plain SQL runs again, with the attempts that are on record.
 func TestEditThatPutsARunBack(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job"), ticktest.Hourly("other")}})
@@ -291,7 +292,7 @@ func TestEditThatPutsARunBack(t *testing.T) {
 	})
 }
 
-// What no column of the type can hold is refused on SQLite too, where a row of it would stop every pass.
+// A value that no column of the type can hold is refused on SQLite, too: there, such a row would stop every pass.
 func TestEditOfAnotherTypeIsRefusedBySQLite(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{ticktest.Nop("")}}}})

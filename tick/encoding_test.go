@@ -10,7 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A kind of database is one that somebody made with an encoding or a collation of his own.
+// A kind of database has an encoding or a collation that its creator chose.
 type databaseKind struct {
 	name, options string
 	since         int // the version of PostgreSQL that has it
@@ -42,8 +42,8 @@ var databaseKinds = map[string][]databaseKind{
 	},
 }
 
-// In a database with an encoding or a collation of its own everything works as ever: names and the text of jobs are what
-// they were, and two names that the collation takes for one are two.
+// In a database with its own encoding or collation, everything works as usual. Names and the text of jobs stay the
+// same, and two names that the collation regards as equal are two names.
 func TestEncodingsAndCollations(t *testing.T) {
 	t.Parallel()
 	for _, engine := range storetest.Engines(t) {

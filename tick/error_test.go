@@ -14,7 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A run's error tells the step that failed first, and what that step said, whatever the steps for the alarm do afterwards.
+// A run's error names the step that failed first, with the error of that step, whatever the later alarm steps do.
 func TestErrorKeepsTheFirstCause(t *testing.T) {
 	way := func(s store.Step, success, failure string) store.Step {
 		s.OnSuccess, s.OnFailure = success, failure
@@ -94,7 +94,7 @@ func TestErrorKeepsTheFirstCause(t *testing.T) {
 	}
 }
 
-// A run that is opened again tells what failed since then.
+// A run that is opened again reports the failures since then.
 func TestErrorOfARetriedRunIsTheNewOne(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		load := ticktest.Call("load")
@@ -127,7 +127,7 @@ func TestErrorOfARetriedRunIsTheNewOne(t *testing.T) {
 	})
 }
 
-// A report is mailed: it has the error that is on record, whatever length an engine's had.
+// A report is mailed. It has the error that is on record, whatever the length of the engine's error.
 func TestErrorReportedIsTheErrorOnRecord(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})

@@ -11,7 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// placed is a column, how an argument gets there, how it is read back as text, and what an instant is then.
+// placed is a column, with the way in which an argument gets there, the way in which it is read back as text, and the
+// form of an instant there.
 type placed struct{ column, place, read, layout string }
 
 const (
@@ -29,14 +30,14 @@ var instantPlaces = map[string][]placed{
 	"sqlite": {{"text", "%s", "%s", rfc}, {"text", "json_object('at', %s)", "%s ->> 'at'", rfc}, {"text", "strftime('%%Y-%%m-%%d %%H:%%M:%%f000', %s)", "%s", inSQL}, {"text", "date(%s)", "%s", onDate}},
 }
 
-// others are those of facts that are no instants.
+// others are the columns for facts that are no instants.
 var others = map[string][]placed{
 	"postgres": {{"text", "%s", "%s", ""}, {"jsonb", "to_jsonb(%s::text)", "%s #>> '{}'", ""}},
 	"mariadb":  {{"text", "%s", "%s", ""}, {"json", "JSON_OBJECT('at', %s)", "JSON_VALUE(%s, '$.at')", ""}},
 	"sqlite":   {{"text", "%s", "%s", ""}, {"text", "json_object('at', %s)", "%s ->> 'at'", ""}},
 }
 
-// numberPlaces are those of facts that count, ids those of a run.
+// numberPlaces are the columns for facts that count, ids the columns for the id of a run.
 var (
 	numberPlaces = map[string][]placed{
 		"postgres": {{"bigint", "%s", "%s::text", ""}, {"numeric", "%s", "%s::text", ""}, {"int", "%s", "%s::text", ""}},
@@ -45,12 +46,12 @@ var (
 	}
 	ids = map[string][]placed{
 		"postgres": {{"uuid", "%s", "%s::text", ""}}, "mariadb": {{"uuid", "%s", "CAST(%s AS CHAR)", ""}}, "sqlite": {{"blob", "%s", "%s", ""}},
-		"mysql": {{"binary(16)", "UUID_TO_BIN(%s)", "BIN_TO_UUID(%s)", ""}}, // it has no type of its own for them
+		"mysql": {{"binary(16)", "UUID_TO_BIN(%s)", "BIN_TO_UUID(%s)", ""}}, // MySQL has no type for them
 	}
 )
 
-// Each fact arrives at each type of place: as the type where the place has one, as text in the one form of RFC 3339 where it is
-// text or JSON.
+// Each fact arrives at each type of place: as the type of the place if it has one, and as text in the one form of RFC
+// 3339 if it is text or JSON.
 func TestFactsByType(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		cases := map[string][]placed{}

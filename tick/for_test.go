@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// repeating is a tick whose sleep moves the test's clock, which is the host's too.
+// repeating is a tick whose sleep moves the test's clock, which is also the host's clock.
 func repeating(t testing.TB, d *storetest.DB) (*tick.Tick, *[]time.Duration) {
 	t.Helper()
 	var slept []time.Duration
@@ -32,7 +32,7 @@ func every(rule string) store.Job {
 	return store.Job{Name: rule, Own: &store.Schedule{Rule: rule}, Steps: []store.Step{ticktest.Nop("")}}
 }
 
-// slowly is the test's database behind statements that take a time, by a clock that goes on.
+// slowly is the test's database, where each statement takes time, by a clock that goes on.
 func slowly(t *testing.T, d *storetest.DB, each time.Duration) *store.Store {
 	t.Helper()
 	var calls storetest.Calls
@@ -41,7 +41,7 @@ func slowly(t *testing.T, d *storetest.DB, each time.Duration) *store.Store {
 	return ticktest.OpenBeside(t, d, "", store.Options{Clock: func() time.Time { return base.Add(time.Since(began)) }, Wrap: calls.Wrap})
 }
 
-// One trigger a minute serves schedules of seconds: a tick sleeps until the next time.
+// A trigger that comes once a minute can serve schedules of seconds: the tick sleeps until the next time.
 func TestForServesAScheduleFinerThanAMinute(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -62,7 +62,7 @@ func TestForServesAScheduleFinerThanAMinute(t *testing.T) {
 			if at := d.Clock.Now(); !at.Equal(time.Date(2026, 1, 5, 8, 0, 50, 0, time.UTC)) || !r.NextRun.Equal(at.Add(10*s)) {
 				t.Errorf("it ended at %v, and the next is %v", at, r.NextRun)
 			}
-			// A wake at which another tick was faster is the probe and its record.
+			// If another tick was faster, a wake costs only the probe and its record.
 			calls.Reset()
 			*slept = nil
 			first := true
@@ -85,7 +85,7 @@ func TestForServesAScheduleFinerThanAMinute(t *testing.T) {
 	}
 }
 
-// A limit on runs is one for all passes of a tick.
+// A limit on runs counts for all passes of a tick together.
 func TestForCountsItsLimitOverAllPasses(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
@@ -98,7 +98,7 @@ func TestForCountsItsLimitOverAllPasses(t *testing.T) {
 	})
 }
 
-// Where something is due and stays so, it rests between the passes.
+// If something is due and stays due, the tick rests between the passes.
 func TestForRestsWhileAJobStaysDue(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
@@ -126,7 +126,8 @@ func TestForRestsWhileAJobStaysDue(t *testing.T) {
 	})
 }
 
-// What became due while a pass went on does not wait for the rest that keeps a database from being asked for nothing.
+// The rest keeps a tick from asking a database again and again. It does not delay the times that became due during a
+// pass.
 func TestForGoesOnAtOnceAfterALongPass(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := lastingJob("a")
@@ -150,7 +151,7 @@ func TestForGoesOnAtOnceAfterALongPass(t *testing.T) {
 	})
 }
 
-// The end of its context ends a sleep, and is no error. A run outlives the length, and not the budget.
+// The end of its context ends a sleep, and is no error. A run may outlive the length of the tick, but not the budget.
 func TestForEndsInTime(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
@@ -164,7 +165,7 @@ func TestForEndsInTime(t *testing.T) {
 		}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "endless", Steps: []store.Step{ticktest.Call("")}}}})
 		ticktest.Request(t, d, "endless")
-		for _, budget := range []time.Duration{5 * time.Second, time.Minute} { // a slow machine cannot give back in the share of 5 s
+		for _, budget := range []time.Duration{5 * time.Second, time.Minute} { // a slow machine cannot return the run in the share of 5 s
 			tk = ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
 				if end, ok := ctx.Deadline(); !ok || time.Until(end) > budget {
 					return executor.Result{}, fmt.Errorf("it may run until %v", end)
@@ -180,7 +181,7 @@ func TestForEndsInTime(t *testing.T) {
 			if budget == time.Minute {
 				t.Fatalf("%v: %+v", err, r)
 			}
-			d.Clock.Add(time.Hour) // the lease of a run that could not be given back is over
+			d.Clock.Add(time.Hour) // the lease of a run that could not be returned is over
 		}
 		d.Clock.Add(time.Minute)
 		tk = ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
@@ -213,7 +214,7 @@ func (h onMessage) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// However the passes fall on the end of a budget, that end is no error, and none begins without a budget.
+// At whatever point of a pass the budget ends, that end is no error, and no pass begins without a budget.
 func TestForEndsWithItsBudget(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 1s")}})
@@ -221,7 +222,8 @@ func TestForEndsWithItsBudget(t *testing.T) {
 		for i := range 2 {
 			s := slowly(t, d, 10*time.Millisecond)
 			tk := ticktest.New(t, s)
-			// A tenth of it is for what runs at its end, which takes four calls of 10 ms, on a busy machine of 100.
+			// A tenth of the budget is for the work at its end. That work takes four calls of 10 ms, or of 100 ms on a
+			// busy machine.
 			tk.Budget = time.Duration(5000+i*310) * time.Millisecond
 			r, err := tk.RunFor(t.Context(), time.Minute)
 			if err != nil {

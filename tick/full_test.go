@@ -15,8 +15,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// filling is an executor at whose end the file of the database can grow no more. It stands before the driver, since each
-// connection has that bound for itself.
+// filling is an executor that stops the growth of the database file when its step ends. It wraps the driver, because
+// each connection has this limit for itself.
 type filling struct {
 	driver.Connector
 	mu    sync.Mutex
@@ -35,14 +35,14 @@ func (f *filling) Execute(ctx context.Context, _ executor.Request) (executor.Res
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, c := range f.conns {
-		if _, err := c.(driver.ExecerContext).ExecContext(ctx, "PRAGMA max_page_count = 1", nil); err != nil { // no less than it has
+		if _, err := c.(driver.ExecerContext).ExecContext(ctx, "PRAGMA max_page_count = 1", nil); err != nil { // not less than the file has
 			return executor.Result{}, err
 		}
 	}
 	return executor.Result{}, errors.New(strings.Repeat("this needs another page; ", 1000))
 }
 
-// A full disk ends a pass also where it has no budget, and is reported as what it is.
+// A full disk also ends a pass that has no budget, and is reported as a full disk.
 func TestFullDiskEndsAPass(t *testing.T) {
 	storetest.Needs(t, "sqlite") // it is about a file
 	f := &filling{}

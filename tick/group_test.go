@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// standing are the jobs' newest runs, oldest first, as "job state held_by".
+// standing returns the jobs' newest runs, the oldest first, as "job state held_by".
 func standing(t testing.TB, d *storetest.DB) string {
 	t.Helper()
 	runs, err := d.Runs(t.Context(), store.RunFilter{Limit: 1000})
@@ -28,7 +28,7 @@ func standing(t testing.TB, d *storetest.DB) string {
 	return strings.Join(list, ", ")
 }
 
-// The jobs of a group share one cap, and free places go by priority, then by time.
+// The jobs of a group share one cap. Free places go by priority, then by time.
 func TestGroupCapsSeveralJobs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "two", MaxRunning: 2}, {Name: "one", MaxRunning: 1}}, Jobs: []store.Job{
@@ -84,7 +84,7 @@ func TestGroupIsServedInOnePass(t *testing.T) {
 	})
 }
 
-// A job whose group does not exist is parked until it does; others go on.
+// A job whose group does not exist is parked until the group exists. Other jobs go on.
 func TestGroupThatIsUnknownParksItsJobOnly(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{ticktest.Grouped("a", "nowhere", 0)}}, store.ApplyOptions{})
@@ -109,8 +109,9 @@ func TestGroupThatIsUnknownParksItsJobOnly(t *testing.T) {
 	})
 }
 
-// rivals lets eight sessions decide at once for the due jobs of one group, each for some of them, and counts what they
-// let go. Each rests between what it counts and what it writes, so that the others could count the same.
+// rivals lets eight sessions decide at the same time for the due jobs of one group, each for some of them, and counts
+// the runs that they let go. Each session rests between its count and its writes, so that the others could count the
+// same.
 func rivals(t *testing.T, engine string, locked bool, rest time.Duration) (queued int) {
 	const jobs = 64
 	d := storetest.Open(t, engine, store.Options{})
@@ -154,7 +155,7 @@ func rivals(t *testing.T, engine string, locked bool, rest time.Duration) (queue
 	return d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'queued'")
 }
 
-// Sessions that decide at once for jobs of one group keep its cap.
+// Sessions that decide at the same time for jobs of one group keep its cap.
 func TestGroupCapIsKeptByRivals(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
@@ -165,7 +166,7 @@ func TestGroupCapIsKeptByRivals(t *testing.T) {
 	}
 }
 
-// The twin: without the lock on the group's row, they let go more than the cap.
+// The opposite test: without the lock on the group's row, they let more runs go than the cap allows.
 func TestGroupCapIsExceededWithoutTheLock(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" { // one writer at a time, whatever the statements say
@@ -179,8 +180,8 @@ func TestGroupCapIsExceededWithoutTheLock(t *testing.T) {
 	}
 }
 
-// Whose turn it is in a group is so whatever else comes due in the same pass: a run that waited is not passed by one that is
-// new, or it might wait for ever.
+// The order of turns in a group does not depend on the other jobs that are due in the same pass. A new run does not
+// pass a run that waits: otherwise, that one might wait for ever.
 func TestGroupServesTheOldestFirst(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		daily := func(name, rule string) store.Job {

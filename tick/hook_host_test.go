@@ -10,7 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// The hooks of the host are for the events for which a job names none, and only those: a job has its own, or "none".
+// The host's hooks are only for the events for which a job names no hook. A job can have its own hook, or "none".
 func TestHookOfTheHost(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Nop("")}
@@ -47,7 +47,7 @@ func TestHookOfTheHost(t *testing.T) {
 			}
 		}
 
-		// Without the settings, as on another host, nothing is raised; and what a hook names has to be there.
+		// Without the settings, as on another host, no event is raised. A job that a hook names has to exist.
 		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET missed = 'skip'")
 		tk.On = store.Hooks{}
 		d.Clock.Add(time.Hour)
@@ -64,7 +64,7 @@ func TestHookOfTheHost(t *testing.T) {
 	})
 }
 
-// A name without an owner is one of the login of the tick, whichever job has the event.
+// A name without an owner means a job of the tick's login, whichever job has the event.
 func TestHookOfTheHostIsItsOwn(t *testing.T) {
 	on := store.Hooks{Failed: "pager", Late: "ann/pager", Lost: store.NoHook}
 	if got := on.Of("bob"); got != (store.Hooks{Failed: "bob/pager", Late: "ann/pager", Lost: store.NoHook}) || on.Of("") != on {

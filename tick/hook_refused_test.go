@@ -31,7 +31,7 @@ func TestHookThatManyMissIsToldOnce(t *testing.T) {
 	})
 }
 
-// What is no name of a job, put into a row by hand, parks that job and is nobody's hook.
+// A hook that is no name of a job, written into a row by hand, parks that job and calls no hook.
 func TestHookOfNoNameHoldsUpNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		load, beside := ticktest.Hourly("load"), ticktest.Hourly("beside")
@@ -48,8 +48,8 @@ func TestHookOfNoNameHoldsUpNothing(t *testing.T) {
 	})
 }
 
-// A hook that is not there, is disabled, or is refused by the database fails nothing: the report tells. One that is
-// paused runs when it is resumed.
+// A hook that does not exist, is disabled, or is refused by the database makes no run fail: the report says so. A hook
+// that is paused runs when it is resumed.
 func TestHookThatCannotRunHoldsUpNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Nop("")}

@@ -17,7 +17,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// told are the events of the runs of a hook, the oldest first.
+// told returns the events of the runs of a hook, the oldest first.
 func told(t *testing.T, d *storetest.DB, hook string) (events []map[string]any) {
 	t.Helper()
 	runs, err := d.Runs(t.Context(), store.RunFilter{Job: hook})
@@ -37,7 +37,7 @@ func told(t *testing.T, d *storetest.DB, hook string) (events []map[string]any) 
 	return events
 }
 
-// kinds are the events on one line.
+// kinds returns the events on one line.
 func kinds(events []map[string]any) string {
 	var all []string
 	for _, e := range events {
@@ -46,7 +46,7 @@ func kinds(events []map[string]any) string {
 	return strings.Join(all, ", ")
 }
 
-// hooked is a job with all hooks to tell.
+// hooked is a job that names the job tell as each of its hooks.
 func hooked(j store.Job) store.Job {
 	j.On = store.Hooks{Failed: "tell", Recovered: "tell", Missed: "tell", Late: "tell", Parked: "tell", Paused: "tell"}
 	return j
@@ -55,7 +55,7 @@ func hooked(j store.Job) store.Job {
 // failing is a tick whose steps of ticktest.Call fail while *broken.
 func failing(t *testing.T, d *storetest.DB, broken *bool) *tick.Tick {
 	tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
-		d.Clock.Add(time.Millisecond) // what follows is made after the pass has begun
+		d.Clock.Add(time.Millisecond) // the following runs are made after the pass has begun
 		if *broken {
 			return executor.Result{}, errors.New("the source is gone")
 		}
@@ -86,7 +86,8 @@ func pass(t *testing.T, tk *tick.Tick) tick.Report {
 	return r
 }
 
-// A hook runs once for each run that failed and for the first that succeeds again, in the same pass, and gets the facts.
+// A hook runs once for each run that failed, and for the first run that succeeds again. It runs in the same pass, and
+// gets the facts.
 func TestHookOfAFailureAndOfTheRecovery(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (event varchar(99), job varchar(99), error varchar(99), streak varchar(99))")
@@ -147,7 +148,8 @@ func TestHookOfARunThatFailsAgain(t *testing.T) {
 	})
 }
 
-// Each end of a run raises its event, also where a run that was opened again ends without another delivery: here by plain SQL.
+// Each end of a run raises its event. This is also true if a run that was opened again ends without another delivery:
+// here by plain SQL.
 func TestHookOfARunThatFailsUndelivered(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		broken := true
@@ -167,7 +169,7 @@ func TestHookOfARunThatFailsUndelivered(t *testing.T) {
 	})
 }
 
-// The end of an atomic step that was not atomic pauses its job. The hook runs, and the job is paused once.
+// An atomic step that committed before its end pauses its job. The hook runs, and the job is paused once.
 func TestHookOfAPauseByTheEndOfAStep(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
@@ -202,7 +204,7 @@ func TestHookOfAPauseByTheEndOfAStep(t *testing.T) {
 	})
 }
 
-// After an outage, one event tells all that was missed, and one that a run is late. A pause tells nothing.
+// After an outage, one event reports all missed times, and one reports that a run is late. A pause raises no event.
 func TestHookOfWhatWasMissedAndIsLate(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Call("")}
@@ -234,12 +236,12 @@ func TestHookOfWhatWasMissedAndIsLate(t *testing.T) {
 	})
 }
 
-// Hooks hear that a job paused itself, was parked (once), and lost a run.
+// Hooks run when a job paused itself, was parked (once), and lost a run.
 func TestHookOfAPauseOfParkingAndOfALoss(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Call("")}
 		paused := hooked(store.Job{Name: "paused", OnError: store.OnErrorPause, Steps: ok})
-		paused.On.Failed = "" // it tells less, and how much is each job's own
+		paused.On.Failed = "" // this job reports fewer events: each job chooses its own
 		lost := hooked(store.Job{Name: "lost", MaxDeliveries: 1, Steps: ok})
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{paused, lost, hooked(store.Job{Name: "parked", Own: ticktest.EveryFiveMinutes(), Steps: ok}), {Name: "tell", Steps: ok}}})
 		broken := true
@@ -275,7 +277,7 @@ func TestHookOfAPauseOfParkingAndOfALoss(t *testing.T) {
 	})
 }
 
-// A hook that fails calls no hook, also where it is its own, and nothing follows it: no pass goes on for ever.
+// A hook that fails calls no hook, also if it is its own hook, and no job runs after it. So no pass goes on for ever.
 func TestHookOfAHookIsNotFollowed(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		broken := true
@@ -292,7 +294,7 @@ func TestHookOfAHookIsNotFollowed(t *testing.T) {
 			t.Error(got)
 		}
 
-		// What runs after a hook, and has that hook, would be a circle.
+		// A job that runs after a hook, and has that hook, would be a circle.
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "say", Steps: []store.Step{ticktest.Nop("")}},
 			{Name: "round", After: []store.After{{Job: "say"}}, On: store.Hooks{Failed: "say"}, Steps: []store.Step{ticktest.Call("")}},
@@ -311,7 +313,8 @@ func TestHookOfAHookIsNotFollowed(t *testing.T) {
 	})
 }
 
-// A hook is of the same owner where the name has none, wherever it stands in the file; one that is nowhere is refused.
+// A hook whose name has no owner belongs to the same owner, wherever it is in the file. A hook that does not exist is
+// refused.
 func TestHookIsNamed(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Nop("")}

@@ -18,12 +18,12 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A row may hold anything: somebody wrote it by hand, restored it from elsewhere, or the engine does not hold its own
-// constraints. For each column of each table, as the engine's catalogue has them, a list of values is put there one at a
-// time, with three healthy jobs beside. Each time a pass ends within a bounded number of statements, the healthy jobs run,
-// and every command works, also on the job whose row it is. All of it once with the constraints of the tables, and once
-// without. DBJOBS_PROVE tries all values everywhere, each by itself; without it, each column has one value on one engine,
-// and a few are there at a time.
+// A row may hold any value: somebody wrote it by hand or restored it from elsewhere, or the engine does not keep its
+// own constraints. For each column of each table in the engine's catalogue, the test writes a list of values, one at a
+// time, with three healthy jobs beside. Each time, a pass ends within a bounded number of statements, the healthy jobs
+// run, and every command works, also on the job whose row was changed. The test does all this once with the constraints
+// of the tables, and once without. DBJOBS_PROVE tries all values everywhere, each by itself. Without it, each column
+// has one value on one engine, and a few values are there at a time.
 func TestHostileRows(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -36,7 +36,7 @@ func TestHostileRows(t *testing.T) {
 	}
 }
 
-// hostile is a database with a culprit and three healthy jobs, which can be put back as it was.
+// hostile is a database with a culprit and three healthy jobs. It can be reset to its first state.
 type hostile struct {
 	*storetest.DB
 	calls   storetest.Calls
@@ -77,7 +77,8 @@ func hostileRows(t *testing.T, engine string, checked bool) {
 		for _, column := range table.columns {
 			values := h.values(column)
 			for i, v := range values {
-				// One of each column, on one of the engines in one of the forms, and others from column to column.
+				// One value for each column, on one of the engines in one of the forms. The value differs from column
+				// to column.
 				if !whole && (n%6 != share || i != (n*7+len(engine))%len(values)) {
 					continue
 				}
@@ -182,7 +183,7 @@ func (t hostileTable) list() string {
 	return strings.Join(names, ", ")
 }
 
-// checksOf finds our constraints on engines that have no setting to pass over them.
+// checksOf finds our constraints on engines that have no setting that turns constraints off.
 var checksOf = map[string]string{
 	"postgres": "SELECT conrelid::regclass::text, conname::text FROM pg_constraint WHERE contype = 'c' AND connamespace = 'dbjobs'::regnamespace",
 	"mysql":    "SELECT table_name, constraint_name FROM information_schema.table_constraints WHERE constraint_type = 'CHECK' AND table_schema = DATABASE()",
@@ -210,7 +211,7 @@ func (h *hostile) dropChecks(t *testing.T) {
 	}
 }
 
-// within runs SQL on one connection of its own.
+// within runs SQL on its own connection.
 func (h *hostile) within(statements ...string) error {
 	conn, err := h.SQL.Conn(context.Background())
 	if err != nil {
@@ -234,7 +235,7 @@ func (h *hostile) restore(t *testing.T) {
 			fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s", h.Table(table.name), table.list(), table.list(), h.kept(table.name)))
 	}
 	statements = append(statements, "COMMIT")
-	for _, table := range []string{"jobs", "schedules", "pauses", "changes"} { // who had the greatest id of all leaves none
+	for _, table := range []string{"jobs", "schedules", "pauses", "changes"} { // a row that had the greatest id would leave no room for new ids
 		switch h.Engine {
 		case "mariadb":
 			statements = append(statements, "ALTER TABLE "+h.Table(table)+" AUTO_INCREMENT = 1000")
@@ -259,8 +260,9 @@ func (h *hostile) put(c hostileCase) error {
 	return h.within(before, update)
 }
 
-// together has the cases that are tried at once: each by itself in the whole form, and where it changes a column by which
-// rows are found; else eight, of different tables as far as there are any.
+// together returns the cases that are tried at the same time. In the whole form, each is tried by itself, and so is a
+// case that changes a column by which rows are found. Otherwise there are eight, of different tables as far as
+// possible.
 func together(cases []hostileCase, whole bool) (groups [][]hostileCase) {
 	var others []hostileCase
 	for _, c := range cases {
@@ -282,13 +284,14 @@ func together(cases []hostileCase, whole bool) (groups [][]hostileCase) {
 	return groups
 }
 
-// try runs two passes and all commands. named reports whether the report or a list told of the culprit.
+// try runs one pass, or two in the whole form, and all commands. named says whether the report or a list has named the
+// culprit.
 func (h *hostile) try(t *testing.T, group []hostileCase) (named bool, problem string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // far beyond what a slow machine takes
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // much longer than a slow machine needs
 	defer cancel()
 	count := fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE job_id IN (2, 3, 4) AND state = 'succeeded'", h.Table("runs"))
 	before := h.Int(t, count)
-	passes := 1 // what is left behind shows in the second, in the whole form
+	passes := 1 // in the whole form, the second pass shows what the first has left behind
 	if prove.Whole() {
 		passes = 2
 	}
@@ -329,8 +332,8 @@ func (h *hostile) commands(ctx context.Context, group []hostileCase) (string, er
 				return nil
 			}
 		}
-		// Its name may be another now, or it belongs to somebody else. No row can be added behind the greatest id, and nobody
-		// is taken away from those who run after him.
+		// Its name may be another one now, or it belongs to another user. No row can be added after the greatest id,
+		// and no job is removed while others run after it.
 		if changed("id") && (what == "apply" || strings.HasSuffix(what, "job disable") || strings.HasSuffix(what, "job remove")) || changed("after_job_id") && strings.HasSuffix(what, "job remove") {
 			return nil
 		}
@@ -379,5 +382,5 @@ func (h *hostile) commands(ctx context.Context, group []hostileCase) (string, er
 	return out.String(), errors.Join(errs...)
 }
 
-// changeable: MariaDB looks at all constraints of a row whatever is changed of it.
+// changeable: MariaDB checks all constraints of a row, whichever column changes.
 func (h *hostile) changeable() bool { return h.checked || h.Server != "mariadb" }

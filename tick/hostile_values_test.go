@@ -11,10 +11,10 @@ type hostileColumn struct{ name, kind string }
 
 var instants = regexp.MustCompile(`(_at|_for|_start|_end|_until|_from|_through|^from_at|^next_run|^since|^not_before|^not_after|_finished_at)$`)
 
-// catalogue reads the columns that can be written.
+// catalogue reads the writable columns.
 func (h *hostile) catalogue(t *testing.T) {
 	tables := []string{"schedules", "jobs", "steps", "job_schedules", "job_after", "groups", "calendars", "pauses", "plans", "plan_rules", "group_plans", "runs", "attempts", "gaps", "changes", "ticks"}
-	for _, name := range tables { // all but installation, which says whose database it is, and refuses everything
+	for _, name := range tables { // all tables but installation, which says whose database it is, and would refuse everything
 		query := fmt.Sprintf("SELECT name, type FROM pragma_table_xinfo('%s') WHERE hidden = 0", h.Table(name))
 		switch h.Engine {
 		case "postgres":
@@ -54,7 +54,7 @@ func (h *hostile) catalogue(t *testing.T) {
 	}
 }
 
-// values are what is put into a column, as SQL.
+// values are the values that are written into a column, as SQL.
 func (h *hostile) values(c hostileColumn) []string {
 	large := map[string]string{"postgres": "repeat('x', 2000000)", "mariadb": "REPEAT('x', 2000000)", "sqlite": "printf('%.2000000c', 'x')"}[h.Engine]
 	id := "'00000000-0000-0000-0000-000000000000'"
@@ -88,10 +88,10 @@ func (h *hostile) values(c hostileColumn) []string {
 	return list
 }
 
-// keyColumns are those by which rows are found: here, and by the commands that are tried.
+// keyColumns are the columns by which rows are found, in this test and by the commands that it tries.
 var keyColumns = []string{"id", "job_id", "run_id", "after_job_id", "subject_id", "name", "owner", "state"}
 
-// rowsOf are the culprit's rows of a table: of its runs, one in each state.
+// rowsOf returns the culprit's rows of a table. Of its runs, it returns one for each state.
 func (h *hostile) rowsOf(table string, c hostileColumn, value string, n int, all bool) (list []hostileCase) {
 	where := []string{"1 = 1"}
 	switch table {

@@ -15,7 +15,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A server that says when it wants the next request is heeded, up to max_backoff; all requests of a run have the same key.
+// If a server says when it wants the next request, the step waits until then, up to max_backoff. All requests of a run
+// have the same key.
 func TestRetryAfterIsHeeded(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		var mu sync.Mutex

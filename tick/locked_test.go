@@ -17,7 +17,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// beside runs a pass beside somebody's open transaction, which it must not wait for.
+// beside runs a pass during somebody's open transaction. The pass must not wait for the transaction.
 func beside(t *testing.T, d *storetest.DB, statement string) (succeeded int) {
 	t.Helper()
 	tx, err := d.SQL.Begin()
@@ -37,7 +37,7 @@ func beside(t *testing.T, d *storetest.DB, statement string) (succeeded int) {
 	return r.Succeeded
 }
 
-// Somebody holds the plan and the run of one job: the other's is decided all the same.
+// Somebody holds the plan and the run of one job. The pass still decides for the other job.
 func TestLockedPlanIsPassedOver(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		steps := []store.Step{ticktest.Step("", "SELECT 1")}
@@ -68,7 +68,7 @@ func TestLockedPlanIsPassedOver(t *testing.T) {
 	})
 }
 
-// A holder that stands still with its run locked, half-way through its end, holds up that run and no other job's.
+// A holder stops half-way through the end of its run, with the run locked. It delays that run, and no other job's.
 func TestLockedRunHoldsUpNobody(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
@@ -94,8 +94,8 @@ func TestLockedRunHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// Somebody has one of the runs that a worker holds locked: the sign of life of the others gets through, and says that it
-// holds all of them.
+// Somebody has locked one of the runs that a worker holds. The heartbeat of the other runs still works, and says that
+// the worker holds all of them.
 func TestLockedRunStopsNoHeartbeatOfOthers(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		steps := []store.Step{ticktest.Step("", "SELECT 1")}
@@ -149,12 +149,12 @@ func TestLockedLinkHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// locking is an executor during whose step somebody else takes the lock of an SQLite file.
+// locking is an executor during whose step another session takes the lock of an SQLite file.
 type locking struct {
 	t      *testing.T
 	d      *storetest.DB
 	held   *sql.Tx
-	locked func() // if set, called as soon as it is held
+	locked func() // if set, it is called as soon as the lock is held
 }
 
 func (l *locking) Execute(ctx context.Context, _ executor.Request) (executor.Result, error) {
@@ -169,8 +169,9 @@ func (l *locking) Execute(ctx context.Context, _ executor.Request) (executor.Res
 	return executor.Result{}, nil
 }
 
-// A pass with a budget does not wait beyond it for another process that writes to the SQLite file. It says what it waited
-// for, and leaves nothing half-way: neither what it could not decide, nor the run whose end it could not record.
+// A pass with a budget does not wait longer than its budget for another process that writes to the SQLite file. It
+// reports what it waited for. It leaves nothing half-done: neither the decision that it could not make, nor the run
+// whose end it could not record.
 func TestLockedFileKeepsNoPass(t *testing.T) {
 	t.Parallel()
 	d := storetest.Open(t, "sqlite", store.Options{})
@@ -214,14 +215,14 @@ func TestLockedFileKeepsNoPass(t *testing.T) {
 		t.Errorf("%d runs, %d gaps: %+v", count("runs"), count("gaps"), r)
 	}
 
-	r, err = pass(6 * time.Second) // decides, takes, and is locked out of the end; a slow machine has time for the first two
+	r, err = pass(6 * time.Second) // it decides, takes, and cannot record the end; a slow machine has time for the first two
 	locked("ending a step", r, err)
 	release()
 	if n := count("runs WHERE state = 'running' AND fence = 1"); r.Made != 1 || r.Started != 1 || n != 1 || count("attempts") != 1 {
 		t.Fatalf("%d run: %+v", n, r)
 	}
 
-	d.Clock.Add(3 * time.Minute) // the lease is over, and nobody gives a sign of life
+	d.Clock.Add(3 * time.Minute) // the lease is over, and no heartbeat came
 	x.locked = func() { time.AfterFunc(500*time.Millisecond, release) }
 	if r, err = pass(0); err != nil || r.Succeeded != 1 || r.Made != 0 {
 		t.Errorf("when the lock is free again: %v: %+v", err, r)
@@ -231,8 +232,8 @@ func TestLockedFileKeepsNoPass(t *testing.T) {
 	}
 }
 
-// Without a budget, a pass ends all the same where the database does not answer, such as behind the lock of a whole table,
-// and says who has that.
+// A pass without a budget also ends if the database does not answer, for example because a whole table is locked. It
+// names the session that has the lock.
 func TestLockedTableKeepsNoPass(t *testing.T) {
 	t.Parallel()
 	if !prove.Whole() {
@@ -240,7 +241,7 @@ func TestLockedTableKeepsNoPass(t *testing.T) {
 	}
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" {
-			continue // a locked file is waited for likewise, for ten seconds
+			continue // a locked file is also waited for, for ten seconds
 		}
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()

@@ -12,8 +12,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// twoLogins are two installations of ticks on one database, each with a login of its own. first owns "mine", and second
-// "theirs", both of every 5 minutes with a follower, a job on request, and one that runs after the other login's.
+// twoLogins is two installations of ticks on one database, each with its own login. first owns "mine", and second owns
+// "theirs". Both jobs run every 5 minutes. Each has a job that runs after it, a job on request, and a job that runs
+// after the other login's job.
 func twoLogins(t *testing.T, d *storetest.DB) (theirs string, first, second func() tick.Report) {
 	t.Helper()
 	if d.Engine == "sqlite" {
@@ -49,7 +50,7 @@ func twoLogins(t *testing.T, d *storetest.DB) (theirs string, first, second func
 	return theirs, pass(d.Store, "first"), pass(other, "second")
 }
 
-// Ticks of two logins in turn: nothing is parked, each runs what is its own, and nothing lies in a gap.
+// Two logins tick in turn. No job is parked, each login runs its own jobs, and there are no gaps.
 func TestLoginsInTurn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		theirs, first, second := twoLogins(t, d)
@@ -85,8 +86,8 @@ func TestLoginsInTurn(t *testing.T) {
 	})
 }
 
-// Nobody logs in as the owner for an hour: the first to come leaves the nominal times alone and says so; what its own policy
-// asks for happens afterwards.
+// The owner's login does not tick for an hour. The first tick of another login leaves the nominal times alone and says
+// so. Later, the job's own policy decides about these times.
 func TestLoginThatNobodyServes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		theirs, first, second := twoLogins(t, d)
@@ -109,7 +110,7 @@ func TestLoginThatNobodyServes(t *testing.T) {
 		if len(r.Unserved) != 1 || r.Unserved[0].Owner != theirs || r.Unserved[0].Jobs != 3 || !r.Unserved[0].Since.Equal(ticktest.Morning(8, 5)) || r.Decided != 0 {
 			t.Errorf("%+v", r)
 		}
-		// What is asked for of their job is let go by any login, and run by theirs.
+		// Any login lets requested runs of their job go, and their login executes them.
 		if _, err := d.RunNow(t.Context(), theirs+"/their request", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +133,7 @@ func TestLoginThatNobodyServes(t *testing.T) {
 		if r := first(); len(r.Unserved) != 0 {
 			t.Errorf("%+v", r.Unserved)
 		}
-		// Given to the login that is there, they are its own, also where plain SQL has done it.
+		// When the jobs are given to the login that ticks, they are its own, also if plain SQL has given them.
 		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET owner = (SELECT owner FROM (SELECT owner FROM "+d.Table("jobs")+" WHERE name = 'mine') AS m) WHERE name = 'theirs'")
 		first()
 		d.Clock.Add(5 * time.Minute)
@@ -142,7 +143,7 @@ func TestLoginThatNobodyServes(t *testing.T) {
 	})
 }
 
-// The same file, applied by two logins, is refused before it makes each job twice.
+// If two logins apply the same file, the second is refused before it makes each job twice.
 func TestLoginsApplyOneFile(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {

@@ -10,8 +10,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(storetest.MainOnEach(m, strings.Fields(elsewhere)...)) }
 
-// elsewhere are the statements that the tests of this package do not send: those of the doctor, the commands and the simulation,
-// whose own tests run on every engine, and what single engines have no use for here.
+// elsewhere are the statements that the tests of this package do not send: those of the doctor, the commands and the
+// simulation, whose own tests run on every engine, and those of single engines that are not used here.
 const elsewhere = `
 accounted_gaps accounted_rules accounted_runs calendar_users catalogue coming_jobs contents count_jobs delete_calendar
 delete_first_attempts delete_gaps delete_schedule durations engine examine_after examine_attempts examine_calendars examine_gaps

@@ -11,7 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// What comes of the times that no tick was there for, by the value of missed.
+// The result for the times at which no tick came, for each value of missed.
 func TestMissed(t *testing.T) {
 	weeks := 21 * 24 * time.Hour
 	for i, c := range []struct {
@@ -48,13 +48,13 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// The trigger was dead for three weeks, over the night in which the clocks of the zone are changed; then there is one
-// tick. A daily job at a wall time that the night has not, or has twice.
+// The trigger was dead for three weeks, which include the night in which the clocks of the zone change. Then there is
+// one tick. The daily job has a wall time that does not exist in that night, or exists twice.
 func TestMissedForThreeWeeks(t *testing.T) {
 	for i, c := range []struct {
 		zone, wall  string
 		from        time.Time
-		latest, all string // what the policies all and latest come to; skip is as latest, without its run
+		latest, all string // the results of the policies all and latest; skip is as latest, without its run
 		next        string
 	}{
 		{"Europe/Berlin", "30 2 * * *", time.Date(2026, 3, 15, 12, 0, 0, 0, time.UTC), "04-05T00:30", "03-28T01:30 03-29T01:30 03-30T00:30 03-31T00:30 04-01T00:30 04-02T00:30 04-03T00:30 04-04T00:30 04-05T00:30", "04-06T00:30"},

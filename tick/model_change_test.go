@@ -11,7 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide/model"
 )
 
-// bySQL makes a change as somebody would who knows nothing of commands.
+// bySQL makes a change like a user who knows nothing about commands.
 func (p *passes) bySQL(now time.Time, c model.Change) {
 	switch c.What {
 	case "calendar":
@@ -37,7 +37,7 @@ func (p *passes) bySQL(now time.Time, c model.Change) {
 	}
 }
 
-// skip skips times of a job, or takes that back. What the job does not allow is refused.
+// skip skips times of a job, or undoes that. A skip that the job does not allow is refused.
 func (p *passes) skip(c model.Change) {
 	schedule := ""
 	if c.Shared >= 0 {
@@ -74,7 +74,7 @@ func subject(c model.Change) any {
 	return nil
 }
 
-// policy changes a row as somebody would who knows nothing of commands.
+// policy changes a row like a user who knows nothing about commands.
 func (p *passes) policy(c model.Change) {
 	policy := model.AsWritten(c.Policy)
 	j, start, zone := &policy, any(nil), any(nil)

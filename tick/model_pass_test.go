@@ -22,8 +22,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// passes narrates a scenario by what the program does: definitions through Apply and plain SQL, whole passes on SQLite
-// by a clock that the scenario drives, and a worker of its own that speaks SQL, as one in any language would.
+// passes tells a scenario by the program itself: definitions through Apply and plain SQL, whole passes on SQLite by a
+// clock that the scenario moves, and its own worker that speaks SQL, like a worker in any language.
 type passes struct {
 	t     testing.TB
 	s     *model.Scenario
@@ -49,7 +49,7 @@ var prepared = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Close(); err != nil { // which brings the journal into the file
+	if err := s.Close(); err != nil { // Close brings the journal into the file
 		return nil, err
 	}
 	return os.ReadFile(path)
@@ -103,12 +103,12 @@ func startPasses(t testing.TB, s *model.Scenario) *passes {
 		p.must(scan(&id, &name))
 		p.ids[p.jobs[name].Seed], p.names[id] = id, p.jobs[name].Seed
 	})
-	// One run at a time: those of one job must end in the order in which they were let go.
+	// One run at a time: the runs of one job must end in the order in which they were let go.
 	p.pass = &tick.Tick{Store: p.store, Name: "model", Holder: "model", Version: "test", Now: p.clock.Now, Concurrency: 1, Executors: executor.Registry{"sql": p}}
 	return p
 }
 
-// Execute is over at once, and fails as the scenario has it.
+// Execute returns at once, and fails if the scenario says so.
 func (p *passes) Execute(_ context.Context, r executor.Request) (executor.Result, error) {
 	if j := p.jobs[r.Task.Job.Name]; !j.Succeeds(r.Task.Run.Occurrence, r.Task.Run.Attempts) {
 		return executor.Result{}, errors.New("failed as it should")
@@ -145,7 +145,7 @@ func (p *passes) Change(now time.Time, list []model.Change) {
 	p.clock.Set(now)
 	var d store.Definitions
 	var known []store.JobStatus
-	job := func(seed uint64) *store.Job { // as it stands, to be applied with a change
+	job := func(seed uint64) *store.Job { // the current definition, to be applied with a change
 		name := model.JobName(seed)
 		for i := range d.Jobs {
 			if d.Jobs[i].Name == name {
@@ -265,7 +265,7 @@ func (p *passes) Ledger() map[uint64][]string {
 	all, ran := map[uint64][]string{}, map[uint64]map[int64]bool{}
 	runs, err := p.store.Runs(ctx, store.RunFilter{Limit: 1 << 30})
 	p.must(err)
-	heldBy := map[string]string{} // as the last decision left it: a list of runs shows what holds them by now
+	heldBy := map[string]string{} // after the last decision: a list of runs shows what holds them now
 	p.rows("SELECT id, held_by FROM dbjobs_runs WHERE held_by IS NOT NULL", func(scan func(...any) error) {
 		var id, by string
 		p.must(scan(&id, &by))
@@ -299,8 +299,8 @@ func (p *passes) Ledger() map[uint64][]string {
 	return all
 }
 
-// Of each nominal time, both ledgers have a run or, for each of its rules, one reason: what is missing, or there twice,
-// is a difference.
+// For each nominal time, both ledgers have a run or, for each of its rules, one reason. A time that is missing, or is
+// there twice, is a difference.
 func TestPassesKeepTheLedgerOfTheNaiveWalk(t *testing.T) {
 	t.Parallel()
 	model.Compare(t, os.Getenv, prove.Cases(20, 100*model.Crowd), newPasses)

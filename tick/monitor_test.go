@@ -19,8 +19,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// monitored is a tick whose heartbeats a server gets, which keeps METHOD PATH?QUERY BODY of each. answer, if there is one, is
-// called before that.
+// monitored is a tick whose heartbeats go to a server, which keeps METHOD PATH?QUERY BODY of each. If answer is set,
+// the server calls it before that.
 func monitored(t *testing.T, d *storetest.DB, answer http.HandlerFunc) (*tick.Tick, string, func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -58,7 +58,8 @@ func requested(t *testing.T, d *storetest.DB, job string) store.Run {
 	return runs[0]
 }
 
-// A signal says that a run begins, at each delivery, and that it has succeeded or failed; a try that is to be repeated is no end.
+// Signals say that a run begins, at each delivery, and that it has succeeded or failed. A try that will be repeated is
+// not an end.
 func TestHeartbeatOfRuns(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, url, got := monitored(t, d, nil)
@@ -103,7 +104,8 @@ func TestHeartbeatOfRuns(t *testing.T) {
 	})
 }
 
-// No run waits for its heartbeat: the service takes the start only when it sees in the database that the run has ended.
+// No run waits for its heartbeat: the service accepts the start only when it sees in the database that the run has
+// ended.
 func TestHeartbeatDelaysNoRun(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		var id string
@@ -133,8 +135,8 @@ func TestHeartbeatDelaysNoRun(t *testing.T) {
 	})
 }
 
-// A service that never answers costs the end of the pass a bounded time, and is named by the report, as is one that a job has
-// no leave for.
+// A service that never answers delays the end of the pass by a bounded time, and the report names it. The report also
+// names a service to which a job may not send requests.
 func TestHeartbeatOfARunThatIsNotTold(t *testing.T) {
 	t.Parallel()
 	d := storetest.Open(t, "sqlite", store.Options{})

@@ -14,9 +14,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// What an attempt told is on record, in whichever way its end is recorded: with the ends of others, with
-// the begin of the next step, with a retry, in the transaction of an atomic step, or as a failure. What an
-// engine could not keep is harmless there, and no password is.
+// The output of an attempt is on record, in whichever way its end is recorded: with the ends of others, with the begin
+// of the next step, with a retry, in the transaction of an atomic step, or as a failure. Characters that an engine
+// could not keep are replaced there, and no password is there.
 func TestOutputIsKeptWithTheAttempt(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		told := func(step string, try int) string {
@@ -82,11 +82,11 @@ func TestOutputIsKeptWithTheAttempt(t *testing.T) {
 	})
 }
 
-// Outputs of any size, of as many runs as there are, are recorded by writes of a bounded size.
+// Outputs of any size, of any number of runs, are recorded by writes of a bounded size.
 func TestOutputsOfManyRunsTogether(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		many := 30
-		if d.Engine == "mariadb" { // which by default takes no more than 16 MB at once
+		if d.Engine == "mariadb" { // by default, it takes at most 16 MB at once
 			many = 190
 		}
 		text := strings.Repeat("\x01", 5*store.MostOutput) // six bytes each, in JSON

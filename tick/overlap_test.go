@@ -10,9 +10,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// policyTable is what every value of overlap and missed comes to for a job that is due every five minutes from 08:05 on.
-// The run of 08:05 goes on all the time; ticks come at 08:05, at 08:26 and at 08:33. missed_limit and max_running are 2,
-// and grace is two minutes.
+// policyTable has the results of every value of overlap and missed for a job that is due every five minutes from 08:05
+// on. The run of 08:05 goes on all the time. Ticks come at 08:05, at 08:26 and at 08:33. missed_limit and max_running
+// are 2, and grace is two minutes.
 var policyTable = []struct{ overlap, missed, want string }{
 	{"wait", "latest", "08:05 running; 08:25 waiting predecessor; missed (08:05:00, 08:24:59.999999]; overlap (08:29:59.999999, 08:33:00]"},
 	{"wait", "all", "08:05 running; 08:20 waiting predecessor; 08:25 waiting predecessor; missed (08:05:00, 08:19:59.999999]; overlap (08:29:59.999999, 08:33:00]"},
@@ -31,7 +31,7 @@ var policyTable = []struct{ overlap, missed, want string }{
 	{"replace", "skip", "08:05 running; 08:25 waiting predecessor; missed (08:05:00, 08:24:59.999999]; missed (08:26:00, 08:33:00]"},
 }
 
-// Each value of overlap goes with each value of missed.
+// Each value of overlap works with each value of missed.
 func TestOverlapWithMissed(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		var defs store.Definitions
@@ -66,7 +66,7 @@ func TestOverlapWithMissed(t *testing.T) {
 	})
 }
 
-// With replace, a new time cancels the run that waits, and asks the one that runs to end.
+// With replace, a new time cancels the run that waits, and requests the end of the run that executes.
 func TestOverlapReplaceMakesWayForTheNewest(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Overlap: "replace", Steps: []store.Step{ticktest.Nop("")}}}})
@@ -83,7 +83,7 @@ func TestOverlapReplaceMakesWayForTheNewest(t *testing.T) {
 			t.Fatal(err, tasks)
 		}
 		decide() // 08:10 waits for it, and is reported
-		decide() // 08:15 takes the waiter's place
+		decide() // 08:15 takes the place of the run that waits
 		signs, err := d.Heartbeat(t.Context(), []string{tasks[0].Run.ID}, h)
 		if err != nil || !signs[tasks[0].Run.ID].Cancel {
 			t.Fatalf("%v: %+v", err, signs)

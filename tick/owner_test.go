@@ -13,7 +13,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// asOwner is an installation with owners: ann has a job, and a tick of another login that may have her credentials.
+// asOwner is an installation with owners: ann has a job, and there is a tick of another login that may have her
+// credentials.
 func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[string]string) tick.Report) {
 	t.Helper()
 	if d.Engine == "sqlite" {
@@ -64,18 +65,18 @@ func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[st
 	}
 }
 
-// A tick executes a job as its owner, on a connection that logs in as that one. Each step takes effect, the atomic ones under
-// rights on no table of ours but by the routine that ends them. Without the owner's credentials the job stays as it is, and is
-// reported: a tick that has them may come, and none of the two undoes what the other has decided.
+// A tick executes a job as its owner, on a connection that logs in as the owner. Each step takes effect. The atomic
+// steps have rights on none of our tables: a routine ends them. Without the owner's credentials, the job stays as it
+// is, and is reported. A tick that has them may come, and neither tick undoes the other's decisions.
 func TestAJobIsExecutedAsItsOwner(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ann, pass := asOwner(t, d)
-		pass(nil) // plans it
+		pass(nil) // plans the job
 		d.Clock.Add(11 * time.Minute)
 		if r := pass(nil); r.Started != 0 || len(r.Unserved) != 1 || r.Unserved[0].Owner != ann || len(r.Parked) > 0 {
 			t.Fatalf("without credentials: %+v", r)
 		}
-		if d.Engine == "postgres" { // nothing but the routine and the place to call it
+		if d.Engine == "postgres" { // only the rights to use the schema and to call the routine remain
 			d.Exec(t, "REVOKE ALL ON ALL TABLES IN SCHEMA dbjobs FROM "+ann)
 		}
 		if r := pass(map[string]string{ann: ""}); r.Succeeded != 1 || len(r.Unserved) > 0 {
@@ -101,8 +102,8 @@ func TestAJobIsExecutedAsItsOwner(t *testing.T) {
 	})
 }
 
-// Credentials of somebody else, or for another database, execute nothing. Nor do those of an owner where anybody may write whose
-// a job is.
+// Credentials of another user, or for another database, execute nothing. The credentials of an owner also execute
+// nothing if anybody may write the owner of a job.
 func TestAJobIsExecutedAsNobodyElse(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ann, pass := asOwner(t, d)
@@ -128,8 +129,8 @@ func TestAJobIsExecutedAsNobodyElse(t *testing.T) {
 	})
 }
 
-// A run whose atomic step succeeds, and whose way on is to fail, fails by the routine; the pause of on_error is the decision's
-// that settles it.
+// A run whose atomic step succeeds, and whose on_success is fail, fails by the routine. The decision that settles it
+// makes the pause of on_error.
 func TestAnOwnersFailurePausesTheJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ann, pass := asOwner(t, d)

@@ -16,9 +16,9 @@ import (
 
 const century = 101 * 365 * 24 * time.Hour
 
-// refusals are the rules that policies have to keep: an edit of a job of "every 5m" by plain SQL, what mends it, and the
-// same edit of the definition, where a definition can say it. Where an engine's own checks refuse the statement, that is
-// all that is wanted.
+// refusals are the rules that policies have to follow. Each has an edit by plain SQL of a job of "every 5m", the
+// statement that repairs it, and the same edit of the definition if a definition can express it. If an engine's own
+// checks refuse the statement, that is enough.
 var refusals = []struct {
 	set, mend string
 	change    func(*store.Job)
@@ -69,8 +69,8 @@ var refusals = []struct {
 	{"tags = '3'", "tags = '[]'", nil},
 }
 
-// Each rule is refused by apply with a message; the row that plain SQL makes so parks that job alone, with the same one, and
-// mended it comes back.
+// apply refuses a breach of each rule with a message. A row that plain SQL makes in this way parks only that job, with
+// the same message, and the job comes back when the row is repaired.
 func TestParkedForARowThatApplyRefuses(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		base := func(i int) store.Job {
@@ -131,7 +131,7 @@ func TestParkedForARowThatApplyRefuses(t *testing.T) {
 				d.Exec(t, "UPDATE "+d.Table("jobs")+" SET "+r.mend+" WHERE name = '"+base(i).Name+"'")
 			}
 		}
-		for _, minute := range []int{6, 10} { // the validity that a row had is that of what was due meanwhile
+		for _, minute := range []int{6, 10} { // for the times that were due meanwhile, the row's earlier validity counts
 			d.Clock.Set(ticktest.Morning(8, minute))
 			ticktest.DecideOnly(t, d)
 		}
@@ -144,8 +144,8 @@ func TestParkedForARowThatApplyRefuses(t *testing.T) {
 	})
 }
 
-// A row that plain SQL has spoilt parks its job and stops no other; mended, the job comes back and
-// fires nothing back.
+// A row that plain SQL has made invalid parks its job and stops no other job. When the row is repaired, the job comes
+// back, and runs no earlier time.
 func TestParkedForABadRowIsThatJobOnly(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		jobs := []store.Job{}
@@ -164,7 +164,7 @@ func TestParkedForABadRowIsThatJobOnly(t *testing.T) {
 		d.Exec(t, fmt.Sprintf("DELETE FROM %s WHERE job_id = %d", d.Table("steps"), id("no steps")))
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET spec = '{\"sql\": 7}' WHERE job_id = %d", d.Table("steps"), id("bad spec")))
 		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET owner = 'somebody' WHERE name = 'other owner'")
-		if r := ticktest.Run(t, d); len(r.Parked) != 3 { // the other owner's is left to that one's ticks
+		if r := ticktest.Run(t, d); len(r.Parked) != 3 { // the ticks of the other owner handle his job
 			t.Fatalf("parked: %+v", r.Parked)
 		}
 		d.Exec(t, "DROP TABLE dropped")
@@ -188,8 +188,9 @@ func TestParkedForABadRowIsThatJobOnly(t *testing.T) {
 	})
 }
 
-// A mistake that plain SQL makes in a step parks the job with what is wrong: at once where the job is new or changed, else
-// with the first run that fails by it, of which no statement is sent. Mended, it goes on by itself.
+// A mistake that plain SQL makes in a step parks the job with the reason: at once if the job is new or changed,
+// otherwise with the first run that fails because of it. No statement of that run is sent. When the mistake is
+// repaired, the job goes on by itself.
 func TestParkedForAMistakeInAStep(t *testing.T) {
 	cases := []struct{ set, want string }{
 		{`spec = '{"sql": ["INSERT INTO effects VALUES (1)"], "args": ["${scheduled_fro}"]}'`, "sql: argument \"${scheduled_fro}\": ${scheduled_fro} is not known; there are ${scheduled_for}, "},
@@ -257,7 +258,7 @@ func TestParkedForAMistakeInAStep(t *testing.T) {
 	})
 }
 
-// Plain SQL gives a step what is refused when it is made: the job is parked, and says why.
+// Plain SQL gives a step a value that is refused when a step is made. The job is parked, and says why.
 func TestParkedForAStepTriedForEver(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", RepeatAfter: store.Duration(time.Hour), Steps: []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}}}})
@@ -269,16 +270,16 @@ func TestParkedForAStepTriedForEver(t *testing.T) {
 	})
 }
 
-// refuse makes the engine refuse each change of a table that a condition on the new row finds.
+// refuse makes the engine refuse each change of a table if the new row fulfils a condition.
 func refuse(t *testing.T, d *storetest.DB, when, table, condition string) {
 	t.Helper()
 	switch d.Engine {
 	case "postgres":
 		d.Exec(t, "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'refused by us'; END $$")
 		d.Exec(t, fmt.Sprintf("CREATE TRIGGER refuse BEFORE %s ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION refuse()", when, d.Table(table), condition))
-	case "mariadb": // a trigger asks for more than an account of the tests has
+	case "mariadb": // a trigger needs a right that the tests' account does not have
 		if table == "plans" {
-			condition += " AND next_run > '2026-01-05 09:00:00'" // the row as it is may stay
+			condition += " AND next_run > '2026-01-05 09:00:00'" // the present row may stay
 		}
 		d.Exec(t, fmt.Sprintf("ALTER TABLE %s ADD CONSTRAINT refused CHECK (NOT (%s))", d.Table(table), strings.ReplaceAll(condition, "NEW.", "")))
 	default:
@@ -286,8 +287,8 @@ func refuse(t *testing.T, d *storetest.DB, when, table, condition string) {
 	}
 }
 
-// What the engine refuses for one job parks that job, or ends that run; where even this is refused, the job is named. The
-// others of the batch go on.
+// A row that the engine refuses for one job parks that job, or ends that run. If even this is refused, the job is
+// named. The other jobs of the batch go on.
 func TestParkedForARowThatTheEngineRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ when, table, condition, state string }{
 		"runs are not made":       {"INSERT", "runs", "NEW.job_id = 7", store.JobParked},

@@ -16,7 +16,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A pass runs what became due since the one before, and what is requested, and records failures.
+// A pass runs the times that became due since the last pass, and the requests, and records failures.
 func TestPassRunsWhatIsDue(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
@@ -52,7 +52,8 @@ func TestPassRunsWhatIsDue(t *testing.T) {
 	})
 }
 
-// lasting is an executor whose steps take a time by the database's clock. More of them than a pass may have end it.
+// lasting is an executor whose steps take time by the database's clock. If there are more steps than a pass may have,
+// they end the pass.
 type lasting struct {
 	d    *storetest.DB
 	took time.Duration
@@ -77,7 +78,7 @@ func (l *lasting) Execute(_ context.Context, r executor.Request) (executor.Resul
 	return executor.Result{}, nil
 }
 
-// lastingPass runs a pass of one run at a time, and fails the test where it does not end by itself.
+// lastingPass makes a pass that executes one run at a time, and fails the test if the pass does not end by itself.
 func lastingPass(t *testing.T, d *storetest.DB, l *lasting) tick.Report {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -96,8 +97,8 @@ func lastingJob(name string) store.Job {
 	return store.Job{Name: name, Steps: []store.Step{{Executor: "lasting", Spec: []byte("{}")}}}
 }
 
-// A job whose run is longer than its interval does not keep a pass going: what became due since the pass began is for the
-// next one, which finds all of it.
+// A job whose run is longer than its interval does not keep a pass going. Times that became due since the pass began
+// are for the next pass, which finds all of them.
 func TestPassLeavesWhatBecomesDueToTheNext(t *testing.T) {
 	for _, c := range []struct{ overlap, missed string }{{"wait", "latest"}, {"wait-all", "all"}, {"skip", "latest"}, {"replace", "latest"}, {"allow", "all"}} {
 		t.Run(c.overlap, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestPassLeavesWhatBecomesDueToTheNext(t *testing.T) {
 				if r := lastingPass(t, d, l); r.Made != 1 || r.Succeeded != 1 || !r.MoreDue || !r.NextRun.Equal(r.StartedAt.Add(l.took)) {
 					t.Fatalf("made %d, ended %d, next %v: %+v", r.Made, r.Succeeded, r.NextRun, r)
 				}
-				// 08:00:10 and :15 have come, and nothing of them was lost.
+				// 08:00:10 and :15 have come, and none of their runs was lost.
 				want := map[string]int{"latest": 1, "all": 2}[c.missed]
 				l.most = want
 				r := lastingPass(t, d, l)
@@ -127,7 +128,8 @@ func TestPassLeavesWhatBecomesDueToTheNext(t *testing.T) {
 	}
 }
 
-// What follows from the runs of a pass belongs to it: who waits for them, those after them, and further tries.
+// The runs that follow from the runs of a pass belong to it: the runs that wait for them, the runs of jobs that run
+// after them, and further tries.
 func TestPassRunsWhatFollowsFromIt(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		attempts, backoff, jitter := store.Attempts(3), store.Duration(0), 0
@@ -147,12 +149,12 @@ func TestPassRunsWhatFollowsFromIt(t *testing.T) {
 	})
 }
 
-// overlapped is an executor whose steps take twelve seconds, of which two are left when the next tick comes.
+// overlapped is an executor whose steps take twelve seconds. Two of these are left when the next tick comes.
 type overlapped struct {
 	t      *testing.T
 	d      *storetest.DB
 	within int // steps of the pass that is under way
-	most   int // to differ from one that never ends
+	most   int // a limit, so that the test ends if a pass does not
 }
 
 func (o *overlapped) pass() *tick.Tick {
@@ -173,13 +175,13 @@ func (o *overlapped) Execute(ctx context.Context, _ executor.Request) (executor.
 	if _, err := tk.Run(ctx); err != nil {
 		o.t.Error(err)
 	}
-	o.within = before // a step of that pass is none of this one
+	o.within = before // a step of that pass does not count for this one
 	o.d.Clock.Add(2 * time.Second)
 	return executor.Result{}, nil
 }
 
-// A job of twelve seconds each ten, with a tick each ten: whatever they make beside a pass that is under way, it ends with
-// the runs that it found, and what follows on them, and the next tick takes what is left.
+// A job takes twelve seconds and is due every ten, with a tick every ten. Whatever other passes make meanwhile, a pass
+// ends with the runs that it found and the runs that follow from them. The next tick takes the rest.
 func TestPassIsNotKeptAliveByOthers(t *testing.T) {
 	long := []store.Step{{Executor: "overlapped", Spec: []byte("{}")}}
 	quick := []store.Step{ticktest.Nop("")}
@@ -194,7 +196,7 @@ func TestPassIsNotKeptAliveByOthers(t *testing.T) {
 				ticktest.Run(t, d)
 				d.Clock.Add(10 * time.Second)
 				for range 4 {
-					// What it finds, its own run, and what follows on that.
+					// The run that it finds, its own run, and the runs that follow from these.
 					most := 2 + d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE settled_at IS NULL")
 					began := d.Clock.Now()
 					o := &overlapped{t: t, d: d, most: most}
@@ -207,7 +209,7 @@ func TestPassIsNotKeptAliveByOthers(t *testing.T) {
 					}
 					d.Clock.Set(d.Clock.Now().Add(10 * time.Second).Truncate(10 * time.Second))
 				}
-				if name != "own run" { // there, what waits grows
+				if name != "own run" { // in the other case, the number of waiting runs grows
 					return
 				}
 				began := d.Clock.Now()
@@ -225,7 +227,7 @@ func TestPassIsNotKeptAliveByOthers(t *testing.T) {
 	}
 }
 
-// A batch that was not written is not told of.
+// A batch that was not written is not reported.
 func TestPassReportsNoBatchThatFailed(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
@@ -250,7 +252,8 @@ func TestPassReportsNoBatchThatFailed(t *testing.T) {
 	})
 }
 
-// One pass reads its page, another decides two seconds later, and the first goes on with what it had read.
+// One pass reads its page, another pass decides two seconds later, and the first goes on with the values that it had
+// read.
 func TestPassBesideAnotherLosesNothing(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -294,7 +297,7 @@ func TestPassBesideAnotherLosesNothing(t *testing.T) {
 	}
 }
 
-// What became due during a pass is for the next one: its summary says so, and names no time that is over.
+// A time that became due during a pass is for the next one. The summary says so, and names no time that is over.
 func TestPassReportsANextTimeToCome(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		own := func(rule string) *store.Schedule { return &store.Schedule{Rule: rule} }

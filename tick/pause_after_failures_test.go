@@ -10,7 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A job is paused after as many failures in a row as its policy says.
+// A job is paused after the number of failures in a row that its policy sets.
 func TestPauseAfterFailures(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		bad := []store.Step{ticktest.Step("", "INSERT INTO nowhere VALUES (1)")}
@@ -46,8 +46,8 @@ func TestPauseAfterFailures(t *testing.T) {
 	})
 }
 
-// A job whose runs execute side by side pauses itself once, also where they fail one after the other. Resumed, it pauses
-// itself again.
+// A job whose runs execute side by side pauses itself once, also if they fail one after the other. After a resume, it
+// pauses itself again.
 func TestPauseAfterFailuresSideBySide(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		load := store.Job{Name: "load", OnError: store.OnErrorPause, Overlap: store.OverlapAllow, MaxRunning: 3, On: store.Hooks{Paused: "tell"}, Steps: []store.Step{ticktest.Call("")}}

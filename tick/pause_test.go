@@ -35,7 +35,7 @@ func everyMinute(t testing.TB, d *storetest.DB, minutes int) (made int) {
 	return each(t, d, time.Minute, minutes)
 }
 
-// each is a trigger that comes so often: its passes, and the runs that they made.
+// each is a trigger that comes at this interval, with its passes, and the runs that they made.
 func each(t testing.TB, d *storetest.DB, period time.Duration, passes int) (made int) {
 	t.Helper()
 	for range passes {
@@ -45,7 +45,8 @@ func each(t testing.TB, d *storetest.DB, period time.Duration, passes int) (made
 	return made
 }
 
-// Every scope, with the ticks of a trigger that goes on all the while: what fell due is a gap, or with missed it runs.
+// Every scope of a pause, with the ticks of a trigger that goes on all the time. The due times become gaps, or run with
+// missed.
 func TestPauseOfEachScope(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		login, err := d.Login(t.Context())
@@ -98,7 +99,7 @@ func TestPauseOfEachScope(t *testing.T) {
 	})
 }
 
-// A pause that ends by itself, without anybody who resumes it.
+// A pause that ends by itself, without a resume.
 func TestPauseEndsByItself(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{
@@ -136,7 +137,7 @@ func TestPauseEndsByItself(t *testing.T) {
 	})
 }
 
-// One of two schedules is paused: the other's times go on, and so do the runs that it made.
+// One of two schedules is paused. The times of the other one go on, and so do the runs that it made.
 func TestPauseOfOneScheduleLeavesTheOther(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{
@@ -157,7 +158,7 @@ func TestPauseOfOneScheduleLeavesTheOther(t *testing.T) {
 		if r := ticktest.Run(t, d); r.Succeeded != 1 || !strings.Contains(r.Runs[0].Occurrence, "08:06") {
 			t.Errorf("held: %+v", r)
 		}
-		if made := everyMinute(t, d, 23); made != 4 { // :12 :18 :24 :30, the last of which is of both
+		if made := everyMinute(t, d, 23); made != 4 { // :12 :18 :24 :30, the last of which is a time of both
 			t.Errorf("%d made by the other", made)
 		}
 		resume(t, d, store.ScopeSchedule, "fives", false)
@@ -204,7 +205,7 @@ func TestPauseOfAllStopsTakingWithinAPass(t *testing.T) {
 	}
 }
 
-// A pause of what does not exist, or until a time that is over, is refused.
+// A pause of a thing that does not exist, or until a time that is over, is refused.
 func TestPauseOfWhatThereIsNotIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
@@ -239,7 +240,7 @@ func TestPauseOfWhatThereIsNotIsRefused(t *testing.T) {
 		if list, err := d.Pauses(t.Context(), true, 100); err != nil || len(list) != 1 {
 			t.Errorf("%v: %+v", err, list)
 		}
-		// The longest that is taken is kept by every engine.
+		// Every engine keeps the longest reason that is accepted.
 		who := store.Author{By: strings.Repeat("b", 190), Reason: strings.Repeat("r", 1000)}
 		if p, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, time.Time{}, who); err != nil || p.By != who.By || p.Reason != who.Reason {
 			t.Errorf("%v: %+v", err, p)
@@ -247,7 +248,7 @@ func TestPauseOfWhatThereIsNotIsRefused(t *testing.T) {
 	})
 }
 
-// While a job is paused, neither its times nor its requests run; the times are a gap afterwards.
+// While a job is paused, neither its times nor its requests run. Afterwards, the times are a gap.
 func TestPauseHoldsAndIsAGap(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
@@ -315,7 +316,7 @@ func TestPauseOfAnyTag(t *testing.T) {
 	})
 }
 
-// The resume comes when the pause's job was decided for and its pause is not marked yet.
+// The resume comes after the decision for the pause's job, and before the pause is marked.
 func TestPauseResumedWithinAPass(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {

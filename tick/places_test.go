@@ -15,8 +15,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// Where nobody says how many runs are executed side by side, what the server has left does: a pass begins with four, and goes
-// on with more or fewer. A file has no such bound, and a number that somebody gives is not asked about.
+// If nobody sets the number of runs that execute side by side, the free connections of the server determine it: a pass
+// begins with four, and goes on with more or fewer. A file has no such limit. If somebody sets a number, the server is
+// not asked.
 func TestPlacesAreAShareOfWhatTheServerHasLeft(t *testing.T) {
 	for _, c := range []struct{ left, given, places int }{{1000, 0, 8}, {24, 0, 6}, {3, 0, 2}, {1000, 3, 3}} {
 		t.Run(fmt.Sprint(c.left, "/", c.given), func(t *testing.T) {
@@ -27,7 +28,8 @@ func TestPlacesAreAShareOfWhatTheServerHasLeft(t *testing.T) {
 				}
 				const runs = 24
 				queued(t, d, runs)
-				// The first have begun before the question. Who comes after the answer leaves when as many as there may be are here.
+				// The first runs have begun before the question. A run that comes after the answer leaves when the
+				// allowed number of runs are here.
 				asked, full := make(chan struct{}), make(chan struct{})
 				var mu sync.Mutex
 				var begun, here, most int
@@ -74,8 +76,8 @@ func TestPlacesAreAShareOfWhatTheServerHasLeft(t *testing.T) {
 	}
 }
 
-// A run that has ended gives its place away before its end is on record, and gives it away once: there are never more at a time
-// than places.
+// A run that has ended frees its place before its end is on record, and frees it once: there are never more runs at a
+// time than places.
 func TestAPlaceIsGivenAwayOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		const runs, places = 60, 3
@@ -91,7 +93,7 @@ func TestAPlaceIsGivenAwayOnce(t *testing.T) {
 			}
 			count(1)
 			defer count(-1)
-			_, err := d.Now(ctx) // so that others may begin meanwhile
+			_, err := d.Now(ctx) // so that others can begin meanwhile
 			return executor.Result{}, err
 		})
 		tk.Concurrency, tk.Queues = places, []string{"others"}

@@ -12,8 +12,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A run that somebody opens again while the history is pruned keeps all of its attempts, or goes with them: whenever that
-// comes, before its rows are locked or after.
+// Somebody opens a run again while the history is pruned. The run keeps all of its attempts, or is deleted with them,
+// whether the request comes before its rows are locked or after.
 func TestPruneOfARunThatIsOpenedAgain(t *testing.T) {
 	for _, before := range []string{"begin", "DELETE FROM attempts", "DELETE FROM runs"} {
 		t.Run(before, func(t *testing.T) {
@@ -57,8 +57,9 @@ func TestPruneOfARunThatIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// What is kept no longer goes also where no run of its job ends any more: what is too old, by any pass, also one that has
-// nothing else to do; what an earlier pass has left or a smaller keep leaves, and old changes, by passes over other jobs.
+// Rows that are no longer kept are also deleted if no run of their job ends any more. Any pass deletes runs that are
+// too old, also a pass that has nothing else to do. Passes over other jobs delete the rows that an earlier pass or a
+// smaller keep has left, and old changes.
 func TestPruneFindsLaterWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -111,7 +112,7 @@ func pruneLater(t *testing.T, d *storetest.DB) {
 	}
 	before := changes()
 	d.Clock.Add(401 * 24 * time.Hour)
-	for try := 0; changes() > 1; try++ { // the last says what it is
+	for try := 0; changes() > 1; try++ { // the last one says which state it is
 		if try > 100 {
 			t.Fatalf("%d of %d changes are left", changes(), before)
 		}
@@ -120,7 +121,7 @@ func pruneLater(t *testing.T, d *storetest.DB) {
 	}
 }
 
-// A job keeps as many runs, or for as long, as its policy says.
+// A job keeps the number of runs, or the age of runs, that its policy says.
 func TestPruneKeepsWhatIsToBeKept(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{

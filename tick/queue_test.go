@@ -17,7 +17,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// inQueues makes n runs of a job in each queue, of which the last one is the most urgent, and lets them go.
+// inQueues makes n runs of a job in each queue, and lets them go. The last one of each queue is the most urgent.
 func inQueues(t testing.TB, d *storetest.DB, n int, queues ...string) {
 	t.Helper()
 	var defs store.Definitions
@@ -41,8 +41,8 @@ func inQueues(t testing.TB, d *storetest.DB, n int, queues ...string) {
 	ticktest.DecideOnly(t, d)
 }
 
-// worker is one that notes what it executes, in order. By its clock nothing takes time, so that a slow machine does not
-// let it give back what it has taken ahead.
+// worker is a worker that notes the runs that it executes, in order. By its clock nothing takes time, so a slow machine
+// does not make it return the runs that it has taken ahead.
 func worker(t testing.TB, d *storetest.DB) (tk *tick.Tick, executed func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -115,7 +115,7 @@ func TestQueuesOfAWorkerAreThoseNamed(t *testing.T) {
 	})
 }
 
-// What is free is shared out among the queues, and a queue that has little leaves the rest to the others.
+// Free places are shared out among the queues. A queue that has few runs leaves the rest to the others.
 func TestQueuesShareWhatIsFree(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		inQueues(t, d, 6, "a")
@@ -158,7 +158,7 @@ func TestQueuesArePausedWithTheDatabase(t *testing.T) {
 	})
 }
 
-// Any priority that a column can hold is one, and its order holds at both ends.
+// A priority can have any value that the column can hold, and the order is right at both ends.
 func TestQueueOrderAtTheEndsOfPriority(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		names := []string{"least", "usual", "most"}
@@ -180,8 +180,8 @@ func TestQueueOrderAtTheEndsOfPriority(t *testing.T) {
 	})
 }
 
-// Runs that plain SQL asks for have ids that are no times, such as gen_random_uuid() and UUID() make: a queue is first in,
-// first out all the same, a job's requests run in their order, and the list has the newest first.
+// Runs that plain SQL requests have ids that contain no time, such as gen_random_uuid() and UUID() make. Still, a queue
+// is first in, first out, a job's requests run in their order, and the list has the newest first.
 func TestQueueOrderIsByTimeWhateverTheIDs(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		one := []store.Step{ticktest.Nop("")}
@@ -207,7 +207,7 @@ func TestQueueOrderIsByTimeWhateverTheIDs(t *testing.T) {
 			}
 			took = append(took, r.Runs[0].ID)
 		}
-		// Of the job a, one runs at a time, and is asked for anew when it has ended.
+		// Of the job a, one run executes at a time, and a new one is requested when it has ended.
 		if !slices.Equal(took, want) {
 			t.Errorf("taken in the order %v, want %v", took, want)
 		}
@@ -226,7 +226,7 @@ func TestQueueOrderIsByTimeWhateverTheIDs(t *testing.T) {
 	})
 }
 
-// How long the oldest run of any queue has been ready, whatever its priority.
+// How long the oldest run of all queues has been ready, whatever its priority.
 func TestQueueReportsItsOldestRun(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		now := d.Clock.Now()

@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// Nobody waits for the record of a success. Who was delivered again meanwhile is reported as that, and not as succeeded, and
-// keeps none of the others, which are recorded with it.
+// Nobody waits for the record of a success. A run that was delivered again meanwhile is reported as delivered again,
+// not as succeeded. It does not stop the other ends that are recorded with it.
 func TestSuccessesRecordedLater(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 6)

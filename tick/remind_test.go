@@ -9,8 +9,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A quiet pass says which jobs are parked or failing when it parks one, and once an hour: cron mails what
-// a pass prints, and a nightly job that failed would else send a mail each minute.
+// A quiet pass names the jobs that are parked or failing when it parks one, and once an hour. cron mails the output of
+// a pass, so a nightly job that failed would otherwise send a mail each minute.
 func TestStatesAreRemindedOfOnceAnHour(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "bad", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})

@@ -16,10 +16,10 @@ func once() store.Job {
 	return store.Job{Name: "job", Queue: "another", RemoveDone: true, Own: &store.Schedule{Rule: "at 2026-01-05T08:05:00Z"}, Steps: []store.Step{ticktest.Nop("")}}
 }
 
-// What remove_when_done comes to with everything that can happen to a job that is due once, at 08:05.
+// The results of remove_when_done with everything that can happen to a job that is due once, at 08:05.
 var dones = []struct {
 	name, course string
-	stays        string // as which state; empty: it is removed
+	stays        string // the state in which it stays; empty: it is removed
 	policy       func(*store.Job)
 }{
 	{"done", "08:00 tick; 08:05 tick take; 08:06 end=succeeded; 08:07 tick", "", nil},
@@ -42,7 +42,7 @@ var dones = []struct {
 	{"it is no policy of it", "08:00 tick; 08:05 tick take; 08:06 end=succeeded tick", store.JobFinished, func(j *store.Job) { j.RemoveDone = false }},
 }
 
-// A job with remove_when_done is removed when it has nothing more to run, and not before.
+// A job with remove_when_done is removed when it has no further run, and not before.
 func TestRemoveWhenDone(t *testing.T) {
 	for i, row := range dones {
 		t.Run(row.name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestRemoveWhenDone(t *testing.T) {
 	}
 }
 
-// What a manifest still says of a job that is done is no reason to run it again; another definition is.
+// If a manifest still has a job that is done, the job does not run again. If the definition differs, it does.
 func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := once()
@@ -130,7 +130,8 @@ func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 		if got := bring(defs); got != "done job" {
 			t.Errorf("done again: %s", got)
 		}
-		// Who asks for another by name gets it, and who takes that away by hand wants no other rule than that.
+		// job create makes another job of that name. When somebody has removed that one by hand, apply creates the job
+		// again, too.
 		defs.Jobs = []store.Job{once()}
 		c.follow(t, "08:00")
 		bring(defs)
@@ -150,7 +151,7 @@ func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 	})
 }
 
-// Who edits a job that is done keeps it from being removed, and no pass waits for the edit.
+// An edit of a job that is done keeps the job from being removed, and no pass waits for the edit.
 func TestRemoveWhenDoneSparesWhatIsEdited(t *testing.T) {
 	for what, statement := range map[string]string{
 		"job":  "UPDATE %[1]s SET priority = 3",
@@ -169,7 +170,7 @@ func TestRemoveWhenDoneSparesWhatIsEdited(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer func() { _ = tx.Rollback() }() // after the first it does nothing
+				defer func() { _ = tx.Rollback() }() // after the first call it does nothing
 				if _, err := tx.ExecContext(t.Context(), edit(d, statement)); err != nil {
 					t.Fatal(err)
 				}

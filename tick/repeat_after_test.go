@@ -10,13 +10,13 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// course is what happens to a job called job, whose runs a worker takes: at each time, what is done.
+// course is what happens to a job called job, whose runs a worker takes: for each time, a list of actions.
 type course struct {
 	*storetest.DB
 	held []store.Task
 }
 
-// follow does what a text says: "08:00 tick take; 08:07 end succeeded".
+// follow does the actions of a text: "08:00 tick take; 08:07 end succeeded".
 func (c *course) follow(t *testing.T, text string) {
 	t.Helper()
 	for part := range strings.SplitSeq(text, ";") {
@@ -75,7 +75,8 @@ func (c *course) do(t *testing.T, what string) {
 	}
 }
 
-// What repeat_after comes to with everything that can happen to a job: made at 08:00, and five minutes after its end.
+// The results of repeat_after with everything that can happen to a job. The job is made at 08:00, and repeats five
+// minutes after its end.
 var repetitions = []struct {
 	name   string
 	policy store.Job
@@ -156,7 +157,7 @@ func TestRepeatAfter(t *testing.T) {
 				if got != row.want {
 					t.Errorf("\n got %s\nwant %s", got, row.want)
 				}
-				d.Clock.Add(24 * time.Hour) // each time is decided once, in a run or in a gap, and no pass hangs on what is left
+				d.Clock.Add(24 * time.Hour) // each time is decided once, in a run or in a gap, and no pass goes on for ever
 				ticktest.DecideOnly(t, d)
 				before := ticktest.Told(t, d, "job")
 				if ticktest.DecideOnly(t, d); ticktest.Told(t, d, "job") != before {
@@ -167,7 +168,7 @@ func TestRepeatAfter(t *testing.T) {
 	}
 }
 
-// The intervals join what became runs, whatever lies between.
+// The intervals join the times that became runs, whatever lies between them.
 func TestRepeatAfterIntervals(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "another", RepeatAfter: store.Duration(5 * time.Minute), Missed: "skip",
@@ -186,7 +187,8 @@ func TestRepeatAfterIntervals(t *testing.T) {
 	})
 }
 
-// What repeat_after counts from is brought back, too: the end of a run, or the run that was made last and is still open.
+// The instant from which repeat_after counts is restored, too: the end of a run, or of the run that was made last and
+// is still open.
 func TestRepeatAfterAClockThatWasAhead(t *testing.T) {
 	for name, ends := range map[string]bool{"the run has ended": true, "the run is open": false} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A run that is opened again waits behind what is active, like every request, and makes no gap of an occurrence.
+// A run that is opened again waits behind the active runs, like every request, and makes no gap of an occurrence.
 func TestRequestToRetryWaitsItsTurn(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "INSERT INTO effects VALUES (1)")}}}})
@@ -51,7 +51,7 @@ func TestRequestToRetryWaitsItsTurn(t *testing.T) {
 	})
 }
 
-// A lost run has its deliveries again; who lost it can finish nothing of it.
+// A lost run that is opened again has all its deliveries again. The holder that lost it cannot finish any part of it.
 func TestRequestToRetryALostRun(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{ticktest.Nop("")}}}})

@@ -57,7 +57,7 @@ func TestRetryWaitsForItsBackoff(t *testing.T) {
 	})
 }
 
-// The pass that backed off reports the wake of a retry, though it decided nothing, and a further pass heeds it.
+// The pass that backed off reports the wake of the retry, though it decided nothing, and a later pass keeps to it.
 func TestRetryIsTheNextRunOfTheReport(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tries, wait, jitter := store.Attempts(2), store.Duration(5*time.Second), 0
@@ -73,12 +73,12 @@ func TestRetryIsTheNextRunOfTheReport(t *testing.T) {
 	})
 }
 
-// A run waits for a connection where there are as many as there may be, and uses up no attempt for that.
+// If all allowed connections are in use, a run waits for one, and uses up no attempt.
 func TestRetryCountsNoAttemptWithoutAConnection(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		if e != "postgres" {
-			continue // elsewhere only an administrator bounds connections
+			continue // elsewhere only an administrator can limit connections
 		}
 		t.Run(e, func(t *testing.T) {
 			d := storetest.Open(t, e, store.Options{})
@@ -95,7 +95,7 @@ func TestRetryCountsNoAttemptWithoutAConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.Exec(t, "ALTER DATABASE "+name+" CONNECTION LIMIT 4")
-			var probes sync.WaitGroup // after them the store has as many connections as there may be
+			var probes sync.WaitGroup // after them, the store has the allowed number of connections
 			for range 4 {
 				probes.Go(func() { _, _ = d.Probe(t.Context(), "probe", "tick") })
 			}
@@ -114,8 +114,8 @@ func TestRetryCountsNoAttemptWithoutAConnection(t *testing.T) {
 	}
 }
 
-// The next occurrence ends the tries of a step for which that is said: by the step, or by the job where the step says
-// nothing else.
+// The next occurrence ends the tries of a step if the policy says so: the step's policy, or the job's if the step has
+// none.
 func TestRetryUntilTheNextOccurrence(t *testing.T) {
 	for name, c := range map[string]struct {
 		job, step *store.Attempts
@@ -168,8 +168,8 @@ func TestRetryUntilNextEndsThere(t *testing.T) {
 	})
 }
 
-// Runs that are tried until the next occurrence are not tried beyond it, though another pass decides that one: two of
-// them, each ready again while the other runs, would keep a pass for ever.
+// Runs that are tried until the next occurrence are not tried after it, though another pass decides that occurrence.
+// Otherwise two such runs, each ready again while the other runs, would keep a pass going for ever.
 func TestRetryUntilNextKeepsNoPass(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		attempts, backoff, jitter := store.Attempts(0), store.Duration(time.Second), 0

@@ -14,7 +14,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// The rights that store/README.md names are enough, and all that the accounts here have: one migrates, the other does all else.
+// The rights in store/README.md are enough, and the accounts here have no others. One account migrates, the other does
+// everything else.
 func TestRightsOfTheReadmeAreEnough(t *testing.T) {
 	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
@@ -46,7 +47,7 @@ func TestRightsOfTheReadmeAreEnough(t *testing.T) {
 				}
 			}
 			account(t, admin, engine, named("ticker"), suffix)
-			account(t, admin, engine, named("migrator"), suffix) // dropped first, with what it has granted
+			account(t, admin, engine, named("migrator"), suffix) // dropped first, with the rights that it has granted
 
 			if s, err := store.Open(t.Context(), as("ticker"), store.Options{}); err == nil { // MariaDB hides the database itself
 				_, err = s.Migrate(t.Context())
@@ -85,17 +86,17 @@ func TestRightsOfTheReadmeAreEnough(t *testing.T) {
 			mustExec(t, admin, effects(engine))
 			by := owner // of the tables
 			if engine != "postgres" {
-				by = admin // only who may grant
+				by = admin // only this login may grant
 			}
 			grant(by, "ticker", "ticker")
-			mustExec(t, admin, "GRANT INSERT ON "+public(engine)+"effects TO "+named("ticker")) // what the jobs need
+			mustExec(t, admin, "GRANT INSERT ON "+public(engine)+"effects TO "+named("ticker")) // the right that the jobs need
 			if engine == "postgres" {
 				mustExec(t, admin, "GRANT USAGE ON public.effects_id_seq TO "+named("ticker"))
 			}
 			if err := useAll(t, engine, as("ticker")); err != nil {
 				t.Error(err)
 			}
-			if _, err := migrator.Uninstall(t.Context(), true); err != nil { // MySQL keeps the account while a view is its own
+			if _, err := migrator.Uninstall(t.Context(), true); err != nil { // MySQL keeps the account while it owns a view
 				t.Errorf("uninstall: %v", err)
 			}
 		})

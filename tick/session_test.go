@@ -10,8 +10,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// Whatever a job does to its session is gone with it: the next job finds its own as the server gives it, and so does
-// the ledger. Each of the statements would change what the others do if a connection were used again.
+// The changes that a job makes to its session are gone with the session. The next job, and the ledger, find a session
+// as the server gives it. Each of the statements would change the results of the others if a connection were used
+// again.
 func TestSessionOfAJobHarmsNobody(t *testing.T) {
 	rude := map[string][]string{
 		"postgres": {
@@ -86,7 +87,7 @@ func TestSessionOfAJobHarmsNobody(t *testing.T) {
 	})
 }
 
-// Nothing but comments is nothing to do, on every engine.
+// A text with nothing but comments has nothing to execute, on every engine.
 func TestSessionTakesNothingButComments(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "-- nothing"), ticktest.AtomicStep("/* nothing */")}}}})
@@ -97,8 +98,8 @@ func TestSessionTakesNothingButComments(t *testing.T) {
 	})
 }
 
-// Nobody sends the rows that such a statement waits for: it fails instead of holding its pass for ever. One that only
-// speaks of it does not.
+// A statement that waits for rows from its client fails, because no client sends them. Otherwise it would hold its pass
+// for ever. A statement that only mentions such a statement does not fail.
 func TestSessionRefusesACopyFromTheClient(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "postgres" {
@@ -114,8 +115,8 @@ func TestSessionRefusesACopyFromTheClient(t *testing.T) {
 	})
 }
 
-// A transaction that statements leave open is undone at the end of their session: that is a failure, and not a success
-// without an effect. One that they end, and one that they never began, is none.
+// A transaction that statements leave open is undone at the end of their session. That is a failure, and not a success
+// without an effect. It is no failure if they end the transaction, or never began one.
 func TestSessionFailsATransactionLeftOpen(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")

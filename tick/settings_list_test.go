@@ -13,9 +13,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// Settings that work together stand in one list, those that an error names in one each. A limit of
-// time is either so long that no machine reaches it, or so short that the program reaches it or not:
-// then it works, or the error names the setting.
+// Settings that work together are in one list. Each setting that an error names is in a list of its own. A limit of
+// time is either so long that no machine reaches it, or so short that the program may or may not reach it: then the
+// program works, or the error names the setting.
 var foreignSettings = map[string][]foreign{
 	"postgres": {
 		{settings: []string{"DateStyle = 'German'", "IntervalStyle = sql_standard", "TimeZone = 'America/St_Johns'", "standard_conforming_strings = off",
@@ -77,7 +77,7 @@ var foreignSettings = map[string][]foreign{
 	},
 }
 
-// Ticks that run beside each other in sessions whose transactions are serializable by default get through all the same.
+// Ticks that run at the same time also work in sessions whose transactions are serializable by default.
 func TestSettingsSerializableOfTicksBesideEachOther(t *testing.T) {
 	t.Parallel()
 	const jobs, ticks = 60, 4

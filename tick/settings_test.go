@@ -19,13 +19,13 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A foreign setting is what somebody has set for a database, with the best intentions.
+// A foreign setting is one that somebody has set for a database, for reasons of his own.
 type foreign struct {
 	settings []string
-	fails    string // what has to be in the error; empty: everything works as ever
+	fails    string // the text that the error must have; empty: everything works as usual
 }
 
-// allEffects is what a whole use of the program leaves in the table that its jobs write.
+// allEffects is the content of the table that the jobs write after a complete use of the program.
 const allEffects = "Jürgen 2, one 4, plain 2, remote 1, two 4"
 
 // effects makes the table that they write. It has a key, since some servers take no table without one.
@@ -50,8 +50,8 @@ func public(engine string) string {
 	return ""
 }
 
-// useAll uses the program once: the definitions, passes in which jobs succeed and fail, a worker, what people do beside them,
-// and what shows it.
+// useAll uses the program once: the definitions, passes in which jobs succeed and fail, a worker, commands that people
+// use meanwhile, and the commands that show all this.
 func useAll(t *testing.T, engine, url string) error {
 	ctx := t.Context()
 	clock := storetest.NewClock(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC))
@@ -149,7 +149,7 @@ func useAll(t *testing.T, engine, url string) error {
 	return nil
 }
 
-// read reads all that is shown of the course.
+// read returns everything that the commands show of it.
 func read(ctx context.Context, s *store.Store, run string) error {
 	jobs, err := s.Jobs(ctx, store.JobFilter{})
 	if err == nil && (len(jobs) != 3 || jobs[0].Name != "Jürgen" || jobs[0].Tags[0] != "ä") {
@@ -180,8 +180,8 @@ func read(ctx context.Context, s *store.Store, run string) error {
 	return errors.Join(err, failed, gaps, schedules, groups)
 }
 
-// Whatever is set for the sessions of a database, by the server, for the database or for its login, all that the program does
-// works as ever, or says which setting is in its way.
+// Whatever is set for the sessions of a database, by the server, for the database or for its login: everything that the
+// program does works as usual, or the error says which setting prevents it.
 func TestSettingsOfOthers(t *testing.T) {
 	t.Parallel()
 	whole := prove.Whole()
@@ -209,7 +209,7 @@ func TestSettingsOfOthers(t *testing.T) {
 
 func tryForeign(t *testing.T, engine string, settings []string, fails string) {
 	plain := storetest.URL(t, engine)
-	if engine == "sqlite" { // some have to be there first
+	if engine == "sqlite" { // some settings must be there first
 		storetest.Settings(t, plain, settings...)
 	}
 	admin := storetest.OpenSQL(t, plain)

@@ -12,8 +12,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A run that succeeds is settled with its end, without a decision, unless something has changed since the decision that made
-// it. What is on record is the same.
+// A run that succeeds is settled with its end, without a decision, unless something has changed since the decision that
+// made the run. The record is the same in both cases.
 func TestSettledWithItsEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		meddle    string // while the run executes
@@ -63,8 +63,8 @@ func TestSettledWithItsEnd(t *testing.T) {
 	}
 }
 
-// Somebody decides for the job while its run ends: the end waits for nobody, and a later pass settles the run. Nor does it wait
-// for who edits the job.
+// Somebody decides for the job while its run ends. The end does not wait for anybody, and a later pass settles the run.
+// The end does not wait for an editor of the job, either.
 func TestSettledWhereSomethingIsLocked(t *testing.T) {
 	for table, open := range map[string]int{"plans": 1, "jobs": 0} {
 		t.Run(table, func(t *testing.T) {

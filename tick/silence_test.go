@@ -12,8 +12,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// The first pass after a silence says since when the trigger was silent, and only that one. A trigger that comes once an
-// hour, or has come a few times, is not silent in between.
+// Only the first pass after a silence says since when the trigger was silent. A trigger that comes once an hour, or has
+// come only a few times, is not silent between two passes.
 func TestSilenceOfATriggerIsTold(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk := ticktest.New(t, d.Store)
@@ -56,7 +56,7 @@ func TestSilenceOfATriggerIsTold(t *testing.T) {
 	})
 }
 
-// silentHost is a trigger of a host with a hook for late, which came each minute and then for an hour did not.
+// silentHost is a trigger of a host with a hook for late. It came each minute, and then did not come for an hour.
 func silentHost(t *testing.T, d *storetest.DB, hook string) *tick.Tick {
 	t.Helper()
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "tell", Steps: []store.Step{ticktest.Nop("")}}}})
@@ -72,7 +72,7 @@ func silentHost(t *testing.T, d *storetest.DB, hook string) *tick.Tick {
 	return tk
 }
 
-// The hook that the host has for late runs once for a silence, in the pass that finds it, and gets the facts.
+// The host's hook for late runs once for a silence, in the pass that finds the silence, and gets the facts.
 func TestHookOfASilence(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk := silentHost(t, d, "tell")
@@ -102,7 +102,8 @@ func TestHookOfASilence(t *testing.T) {
 	})
 }
 
-// Of passes that find the same silence, one makes the run: here, others come between what a pass has found and what it does.
+// If several passes find the same silence, one of them makes the run. Here, other passes come after a pass has found
+// the silence and before it makes the run.
 func TestHookOfASilenceThatManyPassesFind(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		tk := silentHost(t, d, "tell")
@@ -130,8 +131,8 @@ func TestHookOfASilenceThatManyPassesFind(t *testing.T) {
 	})
 }
 
-// A hook that cannot run is reported and holds up nothing; neither does one that is switched off. While everything is
-// paused, the run waits.
+// A hook that cannot run is reported and stops nothing. The same is true for a hook that is disabled. While everything
+// is paused, the run waits.
 func TestHookOfASilenceThatCannotRun(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk := silentHost(t, d, "nobody")
@@ -164,7 +165,8 @@ func TestHookOfASilenceThatCannotRun(t *testing.T) {
 	})
 }
 
-// What the database refuses is reported. What waits for a lock leaves the silence to the next pass.
+// If the database refuses the run, that is reported. If the pass would have to wait for a lock, it leaves the silence
+// to the next pass.
 func TestHookOfASilenceThatIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		tk := silentHost(t, d, "tell")

@@ -12,7 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A skipped time becomes a gap of its own when it has come, and the next one runs. What was undone runs.
+// A skipped time becomes its own gap when it has come, and the next time runs. A time whose skip was undone runs.
 func TestSkippedTimesAreGaps(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{
@@ -32,8 +32,8 @@ func TestSkippedTimesAreGaps(t *testing.T) {
 			sameTimes(t, list, want...)
 		}
 		skip("one", "", 1, "08:05")
-		skip("one", "", 2, "08:10", "08:15") // beyond what is skipped already
-		skip("both", "tens", 1, "08:10")     // the job's own rule names it, too
+		skip("one", "", 2, "08:10", "08:15") // beyond the times that are skipped already
+		skip("both", "tens", 1, "08:10")     // the job's own rule has this time, too
 		v, err := d.Job(t.Context(), "one")
 		if err != nil || v.NextRun.Format("15:04") != "08:20" || len(v.Skips) != 3 || v.Skips[0].By != "ada" || v.Skips[0].Reason != who.Reason {
 			t.Errorf("%v: next %s, skips %+v", err, v.NextRun, v.Skips)
@@ -52,7 +52,7 @@ func TestSkippedTimesAreGaps(t *testing.T) {
 		}
 		sameTimes(t, undone, "08:05", "08:10", "08:15")
 		skip("one", "", 2, "08:05", "08:10")
-		for range 2 { // at 08:05 each time for itself, then 08:10 to 08:20 in one pass
+		for range 2 { // at 08:05 one time by itself, then 08:10 to 08:20 in one pass
 			d.Clock.Add(5 * time.Minute)
 			ticktest.Run(t, d)
 			d.Clock.Add(5 * time.Minute)
@@ -142,7 +142,7 @@ func TestSkipsBesidePasses(t *testing.T) {
 	})
 }
 
-// Of two who skip times of a job at once, the later one knows what the earlier one has skipped.
+// If two users skip times of a job at the same time, the later one knows the times that the earlier one has skipped.
 func TestSkipsAtOnceLoseNothing(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
@@ -156,7 +156,7 @@ func TestSkipsAtOnceLoseNothing(t *testing.T) {
 					_, err := tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{})
 					other <- err
 				}()
-				select { // without the lock of the plan it is done at once, and then lost
+				select { // without the lock of the plan, it ends at once, and is then lost
 				case err := <-other:
 					other <- err
 				case <-time.After(500 * time.Millisecond):

@@ -14,7 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// onSQLServer runs one job with a step in a database of SQL Server, and returns the pass and its run.
+// onSQLServer runs one job with a step in a database of SQL Server, and returns the pass and the job's run.
 func onSQLServer(t *testing.T, url string, step func(*store.Step), list ...executor.Statement) (tick.Report, store.RunDetail) {
 	t.Helper()
 	d := storetest.Open(t, "sqlite", store.Options{})
@@ -41,8 +41,9 @@ func depth(n int) []byte {
 	return joined(storetest.Row([]string{""}, n), storetest.Done(1))
 }
 
-// What SQL Server tells beside its rows is kept with the attempt, in its order: what PRINT and RAISERROR below level 11 say.
-// Counts are those of rows that were changed. Arguments are the server's own @p1, or ?, and instants have their type.
+// The attempt keeps the messages that SQL Server sends beside its rows, in their order: the texts of PRINT, and of
+// RAISERROR below level 11. Counts are the numbers of changed rows. Arguments are the server's own @p1, or ?, and
+// instants have their type.
 func TestSQLServerTells(t *testing.T) {
 	s := storetest.NewSQLServer(t, func(text string) []byte {
 		if strings.Contains(text, "@@TRANCOUNT") {
@@ -69,8 +70,8 @@ func TestSQLServerTells(t *testing.T) {
 	}
 }
 
-// An error has the number, level, state, line and procedure of the server. Those that follow are kept, too, and a text that
-// leaves a transaction open has failed.
+// An error has the number, level, state, line and procedure of the server. The errors that follow are kept, too. A text
+// that leaves a transaction open has failed.
 func TestSQLServerFails(t *testing.T) {
 	t.Parallel()
 	twice := joined(storetest.Message(2627, 1, 14, "", 3, "Violation of a key."), storetest.Then(0), storetest.Message(50000, 7, 16, "dbo.load", 12, "no"), storetest.Failed())
@@ -104,8 +105,8 @@ func TestSQLServerFails(t *testing.T) {
 	}
 }
 
-// The end of a step's time stops its statement on the server. A server that takes a connection and says nothing is not waited
-// for longer than its URL says.
+// The end of a step's time stops its statement on the server. A server that accepts a connection and sends nothing is
+// waited for only as long as its URL says.
 func TestSQLServerIsStopped(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewSQLServer(t, func(string) []byte { return storetest.Silence })

@@ -12,8 +12,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A start schedule is resolved to its first time.
-// What a start schedule comes to, made by apply, or by plain SQL, which does not say what it is resolved to.
+// A start schedule is resolved to its first time. These are the results of a start schedule, made by apply, or by plain
+// SQL, which does not say to which time it is resolved.
 func TestStartIsTheNotBefore(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		st := []store.Step{ticktest.Nop("")}
@@ -35,7 +35,7 @@ func TestStartIsTheNotBefore(t *testing.T) {
 			ticktest.DecideOnly(t, d)
 			d.Clock.Add(time.Minute)
 		}
-		d.Exec(t, fmt.Sprintf("UPDATE %s SET priority = 3", d.Table("jobs"))) // brings back nothing of what was before the start
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET priority = 3", d.Table("jobs"))) // brings back no time before the start
 		for range 4 {
 			ticktest.DecideOnly(t, d)
 			d.Clock.Add(time.Minute)
@@ -54,7 +54,7 @@ func TestStartIsTheNotBefore(t *testing.T) {
 		if n := bring("D 8:13"); n != "0" {
 			t.Errorf("the same again: %s changes", n)
 		}
-		if n := bring("D 9:13"); n != "2" { // it is resolved anew
+		if n := bring("D 9:13"); n != "2" { // it is resolved again
 			t.Errorf("another start: %s changes", n)
 		}
 		d.Clock.Set(ticktest.Morning(9, 14))
@@ -65,8 +65,8 @@ func TestStartIsTheNotBefore(t *testing.T) {
 	})
 }
 
-// A start that has no time, or none before not_after, is refused by apply, and else by the first
-// pass.
+// apply refuses a start that has no time, or no time before not_after. If plain SQL writes such a start, the first pass
+// refuses it.
 func TestStartWithoutATimeIsRefused(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		for start, want := range map[string]string{"at 2025-12-01T17:30:00": "start: \"at 2025-12-01T17:30:00\": has no time after", "D 17:30": "not_after: is before the first time of start, 2026-01-05T17:30:00Z"} {

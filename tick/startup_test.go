@@ -26,7 +26,7 @@ func TestStartupRunsOnceForEachStart(t *testing.T) {
 	})
 }
 
-// Hosts that tick one database in turn report their starts in turn, and each start has one run.
+// If hosts that tick one database report their starts in turn, each start has one run.
 func TestStartupOfTwoHostsRunsOnceEach(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", OnStartup: true, Steps: []store.Step{ticktest.Nop("")}}}})

@@ -11,7 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A job goes through all states, each by what is done to it.
+// A job goes through all states. Different actions bring it into each of them.
 func TestStatesOfAJob(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{ticktest.Nop("")}}
@@ -64,7 +64,7 @@ func TestStatesOfAJob(t *testing.T) {
 		is(store.JobAborted)
 		_, err = d.AbortJob(t.Context(), "job", true, store.Author{})
 		do(err)
-		is(store.JobAborted) // what is done to its runs is no matter
+		is(store.JobAborted) // the state is the same, whatever happens to the runs
 		j.Own.Rule, j.Disabled = "at 2026-01-05T08:30:00Z", false
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 		ticktest.Run(t, d)
@@ -75,7 +75,7 @@ func TestStatesOfAJob(t *testing.T) {
 	})
 }
 
-// The outlook: how late the last run was, what comes, and how long nobody has looked.
+// The outlook: how late the last run was, which times come next, and for how long no pass has looked.
 func TestStatesAndOutlookOfAJob(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Jitter: store.Duration(2 * time.Minute), MaxRuns: 3,

@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// noted is what the last step of the job wrote, with the state of its run.
+// noted is the text that the last step of the job wrote, with the state of its run.
 func noted(t *testing.T, d *storetest.DB, job string) string {
 	t.Helper()
 	run := ticktest.LastRun(t, d, job)
@@ -36,7 +36,7 @@ func noted(t *testing.T, d *storetest.DB, job string) string {
 	return strings.Join(list, " | ")
 }
 
-// note is a step that writes down what its arguments stand for.
+// note is a step that writes the values of its arguments down.
 func note(d *storetest.DB, atomic bool, job string, args ...any) store.Step {
 	place := func(i int) string {
 		if d.Engine == "postgres" {
@@ -53,7 +53,7 @@ func note(d *storetest.DB, atomic bool, job string, args ...any) store.Step {
 	return st
 }
 
-// A step may name how an earlier one ended, and the first row that it returned.
+// A step can name the end of an earlier step, and the first row that it returned.
 func TestStepsTellLaterOnes(t *testing.T) {
 	all := []any{"${steps.ask.status}", "${steps.ask.rows}", "${steps.ask.error}", "${steps.ask.output}", "of ${steps.ask.row.a.b}: ${steps.ask.row.n}", "${steps.ask.row.n}",
 		"${steps.ask.row.missing}", "${steps.ask.row}"}
@@ -117,8 +117,8 @@ func TestStepsTellLaterOnes(t *testing.T) {
 	}
 }
 
-// What a step has told is on record with its end: a process may die before the next step begins. What
-// nobody names is not kept.
+// The result of a step is on record with its end: a process may die before the next step begins. A result that no step
+// names is not kept.
 func TestStepFactsSurviveACrash(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
@@ -151,7 +151,7 @@ func TestStepFactsSurviveACrash(t *testing.T) {
 	})
 }
 
-// A step that ended its run has told something, too, for a run that is opened again behind it.
+// A step that ended its run has a result, too. A step that follows it in a run that was opened again can name that.
 func TestStepFactsOfTheLastStep(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
@@ -173,8 +173,8 @@ func TestStepFactsOfTheLastStep(t *testing.T) {
 	})
 }
 
-// A reference to a step that is not there is refused with the definition, and so is one to a step that can never have ended
-// before. One that a run may leave out is not.
+// A reference to a step that does not exist is refused with the definition. So is a reference to a step that can never
+// have ended before. A reference to a step that a run may leave out is not refused.
 func TestStepFactsOfNoStepAreRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		leads := func(st store.Step, success, failure string) store.Step {

@@ -14,7 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// What follows on success and on failure, in all words.
+// The next step on success and on failure, with all words.
 func TestStepsFollowAsDefined(t *testing.T) {
 	for i, c := range []struct{ success, failure, order, state string }{
 		{"next", "fail", "good bad", store.Failed},
@@ -60,7 +60,7 @@ func TestStepsFollowAsDefined(t *testing.T) {
 	}
 }
 
-// A circle that no outcome leaves is refused when it is made.
+// A circle of steps that no outcome leaves is refused when it is made.
 func TestStepsInACircleWithoutAWayOutAreRefused(t *testing.T) {
 	type way struct{ success, failure string }
 	for name, c := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// queued are n runs in the queue of others, the first of a higher priority.
+// queued makes n runs in the queue of others. The first has a higher priority.
 func queued(t *testing.T, d *storetest.DB, n int) (ids []string) {
 	t.Helper()
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
@@ -33,8 +33,8 @@ func queued(t *testing.T, d *storetest.DB, n int) (ids []string) {
 	return append(ids[n-1:], ids[:n-1]...)
 }
 
-// Takers of one queue meet neither each other nor those who finish: while one is in the midst of taking, another takes
-// what comes next, and ends it.
+// Sessions that take runs of one queue wait neither for each other nor for sessions that finish runs. While one session
+// is in the middle of a take, another one takes the next runs, and ends them.
 func TestTakeIsInNobodysWay(t *testing.T) {
 	const limit = 3
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
@@ -75,8 +75,8 @@ func TestTakeIsInNobodysWay(t *testing.T) {
 	})
 }
 
-// A statement sees the runs as they were when it began, and locks them as they are: who is slow between the two locks no
-// run that another has taken meanwhile, and its holder finishes it at once.
+// A statement sees the runs as they were when it began, and locks them as they are now. A session that is slow between
+// the two does not lock a run that another session has taken meanwhile, and the holder of that run finishes it at once.
 func TestTakeLocksNothingThatIsTaken(t *testing.T) {
 	const limit = 3
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
@@ -124,7 +124,7 @@ func TestTakeLocksNothingThatIsTaken(t *testing.T) {
 // lockQueued is the statement that locks queued runs, up to its condition on their state.
 var lockQueued = regexp.MustCompile(`(?s)^SELECT r\.id, r\.job_id.*runs r .*state( \|\| '')? = 'queued'`)
 
-// However many runs are side by side, each connection is made once, and serves what comes after.
+// For any number of runs side by side, each connection is made once, and is used again later.
 func TestTakeUsesItsConnectionsAgain(t *testing.T) {
 	const runs, beside = 60, 12
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

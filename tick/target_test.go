@@ -32,7 +32,7 @@ func onTargets(t *testing.T, fn func(t *testing.T, d, target *storetest.DB)) {
 	}
 }
 
-// withTargets is a tick whose host has these targets, by their names.
+// withTargets is a tick whose host has these targets, with their names.
 func withTargets(t *testing.T, d *storetest.DB, urls map[string]string) *tick.Tick {
 	t.Helper()
 	h := &executor.Host{Known: &secret.Known{}, Targets: map[string]executor.Target{}}
@@ -72,8 +72,8 @@ func passOf(t *testing.T, tk *tick.Tick) tick.Report {
 	return r
 }
 
-// A step with a target runs in that database, by the words of its engine, and tells later steps of it. Its session is as new
-// for the next one.
+// A step with a target runs in that database, with the SQL of its engine, and later steps get its results. The next
+// step gets a session like a new one.
 func TestTarget(t *testing.T) {
 	onTargets(t, func(t *testing.T, d, target *storetest.DB) {
 		at := map[string]string{"postgres": "timestamptz", "mariadb": "datetime(6)", "sqlite": "text"}[target.Engine]
@@ -110,7 +110,7 @@ func TestTarget(t *testing.T) {
 	})
 }
 
-// A statement is stopped on the target's server as it is on the store's.
+// A statement is stopped on the target's server as on the store's server.
 func TestTimeoutStopsTheStatementOnTheTarget(t *testing.T) {
 	onTargets(t, func(t *testing.T, d, target *storetest.DB) {
 		st := on("shop", "slow", executor.Statement{Text: endless(target)})
@@ -127,7 +127,8 @@ func TestTimeoutStopsTheStatementOnTheTarget(t *testing.T) {
 	})
 }
 
-// So is the statement of a run that is cancelled, or that another process has got: both end the attempt alike.
+// The statement of a run that is cancelled, or that another process has got, is stopped, too. Both end the attempt in
+// the same way.
 func TestCancelStopsTheStatementOnTheTarget(t *testing.T) {
 	onTargets(t, func(t *testing.T, d, target *storetest.DB) {
 		job := "of " + target.Engine
@@ -155,10 +156,10 @@ func TestCancelStopsTheStatementOnTheTarget(t *testing.T) {
 	})
 }
 
-// A target that cannot be reached, in whatever way, fails the runs that need it, with the reason and by their retry. Other jobs
-// run beside them, and no password shows.
+// If a target cannot be reached, for whatever reason, the runs that need it fail, with the reason and according to
+// their retry. Other jobs run at the same time, and no password is shown.
 func TestTargetOutOfReach(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, and sends nothing
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +195,7 @@ func TestTargetOutOfReach(t *testing.T) {
 			}
 		}
 		tk := withTargets(t, d, urls)
-		tk.Concurrency = 1 // the silent ones would take it for 12 seconds
+		tk.Concurrency = 1 // the silent targets would block it for 12 seconds
 		began := time.Now()
 		r := passOf(t, tk)
 		if t.Logf("the pass took %s", time.Since(began)); r.Succeeded != 1 || r.Waiting != len(jobs)-1 {
@@ -216,13 +217,13 @@ func TestTargetOutOfReach(t *testing.T) {
 				left++
 			}
 		}
-		if left != 4 { // two of each silent one
+		if left != 4 { // two of each silent target
 			t.Errorf("%d attempts were spared the wait, want 4", left)
 		}
 	})
 }
 
-// What the host does not allow fails the attempt, with the line of the settings that would.
+// An attempt that the host does not allow fails, with the line of the settings that would allow it.
 func TestTargetNotAllowed(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		h := &executor.Host{Targets: map[string]executor.Target{"shop": {URL: func() (string, error) { return d.URL, nil }, Owners: []string{"nobody"}}}}
@@ -240,8 +241,8 @@ func TestTargetNotAllowed(t *testing.T) {
 	})
 }
 
-// An SQLite file that belongs to another program keeps its mode; one that is named as read-only is not written; and from none
-// does a step reach another file.
+// An SQLite file that belongs to another program keeps its mode. A file that is named as read-only is not written. No
+// step can reach another file from one of these.
 func TestTargetFile(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		path := filepath.Join(t.TempDir(), "shop.db")
@@ -277,8 +278,8 @@ func TestTargetFile(t *testing.T) {
 	})
 }
 
-// A text with NUL, which not every engine can keep, reaches later steps with another character in its place, from whichever
-// engine into whichever.
+// A text with NUL, which not every engine can keep, reaches later steps with another character in its place, from every
+// engine to every engine.
 func TestNULIsTold(t *testing.T) {
 	onTargets(t, func(t *testing.T, d, target *storetest.DB) {
 		ask := map[string]string{"postgres": `SELECT '{"x": "a\u0000b"}'::json AS n`, "mariadb": "SELECT CONCAT('a', CHAR(0), 'b') AS n", "sqlite": "SELECT 'a' || char(0) || 'b' AS n"}[target.Engine]

@@ -33,7 +33,7 @@ func stillRunning(t testing.TB, d *storetest.DB) int {
 	}[d.Engine])
 }
 
-// A timeout ends the statement on the server, too, and not only the wait for it.
+// A timeout also ends the statement on the server, and not only the wait for it.
 func TestTimeoutStopsTheStatementOnTheServer(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		st := ticktest.Step("slow", endless(d))
@@ -78,7 +78,7 @@ func TestTimeoutWhereTheConnectionEndsFirst(t *testing.T) {
 	})
 }
 
-// The timeout of a run is over all of its steps, whatever they would do next.
+// The timeout of a run covers all of its steps, whatever they would do next.
 func TestTimeoutOfARunEndsItsSteps(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int)")
@@ -101,7 +101,7 @@ func TestTimeoutOfARunEndsItsSteps(t *testing.T) {
 	})
 }
 
-// It counts from the first delivery, over the waits between the tries and over deliveries.
+// It counts from the first delivery, and includes the waits between tries and later deliveries.
 func TestTimeoutOfARunCountsFromItsFirstDelivery(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tries, wait, jitter := store.Attempts(0), store.Duration(4*time.Minute), 0
@@ -139,14 +139,14 @@ func TestTimeoutOfARunCountsFromItsFirstDelivery(t *testing.T) {
 		if executed["retried"] != 3 {
 			t.Errorf("tried %d times", executed["retried"])
 		}
-		if executed["lost"] != 1 { // at 4 minutes; and its failure is final
+		if executed["lost"] != 1 { // at 4 minutes; its failure is final
 			t.Errorf("delivered %d times", executed["lost"])
 		}
 		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "retried"})
 		if err != nil || runs[0].State != store.Failed || !strings.Contains(runs[0].Error, "no such luck; not tried again: the run's timeout of 10m would be over") {
 			t.Fatalf("%v: %+v", err, runs)
 		}
-		// One that is delivered after its time does not begin.
+		// A run that is delivered after its timeout does not begin.
 		ticktest.Request(t, d, "lost")
 		tk.Limit = -1
 		pass()

@@ -13,13 +13,13 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// numbers is a query for the numbers from 1 to n.
+// numbers is a query that returns the numbers from 1 to n.
 func numbers(n int) string {
 	return fmt.Sprintf("WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < %d) SELECT n FROM c", n)
 }
 
-// An attempt of SQL tells the rows that its statements return, up to 20, with columns in order, and what
-// the engine says beside them; also where it fails, and also in one transaction.
+// The output of an SQL attempt has the rows that its statements return, up to 20, with columns in order, and the other
+// messages of the engine. It has them also if the attempt fails, and also in one transaction.
 func TestSQLTellsRowsAndNotices(t *testing.T) {
 	type told struct {
 		statements []string
@@ -73,11 +73,11 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 		cases := map[string]told{}
 		for _, from := range []map[string]told{both, own[d.Engine]} {
 			for name, c := range from {
-				if d.Server == "mysql" && name == "returning" { // which it has not
+				if d.Server == "mysql" && name == "returning" { // it has no RETURNING
 					continue
 				}
 				cases[name] = c
-				if name != "warning" && name != "ignored" { // DDL ends a transaction there; and the rows are there already
+				if name != "warning" && name != "ignored" { // DDL ends a transaction there, and the rows exist already
 					cases[name+", atomic"] = c
 				}
 			}
@@ -115,11 +115,11 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 	})
 }
 
-// A query is stopped by its timeout also where it has given rows already, and would look for more for ever.
+// A timeout also stops a query that has returned rows already, and would look for more rows for ever.
 func TestAQueryIsStoppedBetweenItsRows(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		endless := "WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT n FROM c WHERE n = 1 OR n < 0"
-		if d.Engine == "mariadb" { // which bounds recursion
+		if d.Engine == "mariadb" { // it limits recursion
 			endless = "SELECT 1 UNION ALL SELECT SLEEP(600)"
 		}
 		step := ticktest.Step("", endless)
@@ -133,7 +133,7 @@ func TestAQueryIsStoppedBetweenItsRows(t *testing.T) {
 	})
 }
 
-// A check fails by the rows that its statements return. In one transaction, nothing takes effect then.
+// A check fails because of the rows that its statements return. In one transaction, nothing then takes effect.
 func TestCheckFailsByRows(t *testing.T) {
 	insert, some, none := "INSERT INTO effects VALUES (1)", "SELECT 1 AS n", "SELECT 1 AS n FROM effects WHERE n = 99"
 	type check struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// spoil writes an instant that no program can read, as the engine allows it.
+// spoil writes an instant that no program can read, in the form that the engine allows.
 func spoil(t *testing.T, d *storetest.DB, table, column, where string) {
 	t.Helper()
 	first, value := "SELECT 1", "'infinity'"
@@ -40,7 +40,7 @@ func spoil(t *testing.T, d *storetest.DB, table, column, where string) {
 	}
 }
 
-// A job whose definition or plan cannot be read is parked, and nothing of it is guessed: it does not run. It goes on once the
+// A job whose definition or plan cannot be read is parked, and does not run: no value is guessed. It goes on when the
 // row is repaired.
 func TestUnreadableJobIsParked(t *testing.T) {
 	for _, c := range []struct{ table, column, where, want string }{
@@ -71,11 +71,12 @@ func TestUnreadableJobIsParked(t *testing.T) {
 	}
 }
 
-// A run that cannot be read fails. One that a process holds stays, and takes up the room of the job, until its lease has ended.
+// A run that cannot be read fails. If a process holds it, the run stays, and uses up the room of the job, until its
+// lease has ended.
 func TestUnreadableRunFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Server == "mariadb" {
-			return // it looks at all constraints of a row that is changed, so such a row stays as it is
+			return // the engine checks all constraints of a changed row, so such a row stays as it is
 		}
 		job := ticktest.Hourly("job")
 		job.Overlap, job.MaxRunning, job.Queue = store.OverlapAllow, 1, "another"

@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// Where the installation has owners, a view shows an ordinary login its own jobs, runs and changes only.
+// If the installation has owners, a view shows an ordinary login only its own jobs, runs and changes.
 func TestViewsShowALoginItsOwn(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		login, s := d.As(t)

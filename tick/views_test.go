@@ -17,7 +17,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// mixed makes jobs in each state. The test's clock ends at the database's own, by which the views go.
+// mixed makes jobs in each state. At the end, the test's clock is at the time of the database's own clock, which the
+// views use.
 func mixed(t *testing.T, d *storetest.DB) {
 	t.Helper()
 	plain, err := store.Open(t.Context(), d.URL, store.Options{})
@@ -31,7 +32,7 @@ func mixed(t *testing.T, d *storetest.DB) {
 	}
 	d.Clock.Set(now.Add(-90 * time.Minute))
 	ok, bad := []store.Step{ticktest.Step("one", "SELECT 1")}, []store.Step{ticktest.Step("one", "SELECT * FROM nowhere")}
-	rule := "every 2h starting " + now.Add(-time.Hour).UTC().Format("2006-01-02T15:04:05") // once before the clock's end, whenever that is
+	rule := "every 2h starting " + now.Add(-time.Hour).UTC().Format("2006-01-02T15:04:05") // once before the end of the clock, whenever that is
 	every := func() *store.Schedule { return &store.Schedule{Rule: rule} }
 	defs := store.Definitions{
 		Schedules: []store.Schedule{{Name: "hourly", Rule: rule}, {Name: "held", Rule: rule}, {Name: "quiet", Rule: rule}, {Name: "calm", Rule: rule}, {Name: "broken", Rule: rule}},
@@ -50,7 +51,7 @@ func mixed(t *testing.T, d *storetest.DB) {
 		},
 	}
 	of := "of ann"
-	if d.Engine == "sqlite" { // which has no logins
+	if d.Engine == "sqlite" { // it has no logins
 		defs.Jobs = slices.DeleteFunc(defs.Jobs, func(j store.Job) bool { return j.Owner != "" })
 		of = "shared"
 	}
@@ -144,7 +145,7 @@ func seen(t *testing.T, d *storetest.DB, view, columns, rest string) []string {
 	return out
 }
 
-// plainly writes a value of a driver: an instant to the second, and nothing for what is missing.
+// plainly writes a value of a driver: an instant to the second, and an empty text for a missing value.
 func plainly(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -194,8 +195,8 @@ func number(b bool) string {
 	return "0"
 }
 
-// What the views say is what the commands say, of jobs in each state, again while a job whose run is queued is paused, and while
-// everything is.
+// The views say the same as the commands about jobs in each state. The test compares them again while a job whose run
+// is queued is paused, and while everything is paused.
 func TestViewsSayWhatCommandsSay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		mixed(t, d)
@@ -249,7 +250,7 @@ func sameAsCommands(t *testing.T, d *storetest.DB, jobStates, scheduleStates []s
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range u.Runs { // the rules say the same, but of what waits for a pass, and of what a pause will end
+	for _, r := range u.Runs { // the rules say the same, except for times that wait for a pass, and times that a pause will end
 		i := slices.IndexFunc(jobs, func(j store.JobStatus) bool { return j.FullName() == r.Job })
 		if row := instantOf(r.At) + "|" + jobs[i].Name; !slices.Contains(planned, row) && !jobs[i].Stale && jobs[i].Paused == nil {
 			t.Errorf("upcoming has %s", row)
@@ -319,7 +320,7 @@ func sameAsCommands(t *testing.T, d *storetest.DB, jobStates, scheduleStates []s
 	compare(t, "changes", seen(t, d, "v_changes", "changed_at, changed_by, kind, subject, action, reason", ""), want)
 }
 
-// A view is there to be read: who would change something by one learns that it cannot.
+// Views are for reading: a user who tries to change a row through one gets an error.
 func TestViewsCannotBeWritten(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})

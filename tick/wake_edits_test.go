@@ -23,15 +23,15 @@ import (
 // fate is what the platform does with an alarm.
 type fate struct {
 	lost        bool
-	late, again time.Duration // it rings this much late, and once more after that
+	late, again time.Duration // it rings late by this, and once more after that
 }
 
-// platform is one that loses, delays and doubles alarms.
+// platform is a platform that loses, delays and doubles alarms.
 type platform struct {
 	rnd   *rand.Rand
 	now   func() time.Time
 	fates map[time.Time]fate // of each alarm, by its time
-	rings []time.Time        // to come, in their order
+	rings []time.Time        // future rings, in their order
 }
 
 func (p *platform) Set(_ context.Context, at time.Time) (time.Time, error) {
@@ -66,7 +66,8 @@ func ceil(t time.Time) time.Time {
 	return t
 }
 
-// restless are jobs that somebody edits all the time, under alarms that are lost, late and doubled, and a safety trigger.
+// restless is a set of jobs that somebody edits all the time, with alarms that are lost, late and doubled, and a safety
+// trigger.
 type restless struct {
 	*testing.T
 	rnd    *rand.Rand
@@ -76,7 +77,7 @@ type restless struct {
 	bells  *platform
 	passes int
 	last   time.Time            // when the last pass ended
-	edited map[string]time.Time // each job, or what it depends on
+	edited map[string]time.Time // when each job, or a row that it depends on, was edited
 	db     *sql.DB
 	ids    map[string]int64
 
@@ -92,7 +93,7 @@ func (r *restless) must(err error) {
 	}
 }
 
-// Execute judges when a run starts.
+// Execute checks the instant at which a run starts.
 func (r *restless) Execute(_ context.Context, q executor.Request) (executor.Result, error) {
 	due, now, job := q.Task.Run.ScheduledFor, r.clock.Now(), q.Task.Job.Name
 	if due.IsZero() {
@@ -103,9 +104,9 @@ func (r *restless) Execute(_ context.Context, q executor.Request) (executor.Resu
 		r.early++
 		r.Errorf("%s of %s starts at %s", due, job, now)
 	}
-	// The safety trigger bounds all; a pass that it starts may take a moment by this clock. An alarm bounds what is due after
-	// the last pass before has seen the job as it is.
-	most := later(due, r.edited[job]).Truncate(safety).Add(safety) // it may have been paused, and the end of that is an edit
+	// The safety trigger limits the delay of every run. A pass that it starts may take a moment by this clock. An alarm
+	// limits the delay of the runs that are due after the last pass before has seen the job as it is.
+	most := later(due, r.edited[job]).Truncate(safety).Add(safety) // the job may have been paused, and the end of a pause is an edit
 	if f, set := r.bells.fates[ceil(due)]; set && !f.lost && r.seen(job, due) {
 		r.tight++
 		most = ceil(due).Add(f.late)
@@ -117,12 +118,12 @@ func (r *restless) Execute(_ context.Context, q executor.Request) (executor.Resu
 	return executor.Result{}, nil
 }
 
-// seen reports whether a pass has seen a job, as it is, before a time was due: then it has set an alarm.
+// seen reports whether a pass has seen a job, as it is now, before a time was due. Such a pass has set an alarm.
 func (r *restless) seen(job string, due time.Time) bool {
 	return !r.edited[job].After(r.last) && r.last.Before(due)
 }
 
-// pass is one that somebody starts.
+// pass is a pass that somebody starts.
 func (r *restless) pass(at time.Time) {
 	r.clock.Set(later(at, r.clock.Now()))
 	r.passes++
@@ -132,7 +133,7 @@ func (r *restless) pass(at time.Time) {
 	r.covered()
 }
 
-// until makes the passes that somebody starts until an instant.
+// until makes the passes that somebody starts, up to an instant.
 func (r *restless) until(to time.Time) {
 	for {
 		next := r.last.Truncate(safety).Add(safety)
@@ -150,8 +151,8 @@ func (r *restless) until(to time.Time) {
 	r.clock.Set(later(to, r.clock.Now()))
 }
 
-// covered asks after each pass: whatever the rules of the jobs name next, by themselves and without a look at the plans, has
-// an alarm that is set for it, or for before it; the platform may have lost it.
+// covered checks after each pass that the next time of each job has an alarm at that time or before. It gets the next
+// times from the rules alone, without the plans. The platform may have lost the alarm.
 func (r *restless) covered() {
 	ctx, now := context.Background(), r.clock.Now()
 	jobs, err := r.store.Jobs(ctx, store.JobFilter{})
@@ -179,13 +180,13 @@ func (r *restless) define(name string) store.Definitions {
 	return store.Definitions{Jobs: []store.Job{{Name: name, Own: &store.Schedule{Rule: r.rule(), Zone: "UTC"}, Steps: []store.Step{ticktest.Call("")}}}}
 }
 
-// edit does something to a job. All but plain SQL sets an alarm, as the commands do.
+// edit does something to a job. All edits except plain SQL set an alarm, as the commands do.
 func (r *restless) edit() {
 	ctx, who := context.Background(), store.Author{}
 	now, name := r.clock.Now(), fmt.Sprintf("job%d", r.rnd.IntN(6))
 	job := store.Subject{Scope: store.ScopeJob, Name: name}
 	until := now.Add(time.Duration(1+r.rnd.IntN(180)) * time.Minute)
-	r.edited[name] = later(now, r.edited[name]) // which may be the end of a pause, to come
+	r.edited[name] = later(now, r.edited[name]) // it may be the end of a pause, in the future
 	all := func(at time.Time) {
 		for name := range r.edited {
 			r.edited[name] = later(at, r.edited[name])
@@ -232,8 +233,8 @@ func (r *restless) edit() {
 	}
 }
 
-// Under random edits, by commands and by SQL, and with alarms that are lost, late and doubled, nothing starts before its
-// time, and nothing later than its alarm or the safety trigger.
+// Under random edits, by commands and by SQL, and with alarms that are lost, late and doubled, no run starts before its
+// time, or later than its alarm or the safety trigger.
 func TestAlarmsUnderRandomEdits(t *testing.T) {
 	t.Parallel()
 	edits, seed := prove.Cases(100, 10_000), uint64(1)

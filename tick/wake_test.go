@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// bell is a platform that rings alarms, by a clock that the test drives. One that is set twice is one.
+// bell is a platform that rings alarms, by a clock that the test moves. An alarm that is set twice is one alarm.
 type bell struct {
 	now   func() time.Time
 	set   []time.Time // in their order
@@ -45,7 +45,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// take takes the alarms that ring until an instant.
+// take returns the alarms that ring up to an instant, and removes them.
 func (b *bell) take(until time.Time) (list []time.Time) {
 	for len(b.set) > 0 && !b.set[0].After(until) {
 		list, b.set = append(list, b.set[0]), b.set[1:]
@@ -71,10 +71,11 @@ func mustRun(t testing.TB, tk *tick.Tick) tick.Report {
 	return r
 }
 
-// A day of three jobs, with what their passes cost: with alarms and a safety trigger each hour, beside a tick each quarter of
-// an hour, and with DBJOBS_PROVE each minute. Each pass is a process of its own, which opens the database.
+// A day of three jobs, with the cost of their passes. It is measured with alarms and a safety trigger each hour, with a
+// tick each quarter of an hour, and with DBJOBS_PROVE also with a tick each minute. Each pass is a process of its own,
+// which opens the database.
 func TestADayOfThreeJobs(t *testing.T) {
-	often := 15 * time.Minute // at which all that is due comes in time, too
+	often := 15 * time.Minute // with this interval, all due runs also come in time
 	if prove.Whole() {
 		often = time.Minute
 	}
@@ -146,7 +147,7 @@ func TestADayOfThreeJobs(t *testing.T) {
 	})
 }
 
-// The alarm is for whatever is next, and nothing is set where nothing is.
+// The alarm is for the next time, whatever it is. No alarm is set if there is no next time.
 func TestAlarmForWhatIsNext(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, b := waking(t, d)
@@ -209,7 +210,8 @@ func TestAlarmForWhatIsNext(t *testing.T) {
 	})
 }
 
-// What a pass leaves is looked at again: at once after one that got on with it; else after as long as it has been due.
+// Work that a pass leaves is looked at again: at once after a pass that made progress, otherwise after a wait as long
+// as the work has been due.
 func TestAlarmForWhatIsLeft(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, _ := waking(t, d)
@@ -220,7 +222,7 @@ func TestAlarmForWhatIsLeft(t *testing.T) {
 		if r := mustRun(t, tk); r.Started != 1 || r.WakeAt.Sub(d.Clock.Now()) > time.Second || r.WakeAt.IsZero() {
 			t.Errorf("%d started, the alarm is for %v, now %v", r.Started, r.WakeAt, d.Clock.Now())
 		}
-		tk.Limit = -1 // a host that can start nothing
+		tk.Limit = -1 // a host that can start no run
 		for _, step := range []struct{ after, want time.Duration }{{0, time.Minute}, {10 * time.Minute, 10 * time.Minute}, {40 * time.Minute, 40 * time.Minute}} {
 			d.Clock.Set(ticktest.Morning(9, 0).Add(step.after))
 			r := mustRun(t, tk)
@@ -231,8 +233,8 @@ func TestAlarmForWhatIsLeft(t *testing.T) {
 	})
 }
 
-// An alarm that cannot be set is an error of the pass, which has done its work all the same. A database that does not answer
-// is asked again in a minute, one that is not the one that is meant is not.
+// An alarm that cannot be set is an error of the pass, which has still done its work. A database that does not answer
+// is asked again in a minute. A wrong database is not asked again.
 func TestAlarmThatCannotBeSet(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, b := waking(t, d)
@@ -267,7 +269,7 @@ func TestAlarmThatCannotBeSet(t *testing.T) {
 	})
 }
 
-// While a run executes, there is an alarm for what becomes due beside it, and for the end of its lease: the platform starts
+// While a run executes, there is an alarm for the next due time, and for the end of its lease. The platform starts
 // another pass, which goes on from there.
 func TestAlarmWhileARunExecutes(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A calendar is named a month before its days end, and where they cannot be read. One that nobody uses is not, nor one whose
-// days come each year.
+// A calendar is named a month before its days end, and if they cannot be read. A calendar that nobody uses is not
+// named, and neither is one whose days come each year.
 func TestCalendarsThatEnd(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		in := func(days int) []string { return []string{d.Clock.Now().AddDate(0, 0, days).Format(time.DateOnly)} }

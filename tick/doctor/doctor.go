@@ -31,7 +31,7 @@ func (l Level) rank() int { return slices.Index([]Level{Wrong, Warning, Note}, l
 
 // Finding is one thing that is wrong.
 type Finding struct {
-	Check   string `json:"check"` // its kind; these names do not change
+	Check   string `json:"check"` // the kind; these names do not change
 	Level   Level  `json:"level"`
 	Job     string `json:"job,omitempty"`
 	Problem string `json:"problem"`
@@ -42,7 +42,7 @@ type Finding struct {
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Jobs     int       `json:"jobs"`
-	Times    int       `json:"nominal_times"` // how many were compared with runs and gaps
+	Times    int       `json:"nominal_times"` // the number of times that were compared with runs and gaps
 	Since    time.Time `json:"since"`         // the instant from which these times count
 }
 

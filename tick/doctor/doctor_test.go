@@ -31,8 +31,8 @@ func examine(t *testing.T, d *storetest.DB) (found []string, all doctor.Report) 
 	return found, r
 }
 
-// lived is a database in which passes have decided for two hours, with an outage, a pause, an edit by a
-// command and one by SQL, overlaps, a chain, also after a job that is done and gone, a hook, and history that is too old.
+// lived is a database in which passes have decided for two hours. It has an outage, a pause, an edit by a command and
+// one by SQL, overlaps, a chain (also after a job that is done and gone), a hook, and history that is too old.
 func lived(t *testing.T, d *storetest.DB) {
 	t.Helper()
 	ok, tk := []store.Step{ticktest.Call("")}, ticktest.NewDoing(t, d, ticktest.Nothing{}.Execute)
@@ -69,7 +69,7 @@ func lived(t *testing.T, d *storetest.DB) {
 		}
 	}
 	pass(12)
-	d.Clock.Add(20 * time.Minute) // nobody came
+	d.Clock.Add(20 * time.Minute) // no pass came
 	pass(8)
 	if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "shared"}, time.Time{}, store.Author{}); err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func lived(t *testing.T, d *storetest.DB) {
 	run()
 }
 
-// What passes leave is sound: nothing is found.
+// The rows that passes leave are sound: no finding is reported.
 func TestNothingIsFoundWhereNobodyMeddled(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		lived(t, d)
@@ -95,7 +95,7 @@ func TestNothingIsFoundWhereNobodyMeddled(t *testing.T) {
 	})
 }
 
-// table is where a statement names a table.
+// table matches the place where a statement names a table.
 var table = regexp.MustCompile(`\b(FROM|INTO|UPDATE) [a-z_]+`)
 
 func literal(d *storetest.DB, t time.Time) string { return "'" + d.Store.Engine().Instant(t) + "'" }

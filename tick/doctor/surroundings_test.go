@@ -12,8 +12,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// What is wrong around the ledger is named: the trigger, the clock, versions, runs that nobody takes, jobs
-// that passes leave alone, an index that is gone.
+// Problems around the ledger are named: the trigger, the clock, versions, runs that nobody takes, jobs that passes
+// leave alone, a missing index.
 func TestSurroundings(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ok := []store.Step{ticktest.Step("", "SELECT 1")}
@@ -58,7 +58,7 @@ func TestSurroundings(t *testing.T) {
 			t.Errorf("an index is gone: %q", found)
 		}
 		d.Exec(t, "DROP VIEW "+d.Table("v_gaps"))
-		if found, _ := examine(t, d); d.Engine != "mariadb" && !slices.Contains(found, "views") { // which may hide the only one
+		if found, _ := examine(t, d); d.Engine != "mariadb" && !slices.Contains(found, "views") { // MariaDB may hide the only view
 			t.Errorf("a view is gone: %q", found)
 		}
 		d.Exec(t, "UPDATE "+d.Table("installation")+" SET repeatable = NULL")
@@ -74,8 +74,8 @@ func TestSurroundings(t *testing.T) {
 	})
 }
 
-// A login that may only read can examine, and learns what a tick with it could not do. A login with the
-// rights of the README lacks nothing.
+// A login that may only read can examine, and learns which actions a tick with this login could not do. A login with
+// the rights of the README lacks no right.
 func TestRightsAreNamed(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		login, s := d.As(t)
@@ -110,8 +110,8 @@ func TestRightsAreNamed(t *testing.T) {
 	})
 }
 
-// Where rows have owners, doctor names a login that no row security binds: here that which made the tables. Superusers, and
-// BYPASSRLS, are for superusers to make, and the login of the tests is none.
+// If rows have owners, doctor names a login that no row security binds: here, the login that made the tables. Only a
+// superuser can make superusers and grant BYPASSRLS, and the login of the tests is not a superuser.
 func TestRightsThatNoRowSecurityBinds(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		login, bound := d.As(t)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// nameServer is a DNS server whose answer for any name is what answer says when it is asked.
+// nameServer is a DNS server. For any name, it answers with the result of answer at the time of the question.
 func nameServer(t *testing.T, answer func() []netip.Addr) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -48,7 +48,7 @@ func always(list ...string) func() []netip.Addr {
 	}
 }
 
-// nameReply answers one question, for an address of either family, with a record that is not to be kept.
+// nameReply answers one question, for an address of either family, with a record that must not be cached.
 func nameReply(query []byte, answer func() []netip.Addr) []byte {
 	end := 12
 	for end < len(query) && query[end] != 0 {
@@ -72,7 +72,7 @@ func nameReply(query []byte, answer func() []netip.Addr) []byte {
 	return reply
 }
 
-// TestPublicAddresses: the first and the last address of what is not public, and its neighbours.
+// TestPublicAddresses tries the first and the last address of each range that is not public, and their neighbours.
 func TestPublicAddresses(t *testing.T) {
 	for list, want := range map[string]bool{
 		"0.0.0.0 0.255.255.255 10.0.0.0 10.255.255.255 100.64.0.0 100.127.255.255 100.100.100.200 127.0.0.1 127.255.255.255 168.63.129.16": false,
@@ -94,7 +94,7 @@ func TestPublicAddresses(t *testing.T) {
 	}
 }
 
-// inside is a server that nobody is to reach.
+// inside is a server that no job may reach.
 func inside(t *testing.T, host string) (port string, reached *atomic.Int32) {
 	t.Helper()
 	reached = &atomic.Int32{}
@@ -109,15 +109,15 @@ func inside(t *testing.T, host string) (port string, reached *atomic.Int32) {
 	return port, reached
 }
 
-// TestForbiddenAddresses: whatever way an address is written, named or led to, it is refused when it is to be connected to.
-// The same ways lead to the server where the host allows them.
+// TestForbiddenAddresses: a forbidden address is refused at the time of the connection, however it is written, named or
+// reached. If the host allows these addresses, the same ways lead to the server.
 func TestForbiddenAddresses(t *testing.T) {
 	port, reached := inside(t, "")
 	local := nameServer(t, always("127.0.0.1"))
 	metadata := nameServer(t, always("169.254.169.254"))
 	metadata6 := nameServer(t, always("fd00:ec2::254"))
 	for _, c := range []struct {
-		host, address string // as it is written; that which is refused. Empty: it depends; unknown: some resolvers know no such name
+		host, address string // the host as it is written; the address that is refused. Empty: it depends; unknown: some resolvers know no such name
 		names         *net.Resolver
 		served        bool // by the server inside
 	}{
@@ -127,11 +127,11 @@ func TestForbiddenAddresses(t *testing.T) {
 		{"[::ffff:127.0.0.1]", "", nil, true},
 		{"[::ffff:7f00:1]", "", nil, true},
 		{"0.0.0.0", "", nil, true},
-		{"2130706433", "unknown", nil, false}, // as C's resolver reads it
+		{"2130706433", "unknown", nil, false}, // in the form that C's resolver reads
 		{"0x7f000001", "127.0.0.1", local, true},
 		{"0177.0.0.1", "unknown", nil, false},
 		{"localhost.", "unknown", nil, false},
-		{"１２７.0.0.1", "127.0.0.1", nil, true}, // digits of another alphabet, which become ours
+		{"１２７.0.0.1", "127.0.0.1", nil, true}, // digits of another alphabet, which become ASCII digits
 		{"127。0。0。1", "127.0.0.1", nil, true},
 		{"[::127.0.0.1]", "::7f00:1", nil, false},
 		{"[::ffff:0:7f00:1]", "::ffff:0:7f00:1", nil, false},
@@ -182,7 +182,8 @@ func TestForbiddenAddresses(t *testing.T) {
 	}
 }
 
-// TestANameThatLeadsElsewhere: its address is judged where it is connected to, and not at an earlier look-up.
+// TestANameThatLeadsElsewhere: the address of a name is checked at the time of the connection, and not at an earlier
+// look-up.
 func TestANameThatLeadsElsewhere(t *testing.T) {
 	port, reached := inside(t, "127.0.0.1")
 	l, err := net.Listen("tcp", "127.0.0.2:"+port)
@@ -196,7 +197,7 @@ func TestANameThatLeadsElsewhere(t *testing.T) {
 	x := NewHTTP(&Host{Addresses: []Addresses{{Range: netip.MustParsePrefix("127.0.0.2/32")}}})
 	defer x.Close()
 	x.names = nameServer(t, func() []netip.Addr {
-		if asked.Add(1) <= 2 { // of both families
+		if asked.Add(1) <= 2 { // one question for each family
 			return always("127.0.0.2")()
 		}
 		return always("127.0.0.1")()
@@ -211,7 +212,8 @@ func TestANameThatLeadsElsewhere(t *testing.T) {
 	}
 }
 
-// TestANameWithSeveralAddresses: of those, only the ones that are allowed are connected to, whatever their order and family.
+// TestANameWithSeveralAddresses: only the allowed addresses of a name are connected to, whatever their order and
+// family.
 func TestANameWithSeveralAddresses(t *testing.T) {
 	port, reached := inside(t, "127.0.0.1")
 	l, err := net.Listen("tcp", "127.0.0.3:"+port)
@@ -233,7 +235,7 @@ func TestANameWithSeveralAddresses(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreOfOneOwner: one that was made by a leave serves nobody else.
+// TestConnectionsAreOfOneOwner: a connection that was made with one owner's permission is not used for another owner.
 func TestConnectionsAreOfOneOwner(t *testing.T) {
 	s, got := receiver(t, nil)
 	x := NewHTTP(&Host{Addresses: []Addresses{{Range: netip.MustParsePrefix("127.0.0.1/32"), Owners: Owners{"ann"}}}})
@@ -250,7 +252,7 @@ func TestConnectionsAreOfOneOwner(t *testing.T) {
 	}
 }
 
-// TestNoProxy: the connections of a proxy would not be judged.
+// TestNoProxy: there is no proxy, because the connections of a proxy would not be checked.
 func TestNoProxy(t *testing.T) {
 	proxy, got := receiver(t, nil)
 	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"} {

@@ -29,7 +29,7 @@ var errStop = errors.New("stopped by the test")
 // anything is a host where only the tick's own user writes definitions.
 var anything = &executor.Host{Own: true}
 
-// execute runs a program as a step of a job of ann's.
+// execute runs a program as a step of a job of ann.
 func execute(ctx context.Context, t *testing.T, h *executor.Host, kind string, spec executor.ProgramSpec) (executor.Result, error) {
 	t.Helper()
 	x, err := executor.KindOf(kind).Open(nil, h)
@@ -63,7 +63,7 @@ func TestExec(t *testing.T) {
 		{"exec", executor.ProgramSpec{Run: []string{"/usr/nowhere/tool"}}, "", "no such file"},
 		{"exec", executor.ProgramSpec{Run: []string{"/etc/passwd"}}, "", "may this user execute it"},
 		{"exec", executor.ProgramSpec{Run: []string{"true"}, Dir: "/usr/nowhere"}, "", "/usr/nowhere"},
-		{"exec", executor.ProgramSpec{Run: []string{"cat"}}, "", ""}, // nothing is there to read
+		{"exec", executor.ProgramSpec{Run: []string{"cat"}}, "", ""}, // its input is empty
 	} {
 		res, err := execute(t.Context(), t, anything, c.kind, c.spec)
 		if res.Output != c.out || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
@@ -72,7 +72,7 @@ func TestExec(t *testing.T) {
 	}
 }
 
-// What no program can be given fails with advice, and no other try would do better.
+// A text that no program can get fails with advice. Another try would not help.
 func TestExecTooLongOrWithNUL(t *testing.T) {
 	for arg, want := range map[string]string{strings.Repeat("x", 4<<20): "from a file or a database", "a\x00b": "has a NUL"} {
 		for _, spec := range []executor.ProgramSpec{{Run: []string{"true", arg}}, {Run: []string{"true"}, Env: map[string]string{"A": arg}}} {
@@ -83,7 +83,7 @@ func TestExecTooLongOrWithNUL(t *testing.T) {
 	}
 }
 
-// Nothing of the tick's environment reaches a program but what is said to.
+// A program gets only the variables of the tick's environment that are allowed.
 func TestExecEnvironment(t *testing.T) {
 	t.Setenv("DBJOBS_DATABASE_URL", "postgres://ann:geheimnis@h/d")
 	t.Setenv("PLANTED", "geheimnis")
@@ -105,7 +105,7 @@ func TestExecEnvironment(t *testing.T) {
 	}
 }
 
-// A step's own variables go before those that are inherited.
+// A step's own variables replace inherited ones.
 func TestExecEnvironmentOfTheStep(t *testing.T) {
 	t.Setenv("TZ", "UTC")
 	t.Setenv("LANG", "en_US.UTF-8")
@@ -125,7 +125,7 @@ func TestExecErrorHidesSecrets(t *testing.T) {
 	}
 }
 
-// Without a leave nothing is executed, and the refusal has the line that gives it.
+// Without permission, no program is executed, and the refusal has the line that gives the permission.
 func TestExecNotAllowed(t *testing.T) {
 	for _, c := range []struct {
 		kind, line string
@@ -168,7 +168,7 @@ func TestExecExitCodes(t *testing.T) {
 	}
 }
 
-// lives reports whether a process lives: neither gone nor a zombie.
+// lives reports whether a process lives: it is neither gone nor a zombie.
 func lives(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -177,8 +177,8 @@ func lives(pid int) bool {
 	return err != nil || !strings.Contains(string(stat), ") Z ")
 }
 
-// stopped runs a text of the shell that writes process ids into the file of $1, one a line, and stops it when there are
-// as many as wanted. It returns them.
+// stopped runs a text of the shell that writes process ids into the file $PIDS, one a line. It stops the text when
+// there are the wanted number of ids, and returns them.
 func stopped(t *testing.T, many int, text string, grace time.Duration) (pids []int, res executor.Result) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "pids")
@@ -211,8 +211,8 @@ func stopped(t *testing.T, many int, text string, grace time.Duration) (pids []i
 	return pids, res
 }
 
-// A step that is stopped leaves no process behind, whatever its program has started and whatever it makes of SIGTERM. What
-// was being forked just then may miss SIGTERM, and takes the grace.
+// A step that is stopped leaves no process behind, whatever its program has started and however it handles SIGTERM. A
+// process that is just being forked may miss SIGTERM, and then needs the whole grace.
 func TestExecStopsTheGroup(t *testing.T) {
 	for name, c := range map[string]struct {
 		many  int
@@ -237,7 +237,7 @@ func TestExecStopsTheGroup(t *testing.T) {
 			}
 			for _, pid := range pids {
 				for end := time.Now().Add(20 * time.Second); lives(pid); time.Sleep(10 * time.Millisecond) {
-					if time.Now().After(end) { // what is killed takes a moment to go
+					if time.Now().After(end) { // a killed process needs a moment to disappear
 						t.Fatalf("process %d is still there", pid)
 					}
 				}
@@ -246,7 +246,7 @@ func TestExecStopsTheGroup(t *testing.T) {
 	}
 }
 
-// What stays in the background does not hold the run, and goes on.
+// A process that stays in the background does not hold the run, and goes on.
 func TestExecBackground(t *testing.T) {
 	t.Parallel()
 	res, err := execute(t.Context(), t, anything, "shell", sh(`sleep 1000 & echo $!`))
@@ -283,7 +283,7 @@ func TestExecOutputIsBounded(t *testing.T) {
 	}
 	group.Wait()
 	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; got > uint64(programs)<<21 { // all of it, also what was freed
+	if got := after.TotalAlloc - before.TotalAlloc; got > uint64(programs)<<21 { // everything that was allocated, also if it was freed
 		t.Errorf("%d times %d bytes of output took %d bytes of memory", programs, size, got)
 	} else {
 		t.Logf("%d times %d bytes of output took %d bytes of memory", programs, size, got)

@@ -17,7 +17,7 @@ func tell(t *testing.T, ctx context.Context, h *Host, to Heartbeat, s Signal, li
 	return x.Tell(ctx, to, News{Signal: s, ID: "019a-7", Owner: "ann", Line: line, Facts: map[string]any{"job": "a/b c"}})
 }
 
-// One URL gets the suffixes that healthchecks.io and others know, and with the id that pairs start and end.
+// One URL gets the suffixes that healthchecks.io and others know, and rid=, which pairs start and end.
 func TestHeartbeatOfOneURL(t *testing.T) {
 	s, got := receiver(t, nil)
 	h := loopback(map[string]string{"KEY": "p1ng-k3y"})
@@ -50,7 +50,7 @@ func TestHeartbeatOfOneURL(t *testing.T) {
 	}
 }
 
-// URLs of their own get a request as they are written; one that is not given gets none.
+// A URL for one signal gets a request as it is written. A signal without a URL sends no request.
 func TestHeartbeatOfAURLForEachSignal(t *testing.T) {
 	s, got := receiver(t, nil)
 	to := Heartbeat{Success: s.URL + "/?state=complete&msg=${message}", Failure: s.URL + "/?state=fail&job=${job}"}
@@ -68,7 +68,8 @@ func TestHeartbeatOfAURLForEachSignal(t *testing.T) {
 	}
 }
 
-// What may pass is tried again, with the same key; what will not is not. No error has the path, which is a secret.
+// After an error that may pass, the request is tried again, with the same key. After another error, it is not. No error
+// has the path, which is a secret.
 func TestHeartbeatThatIsNotTaken(t *testing.T) {
 	elsewhere, reached := receiver(t, nil)
 	for _, c := range []struct {

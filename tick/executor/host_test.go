@@ -14,7 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// programs makes a folder with programs and links among them. What a name leads to is its own content.
+// programs makes a folder with programs and links among them.
 func programs(t *testing.T) (root string) {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -44,13 +44,13 @@ func TestPrograms(t *testing.T) {
 	in := func(name string) string { return root + "/" + name }
 	for _, c := range []struct {
 		leave, program string
-		want           string // what is run; empty: it is refused
+		want           string // the program that runs; empty: it is refused
 	}{
 		{"bin/tool", "bin/tool", "bin/tool"},
 		{"bin/tool", "usr/tool", "bin/tool"}, // the folder has another name
 		{"usr/tool", "bin/tool", "bin/tool"},
 		{"bin/alias", "bin/alias", "bin/alias"}, // run by its own name
-		{"bin/alias", "bin/tool", ""},           // as by another name it could be another program
+		{"bin/alias", "bin/tool", ""},           // with another name, it could be another program
 		{"bin/tool", "bin/alias", ""},
 		{"bin/tool", "bin/deep/tool", ""},
 		{"bin/tool", "other/tool", ""},
@@ -60,7 +60,7 @@ func TestPrograms(t *testing.T) {
 		{"bin", "bin/alias", "bin/tool"},
 		{"bin", "other/in", "bin/tool"},
 		{"bin", "bin/out", ""},      // a link that leads out
-		{"bin", "bin/way/tool", ""}, // a folder that does
+		{"bin", "bin/way/tool", ""}, // a folder that leads out
 		{"bin", "other/tool", ""},
 		{"bi", "bin/tool", ""}, // the beginning of a name
 		{"bin/deep", "bin/tool", ""},
@@ -79,7 +79,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// A program that all users of the system can replace is not run, whatever the leave: it would be anybody's.
+// A program that all users of the system can replace is not run, whatever the permission: any user could decide what it
+// does.
 func TestProgramsThatAllMayWrite(t *testing.T) {
 	root := programs(t)
 	folder := &executor.Host{Programs: []executor.Program{{Path: root + "/bin"}}}
@@ -91,13 +92,13 @@ func TestProgramsThatAllMayWrite(t *testing.T) {
 		allowed    bool
 	}{
 		{"bin/tool", "777", folder, "/bin/tool", false},
-		{"bin/tool", "775", folder, "/bin/tool", true}, // whom the owner of the host has chosen
+		{"bin/tool", "775", folder, "/bin/tool", true}, // the owner of the host has chosen the group's members
 		{"bin", "777", folder, "/bin/deep/tool", false},
 		{"bin", "1777", folder, "/bin/deep/tool", true}, // as in /tmp
 		{"bin/deep", "777", folder, "/bin/deep/tool", false},
 		{"bin/deep", "777", folder, "/bin/tool", true},
 		{"", "777", folder, "/bin/tool", false},
-		{"other", "777", link, "/bin/out", false}, // where the link leads to
+		{"other", "777", link, "/bin/out", false}, // the place to which the link leads
 		{"other/tool", "757", link, "/bin/out", false},
 		{"bin", "757", link, "/bin/out", false},
 	} {
@@ -124,7 +125,7 @@ func TestProgramsThatAllMayWrite(t *testing.T) {
 	}
 }
 
-// Without a leave for its name, nobody learns whether there is such a file, or what is wrong with it.
+// Without permission for its name, no job learns whether there is such a file, or what is wrong with it.
 func TestProgramsThatAreNotThere(t *testing.T) {
 	root := programs(t)
 	for _, leave := range []string{"", "other", "bin/tool"} {
@@ -145,7 +146,7 @@ func TestProgramsThatAreNotThere(t *testing.T) {
 	}
 }
 
-// Each refusal names the line that gives the leave, and that line gives it.
+// Each refusal names the line that gives the permission, and that line gives it.
 func TestRefusals(t *testing.T) {
 	tool := programs(t) + "/bin/tool"
 	value := func() (string, error) { return "geheimnis", nil }
@@ -155,7 +156,7 @@ func TestRefusals(t *testing.T) {
 		Targets: map[string]executor.Target{"crm": {value, others}}, Mailer: &executor.MailServer{Server: "mx", Password: value, Owners: others}}
 	uses := []struct {
 		use         func(h *executor.Host, owner string) error
-		none, owner string // what is to be added where there is no leave, and where there is one for another owner
+		none, owner string // the line to add if there is no permission, and if there is one for another owner
 	}{
 		{func(h *executor.Host, owner string) error { _, err := h.AllowsProgram(owner, tool); return err },
 			"programs: [" + tool + "]", "programs: [{path: " + tool + ", owners: [bob, ann]}]"},
@@ -183,7 +184,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A secret that was given out is known as one.
+// A secret that was given to a step is known as a secret.
 func TestGivenOut(t *testing.T) {
 	known := &secret.Known{}
 	h := &executor.Host{Known: known, Secrets: map[string]executor.Secret{"HOOK": {Value: func() (string, error) { return "geheimnis", nil }}},

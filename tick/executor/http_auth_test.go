@@ -14,7 +14,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
-// cloud is a server that stands for all services of all clouds, by TLS, and an executor whose connections all lead there.
+// cloud is a server that represents all services of all clouds, by TLS, and an executor whose connections all lead to
+// it.
 func cloud(t *testing.T, h *Host, env map[string]string) (*HTTP, func() []received) {
 	t.Helper()
 	plain, got := receiver(t, nil)
@@ -35,7 +36,7 @@ func cloud(t *testing.T, h *Host, env map[string]string) (*HTTP, func() []receiv
 	return x, got
 }
 
-// credentials are those of the examples of AWS.
+// credentials are the credentials in the examples of AWS.
 var credentials = map[string]string{"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "AWS_SESSION_TOKEN": "s3ssion"}
 
 func TestHTTPSignsForAWS(t *testing.T) {
@@ -97,7 +98,7 @@ func TestHTTPAuthProblems(t *testing.T) {
 	}
 }
 
-// TestHTTPTokensOfGoogle: the metadata server is asked by us, also where jobs may not connect to it.
+// TestHTTPTokensOfGoogle: dbjobs itself asks the metadata server, also if jobs may not connect to it.
 func TestHTTPTokensOfGoogle(t *testing.T) {
 	server, asked := receiver(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Metadata-Flavor", "Google")
@@ -132,7 +133,7 @@ func TestHTTPTokensOfGoogle(t *testing.T) {
 	}
 }
 
-// TestHTTPChecksCertificates: nothing is sent to a server that cannot say who it is.
+// TestHTTPChecksCertificates: nothing is sent to a server that cannot prove its identity.
 func TestHTTPChecksCertificates(t *testing.T) {
 	plain, got := receiver(t, nil)
 	s := httptest.NewTLSServer(plain.Config.Handler)

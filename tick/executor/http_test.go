@@ -28,7 +28,7 @@ func loopback(secrets map[string]string) *Host {
 
 var httpNow = time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 
-// attempt is one of a run whose facts are known.
+// attempt is an attempt of a run whose facts are known.
 func attempt(spec string) Request {
 	t := &store.Task{}
 	t.Run.ID, t.Run.Step, t.Run.Attempt, t.Run.Fence, t.Run.Job, t.Run.Owner = "019a-7", 2, 1, 3, "rollup", "ann"
@@ -38,13 +38,13 @@ func attempt(spec string) Request {
 	return Request{Task: t, Spec: json.RawMessage(spec), Now: httpNow}
 }
 
-// received is what a server was sent.
+// received is a request that a server got.
 type received struct {
 	method, host, uri, body string
 	header                  http.Header
 }
 
-// receiver is a server that keeps what it is sent, and answers by answer, or with 204.
+// receiver is a server that keeps the requests that it gets. It answers by answer, or with 204.
 func receiver(t *testing.T, answer http.HandlerFunc) (*httptest.Server, func() []received) {
 	t.Helper()
 	var all []received
@@ -148,7 +148,7 @@ func TestHTTPLogsIn(t *testing.T) {
 	}
 }
 
-// TestStandardWebhooks has the vector that the libraries of Standard Webhooks test with.
+// TestStandardWebhooks has the test vector of the libraries of Standard Webhooks.
 func TestStandardWebhooks(t *testing.T) {
 	for _, prefix := range []string{"whsec_", ""} {
 		h := http.Header{}
@@ -213,7 +213,7 @@ func TestHTTPAnswer(t *testing.T) {
 	}
 }
 
-// TestHTTPReadsTheHeadOnly: an answer without an end is no harm.
+// TestHTTPReadsTheHeadOnly: an answer that never ends does no harm.
 func TestHTTPReadsTheHeadOnly(t *testing.T) {
 	ended := make(chan struct{})
 	s, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) {
@@ -231,7 +231,7 @@ func TestHTTPReadsTheHeadOnly(t *testing.T) {
 	<-ended
 }
 
-// TestHTTPHidesBeforeItCuts: no part of a secret that the server quotes is kept, wherever the answer is cut.
+// TestHTTPHidesBeforeItCuts: if the server quotes a secret, no part of it is kept, wherever the answer is cut.
 func TestHTTPHidesBeforeItCuts(t *testing.T) {
 	host := loopback(map[string]string{"TOKEN": strings.Repeat("geheim", 100)})
 	for _, before := range []int{0, 150, httpHead - 300} {
@@ -246,7 +246,7 @@ func TestHTTPHidesBeforeItCuts(t *testing.T) {
 	}
 }
 
-// TestHTTPAnswerHasCome: once the status is there, the attempt has its end, however long the rest takes.
+// TestHTTPAnswerHasCome: when the status has come, the end of the attempt is known, however long the rest takes.
 func TestHTTPAnswerHasCome(t *testing.T) {
 	t.Parallel()
 	s, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) {

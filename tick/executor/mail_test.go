@@ -32,7 +32,7 @@ func send(t *testing.T, s *mailtest.Server, h *Host, spec string) (Result, error
 	return m.Execute(t.Context(), attempt(spec))
 }
 
-// A mail reaches a server of Debian's by each kind of TLS, with the facts, once for all addresses.
+// A mail reaches a server from Debian by each kind of TLS, with the facts, once for all addresses.
 func TestMail(t *testing.T) {
 	s := mailtest.Start(t)
 	spec := `{"to": ["ann@example.org", "Bob <bob@example.org>"], "cc": ["eve@example.org"], "subject": "${job}: ${args.line} – Ünit", "text": "run ${run_id}\nat ${scheduled_for}"}`
@@ -60,7 +60,7 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// What the server or the host refuses fails the attempt with the reason, and nobody gets the mail.
+// If the server or the host refuses the mail, the attempt fails with the reason, and nobody gets the mail.
 func TestMailRefused(t *testing.T) {
 	s := mailtest.Start(t)
 	to := func(address string) string {
@@ -79,7 +79,7 @@ func TestMailRefused(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		host             *Host
-		spec, want, code string // from 500 on it is not tried again
+		spec, want, code string // with a code of 500 or more, it is not tried again
 	}{
 		"an address that is unknown":   {hostOf(s, "tls"), to("gone@example.org"), "no such user", "550"},
 		"an address that is busy":      {hostOf(s, "tls"), to("busy@example.org"), "come back later", "451"},
@@ -114,7 +114,7 @@ func TestMailRefused(t *testing.T) {
 	}
 }
 
-// A server that has taken the mail, and then ends the connection, is sent it once.
+// A server that accepts the mail, and then ends the connection, gets it once.
 func TestMailTakenIsTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -127,7 +127,7 @@ func TestMailTakenIsTaken(t *testing.T) {
 			return
 		}
 		defer c.Close()
-		_, _ = fmt.Fprint(c, "220 mail\r\n") // the client sees what is missing
+		_, _ = fmt.Fprint(c, "220 mail\r\n") // the client notices that the rest is missing
 		lines, data := bufio.NewScanner(c), false
 		for lines.Scan() {
 			switch line := lines.Text(); {
@@ -149,7 +149,7 @@ func TestMailTakenIsTaken(t *testing.T) {
 	}
 }
 
-// A server that says nothing holds nobody up: the attempt ends with its context.
+// A server that says nothing delays nothing else: the attempt ends with its context.
 func TestMailEndsWithItsContext(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -170,7 +170,7 @@ func TestMailEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// What no run could send is refused before, with its place.
+// A mail that no run could send is refused earlier, with the place of the mistake.
 func TestMailSpec(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{"subject": "x"}`: "mail.to: is missing",

@@ -13,8 +13,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// On MariaDB and MySQL, what makes the session as new goes along with the last statement of an attempt. The statement tells what it
-// would tell alone, is stopped as it would be alone, and leaves no session that is not as new.
+// On MariaDB and MySQL, the reset of the session is sent together with the last statement of an attempt. The statement
+// has the same results as alone, can be stopped as alone, and leaves no session that is not reset.
 func TestMySQLSessionIsMadeAsNewAlongWithTheLastStatement(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		texts, ok := map[string]struct{ number, lock, locked, insert, facts, stop string }{
@@ -83,7 +83,7 @@ func TestMySQLSessionIsMadeAsNewAlongWithTheLastStatement(t *testing.T) {
 		go func() {
 			defer close(stopped)
 			for stop.Err() == nil {
-				_, _ = d.SQL.Exec(fmt.Sprintf(texts.stop, number)) // the statement may not have begun
+				_, _ = d.SQL.Exec(fmt.Sprintf(texts.stop, number)) // the statement may not have begun yet
 				time.Sleep(20 * time.Millisecond)
 			}
 		}()
@@ -111,7 +111,7 @@ func TestMySQLSessionIsMadeAsNewAlongWithTheLastStatement(t *testing.T) {
 	})
 }
 
-// takeMadeAsNew takes a session that was made as new more than once: the first times that is done by itself.
+// takeMadeAsNew takes a session that was reset more than once: the first resets are sent alone.
 func takeMadeAsNew(t *testing.T, sessions *engine.Sessions, numberOf string) (s *engine.Session, number int64) {
 	t.Helper()
 	var before int64
@@ -135,8 +135,8 @@ func takeMadeAsNew(t *testing.T, sessions *engine.Sessions, numberOf string) (s 
 	return nil, 0
 }
 
-// On MariaDB and MySQL, it goes along with the COMMIT of an atomic step, too. Where that was refused, the step is tried again in
-// the same session, which is as new.
+// On MariaDB and MySQL, the reset is also sent together with the COMMIT of an atomic step. If COMMIT is refused, the
+// step is tried again in the same session, which is reset.
 func TestMySQLSessionIsMadeAsNewAlongWithCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if storetest.Dialect(d.Engine) != "mariadb" {

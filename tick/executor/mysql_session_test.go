@@ -13,8 +13,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// Each setting that a session has on MariaDB or MySQL, changed by a step, has for the next one the value
-// of a new session.
+// A step changes each setting of its session on MariaDB or MySQL. For the next step, the setting has the value of a new
+// session.
 func TestSettingsAreAsNewForTheNextStep(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "mariadb" {
@@ -25,7 +25,8 @@ func TestSettingsAreAsNewForTheNextStep(t *testing.T) {
 		if _, err := d.SQL.Exec("SELECT 1 FROM information_schema.session_variables LIMIT 1"); err != nil {
 			schema = "performance_schema" // MySQL
 		}
-		// Without the clock, what the server draws anew, and what belongs to the server though it is read in a session.
+		// Left out are the clock, values that the server draws anew, and values that belong to the server though a
+		// session can read them.
 		all := `SELECT CONNECTION_ID(), (SELECT GROUP_CONCAT(variable_name, '=', variable_value ORDER BY variable_name SEPARATOR '\n')
 			FROM ` + schema + `.session_variables WHERE LOWER(variable_name) NOT IN ('timestamp', 'rand_seed1', 'rand_seed2', 'max_relay_log_size',
 			'sql_slave_skip_counter', 'pseudo_thread_id', 'group_concat_max_len', 'statement_id')
@@ -51,14 +52,14 @@ func TestSettingsAreAsNewForTheNextStep(t *testing.T) {
 		var accepted []string
 		for line := range strings.Lines(want) {
 			set := otherSetting(strings.Cut(strings.TrimSuffix(line, "\n"), "="))
-			if _, err := try.ExecContext(t.Context(), set); err == nil { // else not to be set in a session, or not to this
+			if _, err := try.ExecContext(t.Context(), set); err == nil { // otherwise it cannot be set in a session, or not to this value
 				accepted = append(accepted, set)
 			}
 		}
 		if len(accepted) < 100 {
 			t.Errorf("only %d settings were changed", len(accepted))
 		}
-		// A session that waits or is renewed for too long is left, so a slow machine may need several rounds.
+		// A session that waits or is reset for too long is dropped, so a slow machine may need several rounds.
 		for range 10 {
 			if err := s.step(accepted...); err != nil {
 				t.Fatal(err)
@@ -100,8 +101,8 @@ func otherSetting(name, value string, _ bool) string {
 	return "SET SESSION " + name + " = " + value
 }
 
-// A session is closed where a proxy says that it was made as new, and did not pass that on, and under
-// TLS, where the command for it cannot be sent.
+// A session is closed if a proxy says that it was reset, and did not forward the reset. It is also closed under TLS,
+// where the command for the reset cannot be sent.
 func TestSessionThatCannotBeResetIsClosed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "mariadb" {
@@ -138,7 +139,7 @@ func TestSessionThatCannotBeResetIsClosed(t *testing.T) {
 	})
 }
 
-// proxy passes on what is sent to a server, but for one packet in whose place it sends another. It returns its address.
+// proxy forwards everything that is sent to a server, but replaces one packet by another. It returns its address.
 func proxy(t *testing.T, server, packet, another string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -159,7 +160,7 @@ func proxy(t *testing.T, server, packet, another string) string {
 			}
 			go func() {
 				defer client.Close()
-				_, _ = io.Copy(client, to) // the end of either connection is that of the other
+				_, _ = io.Copy(client, to) // the end of one connection ends the other
 			}()
 			go func() {
 				defer to.Close()

@@ -20,7 +20,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// On PostgreSQL, BEGIN goes along with the first statement of an atomic step, where that is one statement for certain.
+// On PostgreSQL, BEGIN is sent together with the first statement of an atomic step, if that text is certainly one
+// statement.
 func TestBeginOfAnAtomicStepTakesNoTrip(t *testing.T) {
 	storetest.Needs(t, "postgres")
 	d := storetest.Open(t, "postgres", store.Options{})
@@ -57,13 +58,13 @@ func TestBeginOfAnAtomicStepTakesNoTrip(t *testing.T) {
 	}
 }
 
-// Where BEGIN is refused, nothing is executed outside of a transaction.
+// If BEGIN is refused, nothing is executed outside of a transaction.
 func TestNothingIsExecutedWithoutBegin(t *testing.T) {
 	storetest.Needs(t, "postgres")
 	d := storetest.Open(t, "postgres", store.Options{})
 	d.Exec(t, "CREATE TABLE effects (n int)")
 	for _, text := range []string{"INSERT INTO effects VALUES (1)", "INSERT INTO effects VALUES (1);;"} {
-		tx, err := d.SQL.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelLinearizable}) // which is no word there
+		tx, err := d.SQL.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelLinearizable}) // PostgreSQL does not know this level
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,20 +82,20 @@ func TestNothingIsExecutedWithoutBegin(t *testing.T) {
 	}
 }
 
-// wire stands between a program and PostgreSQL, and reads what is asked for.
+// wire is a connection between a program and PostgreSQL that reads the program's statements.
 type wire struct {
 	mu    sync.Mutex
-	asked []string // one for each answer that is awaited
+	asked []string // one for each expected answer
 }
 
-// trips are those of transactions, and of what they insert.
+// trips returns the statements that control transactions, and the INSERT statements.
 func (w *wire) trips() (list []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, text := range w.asked {
 		first, _, _ := strings.Cut(text, " ")
 		switch first {
-		case "SAVEPOINT", "RELEASE": // what follows has a name by chance
+		case "SAVEPOINT", "RELEASE": // the rest is a random name
 			list = append(list, first)
 		case "BEGIN", "INSERT", "COMMIT":
 			list = append(list, text)
@@ -137,7 +138,7 @@ func (w *wire) pass(client net.Conn, address string) {
 	}
 	defer server.Close()
 	go func() {
-		_, _ = io.Copy(client, server) // until one of them leaves
+		_, _ = io.Copy(client, server) // until one of them closes
 		client.Close()
 	}()
 	var texts []string
@@ -166,7 +167,7 @@ func (w *wire) pass(client net.Conn, address string) {
 	}
 }
 
-// read takes in a message, of texts that are answered together.
+// read reads a message. Texts that are answered together are one entry.
 func (w *wire) read(kind byte, body []byte, texts []string) []string {
 	switch kind {
 	case 'P': // a name, and the text

@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// published are the requests of the services' own references, in the form of their examples: method and target, host, the headers
-// that they name, and the body.
+// published has the requests of the services' own references, in the form of their examples: method and target, host,
+// the headers that they name, and the body.
 var published = map[string]string{
 	"sqs": `POST / sqs.eu-central-1.amazonaws.com
 X-Amz-Target: AmazonSQS.SendMessage
@@ -58,7 +58,7 @@ Authorization: https://worker-abc123-ey.a.run.app
 {"args":{},"attempt":1,"fence":3,"interval_end":null,"interval_start":null,"job":"rollup","owner":"ann","run_id":"019a-7","scheduled_for":"2026-11-20T02:30:00.000000Z"}`,
 }
 
-// recipes are the steps of http of the page with recipes, by their jobs. scripts/queues tests the others.
+// recipes returns the http steps of the page with recipes, by their jobs. scripts/queues tests the others.
 func recipes(t *testing.T) map[string]json.RawMessage {
 	t.Helper()
 	page, err := os.ReadFile("README.md")
@@ -110,7 +110,7 @@ func asList(v any) []any {
 	return list
 }
 
-// TestRecipes: what each recipe sends is what the service documents.
+// TestRecipes: each recipe sends the request that the service documents.
 func TestRecipes(t *testing.T) {
 	server, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Metadata-Flavor", "Google")
@@ -167,7 +167,7 @@ func TestRecipes(t *testing.T) {
 	}
 }
 
-// compact is JSON in its one form.
+// compact returns JSON in one fixed form.
 func compact(t *testing.T, text string) string {
 	t.Helper()
 	if text == "" {

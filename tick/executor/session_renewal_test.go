@@ -12,11 +12,11 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// On PostgreSQL, what makes a session as new goes along with the last statement of an attempt. The statement tells what it
-// would tell alone, is stopped as it would be alone, and leaves no session that is not as new.
+// On PostgreSQL, the reset of a session is sent together with the last statement of an attempt. The statement has the
+// same results as alone, can be stopped as alone, and leaves no session that is not reset.
 func TestSessionIsMadeAsNewAlongWithTheLastStatement(t *testing.T) {
 	t.Parallel()
-	storetest.Needs(t, "postgres") // sessions of other engines are made as new by a trip of their own
+	storetest.Needs(t, "postgres") // sessions of other engines are reset by a separate trip
 	d := storetest.Open(t, "postgres", store.Options{})
 	d.Exec(t, "CREATE TABLE effects (what text)")
 	r := newRenewing(t, d)
@@ -63,7 +63,7 @@ func TestSessionIsMadeAsNewAlongWithTheLastStatement(t *testing.T) {
 	s.Release(err == nil)
 }
 
-// The same goes along with COMMIT. One that is refused tells why, and its session may be used once more.
+// The reset is also sent together with COMMIT. A refused COMMIT has its reason, and its session can be used once more.
 func TestSessionIsMadeAsNewAlongWithCommit(t *testing.T) {
 	t.Parallel()
 	storetest.Needs(t, "postgres")
@@ -104,7 +104,7 @@ func TestSessionIsMadeAsNewAlongWithCommit(t *testing.T) {
 	}
 }
 
-// renewing are sessions that are used again.
+// renewing is sessions that are used again.
 type renewing struct {
 	t *testing.T
 	d *storetest.DB
@@ -120,10 +120,10 @@ func newRenewing(t *testing.T, d *storetest.DB) renewing {
 	return renewing{t, d, sessions}
 }
 
-// take is a session that was made as new, and its number.
+// take returns a session that was reset, and its number.
 func (r renewing) take() (s *engine.Session, number int64) {
 	r.t.Helper()
-	for range 20 { // the first times it is made as new by itself
+	for range 20 { // the first resets are sent alone
 		s, err := r.Take(r.t.Context(), nil)
 		if err != nil {
 			r.t.Fatal(err)
@@ -144,7 +144,7 @@ func (r renewing) locks(number int64) int {
 	return r.d.Int(r.t, fmt.Sprintf("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND pid = %d", number))
 }
 
-// lock gives a session what it has no longer when it is as new.
+// lock takes a lock in a session. The session no longer has it after a reset.
 func (r renewing) lock(s *engine.Session, number int64) {
 	r.t.Helper()
 	if _, err := s.Conn.ExecContext(r.t.Context(), "SELECT pg_advisory_lock(42)"); err != nil || r.locks(number) != 1 {
@@ -152,7 +152,7 @@ func (r renewing) lock(s *engine.Session, number int64) {
 	}
 }
 
-// isNew waits until a session that is not yet released is as new.
+// isNew waits until a session that is not yet released has been reset.
 func (r renewing) isNew(number int64) {
 	r.t.Helper()
 	for range 1000 {

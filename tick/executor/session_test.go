@@ -12,7 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// rude is what a step does to its session. kept: the next step gets the same one.
+// rude is a step that changes its session. kept: the next step gets the same session.
 type rude struct {
 	kept bool
 	sql  []string
@@ -94,8 +94,8 @@ var rudes = map[string][]rude{
 	},
 }
 
-// seen is what a step finds in its session, and the session's number. One of SQLite has none; there the last rowid shows,
-// through a view, that it was used before: zero in one that was not.
+// seen is a query for the state of a session that a step finds, and the session's number. A session of SQLite has no
+// number. There, a view shows the last rowid: zero in a session that was not used before.
 var seen = map[string]string{
 	"postgres": `SELECT pg_backend_pid(), concat_ws(',', current_user, session_user, current_setting('search_path'), current_setting('TimeZone'),
 		current_setting('datestyle'), current_setting('statement_timeout'), current_setting('lock_timeout'), current_setting('work_mem'),
@@ -125,8 +125,8 @@ var prepareSessions = map[string][]string{
 	"sqlite": {"CREATE TABLE seen (session int, what text)", "CREATE VIEW last_number AS SELECT last_insert_rowid() AS n"},
 }
 
-// stepper executes steps one after the other, each of which finds the session that the one before has left, if it is used
-// again.
+// stepper executes steps one after the other. If the session is used again, each step gets the session of the step
+// before.
 type stepper struct {
 	t *testing.T
 	d *storetest.DB
@@ -159,7 +159,7 @@ func (s stepper) step(statements ...string) error {
 	return err
 }
 
-// look is a step that tells what it finds.
+// look executes a step that records the state of its session, and returns it.
 func (s stepper) look(facts string) (session int, what string) {
 	s.t.Helper()
 	if err := s.step("INSERT INTO seen " + facts); err != nil {
@@ -172,8 +172,8 @@ func (s stepper) look(facts string) (session int, what string) {
 	return session, what
 }
 
-// Whatever a step does to its session, the next step finds one that is as new; also where it is the same session. It is the
-// same where that is promised, so that the test means what it says.
+// Whatever a step does to its session, the next step finds one like a new session, also if it is the same session. The
+// test checks that it is the same where that is promised. Otherwise the test would prove nothing.
 func TestSessionIsAsNewForTheNextStep(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		for _, text := range append([]string{"CREATE TABLE effects (what varchar(500))"}, prepareSessions[d.Engine]...) {
@@ -227,7 +227,7 @@ func TestSessionIsAsNewForTheNextStep(t *testing.T) {
 	})
 }
 
-// A role that is set for the login is the session's again, and not the login itself.
+// A role that is set for the login is the role of the session again, instead of the login itself.
 func TestSessionHasTheRoleOfItsLoginAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
@@ -266,7 +266,8 @@ func TestSessionHasTheRoleOfItsLoginAgain(t *testing.T) {
 	})
 }
 
-// A session that the server has ended while it waited fails no step, nor does one that the server ends for being idle.
+// A session that the server has ended while it waited fails no step. Neither does a session that the server ends
+// because it is idle.
 func TestSessionThatHasEndedFailsNoStep(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		number, end, count := "SELECT pg_backend_pid(), ''", "SELECT pg_terminate_backend(%d)", "SELECT count(*) FROM pg_stat_activity WHERE pid = %d"
@@ -280,7 +281,7 @@ func TestSessionThatHasEndedFailsNoStep(t *testing.T) {
 		s := newStepper(t, d, d.Store)
 		before, _ := s.look(number)
 		for d.Int(t, fmt.Sprintf(count, before)) > 0 {
-			_, _ = d.SQL.Exec(fmt.Sprintf(end, before)) // an error says that it has ended
+			_, _ = d.SQL.Exec(fmt.Sprintf(end, before)) // the statement may return the error that the session has ended
 		}
 		if after, _ := s.look(number); after == before {
 			t.Errorf("session %d goes on", after)
@@ -295,8 +296,9 @@ func anotherRole(t *testing.T, d *storetest.DB) string {
 	return login
 }
 
-// The session of a step is there before it, from the second or third on: the one before it made as new, or, where an engine
-// cannot do that, another one that was opened beside the end of the one before.
+// From the second or third step on, the session of a step is ready before the step. It is the session of the step
+// before, after a reset. If an engine cannot reset sessions, it is another one that was opened while the step before
+// ended.
 func TestSessionIsThereBeforeItsStep(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		sessions, err := d.JobSessions(store.Options{})
@@ -305,7 +307,7 @@ func TestSessionIsThereBeforeItsStep(t *testing.T) {
 		}
 		defer sessions.Close()
 		list, kept := []string{"SELECT 1"}, 0
-		for range 20 { // of which some may come too late for a machine that is busy
+		for range 20 { // some may come too late on a busy machine
 			s, err := sessions.Take(t.Context(), list)
 			if err != nil {
 				t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzReadPlain: what is read without JSON is what JSON reads.
+// FuzzReadPlain compares a spec that is read without the JSON package with the same spec read by that package.
 func FuzzReadPlain(f *testing.F) {
 	for _, spec := range []string{
 		`{"sql":["SELECT 1"]}`, `{"sql": ["SELECT 1"]}`, `{ "sql" : [ "SELECT 'ä' " ] , "atomic" : true }`, `{"sql":["a"],"atomic":true}`,
@@ -28,7 +28,7 @@ func FuzzReadPlain(f *testing.F) {
 	})
 }
 
-// The forms in which the engines keep most specs are read so.
+// The forms in which the engines keep most specs are read without the package.
 func TestReadPlain(t *testing.T) {
 	for spec, plain := range map[string]bool{
 		`{"sql":["INSERT INTO t VALUES (1)"]}`: true, `{"sql": ["INSERT INTO t VALUES (1)"], "atomic": true}`: true, `{"sql":["a"],"target":"b"}`: false,

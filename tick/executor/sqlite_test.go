@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// TestSQLReachesOneFile: where others than the tick's user can write definitions, their SQL reads and writes no file of his
-// beside the database.
+// TestSQLReachesOneFile: if other users than the tick's user can write definitions, their SQL reads and writes no other
+// file of the tick's user than the database.
 func TestSQLReachesOneFile(t *testing.T) {
 	dir := t.TempDir()
 	s, err := store.Open(t.Context(), "sqlite:"+filepath.Join(dir, "jobs.db"), store.Options{Create: true})

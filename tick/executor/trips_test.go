@@ -14,8 +14,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// A step costs no trips but those of its session, of its statements, and of what their text makes needed: a question whether
-// a transaction is open, a savepoint, a witness.
+// A step needs only the trips of its session and of its statements, and those that its text makes necessary: a question
+// whether a transaction is open, a savepoint, a witness.
 func TestTripsOfAStep(t *testing.T) {
 	plain, block := []string{"INSERT INTO effects VALUES (1)"}, []string{"BEGIN", "INSERT INTO effects VALUES (1)", "COMMIT"}
 	for name, c := range map[string]struct {
@@ -24,7 +24,7 @@ func TestTripsOfAStep(t *testing.T) {
 		want   map[string]string
 	}{
 		"plain":                                {false, plain, map[string]string{"sqlite": "exec", "postgres": "exec", "mariadb": "exec"}},
-		"block":                                {false, block, map[string]string{"sqlite": "exec exec exec exec", "postgres": "exec exec exec", "mariadb": "exec exec exec query", "mysql": "exec exec exec query exec"}}, // which asks twice
+		"block":                                {false, block, map[string]string{"sqlite": "exec exec exec exec", "postgres": "exec exec exec", "mariadb": "exec exec exec query", "mysql": "exec exec exec query exec"}}, // MySQL asks twice
 		"atomic":                               {true, plain, map[string]string{"sqlite": "begin exec commit", "postgres": "begin exec commit", "mariadb": "begin exec commit"}},
 		"atomic with a text that could commit": {true, []string{"INSERT INTO effects VALUES (1);;"}, map[string]string{"postgres": "begin exec exec exec commit"}},
 	} {

@@ -10,15 +10,15 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A simulation goes on with what there is when it begins: a join of which half is met, a second attempt that is under way, and
-// pauses that hold.
+// A simulation goes on with the state at its beginning: a job that runs after two others, one of which has ended, a
+// second attempt that is under way, and pauses that hold.
 func TestSimulationGoesOnWithWhatIsOpen(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		w := &world{t: t, start: d.Clock.Now().Truncate(time.Hour), fails: map[string]int{}, slow: map[string]bool{}, names: map[int64]string{}}
 		attempts := store.Attempts(3)
 		for _, name := range []string{"a", "b", "paused", "held"} {
 			j := ticktest.Hourly(name)
-			j.Steps = []store.Step{ticktest.Step("", "SELECT 1")} // reality executes no other
+			j.Steps = []store.Step{ticktest.Step("", "SELECT 1")} // the real passes execute no other step
 			j.Queue, j.Overlap, j.Retry.Attempts = "worker", store.OverlapWaitAll, &attempts
 			w.slow[name], w.fails[name] = true, 60
 			w.defs.Jobs = append(w.defs.Jobs, j)
@@ -45,7 +45,7 @@ func TestSimulationGoesOnWithWhatIsOpen(t *testing.T) {
 		before := r.ledger(nil)
 		o.From, o.To = middle, middle.Add(60*time.Hour)
 		if d.Engine != "sqlite" {
-			o.To = middle.Add(12 * time.Hour) // only how things are read may differ
+			o.To = middle.Add(12 * time.Hour) // only the way in which rows are read may differ
 		}
 		half := w.simulated(r.read(middle), &r.keys, o)
 		r.until(middle, o.To, o)

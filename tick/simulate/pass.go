@@ -39,7 +39,7 @@ func (l *ledger) step() bool {
 
 func (x *run) stillWorks(at time.Time) bool { return x.State == store.Running && x.ends.Equal(at) }
 
-// nextPass is the next pass that finds something to do; zero: nothing is left.
+// nextPass returns the time of the next pass that finds something to do. It is zero if nothing is left to do.
 func (l *ledger) nextPass() time.Time {
 	next := l.due.first(func(e *entry, at time.Time) bool { return !e.gone && e.plan.NextRun.Equal(at) })
 	if t := l.wakes.first(func(x *run, at time.Time) bool { return x.wakesAt().Equal(at) }); !t.IsZero() && (next.IsZero() || t.Before(next)) {
@@ -66,7 +66,7 @@ func (l *ledger) nextPass() time.Time {
 	}
 }
 
-// onGrid is the first time of the trigger that is not before t.
+// onGrid returns the first time of the trigger that is not before t.
 func (l *ledger) onGrid(t time.Time) time.Time {
 	if g := t.Truncate(l.o.Every); g.Before(t) {
 		return g.Add(l.o.Every)
@@ -74,7 +74,7 @@ func (l *ledger) onGrid(t time.Time) time.Time {
 	return t
 }
 
-// up is t, or the end of the outage in which it lies.
+// up returns t, or the end of the outage in which it lies.
 func (l *ledger) up(t time.Time) time.Time {
 	for _, d := range l.o.Down {
 		if !t.Before(d.From) && t.Before(d.To) {
@@ -84,7 +84,7 @@ func (l *ledger) up(t time.Time) time.Time {
 	return t
 }
 
-// thawed is t, or the end of the pause of everything in which it lies: until then, passes do nothing.
+// thawed returns t, or the end of the pause of everything in which it lies: until then, passes do nothing.
 func (l *ledger) thawed(t time.Time) time.Time {
 	for i := range l.pauses {
 		if p := &l.pauses[i]; p.Scope == store.ScopeAll && p.Holds(t) {

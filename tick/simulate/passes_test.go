@@ -18,7 +18,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/simulate"
 )
 
-// world is a random set of definitions, and what the two ledgers of it have in common: how its runs go.
+// world is a random set of definitions, with the outcomes of the runs, which both ledgers of it have in common.
 type world struct {
 	t     *testing.T
 	defs  store.Definitions
@@ -28,8 +28,8 @@ type world struct {
 	names map[int64]string
 }
 
-// newWorld has all policies: those of the model's jobs, and groups, chains, hooks, repetition, and steps
-// that lead on.
+// newWorld makes a world with all policies: those of the model's jobs, and groups, chains, hooks, repetition, and steps
+// that lead to other steps.
 func newWorld(t *testing.T, seed uint64, jobs int) *world {
 	s := model.NewScenario(seed*model.Crowd, jobs)
 	rng := rand.New(rand.NewPCG(seed, 29))
@@ -88,8 +88,8 @@ func (w *world) vary(rng *rand.Rand, m *model.Job, j *store.Job, i int) {
 		second.Name, j.Steps[0].Name, j.Steps[0].OnFailure = "second", "first", store.StepNext
 		j.Steps = append(j.Steps, second)
 	}
-	// By a clock that stands still, several runs of a job that one pass makes in several transactions have
-	// no order: then nothing may depend on it.
+	// By a clock that stands still, several runs of a job that one pass makes in several transactions have no order.
+	// Then nothing may depend on their order.
 	atOnce := slices.ContainsFunc(j.After, func(a store.After) bool { return !w.slow[a.Job] })
 	if atOnce || i == 0 {
 		j.Overlap, j.MaxRunning, j.Group, j.OnError, j.PauseAfterFailures = store.OverlapAllow, 1000, "", store.OnErrorContinue, 0
@@ -102,8 +102,8 @@ func (w *world) vary(rng *rand.Rand, m *model.Job, j *store.Job, i int) {
 	}
 }
 
-// keys name runs in the same way in both ledgers: by occurrences, with the keys of other runs in the
-// place of their ids.
+// keys name runs in the same way in both ledgers: by occurrences, which have the keys of other runs instead of their
+// ids.
 type keys struct {
 	w    *world
 	byID map[string]string
@@ -132,7 +132,7 @@ func (k *keys) of(r *store.Run) string {
 	return key
 }
 
-// outcome is how an attempt goes: equal in both ledgers.
+// outcome returns the outcome of an attempt. It is the same in both ledgers.
 func (w *world) outcome(k *keys, r *store.Run) (took time.Duration, fails bool) {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %d", k.of(r), r.Fence)
@@ -144,17 +144,17 @@ func (w *world) outcome(k *keys, r *store.Run) (took time.Duration, fails bool) 
 	return time.Duration(1+int(n>>24%uint64(most))) * time.Second, fails
 }
 
-// line is a run as the ledgers are compared.
+// line writes a run in the form in which the ledgers are compared.
 func (k *keys) line(r *store.Run) string {
 	x := *r
 	x.Occurrence, x.HeldBy = k.of(r), ""
 	if x.Requested() && r.ScheduledFor.IsZero() {
-		x.Number = 0 // of two that are made at one instant, either may be the first
+		x.Number = 0 // of two runs that are made at one instant, either may be the first
 	}
 	return r.Job + " " + model.RunLine(&x)
 }
 
-// gapLines are the nominal times of a gap.
+// gapLines returns the nominal times of a gap.
 func (w *world) gapLines(g *store.Gap, taken map[string]bool) (list []string) {
 	r, err := rules.Parse(g.Rule, rules.Defaults{})
 	if err != nil {
@@ -171,7 +171,7 @@ func (w *world) gapLines(g *store.Gap, taken map[string]bool) (list []string) {
 	return list
 }
 
-// simulated is the same as a simulation has it.
+// simulated returns the same lines from a simulation.
 func (w *world) simulated(in simulate.Input, known *keys, o simulate.Options) []string {
 	k := &keys{w, map[string]string{}}
 	if known != nil {
@@ -191,7 +191,7 @@ func (w *world) simulated(in simulate.Input, known *keys, o simulate.Options) []
 	return w.tell(k, runs, gaps)
 }
 
-// outages are some of a time.
+// outages returns some outages within a time.
 func outages(rng *rand.Rand, from, to time.Time) (list []simulate.Outage) {
 	for at := from; ; {
 		at = at.Add(time.Duration(1+rng.Int64N(int64(to.Sub(from)/3)/int64(time.Second))) * time.Second)
@@ -223,8 +223,8 @@ func differences(want, got []string) string {
 	return b.String()
 }
 
-// A simulation from a database has, run by run and gap by gap, what real passes by the same clock then
-// come to: from the beginning, and from the middle of it, with the runs that are open then.
+// A simulation from a database has the same runs and gaps as real passes by the same clock. This is true from the
+// beginning, and also from the middle, with the runs that are open then.
 func TestSimulationsEqualPasses(t *testing.T) {
 	for _, row := range []struct {
 		name      string
@@ -239,7 +239,7 @@ func TestSimulationsEqualPasses(t *testing.T) {
 				storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 					of := row.of
 					if d.Engine != "sqlite" {
-						of /= 8 // it is the same program; only how rows are read may differ
+						of /= 8 // it is the same program; only the way in which rows are read may differ
 					}
 					equal(t, d, newWorld(t, seed, row.jobs), seed, row.every, of)
 				})
@@ -272,7 +272,7 @@ func equal(t *testing.T, d *storetest.DB, w *world, seed uint64, every, of time.
 	}
 }
 
-// added leaves out the gaps that there were before.
+// added leaves out the gaps that existed before.
 func added(before, now []string) []string {
 	return slices.DeleteFunc(now, func(line string) bool {
 		_, old := slices.BinarySearch(before, line)
@@ -280,7 +280,7 @@ func added(before, now []string) []string {
 	})
 }
 
-// read is the input of a simulation.
+// read returns the input of a simulation.
 func (r *reality) read(now time.Time) simulate.Input {
 	in, left, err := simulate.Read(r.t.Context(), r.d.Store, now, now)
 	if r.must(err); len(left) > 0 {
@@ -289,7 +289,7 @@ func (r *reality) read(now time.Time) simulate.Input {
 	return in
 }
 
-// settled are the runs that no decision looks at any more.
+// settled returns the runs that no decision looks at any more.
 func (r *reality) settled() map[string]bool {
 	runs, err := r.d.Runs(r.t.Context(), store.RunFilter{Limit: 1 << 30})
 	r.must(err)
@@ -305,7 +305,7 @@ func (r *reality) settled() map[string]bool {
 
 func gapLine(line string) bool { return strings.Contains(line, " gap ") }
 
-// seen leaves out the gaps of jobs for whose gaps nobody can ask.
+// seen leaves out the gaps of jobs whose gaps nobody can read any more.
 func (r *reality) seen(lines []string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(line string) bool {
 		job, _, _ := strings.Cut(line, " 20")

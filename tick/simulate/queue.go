@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// queue holds things by time. A thing whose time is no longer true is dropped when first looks at it.
+// queue holds things by time. When first finds a thing whose time is no longer true, it drops the thing.
 type queue[T any] struct{ list items[T] }
 
 type item[T any] struct {
@@ -16,7 +16,7 @@ type item[T any] struct {
 
 func (q *queue[T]) push(at time.Time, id string, what T) { heap.Push(&q.list, item[T]{at, id, what}) }
 
-// first is the time of the first thing whose time is still true; zero: there is none.
+// first returns the time of the first thing whose time is still true. It is zero if there is none.
 func (q *queue[T]) first(still func(T, time.Time) bool) time.Time {
 	for len(q.list) > 0 {
 		if i := q.list[0]; still(i.what, i.at) {

@@ -134,7 +134,7 @@ func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owne
 	return became, nil
 }
 
-// follow applies to the job the changes of its schedules and calendars.
+// follow applies the changes of the job's schedules and calendars to the job.
 func (j *Job) follow(d store.Definitions, at time.Time) {
 	j.Rules = slices.Clone(j.Rules)
 	for i := range j.Rules {
@@ -271,11 +271,11 @@ func (j *Job) beginAt(t time.Time) {
 	}
 }
 
-// Recent is how many of the last runs of a job tell how long the next ones take.
+// Recent is the number of last runs of a job from which the duration of the next runs is estimated.
 const Recent = 30
 
-// SetTook sets how long the runs of each job take: so long that the given share of its recent runs, such as
-// 0.5, took no longer. If a job has no recent runs, its runs take as long as assumed.
+// SetTook sets the duration of the runs of each job, so that the given share of its recent runs, such as 0.5, took no
+// longer. If a job has no recent runs, its runs take as long as assumed.
 func (in *Input) SetTook(recent map[int64][]time.Duration, share float64, assumed time.Duration) {
 	for i := range in.Jobs {
 		j := &in.Jobs[i]

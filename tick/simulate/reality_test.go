@@ -16,14 +16,14 @@ import (
 	"github.com/dbjobs/dbjobs/tick/simulate"
 )
 
-// reality does real passes by a driven clock, and is the worker of the queue beside them.
+// reality makes real passes by a clock that the test moves. It is also the worker of the queue.
 type reality struct {
 	*world
 	keys
 	d    *storetest.DB
 	pass *tick.Tick
 	held []*holding
-	gone map[string]bool // jobs that were removed when they were done: nobody can ask for their gaps
+	gone map[string]bool // jobs that were removed when they were done: nobody can read their gaps
 }
 
 type holding struct {
@@ -55,7 +55,7 @@ func (r *reality) must(err error) {
 	}
 }
 
-// Execute is over at once.
+// Execute returns at once.
 func (r *reality) Execute(_ context.Context, q executor.Request) (executor.Result, error) {
 	if _, fails := r.outcome(&r.keys, &q.Task.Run); fails && q.Task.Run.Step == 1 {
 		return executor.Result{}, errors.New("it fails")
@@ -65,7 +65,7 @@ func (r *reality) Execute(_ context.Context, q executor.Request) (executor.Resul
 
 var worker = store.Holder{Name: "worker", Lease: 20 * 365 * 24 * time.Hour}
 
-// until lets the time go by, with a pass at each time of the trigger, but for outages.
+// until lets the time pass, with a pass at each time of the trigger, except in outages.
 func (r *reality) until(from, to time.Time, o simulate.Options) {
 	for now := from; now.Before(to); now = now.Add(o.Every) {
 		r.endUntil(now)
@@ -96,7 +96,7 @@ func (r *reality) until(from, to time.Time, o simulate.Options) {
 	r.d.Clock.Set(to)
 }
 
-// endUntil ends what the worker has until then, in its order.
+// endUntil ends the runs that the worker has and that end until then, in their order.
 func (r *reality) endUntil(now time.Time) {
 	for {
 		slices.SortStableFunc(r.held, func(x, y *holding) int { return x.end.Compare(y.end) })
@@ -119,20 +119,20 @@ func (r *reality) endUntil(now time.Time) {
 	}
 }
 
-// end ends what the worker has.
+// end ends a run that the worker has.
 func (r *reality) end(id string, e store.StepEnd) {
 	i := slices.IndexFunc(r.held, func(h *holding) bool { return h.task.Run.ID == id })
 	r.must(r.d.EndStep(r.t.Context(), &r.held[i].task, e, worker))
 	r.held = slices.Delete(r.held, i, i+1)
 }
 
-// ledger is what is on record, without some of the runs.
+// ledger returns the rows on record, without some of the runs.
 func (r *reality) ledger(without map[string]bool) []string {
 	runs, err := r.d.Runs(r.t.Context(), store.RunFilter{Limit: 1 << 30})
 	r.must(err)
 	slices.SortFunc(runs, func(x, y store.Run) int { return strings.Compare(x.ID, y.ID) })
 	for i := range runs {
-		r.of(&runs[i]) // other runs are named by them
+		r.of(&runs[i]) // other runs are named by these keys
 	}
 	runs = slices.DeleteFunc(runs, func(x store.Run) bool { return without[x.ID] })
 	var gaps []store.Gap

@@ -42,7 +42,7 @@ type Job struct {
 	Took      Took
 }
 
-// Took is how long a run of a job takes.
+// Took says how long a run of a job takes.
 type Took struct {
 	Length store.Duration `json:"took"`
 	Of     int            `json:"took_of"` // recent runs; 0: it is assumed
