@@ -15,7 +15,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 10, 30, 17, 0, time.UTC)
 
-// A rule of each frequency, as it would be written.
+// A rule of each frequency, as a user would write it.
 var benchRules = []string{
 	"FREQ=SECONDLY", "FREQ=SECONDLY;INTERVAL=90", "FREQ=MINUTELY", "FREQ=MINUTELY;INTERVAL=7", "FREQ=MINUTELY;BYHOUR=9,17;BYDAY=MO",
 	"FREQ=HOURLY", "FREQ=HOURLY;INTERVAL=5", "FREQ=DAILY", "FREQ=DAILY;INTERVAL=3;BYHOUR=2;BYMINUTE=30", "FREQ=WEEKLY;BYDAY=MO,TH",
@@ -68,7 +68,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkZone reads a zone as a cold process does, once for each.
+// BenchmarkZone reads each zone once, as a new process does.
 func BenchmarkZone(b *testing.B) {
 	for b.Loop() {
 		zones.Clear()
@@ -87,15 +87,15 @@ func BenchmarkCount(b *testing.B) {
 	}
 }
 
-// age is by how much 24 more years may slow Next down.
+// age is the factor by which 24 more years may slow Next down.
 
 const age = 2
 
 var table = flag.Bool("table", false, "measure, and print the table of ratios")
 
-// The cost of Next does not grow with the rule's age, and nothing is
-// allocated. With -table it is measured and compared with what others need;
-// without, the steps that Next takes are compared, which no load disturbs.
+// The cost of Next does not grow with the rule's age, and nothing is allocated. With -table, the cost is measured and
+// compared with the cost of other libraries. Without it, the number of steps of Next is compared, which other load does
+// not change.
 func TestNextDoesNotAge(t *testing.T) {
 	for _, zone := range []string{"UTC", "Europe/Berlin"} {
 		for _, rule := range benchRules {
@@ -121,8 +121,8 @@ func TestNextDoesNotAge(t *testing.T) {
 	}
 }
 
-// measure times functions in turn, and gives the best of many short rounds of
-// each: other work on the machine only adds, and hits both sides of a ratio.
+// measure times functions in turn, and returns the best of many short rounds of each. Other work on the machine only
+// adds to the time, and affects both sides of a ratio.
 func measure(list ...func()) []time.Duration {
 	const rounds, calls = 60, 200
 	best := make([]time.Duration, len(list))

@@ -35,8 +35,8 @@ func (c naiveCalendar) target(day int64, on string) (int64, bool) {
 	return day, true
 }
 
-// randomCalendar makes a calendar of some years, with single days, days in a
-// row, days of each year, and weekdays without work.
+// randomCalendar makes a calendar of some years, with single days, several days in a row, days of each year, and
+// weekdays without work.
 func randomCalendar(g *rand.Rand, year int) (text, working string, c naiveCalendar) {
 	c.days = map[string]bool{}
 	var b strings.Builder
@@ -74,7 +74,7 @@ func randomCalendar(g *rand.Rand, year int) (text, working string, c naiveCalend
 	return b.String(), working, c
 }
 
-// naiveRule is a rule's text with what it means, written down once more.
+// naiveRule is a rule's text, with its meaning written a second time.
 type naiveRule struct {
 	text  string
 	day   func(time.Time) bool // pinned: the days
@@ -118,8 +118,7 @@ func randomNaiveRule(g *rand.Rand, kind int) naiveRule {
 	return naiveRule{text: fmt.Sprintf("%d %d * * *", m, h), day: always, walls: at}
 }
 
-// naiveHolidays are the occurrences in (lo, hi], by looking at each day, or at
-// each minute.
+// naiveHolidays returns the occurrences in (lo, hi]. It looks at each day, or at each minute.
 func (n naiveRule) naiveHolidays(c naiveCalendar, on string, z naiveZone, p policy, lo, hi int64) []int64 {
 	set := map[int64]bool{}
 	add := func(c int64) {
@@ -127,7 +126,7 @@ func (n naiveRule) naiveHolidays(c naiveCalendar, on string, z naiveZone, p poli
 			set[t] = true
 		}
 	}
-	const margin = 60 * 86400 // no row of holidays is as long
+	const margin = 60 * 86400 // no row of holidays is this long
 	if n.every == nil {
 		for day := (lo - margin) / 86400; day < (hi+margin)/86400; day++ {
 			to, ok := c.target(day, on)
@@ -135,7 +134,7 @@ func (n naiveRule) naiveHolidays(c naiveCalendar, on string, z naiveZone, p poli
 				continue
 			}
 			for _, w := range n.walls {
-				if len(z.naiveRead([]int64{day*86400 + w}, p)) > 0 { // it exists where it comes from
+				if len(z.naiveRead([]int64{day*86400 + w}, p)) > 0 { // it exists on the day from which it moves
 					add(to*86400 + w)
 				}
 			}
@@ -167,8 +166,8 @@ func (n naiveRule) naiveHolidays(c naiveCalendar, on string, z naiveZone, p poli
 
 var holidayZones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Africa/Cairo", "Asia/Beirut", "America/St_Johns"}
 
-// Each occurrence of a rule with a calendar is found, once and in order, from
-// either side, and the rule's canonical text means the same.
+// Each occurrence of a rule with a calendar is found, once and in order, from either side. The rule's canonical text
+// has the same meaning.
 func TestHolidaysAgainstNaiveWalk(t *testing.T) {
 	g := rand.New(rand.NewSource(26))
 	zones := map[string]naiveZone{}
@@ -182,7 +181,7 @@ func TestHolidaysAgainstNaiveWalk(t *testing.T) {
 	for round := range rounds {
 		kind, zone, on := g.Intn(8), holidayZones[g.Intn(len(holidayZones))], holidayNames[g.Intn(3)]
 		d := Defaults{Nonexistent: []string{"forward", "skip"}[g.Intn(2)], Ambiguous: []string{"first", "last", "both"}[g.Intn(3)]}
-		odd := round < 2 // a night whose instants are not in the order of days
+		odd := round < 2 // a night whose instants are not in the order of the days
 		if odd {
 			kind, zone, on, d.Ambiguous = 3, "America/St_Johns", holidayNames[1+round], "both"
 		}
@@ -271,7 +270,7 @@ func checkHolidays(t *testing.T, what string, r *Rule, want []int64, lo, hi time
 	}
 }
 
-// differing shows where two lists part.
+// differing shows the place where two lists begin to differ.
 func differing(r *Rule, got, want []int64) string {
 	var b strings.Builder
 	lists := []struct {

@@ -10,10 +10,9 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// fitsRRuleGo reports whether rrule-go is right about a rule, so that the two
-// can be compared: it knows no SKIP, takes BYDAY=MO,2TU for both at once, cuts the first week of BYSETPOS off at
-// DTSTART, knows weeks across the new year by number 1 and -1 only, and loops
-// for ever where INTERVAL and times of day never meet.
+// fitsRRuleGo reports whether rrule-go is right about a rule, so that the two can be compared. rrule-go knows no SKIP.
+// It takes BYDAY=MO,2TU for both at once. It cuts the first week of BYSETPOS off at DTSTART. It knows weeks across the
+// new year only by the numbers 1 and -1. It loops for ever if INTERVAL and the times of day never meet.
 func fitsRRuleGo(c *recur, start int64) bool {
 	day, _ := splitCivil(start)
 	if c.skip != skipOmit || c.freq == weekly && len(c.pos) > 0 && weekdayOf(day) != int(c.wkst) {
@@ -50,10 +49,10 @@ func TestAgreesWithRRuleGo(t *testing.T) {
 		}
 		r, err := ruleOf(&c, start, "UTC", defaultPolicy)
 		if err != nil {
-			continue // what never fires, rrule-go may never return from
+			continue // rrule-go may never return from a rule that never fires
 		}
 		if last, _, err := r.Last(); c.count > 0 && (err != nil || last.Unix() > start+100*366*86400) {
-			continue // too far away for an engine that walks
+			continue // too far away for an engine that visits each time
 		}
 		other, err := rrule.StrToRRuleSet(r.String())
 		if err != nil {
@@ -80,8 +79,8 @@ func TestAgreesWithRRuleGo(t *testing.T) {
 	}
 }
 
-// allOf gives the first n times of a set. rrule-go v1.8.2 panics on some
-// ordinals that a period does not have; ok is false then.
+// allOf returns the first n times of a set. rrule-go v1.8.2 panics on some ordinals that a period does not have. ok is
+// then false.
 func allOf(set *rrule.Set, n int) (list []time.Time, ok bool) {
 	defer func() { ok = recover() == nil }()
 	next := set.Iterator()
@@ -154,8 +153,7 @@ func TestAgreesWithRobfigCron(t *testing.T) {
 	}
 }
 
-// Six fields and Quartz's letters, against a walk through the days of twelve
-// years that asks each day what it is.
+// Six fields and Quartz's letters are compared with a walk through the days of twelve years, which checks each day.
 func TestCronDaysAgainstWalk(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(19, 23))
@@ -208,7 +206,7 @@ func walkWeekField(g *rand.Rand) string {
 
 var walkNames = strings.NewReplacer("SUN", "0", "sun", "0", "MON", "1", "FRI", "5", "SAT", "6", "FEB", "2", "NOV", "11")
 
-// walkDay decides one day by the words of the field's definition.
+// walkDay decides one day by the definition of the field.
 func walkDay(day time.Time, dom, month, dow string) bool {
 	inMonth := walkList(walkNames.Replace(month), 1, 12, func(n int) bool { return n == int(day.Month()) })
 	byDay := false

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The package comment's table of clock changes is what the engine does.
+// The table of clock changes in the package comment agrees with the engine.
 func TestClockChangeTable(t *testing.T) {
 	text, err := os.ReadFile("doc.go")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// No rule has an occurrence that a database cannot hold: beyond the end of time it is over.
+// No rule has an occurrence that a database cannot hold. After the end of time, the rule has no more occurrences.
 func TestNoOccurrenceBeyondTheEndsOfTime(t *testing.T) {
 	t.Parallel()
 	last := "9999-12-31T23:59:59Z"
@@ -53,7 +53,7 @@ func TestNoOccurrenceBeyondTheEndsOfTime(t *testing.T) {
 	}
 }
 
-// A rule that would begin beyond the end of time is refused, with words.
+// A rule that would begin after the end of time is refused, with a message.
 func TestRefusedBeyondTheEndsOfTime(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, zone, says string }{

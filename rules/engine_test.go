@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/scripts/prove"
 )
 
-// rounds is how many random cases a test tries: n, a quarter of them in the short form, and 20 times as many in the long
-// one.
+// rounds is the number of random cases that a test tries: n, a quarter of n in the short form, and 20 times n in the
+// long form.
 func rounds(n int) int {
 	if testing.Short() {
 		return prove.Cases(n/4, n*20)
@@ -46,7 +46,7 @@ func instant(t testing.TB, text string) int64 {
 	return at.Unix()
 }
 
-// ruleOf makes a rule of one recurrence by way of its text.
+// ruleOf makes a rule of one recurrence from the recurrence's text.
 func ruleOf(c *recur, start int64, zone string, p policy) (*Rule, error) {
 	z, err := zoneNamed(zone)
 	if err != nil {
@@ -57,8 +57,8 @@ func ruleOf(c *recur, start int64, zone string, p policy) (*Rule, error) {
 	return Parse(text, Defaults{Nonexistent: nonexistent, Ambiguous: ambiguous})
 }
 
-// Random rules around odd nights give what the naive engine gives, and the
-// four queries agree with each other.
+// Random rules around nights with clock changes give the same occurrences as the naive engine, and the four queries
+// agree with each other.
 func TestEngineAgreesWithNaive(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(7, 11))
@@ -102,8 +102,7 @@ func TestEngineAgreesWithNaive(t *testing.T) {
 	}
 }
 
-// Sets of several recurrences, single dates and exceptions are the union less
-// the exceptions.
+// A set of several recurrences, single dates and exceptions is the union without the exceptions.
 func TestSetsAgreeWithNaive(t *testing.T) {
 	t.Parallel()
 	g := rand.New(rand.NewPCG(29, 31))
@@ -160,7 +159,7 @@ func TestSetsAgreeWithNaive(t *testing.T) {
 			continue
 		}
 		if _, err := r.Between(time.Unix(lo-1, 0), time.Unix(hi, 0), 0); errors.Is(err, ErrUndecided) && len(set.excludes) > 0 {
-			undecided++ // an EXRULE takes out all that is to come
+			undecided++ // an EXRULE takes out all further times
 			continue
 		}
 		agree(t, r, want, lo, hi)
@@ -171,7 +170,7 @@ func TestSetsAgreeWithNaive(t *testing.T) {
 	}
 }
 
-// agree holds the queries of a rule against all its instants in [lo, hi].
+// agree compares the queries of a rule with all its instants in [lo, hi].
 func agree(t *testing.T, r *Rule, want []int64, lo, hi int64) {
 	t.Helper()
 	at := func(t int64) time.Time { return time.Unix(t, 0).UTC() }
@@ -211,8 +210,8 @@ func times(list []int64, i int) (out []time.Time) {
 	return out
 }
 
-// Asked at every second around clock changes, Next and Prev say the same as a
-// walk over the occurrences: nothing lies between two answers.
+// At every second around clock changes, Next and Prev give the same answers as a walk over the occurrences: no
+// occurrence lies between two answers.
 func TestEverySecond(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"*/7 * * * *", "17 */20 1-3 * * *", "30 2 * * *", "every 7m", "FREQ=HOURLY;INTERVAL=2;BYMINUTE=15,45",

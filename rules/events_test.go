@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// How rules are written for readers of calendars: as few words as they understand. That the times are right, a test of
-// cmd/internal/ical shows for all forms.
+// The form of rules for readers of calendars, which understand only some of RFC 5545. A test of cmd/internal/ical shows
+// for all forms that the times are right.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -31,7 +31,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// events are those of the year from an instant on, a line for each.
+// events returns the events of the year from an instant on, one on each line.
 func events(t *testing.T, rule string, d Defaults, from time.Time) string {
 	t.Helper()
 	r, err := Parse(rule, d)
@@ -56,8 +56,8 @@ func events(t *testing.T, rule string, d Defaults, from time.Time) string {
 	return strings.Join(lines, "\n")
 }
 
-// An event begins at a time that its rule gives, that the clock shows once, and that no other event has: readers differ about
-// any other.
+// An event begins at a time that its rule gives, that the clock shows once, and that no other event has. Readers do not
+// agree about any other time.
 func TestEventsBegin(t *testing.T) {
 	t.Parallel()
 	const daily = "FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0"

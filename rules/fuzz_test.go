@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// seeds gives every rule of the golden files, and some that are broken in ways
-// that have hurt parsers before.
+// seeds returns every rule of the golden files, and some texts with mistakes that have broken parsers before.
 func seeds(f *testing.F) (list []string) {
 	files, err := filepath.Glob("testdata/golden/*.txt")
 	if err != nil || len(files) == 0 {
@@ -35,7 +34,7 @@ func seeds(f *testing.F) (list []string) {
 		"DTSTART;TZID=Pacific/Kiritimati:00010101T000000\nRDATE;TZID=America/Adak:99991231T235959", "FREQ=HOURLY;COUNT=2147483647;BYHOUR=3;INTERVAL=7")
 }
 
-// same compares what rules mean, leaving out how they were written.
+// same compares the meaning of rules, and not the way in which they were written.
 func same(a, b *Rule) bool {
 	return a.zone == b.zone && a.policy == b.policy && a.start == b.start &&
 		reflect.DeepEqual(a.includes, b.includes) && reflect.DeepEqual(a.excludes, b.excludes) &&
@@ -43,9 +42,8 @@ func same(a, b *Rule) bool {
 		reflect.DeepEqual(a.ends, b.ends) && reflect.DeepEqual(a.series, b.series) && reflect.DeepEqual(a.barred, b.barred)
 }
 
-// Whatever the text: no panic, no error but the documented ones, positions
-// inside the text, a round trip through the canonical text whatever the
-// defaults, and queries that agree with each other.
+// For every text: there is no panic, and only the documented errors. Positions are inside the text. The canonical text
+// can be parsed again with any defaults. Queries agree with each other.
 func FuzzParse(f *testing.F) {
 	for _, text := range seeds(f) {
 		f.Add(text, uint8(len(text)), int64(1767225600+len(text)*86400))
@@ -83,7 +81,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// queriesAgree asks for a few occurrences in every way.
+// queriesAgree asks for a few occurrences with each query.
 func queriesAgree(t *testing.T, r *Rule, from time.Time) {
 	t.Helper()
 	list, err := r.Between(from, time.Unix(endInstant, 0), 5)

@@ -12,9 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew; read the difference before committing it")
 
-// A golden file is a list of cases, each of which states what is asked, and
-// below it what the answer is: the canonical text and the first occurrences,
-// in UTC and on the rule's wall clock, or the error.
+// A golden file is a list of cases. Each case has a question and, below it, the answer: the canonical text and the
+// first occurrences, in UTC and on the rule's wall clock, or the error.
 //
 //	rule: 30 2 * * *
 //	zone: Europe/Berlin
@@ -22,8 +21,7 @@ var update = flag.Bool("update", false, "write the golden files anew; read the d
 //	  DTSTART;TZID=…
 //	  2026-03-28T01:30:00Z  Sat 2026-03-28 02:30:00 +01:00
 //
-// zone, after, nonexistent, ambiguous and shown (how many) stay as they are
-// until they are stated again.
+// zone, after, nonexistent, ambiguous and shown (the number of times) stay in force until they are set again.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*.txt")
 	if err != nil || len(files) < 8 {
@@ -56,7 +54,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// answers keeps the questions of a golden file and writes the answers anew.
+// answers keeps the questions of a golden file and writes the answers again.
 func answers(t *testing.T, text string) string {
 	var b strings.Builder
 	set := map[string]string{"zone": "UTC", "after": "2026-01-01T00:00:00Z", "shown": "4"}

@@ -59,7 +59,7 @@ func calendarOf(t *testing.T, working, days string) *Calendar {
 	return c
 }
 
-// What a calendar takes and moves is said; so is where it takes everything.
+// The description says which times a calendar removes and moves. It also says so if the calendar removes all times.
 func TestHolidaysAreExplained(t *testing.T) {
 	c := calendarOf(t, "MO-FR", "2026-12-25 Christmas Day\n2027-01-01 New Year's Day")
 	at := time.Date(2026, 12, 20, 0, 0, 0, 0, time.UTC)
@@ -101,7 +101,7 @@ func TestHolidaysAreExplained(t *testing.T) {
 	}
 }
 
-// EXDATE by date takes out the day, whatever the times.
+// EXDATE by date removes the day, whatever the times.
 func TestExcludedDays(t *testing.T) {
 	for _, text := range []string{
 		"DTSTART;TZID=Europe/Berlin:20261224T003000\nRRULE:FREQ=HOURLY;INTERVAL=12\nEXDATE;VALUE=DATE:20261225,20261227",

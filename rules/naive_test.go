@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// The naive engine: it makes every period from DTSTART on, every day of it,
-// every second of the clock, by package time, and then asks for each instant
-// what a wall clock shows. It shares no code with the engine but the recur
+// The naive engine makes every period from DTSTART on, every day of it, and every second of the clock, with package
+// time. Then it asks which wall time a clock shows at each instant. It shares no code with the engine except the recur
 // that both read.
 
 func bitList(set uint64) (list []int) {
@@ -47,7 +46,7 @@ func naiveWeek(t time.Time, wkst int) (n, of int) {
 	return n, of
 }
 
-// naiveByDay judges BYDAY.
+// naiveByDay decides about BYDAY.
 func (r *recur) naiveByDay(t time.Time) bool {
 	if r.wdays == 0 && len(r.nth) == 0 {
 		return true
@@ -79,7 +78,7 @@ func (r *recur) naiveByDay(t time.Time) bool {
 	return false
 }
 
-// naiveByNumber judges BYYEARDAY and BYWEEKNO.
+// naiveByNumber decides about BYYEARDAY and BYWEEKNO.
 func (r *recur) naiveByNumber(t time.Time) bool {
 	if len(r.yeardays) > 0 {
 		length := time.Date(t.Year(), 12, 31, 0, 0, 0, 0, time.UTC).YearDay()
@@ -126,7 +125,7 @@ func (r *recur) naiveMonthDays(first time.Time) (list []time.Time) {
 	return list
 }
 
-// naivePeriod makes the days of the kth period of a rule of a day or longer.
+// naivePeriod makes the days of the kth period of a rule whose periods are days or longer.
 func (r *recur) naivePeriod(start time.Time, k int) (list []time.Time) {
 	day := time.Date(start.Year(), start.Month(), start.Day(), 0, 0, 0, 0, time.UTC)
 	k *= r.interval
@@ -164,7 +163,7 @@ func (r *recur) naivePeriod(start time.Time, k int) (list []time.Time) {
 	return slices.CompactFunc(list, time.Time.Equal)
 }
 
-// naiveImplied fills in what DTSTART implies.
+// naiveImplied adds the parts that DTSTART implies.
 func (r recur) naiveImplied(start time.Time) recur {
 	if r.mdays|r.nmdays == 0 && r.wdays == 0 && len(r.nth) == 0 && len(r.yeardays) == 0 && len(r.weeks) == 0 {
 		if r.freq == yearly && r.months == 0 {
@@ -205,7 +204,7 @@ func (r *recur) naiveChoose(set []int64) (list []int64) {
 	return slices.Compact(list)
 }
 
-// naiveJudge judges times of a rule under a day, and remembers its days.
+// naiveJudge decides about the times of a rule whose periods are shorter than a day, and remembers its days.
 type naiveJudge struct {
 	*recur
 	days map[int64]bool
@@ -231,7 +230,7 @@ func (r *recur) naiveDay(t time.Time) bool {
 		r.mdays>>t.Day()&1 != 0 || r.nmdays>>(last+1-t.Day())&1 != 0) && r.naiveByDay(t) && r.naiveByNumber(t)
 }
 
-// naiveWall gives the wall times of a rule in [lo, hi), of a day or longer.
+// naiveWall returns the wall times in [lo, hi) of a rule whose periods are days or longer.
 func (r *recur) naiveWall(start, lo, hi int64) (list []int64) {
 	s := naiveDate(start)
 	for k := 0; k < 1<<20; k++ {
@@ -259,9 +258,9 @@ func (r *recur) naiveWall(start, lo, hi int64) (list []int64) {
 	return list
 }
 
-// naiveElapsed gives the times of a rule under a day in [lo, hi), on whatever
-// scale: wall(t) is the wall time to judge, base the start of the first period,
-// inPeriod judges how far into its period a time is.
+// naiveElapsed returns the times in [lo, hi) of a rule whose periods are shorter than a day. The scale can be any:
+// wall(t) is the wall time to decide about, base is the start of the first period, and inPeriod decides about the
+// distance of a time from the start of its period.
 func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64, inPeriod func(int64) bool) (list []int64) {
 	unit := map[frequency]int64{secondly: 1, minutely: 60, hourly: 3600}[r.freq]
 	judge := naiveJudge{r, map[int64]bool{}}
@@ -285,7 +284,7 @@ func (r *recur) naiveElapsed(base, lo, hi int64, wall func(int64) int64, inPerio
 	}
 }
 
-// naive gives the instants of a rule of one recurrence in [lo, hi].
+// naive returns the instants of a rule of one recurrence in [lo, hi].
 func naive(r recur, start int64, zone string, p policy, lo, hi int64) (list []int64) {
 	z := naiveLoad(zone)
 	begin := z.naiveRead([]int64{start}, policy{first: p.first, last: p.last})[0]

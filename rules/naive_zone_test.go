@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// naiveZone reads a zone by package time.
+// naiveZone reads a zone with package time.
 type naiveZone struct {
 	loc  *time.Location
 	near map[int64][]int64 // by day: the offsets of the days around it
@@ -28,8 +28,8 @@ func (z naiveZone) wall(t int64) int64 {
 	return t + int64(off)
 }
 
-// instants gives the instants at which the wall clock shows c; if there are
-// none, the one with the offset before the gap, and false.
+// instants returns the instants at which the wall clock shows c. If there are none, it returns the instant by the
+// offset before the gap, and false.
 func (z naiveZone) instants(c int64) (list []int64, exists bool) {
 	offsets := z.offsets(c)
 	for _, off := range offsets {

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 )
 
-// randomRecur makes a rule that is legal and not too sparse.
+// randomRecur makes a valid rule that has enough occurrences.
 func randomRecur(g *rand.Rand) recur {
 	r := recur{freq: frequency(g.IntN(7)), interval: 1, until: noUntil}
 	if g.IntN(2) == 0 {
@@ -63,7 +63,7 @@ func randomRecur(g *rand.Rand) recur {
 	if chance(3) {
 		r.hours = uint32(some(5, 0, 23))
 		if chance(2) {
-			r.hours |= uint32(some(2, 0, 4)) // where clocks change
+			r.hours |= uint32(some(2, 0, 4)) // the hours in which clocks change
 		}
 	}
 	if chance(3) {

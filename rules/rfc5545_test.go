@@ -54,9 +54,8 @@ var rfcExamples = []struct{ start, rule, want string }{
 	{"20070115T090000", "FREQ=MONTHLY;BYMONTHDAY=15,30;COUNT=5", "2007: 0115 0130 0215 0315 0330 end"},
 }
 
-// The standard's text has UNTIL=19970902T170000Z for "09:00 to 17:00", which
-// is 13:00 in New York; an erratum moves it to 21:00Z. The list above ends at
-// 15:00, as the standard's own list does, since 18:00 is past either.
+// The standard's text has UNTIL=19970902T170000Z for "09:00 to 17:00", which is 13:00 in New York. An erratum moves it
+// to 21:00Z. The list above ends at 15:00, like the standard's own list, because 18:00 is after both.
 func TestRFC5545Examples(t *testing.T) {
 	for _, e := range rfcExamples {
 		text := "DTSTART;TZID=America/New_York:" + e.start + "\nRRULE:" + e.rule

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Every refusal names the form, where, what stands there, and what may.
+// Every refusal names the form, the position, the text there, and the texts that are allowed there.
 func TestSyntaxErrors(t *testing.T) {
 	for _, c := range []struct {
 		text, form, found, allowed string
@@ -21,7 +21,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"whenever", "rule", "whenever", "five or six cron fields", 0},
 		{"0 0\x01 * * *", "rule", "\x01", "printable", 3},
 		{"0 0 * * ✓", "rule", "\xe2", "printable", 8},
-		{"FREQ=DAILY\r", "rrule", "", "", -1}, // white space at the end is no part of it
+		{"FREQ=DAILY\r", "rrule", "", "", -1}, // white space at the end does not count
 		{"FREQ=DAILY\rX", "rule", "\r", "printable", 10},
 		{strings.Repeat("0,", 1<<19), "rule", strings.Repeat("0,", 20) + "…", "at most 65536 bytes", 0},
 		{"  61 * * * *", "cron", "61", "the minute is 0-59", 2},
@@ -93,8 +93,8 @@ func TestNeverAndUndecided(t *testing.T) {
 	}
 }
 
-// The end of a COUNT is found once; given back, it is believed as long as the
-// zone database is the same.
+// The end of a COUNT is computed once. A caller that gives it back is believed as long as the zone database is the
+// same.
 func TestEnds(t *testing.T) {
 	const text = "DTSTART;TZID=Europe/Berlin:20260101T090000\nRRULE:FREQ=DAILY;COUNT=100\nRRULE:FREQ=MINUTELY;BYHOUR=3;COUNT=5"
 	r := mustParse(t, text, Defaults{})
@@ -123,7 +123,7 @@ func TestEnds(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"DTSTART:20260101T000000Z\nRRULE:FREQ=MINUTELY;INTERVAL=36;COUNT=11272851":              " 27970808T060000Z",
-		"DTSTART:20260101T000000Z\nRRULE:FREQ=HOURLY;INTERVAL=3;COUNT=153408865":                " 99991231T235959Z", // no room in the calendar
+		"DTSTART:20260101T000000Z\nRRULE:FREQ=HOURLY;INTERVAL=3;COUNT=153408865":                " 99991231T235959Z", // the calendar has no room for it
 		"DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY;INTERVAL=1979;COUNT=600;BYDAY=WE,TH":        " 99991231T235959Z",
 		"DTSTART:20260101T000000Z\nRRULE:FREQ=SECONDLY;COUNT=1000000001":                        " 20570909T014640Z",
 		"DTSTART;TZID=Europe/Berlin:20260101T000000\nRRULE:FREQ=MINUTELY;COUNT=525601;BYDAY=MO": " 20330102T230000Z",
@@ -140,7 +140,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// Counting does not visit: a year of seconds takes few steps.
+// Counting does not visit each occurrence: a year of seconds needs only a few steps.
 func TestCountIsCheap(t *testing.T) {
 	from, to := now.AddDate(-1, 0, 0).Unix(), now.Unix()
 	for text, want := range map[string]int64{
@@ -189,7 +189,7 @@ func TestEdgesOfTime(t *testing.T) {
 	}
 }
 
-// A rule is read by many at once; run with -race.
+// Many goroutines read a rule at once. Run this test with -race.
 func TestConcurrentUse(t *testing.T) {
 	r := mustParse(t, "*/7 2-4 * * *", Defaults{Zone: "America/Los_Angeles"})
 	want, err := r.Next(now)
@@ -210,8 +210,7 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// The hash spread depends on the name alone, stays within the field, and
-// differs between names.
+// The hash spread depends only on the name, stays within the field, and differs between names.
 func TestSpread(t *testing.T) {
 	seen := map[string]bool{}
 	for _, seed := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
@@ -229,7 +228,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// The zone archive is that of the Go release it is said to come from.
+// The zone archive is the archive of the Go release that has the same version of the zone data.
 func TestZoneArchiveVersion(t *testing.T) {
 	if v := TZDataVersion(); len(v) != 5 || v[0] != '2' {
 		t.Errorf("the version is %q", v)
