@@ -138,7 +138,7 @@ var policies = []Policy{
 		column: "keep_runs", field: func(j *Job) any { return &j.Keep.Runs }},
 	{Key: "keep.age", Shared: true, Default: Duration(90 * 24 * time.Hour), Least: 1, Help: "delete runs older than this ({default})",
 		column: "keep_age_ms", field: func(j *Job) any { return &j.Keep.Age }},
-	{Key: "remove_when_done", Help: "remove the job when no run is to come and the last one has succeeded",
+	{Key: "remove_when_done", Help: "remove the job when it has no further run and the last one has succeeded",
 		column: "remove_when_done", field: func(j *Job) any { return &j.RemoveDone }},
 	{Key: "on.failed", Shared: true, Help: "job to run once for each run that failed",
 		column: "on_failed", null: true, check: CheckHook, field: func(j *Job) any { return &j.On.Failed }},

@@ -21,13 +21,13 @@ func SkipNext(ctx context.Context, s *store.Store, job, schedule string, count i
 		case v.RepeatAfter > 0:
 			return refuse("it repeats after the end of its last run, so its next times are not known; pause it with --until")
 		case v.Disabled:
-			return refuse("it is disabled, so nothing is to come")
+			return refuse("it is disabled, so it has no next time")
 		case v.Paused != nil && v.Paused.Until.IsZero():
-			return refuse("it is paused until somebody resumes it, so nothing is to come")
+			return refuse("it is paused until somebody resumes it, so it has no next time")
 		case v.Parked != "":
 			return refuse("it is parked, so nothing is planned: " + v.Parked)
 		case len(in.Rules) == 0:
-			return refuse("it has no schedule, so nothing is to come")
+			return refuse("it has no schedule, so it has no next time")
 		}
 		id, err := scheduleOf(&in, schedule)
 		if err != nil {
@@ -42,7 +42,7 @@ func SkipNext(ctx context.Context, s *store.Store, job, schedule string, count i
 			return refuse(err.Error())
 		}
 		if len(list) == 0 {
-			return refuse("no time is to come")
+			return refuse("it has no further time")
 		}
 		for i := range list {
 			list[i].Schedule = schedule

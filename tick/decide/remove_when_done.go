@@ -23,5 +23,5 @@ func (d *decision) removeWhenDone() string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("remove_when_done: no further run is to come, and run %s succeeded", d.plan.LastRunID)
+	return fmt.Sprintf("remove_when_done: the job has no further run, and run %s succeeded", d.plan.LastRunID)
 }

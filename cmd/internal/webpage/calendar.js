@@ -36,5 +36,5 @@ function calendar() {
       el("ol", null, list.slice(0, most).map(row)),
       list.length > most ? el("details", null, el("summary", null, `${list.length - most} more`), el("ol", null, list.slice(most).map(row))) : null));
   }
-  $("calendar").replaceChildren(days.size || often.length ? weeks : el("p", { class: "none" }, "Nothing is to come."));
+  $("calendar").replaceChildren(days.size || often.length ? weeks : el("p", { class: "none" }, "There is no further time."));
 }

@@ -1,4 +1,4 @@
-// Package webpage writes the report as one HTML file: what ran, what failed, what is to come.
+// Package webpage writes the report as one HTML file: what ran, what failed, what comes next.
 //
 // The file loads nothing from the network. It contains its style, its program and, as JSON, its facts. The policy
 // in its head (Content-Security-Policy) lets a browser use only these. So it can be opened from a folder or from

@@ -72,7 +72,7 @@ type tale struct {
 	lastFor     time.Time
 	streak      int
 	cut         bool      // a link was taken away
-	asleep      bool      // no nominal time is to come: only a change or a run wakes it
+	asleep      bool      // it has no further nominal time: only a change or a run wakes it
 	wakeAt      time.Time // if it is asleep: when a pause ends that holds runs
 	woken       bool
 	paused      bool // this decision has paused it

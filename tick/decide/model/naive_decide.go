@@ -342,7 +342,7 @@ func (t *tale) openFrom(now, last time.Time, runs bool) time.Time {
 	return first
 }
 
-// sleep notes whether the job is asleep, which it is if no nominal time is to come, and when a pause will wake it.
+// sleep notes whether the job is asleep, which it is if it has no further nominal time, and when a pause will wake it.
 func (t *tale) sleep(now time.Time) {
 	p := &t.policy
 	next := false

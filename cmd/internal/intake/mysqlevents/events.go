@@ -164,7 +164,7 @@ func when(j *store.Job, e *Event, o Options, note func(string, ...any)) (reason 
 		}
 		own.Rule = "at " + at.Format("2006-01-02T15:04:05")
 		if left, err := after(own, o.Now); err != nil || left.IsZero() {
-			return "Its time is past; nothing is to come."
+			return "Its time is past; it has no further time."
 		}
 		return ""
 	}
@@ -189,7 +189,7 @@ func when(j *store.Job, e *Event, o Options, note func(string, ...any)) (reason 
 		return fmt.Sprintf("Its rule %q cannot be used: %v; write the job by hand.", own.Rule, err)
 	}
 	if next.IsZero() || !j.NotAfter.IsZero() && next.After(j.NotAfter) {
-		return "Its last time is past; nothing is to come."
+		return "Its last time is past; it has no further time."
 	}
 	return ""
 }
