@@ -13,8 +13,8 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 )
 
-// TestManifestsFromBuckets: a function and a command line take a manifest from S3 and from Cloud Storage, as their own
-// credentials allow it; and an event gets at nothing else by it. Package bucket has the stores' answers.
+// TestManifestsFromBuckets: a function and a command line take a manifest from S3 and from Cloud Storage, if their own
+// credentials allow it. An event reaches nothing else in this way. Package bucket has the stores' answers.
 func TestManifestsFromBuckets(t *testing.T) {
 	c := onPostgres(t)
 	const rule = "{rule: every 1h, sql: SELECT 1}\n"

@@ -12,7 +12,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// forever are statements that run until they are stopped, and how many of them the server is executing.
+// forever has, for each engine, a statement that runs until it is stopped, and a query for the number of them that the
+// server executes.
 var forever = map[string]struct{ statement, left string }{
 	"sqlite": {"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", ""},
 	"postgres": {"SELECT pg_sleep(3600)",
@@ -20,8 +21,8 @@ var forever = map[string]struct{ statement, left string }{
 	"mariadb": {"DO SLEEP(3600)", "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info = 'DO SLEEP(3600)'"},
 }
 
-// TestCancelReachesAnotherProcess: a run that a tick in a process of its own executes is cancelled by a command in another,
-// and a job aborted; the statements are gone from the server, and the tick ends as usual.
+// TestCancelReachesAnotherProcess: a tick in its own process executes a run. A command in another process cancels the
+// run, and aborts a job. The statements are gone from the server, and the tick ends as usual.
 func TestCancelReachesAnotherProcess(t *testing.T) {
 	for _, engine := range storetest.Engines(t) {
 		t.Run(engine, func(t *testing.T) {
@@ -103,7 +104,8 @@ func state(t *testing.T, s *store.Store, run string) string {
 	return r.State
 }
 
-// executing counts the statements that the server executes; SQLite, which has no server, executes them where the tick is.
+// executing counts the statements that the server executes. SQLite has no server, so the process of the tick executes
+// them.
 func executing(t *testing.T, s *store.Store, engine string) (n int) {
 	t.Helper()
 	if forever[storetest.Dialect(engine)].left == "" {

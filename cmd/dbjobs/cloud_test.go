@@ -20,15 +20,15 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// cloud is a database that functions work on.
+// cloud is a database on which functions work.
 type cloud struct {
 	testing.TB
 	url string
 	sql *sql.DB
-	env map[string]string // more variables of those at a terminal
+	env map[string]string // more variables for commands at a terminal
 }
 
-// onServers runs fn on each server, since a function has no file to keep a database in.
+// onServers runs fn on each server, because a function has no file in which it could keep a database.
 func onServers(t *testing.T, fn func(t *testing.T, c *cloud)) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -85,7 +85,7 @@ func (c *cloud) with(stdin io.Reader, args ...string) {
 	}
 }
 
-// ticker is a job with an occurrence a second, each of which has to be decided and to leave its effect.
+// ticker is a job with an occurrence each second. Each one has to be decided and to leave its effect.
 func (c *cloud) ticker() {
 	c.Helper()
 	c.exec("CREATE TABLE effects (at varchar(40) PRIMARY KEY)")
@@ -129,7 +129,7 @@ func (c *cloud) number(query string) int {
 	return n
 }
 
-// nothingLost: every second from the first decision to the last one has one run, which has succeeded once.
+// nothingLost checks that every second from the first decision to the last one has one run, which has succeeded once.
 func (c *cloud) nothingLost() {
 	c.Helper()
 	rows, err := c.sql.Query("SELECT at FROM effects ORDER BY at")
@@ -166,7 +166,7 @@ func (c *cloud) function(env ...string) *aFunction {
 		c.Fatal(err)
 	}
 	password, _ := u.User.Password()
-	c.Cleanup(func() { // whatever happened, the secrets were kept
+	c.Cleanup(func() { // in every case, no secret may be in the log
 		for _, secret := range []string{password, "geheim", "sitzung"} {
 			if strings.Contains(f.log.String(), secret) {
 				c.Errorf("the log has a secret:\n%s", f.log)
@@ -176,7 +176,7 @@ func (c *cloud) function(env ...string) *aFunction {
 	return f
 }
 
-// report is the answer of an invocation that has to have succeeded.
+// report returns the answer of an invocation that must succeed.
 func (f *aFunction) report(a answer) tick.Report {
 	f.t.Helper()
 	var r tick.Report
@@ -186,7 +186,7 @@ func (f *aFunction) report(a answer) tick.Report {
 	return r
 }
 
-// refused is the answer of an invocation that has to have failed.
+// refused returns the answer of an invocation that must fail.
 func (f *aFunction) refused(a answer) (kind, message string) {
 	f.t.Helper()
 	var e struct{ ErrorType, ErrorMessage string }
@@ -196,7 +196,7 @@ func (f *aFunction) refused(a answer) (kind, message string) {
 	return e.ErrorType, e.ErrorMessage
 }
 
-// passes are the lines of the log that report a pass.
+// passes returns the lines of the log that report a pass.
 func (f *aFunction) passes() []map[string]any {
 	f.t.Helper()
 	var list []map[string]any
@@ -219,8 +219,8 @@ func (c *cloud) table(name string) string {
 	return "dbjobs_" + name
 }
 
-// backends counts the connections of a function that calls itself so to the database, when those that are just being
-// closed are gone.
+// backends counts the connections to the database of a function with this name. It waits until those that are just
+// being closed are gone.
 func (c *cloud) backends(name string, most int) (n int) {
 	c.Helper()
 	for range 100 {

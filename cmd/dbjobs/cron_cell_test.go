@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// A cronCell is a root folder that holds a cron, a shell, dbjobs, what these need, and nothing else: cron finds its own
-// crontabs there only, and its mails stay inside. It needs root: a cron that is root in a user namespace only may not set
-// the groups of its jobs, and starts none.
+// A cronCell is a root folder that has a cron, a shell, dbjobs, the files that these need, and nothing else. So cron
+// finds only the crontabs of the cell, and its mails stay inside. It needs root: a cron that is root only in a user
+// namespace may not set the groups of its jobs, and starts none.
 type cronCell struct {
 	t         *testing.T
 	root      string
-	installed string // the root folder that cron is installed below
+	installed string // the root folder below which cron is installed
 	program   string // dbjobs
-	uid       int    // whose crontab it is
+	uid       int    // the user of the crontab
 }
 
 func newCronCell(t *testing.T, installed string) *cronCell {
@@ -33,7 +33,7 @@ func newCronCell(t *testing.T, installed string) *cronCell {
 	}
 	c := &cronCell{t: t, installed: installed, uid: 65534}
 	var err error
-	// Not t.TempDir, whose parents are closed to the crontab's user.
+	// It is not t.TempDir, because the crontab's user cannot enter the parents of that folder.
 	if c.root, err = os.MkdirTemp("", "dbjobs-cron-"); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func newCronCell(t *testing.T, installed string) *cronCell {
 	c.write("usr/sbin/sendmail", "#!/bin/sh\nexec /bin/cat >/mail/$$\n", 0o755)
 	c.write("proc/sys/kernel/random/boot_id", c.text("/proc/sys/kernel/random/boot_id"), 0o644)
 	null := filepath.Join(c.root, "dev/null")
-	if syscall.Mknod(null, syscall.S_IFCHR|0o666, 1<<8|3) != nil { // not in every container: a file serves as well
+	if syscall.Mknod(null, syscall.S_IFCHR|0o666, 1<<8|3) != nil { // not possible in every container: a file works as well
 		c.write("dev/null", "", 0o666)
 	}
 	c.must(os.Chmod(null, 0o666))
@@ -109,7 +109,7 @@ func (c *cronCell) secret(name, url string) string {
 	return file
 }
 
-// own gives what is below a folder to the crontab's user.
+// own gives the content of a folder to the crontab's user.
 func (c *cronCell) own(dir string) {
 	c.t.Helper()
 	c.must(filepath.WalkDir(filepath.Join(c.root, dir), func(path string, _ os.DirEntry, err error) error {
@@ -122,7 +122,7 @@ func (c *cronCell) own(dir string) {
 
 var library = regexp.MustCompile(`(?m)^\s*(?:\S+ => )?(/\S+) \(0x`)
 
-// take copies a program, and the libraries that it needs, to where the loader looks for them.
+// take copies a program, and the libraries that it needs, to the places where the loader looks for them.
 func (c *cronCell) take(file, name string) {
 	c.t.Helper()
 	c.write(name, c.text(file), 0o755)
@@ -147,8 +147,8 @@ func (c *cronCell) take(file, name string) {
 	}
 }
 
-// run has a cron until a few seconds after the last of the minutes, the first of which begins with the next one. What
-// it has started by then is waited for.
+// run runs a cron until a few seconds after the last of the minutes. The first minute begins with the next full one.
+// run waits for the programs that cron has started by then.
 func (c *cronCell) run(crontab string) {
 	c.t.Helper()
 	attr := &syscall.SysProcAttr{Chroot: c.root, Setsid: true, Pdeathsig: syscall.SIGKILL}
@@ -174,7 +174,7 @@ func (c *cronCell) run(crontab string) {
 	if err := <-ended; err == nil {
 		c.t.Error("cron ended by itself, at the last moment")
 	}
-	// Its jobs are not its children's end: a tick that began is let finish, so that what it did is on record.
+	// The end of cron does not end its jobs. A tick that began may finish, so that its work is on record.
 	for range 100 {
 		if !c.busy() {
 			return
@@ -193,7 +193,7 @@ func (c *cronCell) busy() bool {
 	})
 }
 
-// mails are those that cron sent, by whom they are for.
+// mails returns the mails that cron sent, by recipient.
 func (c *cronCell) mails() map[string][]string {
 	c.t.Helper()
 	files, err := os.ReadDir(filepath.Join(c.root, "mail"))

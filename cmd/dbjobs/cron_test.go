@@ -21,7 +21,7 @@ const (
 	cronLine    = "* * * * * /usr/local/bin/dbjobs tick --quiet\n"
 )
 
-// All times of the first two are to run, also where the runs of one minute have not ended when the next one comes.
+// All times of the first two must run, also if the runs of one minute have not ended when the next one comes.
 const cronJobs = `
 jobs:
   minutely: {rule: "* * * * *", missed: all, overlap: wait-all, sql: INSERT INTO effects VALUES ('minutely'), retry: {attempts: 3, backoff: 1s}}
@@ -30,8 +30,8 @@ jobs:
   boot: {on_startup: true, sql: INSERT INTO effects VALUES ('boot')}
 `
 
-// cronLong outlasts the minute, so that its pass overlaps the next ones; SQLite has nothing that waits. It is due every
-// other minute, or its pass would never find that nothing is left to do.
+// cronLong takes longer than a minute, so that its pass overlaps the next ones. SQLite has no statement that waits. The
+// job is due every other minute: otherwise its pass would never find that no run is left.
 const cronLong = `
   long: {rule: "*/2 * * * *", sql: SELECT pg_sleep(70)}
 `
@@ -39,16 +39,16 @@ const cronLong = `
 // A crontabPart is the crontab of scripts/triggers for one database.
 type crontabPart struct {
 	name    string
-	url     string // as cron's jobs reach it
-	outside string // as this test reaches it
-	lines   int    // that start at once each minute
+	url     string // for cron's jobs
+	outside string // for this test
+	lines   int    // the number of lines that start at the same time each minute
 	from    map[string]time.Time
 }
 
-// TestCron: a real cron, with the crontab of scripts/triggers, starts real ticks for three minutes. Each nominal time is
-// decided, once, also where several passes start at once and one outlasts the minute; and there is a mail where
-// something is wrong, and none elsewhere. It takes four minutes and root, so
-// `make cron` runs it, which comes by a cron.
+// TestCron: a real cron, with the crontab of scripts/triggers, starts real ticks for three minutes. Each nominal time
+// is decided once, also if several passes start at the same time and one takes longer than a minute. There is a mail if
+// something is wrong, and otherwise none. The test takes four minutes and needs root, so `make cron` runs it, which
+// provides a cron.
 func TestCron(t *testing.T) {
 	installed := os.Getenv("DBJOBS_TEST_CRON")
 	if installed == "" {
@@ -73,7 +73,7 @@ func TestCron(t *testing.T) {
 	if n := strings.Count(crontab.String(), cronLine); n != 10 {
 		t.Fatalf("scripts/triggers/crontab does not have the line %q: %d of it, want 10", cronLine, n)
 	}
-	// One that cannot reach its database.
+	// A line whose tick cannot reach its database.
 	crontab.WriteString(strings.NewReplacer(cronURLFile, cell.secret("wrong", "postgres://jobs:geheim@127.0.0.1:9/app"), "ops@", "wrong@").Replace(lines))
 	cell.run(crontab.String())
 
@@ -121,7 +121,7 @@ func (p *crontabPart) prepare(t *testing.T, cell *cronCell) {
 		t.Fatal(err)
 	}
 	p.command(t, cell, "apply", "-f", file)
-	p.command(t, cell, "tick", "--quiet") // from here on there is something to decide
+	p.command(t, cell, "tick", "--quiet") // from here on, there are decisions to make
 	p.from = map[string]time.Time{}
 	for _, job := range []string{"minutely", "often", "newest"} {
 		p.from[job] = p.job(t, cell, job).DecidedThrough
@@ -145,7 +145,7 @@ func (p *crontabPart) job(t *testing.T, cell *cronCell, name string) (j cronJob)
 	return j
 }
 
-// check holds what was decided against the clock: all nominal times of these rules are known without the rule.
+// check compares the decisions with the clock: all nominal times of these rules are known without the rule.
 func (p *crontabPart) check(t *testing.T, cell *cronCell) {
 	for name, every := range map[string]time.Duration{"minutely": time.Minute, "often": 10 * time.Second, "newest": 15 * time.Second} {
 		j := p.job(t, cell, name)

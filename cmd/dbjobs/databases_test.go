@@ -14,8 +14,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// TestOnePassOverSeveralDatabases: one tick serves two databases of each engine that runs. Another one is down, one has no schema,
-// one has an older schema. Each database's job runs once, and the exit code is the worst.
+// TestOnePassOverSeveralDatabases: one tick serves two databases of each engine that runs. One more database is down,
+// one has no schema, and one has an older schema. Each database's job runs once, and the exit code is the worst of all.
 func TestOnePassOverSeveralDatabases(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -86,7 +86,8 @@ func TestOnePassOverSeveralDatabases(t *testing.T) {
 	}
 }
 
-// TestDatabasesAreServedSideBySide: a job of each database calls a server that answers none before all have come.
+// TestDatabasesAreServedSideBySide: a job of each database calls a server that answers no call before all calls have
+// come.
 func TestDatabasesAreServedSideBySide(t *testing.T) {
 	t.Parallel()
 	const databases = 3

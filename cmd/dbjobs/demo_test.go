@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// program is the command line as a program: testscript.Main put it on the path.
+// program is the command line as a program: testscript.Main has put it on the path.
 func program(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("dbjobs")
@@ -19,8 +19,8 @@ func program(t *testing.T) string {
 	return path
 }
 
-// TestDemo: the demonstration shows what it says, the commands that it ends with work when pasted, and it leaves
-// nothing where git would see it.
+// TestDemo: the demonstration shows the promised output, the commands at its end work when they are pasted, and it
+// leaves no file that git would see.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	built(t)
@@ -28,7 +28,7 @@ func TestDemo(t *testing.T) {
 	if out, err := makeTarget("demo-programs", "BUILD="+programs); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	home := filepath.Join(t.TempDir(), "a home") // a blank, as people's folders have
+	home := filepath.Join(t.TempDir(), "a home") // a blank, as in real folders
 	demo := exec.Command("../../scripts/demo", programs, home)
 	out, err := demo.CombinedOutput()
 	if err != nil {
@@ -56,7 +56,7 @@ func TestDemo(t *testing.T) {
 	}
 	for _, try := range tries {
 		c := exec.Command("bash", "-c", try)
-		c.Dir = t.TempDir() // wherever they are pasted
+		c.Dir = t.TempDir() // any folder in which they are pasted
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", strings.TrimSpace(try), err, out)
 		}
@@ -65,7 +65,7 @@ func TestDemo(t *testing.T) {
 		t.Logf("%s", out)
 	}
 
-	// A second time it begins anew; and it takes no folder that it did not make.
+	// A second time, it starts again from the beginning. It uses no folder that it did not make.
 	if out, err := exec.Command("../../scripts/demo", programs, home).CombinedOutput(); err != nil {
 		t.Errorf("again: %v\n%s", err, out)
 	}

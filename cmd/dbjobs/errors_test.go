@@ -10,7 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// A line for each error that was joined, and one for those that say the same; what wraps two errors is one.
+// Each error that was joined has a line, and errors with the same text have one. An error that wraps two errors has one
+// line.
 func TestExplainsEachErrorOnALine(t *testing.T) {
 	c := newCLI(nil, &bytes.Buffer{}, &bytes.Buffer{}, func(string) (string, bool) { return "", false })
 	refused := errors.New("connection refused")

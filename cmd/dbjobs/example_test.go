@@ -16,7 +16,7 @@ import (
 	"github.com/dbjobs/dbjobs/scripts/prove"
 )
 
-// beforeExamples makes what the examples of all commands find: a database with runs, and files.
+// beforeExamples makes the things that the examples of all commands find: a database with runs, and files.
 const beforeExamples = `
 mkdir jobs.d bin
 cat > jobs.yaml <<END
@@ -51,7 +51,7 @@ for n in 1 2 3 4 5 6 7 8 9 10 11; do dbjobs job run-now rollup; done
 dbjobs tick
 `
 
-// beforeExample makes what the examples of one command need beside that.
+// beforeExample makes the additional things that the examples of one command need.
 var beforeExample = map[string]string{
 	"dbjobs calendar remove":   "dbjobs calendar import de -f holidays.ics",
 	"dbjobs calendar show":     "dbjobs calendar import de -f holidays.ics",
@@ -68,7 +68,7 @@ var beforeExample = map[string]string{
 	"dbjobs schedule create":   "dbjobs job remove rollup; dbjobs schedule remove nightly",
 	"dbjobs schedule remove":   "dbjobs job remove rollup",
 	"dbjobs schedule resume":   "dbjobs schedule pause nightly",
-	// The server of the example ends once it has said that it listens.
+	// The server of the example ends when it has said that it listens.
 	"dbjobs serve": `echo a-token-that-nobody-guesses > token
 cat > bin/dbjobs <<END
 #!/bin/bash
@@ -84,9 +84,9 @@ chmod +x bin/dbjobs`,
 	"dbjobs unfreeze": "dbjobs freeze",
 }
 
-// TestExamples runs each example of each command's help, with the files and the definitions that it names. One that asks of the
-// shell nothing but its words is called as a function, since to start a process takes longer than most commands do; with
-// DBJOBS_PROVE each is a line of the shell.
+// TestExamples runs each example of each command's help, with the files and the definitions that it names. An example
+// that needs the shell only for splitting its words is called as a function, because the start of a process takes
+// longer than most commands. With DBJOBS_PROVE, each example is a line of the shell.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -136,19 +136,19 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// typed is an example as somebody would try it: now, and with a file of his own.
+// typed is an example as a user would type it: with the present time, and with a file of his own.
 func typed(line string) string {
 	return strings.NewReplacer("* * * * * ", "", "--for 55s", "--for 1s", "/etc/crontab", "crontab.txt").Replace(strings.TrimSpace(line))
 }
 
-// wordsOfExamples are what the shell makes of the examples that only run dbjobs: its arguments.
+// wordsOfExamples has the arguments that the shell makes of the examples that only run dbjobs.
 func wordsOfExamples(t *testing.T, sh func(dir, text string) (string, int)) map[string][]string {
 	t.Helper()
 	var plain []string
 	eachCommand(allCommands(), func(cmd *cobra.Command) {
 		for line := range strings.Lines(cmd.Example) {
 			text := typed(line)
-			// That of serve is a program which ends it again.
+			// The example of serve is a program that also ends the server.
 			if strings.HasPrefix(text, "dbjobs ") && !strings.ContainsAny(text, "|>") && cmd.Name() != "serve" {
 				plain = append(plain, text)
 			}

@@ -11,7 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// told is what a command has written so far, for somebody who reads along.
+// told is the output of a command so far, for a test that reads it while the command runs.
 type told struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -29,8 +29,8 @@ func (s *told) String() string {
 	return s.text.String()
 }
 
-// TestWaitForARun: who waits for a run has its id at once, learns that no tick comes, and learns of its end; who stops
-// waiting leaves the run as it is.
+// TestWaitForARun: a user who waits for a run gets its id at once, learns that no tick comes, and learns of its end. If
+// he stops waiting, the run stays as it is.
 func TestWaitForARun(t *testing.T) {
 	t.Parallel()
 	for _, engine := range storetest.Engines(t) {

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// gardener looks for parts of secrets, in each form in which a text can have them.
+// gardener looks for parts of secrets, in each form that a text can have.
 type gardener struct {
 	*testing.T
-	parts   map[string]string // of a secret, by what they are
+	parts   map[string]string // the parts of secrets, each with its name
 	lengths []int             // of parts
 }
 
@@ -49,7 +49,7 @@ func newGardener(t *testing.T) *gardener {
 
 var percent = regexp.MustCompile(`%[0-9A-Fa-f]{2}|\\u00[0-9A-Fa-f]{2}|\\x[0-9A-Fa-f]{2}`)
 
-// free fails for each part of a secret that a text has. It shows nothing of it: what it says is searched, too.
+// free fails for each part of a secret that is in a text. It shows no part, because its own output is searched, too.
 func (g *gardener) free(what, text string) {
 	g.Helper()
 	plain := percent.ReplaceAllStringFunc(text, func(s string) string {

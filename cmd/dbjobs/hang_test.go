@@ -16,8 +16,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// deaf is a way to a server that stops forwarding, in both directions and for new connections too, at the first text
-// of a client that holds a word. Nothing is closed, so neither side learns of it.
+// deaf is a connection to a server that stops forwarding when a client sends a text with a certain word. It stops in
+// both directions, and also for new connections. Nothing is closed, so neither side learns of it.
 type deaf struct {
 	server, word string
 	mu           sync.Mutex
@@ -63,7 +63,8 @@ func written(to io.Writer, b []byte) bool {
 	return err == nil
 }
 
-// TestALockedFileKeepsNoTick: a budget is shorter than the patience of SQLite, and ends a tick that waits for another process.
+// TestALockedFileKeepsNoTick: a budget is shorter than the time for which SQLite waits. It ends a tick that waits for
+// another process.
 func TestALockedFileKeepsNoTick(t *testing.T) {
 	t.Parallel()
 	const budget = time.Second
@@ -110,7 +111,8 @@ func TestALockedFileKeepsNoTick(t *testing.T) {
 	}
 }
 
-// TestAServerThatDoesNotAnswerKeepsNoPass: whatever a pass is doing when its server falls silent, with a budget it ends.
+// TestAServerThatDoesNotAnswerKeepsNoPass: the server stops answering at any point of a pass. A pass with a budget
+// ends.
 func TestAServerThatDoesNotAnswerKeepsNoPass(t *testing.T) {
 	t.Parallel()
 	const budget = 3 * time.Second

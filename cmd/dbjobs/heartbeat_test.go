@@ -23,7 +23,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// watcher is a service that gets heartbeats. answer, if there is one, is called before a signal is taken.
+// watcher is a service that gets heartbeats. If answer is set, it is called before a signal is accepted.
 type watcher struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -71,7 +71,7 @@ func monitor(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv("MONITOR", s.URL)
 }
 
-// pass runs the program with a heartbeat, on a database with the job given; without one it has no tables.
+// pass runs the program with a heartbeat, on a database with the given job. Without a job, the database has no tables.
 func pass(t *testing.T, database, url, job string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	env := map[string]string{"HOME": t.TempDir(), "DBJOBS_DATABASE_URL": database, "DBJOBS_CONFIG": "heartbeat: " + url}
@@ -95,7 +95,8 @@ const (
 	badJob  = "jobs: {bad: {repeat_after: 1d, sql: SELECT nothing}}"
 )
 
-// A signal says that a pass begins, and one how it ended. A job that failed is no failure of the pass; what is no pass sends none.
+// One signal says that a pass begins, and one how it ended. A job that failed is no failure of the pass. A command that
+// makes no pass sends no signal.
 func TestHeartbeatOfAPass(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -125,7 +126,7 @@ func TestHeartbeatOfAPass(t *testing.T) {
 	}
 }
 
-// The pass does not wait for the start to be taken: the service takes it only once it sees the run in the database.
+// The pass does not wait until the start is accepted: the service accepts it only when it sees the run in the database.
 func TestHeartbeatDelaysNoDecision(t *testing.T) {
 	t.Parallel()
 	url := storetest.URL(t, "sqlite")
@@ -159,8 +160,8 @@ func ends(ctx context.Context, url string) bool {
 	return false
 }
 
-// A service that hangs, refuses or leads elsewhere is a warning, in the log and in the report. The secrets of its URL are in
-// neither.
+// A service that hangs, refuses or redirects is a warning, in the log and in the report. Neither has the secrets of its
+// URL.
 func TestHeartbeatThatIsNotTold(t *testing.T) {
 	t.Parallel()
 	for want, answer := range map[string]http.HandlerFunc{

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Each command's help has an example, of just that command, with flags that it has.
+// Each command's help has an example of that command, with flags that it has.
 func TestHelpHasExamples(t *testing.T) {
 	flag := regexp.MustCompile(`\s--([a-z-]+)`)
 	var commands func(cmd *cobra.Command)
@@ -42,7 +42,8 @@ func TestHelpHasExamples(t *testing.T) {
 	commands(newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false }).root())
 }
 
-// A command that is made alone, since the command line begins with its words, is the one that is made with all others.
+// If the command line begins with the words of one command, only that command is made. It is the same as when all
+// commands are made.
 func TestACommandMadeAlone(t *testing.T) {
 	eachCommand(allCommands(), func(cmd *cobra.Command) {
 		words := strings.Fields(cmd.CommandPath())[1:]

@@ -17,8 +17,8 @@ import (
 	"github.com/dbjobs/dbjobs/scripts/prove"
 )
 
-// hostileText has what steers a terminal: escapes that set its title and clear it, a bell, a return, a backspace, a
-// control of eight bits, and marks that turn the direction of what follows.
+// hostileText has characters that control a terminal: escapes that set its title and clear it, a bell, a return, a
+// backspace, a control character of eight bits, and marks that reverse the direction of the text after them.
 const hostileText = "\x1b]0;owned\a\x1b[2J\r\b\x7f\u009b31m\u202eabc\u2066"
 
 // unprinted are the commands that print nothing of a database, with the reason.
@@ -28,13 +28,13 @@ var unprinted = map[string]string{
 	"dbjobs config": "prints the host's own file", "dbjobs report": "writes a file", "dbjobs schema": "prints what is built in",
 }
 
-// tellers are the commands that print most of what a database holds.
+// tellers are the commands that print most of the content of a database.
 var tellers = map[string]bool{"list": true, "show": true, "history": true, "status": true, "errors": true, "missed": true, "pauses": true,
 	"export": true, "check": true, "doctor": true, "upcoming": true, "simulate": true, "tick": true}
 
-// TestHostileText: whatever stands in a text of the database, no command sends it to the terminal as it is. Without
-// DBJOBS_PROVE only tables of those commands meet each column; of the other lines, JSON among them, each meets every fifth
-// round. In the short form all lines do, each every tenth round.
+// TestHostileText: whatever a text of the database contains, no command sends it to the terminal unchanged. Without
+// DBJOBS_PROVE, only the tables of the commands in tellers meet each column. Each of the other lines, which include
+// JSON, runs in every fifth round. In the short form, each line runs in every tenth round.
 func TestHostileText(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
@@ -103,7 +103,7 @@ jobs:
 	}
 }
 
-// printing are the command lines that print what a database holds.
+// printing are the command lines that print the content of a database.
 func printing() (lines [][]string) {
 	eachCommand(allCommands(), func(cmd *cobra.Command) {
 		for prefix := range unprinted {
@@ -131,7 +131,7 @@ func printing() (lines [][]string) {
 	return lines
 }
 
-// steers names the first character of an output that is no plain text.
+// steers names the first character of an output that is not plain text.
 func steers(out string) string {
 	for i, r := range out {
 		_, size := utf8.DecodeRuneInString(out[i:])
@@ -151,7 +151,7 @@ func openHome(t *testing.T, home string) *sql.DB {
 	return db
 }
 
-// textColumns are those of all tables, as table and column.
+// textColumns returns the text columns of all tables, as table and column.
 func textColumns(t *testing.T, home string) (list [][2]string) {
 	rows, err := openHome(t, home).QueryContext(t.Context(), `SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_xinfo(m.name) c
 		WHERE m.type = 'table' AND m.name LIKE 'dbjobs%' AND c.hidden = 0 AND upper(c.type) LIKE '%TEXT%' ORDER BY 1, 2`)
@@ -172,8 +172,8 @@ func textColumns(t *testing.T, home string) (list [][2]string) {
 	return list
 }
 
-// inTurn has one column of each table, then another one of each, and so on: what is planted in one table does not hide
-// what another one has.
+// inTurn returns one column of each table, then another one of each, and so on. So the text that is planted in one
+// table does not hide the text of another table.
 func inTurn(list [][2]string) (rounds [][][2]string) {
 	of := map[string]int{}
 	for _, c := range list {
@@ -186,7 +186,7 @@ func inTurn(list [][2]string) (rounds [][][2]string) {
 	return rounds
 }
 
-// plant puts the text behind what the column has. It reports whether the database takes it.
+// plant appends the text to the values of the column. It reports whether the database accepts it.
 func plant(t *testing.T, db *sql.DB, column [2]string) bool {
 	_, err := db.ExecContext(t.Context(), fmt.Sprintf("UPDATE %s SET %s = coalesce(%[2]s, '') || ?", column[0], column[1]), hostileText)
 	return err == nil

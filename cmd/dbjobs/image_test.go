@@ -22,7 +22,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// containerConfig is what an image says of how it is run.
+// containerConfig is the part of an image that says how it is run.
 type containerConfig struct {
 	User            string
 	Entrypoint, Cmd []string
@@ -38,7 +38,7 @@ type container struct {
 	archive []byte
 }
 
-// makeImage lets make build and pack in a folder. What is built there already is not linked again.
+// makeImage runs make build and make pack in a folder. Programs that are built there already are not linked again.
 func makeImage(t *testing.T, dir string, more ...string) *container {
 	t.Helper()
 	out, err := makeTarget(append([]string{"image", "IMAGE_ARCH=" + runtime.GOARCH, "BUILD=" + dir}, more...)...)
@@ -50,7 +50,7 @@ func makeImage(t *testing.T, dir string, more ...string) *container {
 	if c.archive, err = os.ReadFile(filepath.Join(dir, "image.tar")); err != nil {
 		t.Fatal(err)
 	}
-	// Root that unpacks an image gives the files their owners.
+	// If root unpacks an image, the files get their owners.
 	if err := os.Mkdir(c.root, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +123,8 @@ func unpackLayer(t *testing.T, layer []byte, root string) {
 	}
 }
 
-// What isolates a container here: a mount namespace in which its root may only be read, but for /data, and the image's
-// user, without any capability. $1 is the root, $2 what is mounted on /data, the rest the arguments.
+// This isolates a container here: a mount namespace whose root is read-only, except for /data, and the image's user,
+// without any capability. $1 is the root, $2 the folder that is mounted on /data, and the rest are the arguments.
 const (
 	mounts = `mount --bind "$1" "$1"; mount --bind "$2" "$1/data"; mount -o remount,bind,ro "$1"; root=$1; shift 2; `
 	asRoot = mounts + `exec setpriv --no-new-privs chroot --userspec=65532:65532 "$root" /dbjobs "$@"`
@@ -143,7 +143,7 @@ func (c *container) command(t *testing.T, data string, env []string, args ...str
 	return cmd
 }
 
-// TestContainer runs what is in the image as a container would: its root read-only, its user not root.
+// TestContainer runs the content of the image as a container would: its root is read-only, and its user is not root.
 func TestContainer(t *testing.T) {
 	t.Parallel()
 	built(t)
@@ -198,7 +198,7 @@ func TestContainer(t *testing.T) {
 		t.Errorf("%v: %d bytes of roots", err, len(roots))
 	}
 	checkLicences(t, filepath.Join(c.root, "LICENSES"), filepath.Join(c.root, "dbjobs"))
-	// That the program itself is the same each time is for TestLambdaZipIsReproducible.
+	// TestLambdaZipIsReproducible shows that the program itself is the same each time.
 	if err := os.Remove(filepath.Join(made, "image.tar")); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestContainer(t *testing.T) {
 	}
 }
 
-// checkLicences: what is passed on carries the licences of all that is in it, of which the program itself tells.
+// checkLicences checks that the release has the licences of all its parts, which the program itself lists.
 func checkLicences(t *testing.T, file, program string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -236,7 +236,7 @@ func checkLicences(t *testing.T, file, program string) {
 	}
 }
 
-// unprivileged looks at the program while it runs.
+// unprivileged examines the program while it runs.
 func (c *container) unprivileged(t *testing.T, data string) {
 	t.Helper()
 	cmd := c.command(t, data, nil, "apply", "-f", "-")
@@ -264,7 +264,7 @@ func (c *container) unprivileged(t *testing.T, data string) {
 	}
 }
 
-// reachable lets another user into the folders of a test.
+// reachable gives another user access to the folders of a test.
 func reachable(t *testing.T, path string) {
 	t.Helper()
 	for dir := filepath.Dir(path); dir != os.TempDir() && len(dir) > 1; dir = filepath.Dir(dir) {
@@ -274,7 +274,7 @@ func reachable(t *testing.T, path string) {
 	}
 }
 
-// TestDockerfileAgrees: the image that Docker makes is run as the one that make makes.
+// TestDockerfileAgrees: the image that Docker makes is run in the same way as the image that make makes.
 func TestDockerfileAgrees(t *testing.T) {
 	text, err := os.ReadFile("../../scripts/Dockerfile")
 	if err != nil {

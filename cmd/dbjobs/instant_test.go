@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A time is read as people write it, in their zone.
+// A time is read in the form in which people write it, in their zone.
 func TestInstantsAreReadAsPeopleWriteThem(t *testing.T) {
 	now := time.Date(2026, 3, 1, 0, 30, 0, 0, time.FixedZone("", 3600))
 	for text, want := range map[string]string{

@@ -20,7 +20,7 @@ import (
 
 var updateGolden = flag.Bool("update", false, "write the golden files")
 
-// withoutJSON are the commands that print no facts, with what they print.
+// withoutJSON are the commands that print no facts, with the thing that each prints.
 var withoutJSON = map[string]string{
 	"dbjobs completion": "a script for a shell",
 	"dbjobs export":     "a manifest, which is a document of its own",
@@ -43,7 +43,7 @@ func TestFactsAreJSON(t *testing.T) {
 	})
 }
 
-// printed is what commands print as JSON.
+// printed are the types that commands print as JSON.
 var printed = []struct {
 	command string
 	value   any
@@ -79,8 +79,8 @@ var printed = []struct {
 	{"version", report.Version{}},
 }
 
-// TestMembersOfJSON: programs rely on the names and the types of what is printed. A new member may come; one that is there
-// keeps its name.
+// TestMembersOfJSON: programs rely on the names and the types of the printed members. New members may come, but a
+// member keeps its name.
 func TestMembersOfJSON(t *testing.T) {
 	var b strings.Builder
 	for _, p := range printed {
@@ -108,7 +108,7 @@ func TestMembersOfJSON(t *testing.T) {
 	}
 }
 
-// qualified are the lines of a list of members, each behind its command.
+// qualified returns the lines of a list of members, each after its command.
 func qualified(list string) (lines []string) {
 	command := ""
 	for line := range strings.Lines(list) {
@@ -121,7 +121,7 @@ func qualified(list string) (lines []string) {
 	return lines
 }
 
-// members writes the members of a type, each as its path and what it is.
+// members writes the members of a type, each as its path and its kind.
 func members(b *strings.Builder, typ reflect.Type, indent, name string) {
 	for _, own := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
 		if typ.Implements(own) || reflect.PointerTo(typ).Implements(own) {

@@ -18,8 +18,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// A tick is killed, as by kill -9, while a program runs. The program ends, and so does what that has started. When the lease
-// has ended, the run is delivered again, and the program learns the same run.
+// A tick is killed, as by kill -9, while a program runs. The program ends, and so do the processes that it has started.
+// When the lease has ended, the run is delivered again, and the program gets the same run.
 func TestKilledTickEndsItsPrograms(t *testing.T) {
 	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
@@ -57,7 +57,7 @@ func TestKilledTickEndsItsPrograms(t *testing.T) {
 			if _, err := fmt.Sscan(told(), &run, &fence, &program, &child); err != nil || fence != 1 {
 				t.Fatalf("%q: %v", told(), err)
 			}
-			t.Cleanup(func() { _ = syscall.Kill(child, syscall.SIGKILL) }) // where the test has failed
+			t.Cleanup(func() { _ = syscall.Kill(child, syscall.SIGKILL) }) // if the test has failed
 			until(t, "the program is no more", func() bool { return !lives(program) })
 			until(t, "what it has started is no more", func() bool { return !lives(child) })
 			for range 3 {
@@ -76,7 +76,7 @@ func TestKilledTickEndsItsPrograms(t *testing.T) {
 	}
 }
 
-// lives reports whether a process lives: neither gone nor a zombie.
+// lives reports whether a process lives: it is neither gone nor a zombie.
 func lives(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -85,7 +85,7 @@ func lives(pid int) bool {
 	return err != nil || !strings.Contains(string(stat), ") Z ")
 }
 
-// until waits for what comes by itself.
+// until waits for a condition that becomes true by itself.
 func until(t *testing.T, what string, come func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !come(); time.Sleep(10 * time.Millisecond) {

@@ -21,7 +21,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// Ticks are killed, as by kill -9, at random moments while they decide and execute what a few jobs owe every second.
+// Ticks are killed, as by kill -9, at random moments while they decide and execute the runs of a few jobs that are due
+// every second.
 func TestKilledTicks(t *testing.T) {
 	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
@@ -35,10 +36,10 @@ func TestKilledTicks(t *testing.T) {
 	}
 }
 
-// Atomic steps on servers, whose connections are cut as often as the ticks are killed.
+// Atomic steps on servers. Their connections are cut as often as the ticks are killed.
 func TestAtomicStepsUnderKillsAndCuts(t *testing.T) {
 	t.Parallel()
-	servers := slices.DeleteFunc(storetest.Engines(t), func(engine string) bool { return engine == "sqlite" }) // which has no connection
+	servers := slices.DeleteFunc(storetest.Engines(t), func(engine string) bool { return engine == "sqlite" }) // SQLite has no connection
 	if len(servers) == 0 {
 		storetest.Skip(t, "needs a server: tick/README.md, The proofs, says how to run it with one")
 	}
@@ -54,17 +55,17 @@ func TestAtomicStepsUnderKillsAndCuts(t *testing.T) {
 	}
 }
 
-// harassed is a database whose ticks do not end as they wish.
+// harassed is a database whose ticks are killed, or lose their connections.
 type harassed struct {
 	t      *testing.T
 	engine string
-	atomic bool // atomic steps alone
+	atomic bool // only atomic steps
 	s      *store.Store
 	db     *sql.DB
 	env    []string
 	proxy  *proxy        // in front of a server
-	hits   int           // of processes or connections that were at work
-	life   time.Duration // about that of a tick that nothing breaks
+	hits   int           // the number of processes or connections that were hit while they worked
+	life   time.Duration // the approximate duration of a tick that nothing breaks
 }
 
 func harass(t *testing.T, engine string, atomic bool) *harassed {
@@ -119,7 +120,7 @@ func (h *harassed) apply(jobs []store.Job) {
 	}
 }
 
-// define makes jobs that are due every second, and sees how long a tick takes that has work to do.
+// define makes jobs that are due every second, and measures how long a tick with work takes.
 func (h *harassed) define(names ...string) {
 	h.t.Helper()
 	h.apply(h.jobs(names, false))
@@ -159,7 +160,7 @@ func (h *harassed) tick() *exec.Cmd {
 	return cmd
 }
 
-// until does something to ticks until that number of them was hit.
+// until does something to ticks until the given number of them was hit.
 func (h *harassed) until(hits int, strike func(*exec.Cmd) bool) {
 	h.t.Helper()
 	for done, tries := 0, 0; done < hits; tries++ {
@@ -179,7 +180,7 @@ func (h *harassed) until(hits int, strike func(*exec.Cmd) bool) {
 	}
 }
 
-// kill ends a tick where it stands. One that had ended by itself does not count.
+// kill kills a tick at any point. A tick that had ended by itself does not count.
 func (h *harassed) kill(tick *exec.Cmd) bool {
 	_ = tick.Process.Signal(syscall.SIGKILL)
 	err := tick.Wait()
@@ -187,7 +188,7 @@ func (h *harassed) kill(tick *exec.Cmd) bool {
 	hit := errors.As(err, &exit) && exit.ExitCode() == -1
 	if hit {
 		h.life += h.life / 10
-	} else { // the machine is quicker now than it was
+	} else { // the machine is faster now than before
 		h.life = max(h.life-h.life/10, 10*time.Millisecond)
 	}
 	return hit
@@ -198,7 +199,7 @@ func (h *harassed) cut(tick *exec.Cmd) bool {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = tick.Wait() // how it ends is up to where it was cut
+		_ = tick.Wait() // its end depends on the place of the cut
 	}()
 	hit := false
 	for {
@@ -211,7 +212,7 @@ func (h *harassed) cut(tick *exec.Cmd) bool {
 	}
 }
 
-// passLeases does what waiting for two minutes would do: leases end, and so do the pauses before another try.
+// passLeases has the same effect as a wait of two minutes: leases end, and so do the pauses before another try.
 func (h *harassed) passLeases() {
 	h.t.Helper()
 	table, past := "dbjobs_runs", "UTC_TIMESTAMP(6) - INTERVAL 1 HOUR"
@@ -225,7 +226,7 @@ func (h *harassed) passLeases() {
 	h.exec("UPDATE " + table + " SET ready_at = " + past + " WHERE state = 'waiting'")
 }
 
-// check lets ticks end what is left, and holds ledger and effects against the promises.
+// check lets ticks do the rest of the work, and compares ledger and effects with the promises.
 func (h *harassed) check() {
 	h.t.Helper()
 	list, err := h.s.Jobs(h.t.Context(), store.JobFilter{})
@@ -305,8 +306,8 @@ func (h *harassed) decided(job string) (runs, nominal int) {
 	}
 }
 
-// effects checks those of a step: an atomic one took effect once in each run, a plain one at least once, and never in a
-// delivery after the one in which its end came on record.
+// effects checks the effects of a step. An atomic step took effect once in each run. A plain step took effect at least
+// once, and never in a delivery after the one in which its end was recorded.
 func (h *harassed) effects(step string, atomic bool, runs int) (again int) {
 	h.t.Helper()
 	count := func(query string) int { return h.count(query, step) }
@@ -327,7 +328,7 @@ func (h *harassed) effects(step string, atomic bool, runs int) (again int) {
 	return all - distinct
 }
 
-// count reads a number: STEP is the step, and TABLE stands before the name of one of ours.
+// count reads a number. In the query, STEP is the step, and TABLE precedes the name of one of our tables.
 func (h *harassed) count(query, step string) (n int) {
 	h.t.Helper()
 	prefix := "dbjobs_"

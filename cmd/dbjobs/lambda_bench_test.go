@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// BenchmarkLambda starts the function as it is released, in front of 1,000 jobs of which none is due, and measures as
-// Lambda sees it: from the start of the process to the first query that reaches the database, and to the answer; then
-// the same of warm invocations, in which the connection is kept, beside the invocation of a function that connects anew,
-// because its connection has been dropped.
+// BenchmarkLambda starts the function as it is released, with 1,000 jobs of which none is due, and measures what Lambda
+// sees: the time from the start of the process to the first query that reaches the database, and to the answer. Then it
+// measures the same for warm invocations, which keep the connection, and for the invocation of a function that connects
+// again because its connection has been dropped.
 func BenchmarkLambda(b *testing.B) {
 	c := newCloud(b, "postgres")
 	c.exec("INSERT INTO dbjobs.schedules (id, name, rule, created_at, changed_at) VALUES (1, 'never', 'at 2099-01-01T00:00:00 UTC', now(), now())")

@@ -22,7 +22,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// ample is a timeout that no pass here comes near.
+// ample is a timeout that is much longer than every pass here.
 const ample = 5 * time.Minute
 
 // TestLambda: a cold invocation, a warm one that keeps the connection, and events of all kinds.
@@ -80,7 +80,7 @@ func TestLambdaDoesNotLeak(t *testing.T) {
 	c := onPostgres(t)
 	c.ticker()
 	const name = "a-function"
-	// Garbage is collected at once, so that what stays is what is held.
+	// Garbage is collected at once, so that only memory in use remains.
 	f := c.function("DBJOBS_DATABASE_URL="+c.url+"&application_name="+name, "GOGC=5")
 	type use struct{ files, threads, memory, backends int }
 	measure := func() use {
@@ -96,7 +96,7 @@ func TestLambdaDoesNotLeak(t *testing.T) {
 		}
 		var threads, memory int
 		for line := range strings.Lines(string(status)) {
-			_, _ = fmt.Sscanf(line, "Threads: %d", &threads) // the lines that it is not
+			_, _ = fmt.Sscanf(line, "Threads: %d", &threads) // it fails for the other lines
 			_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &memory)
 		}
 		return use{len(files), threads, memory, c.backends(name, 1)}
@@ -119,7 +119,8 @@ func TestLambdaDoesNotLeak(t *testing.T) {
 	}
 }
 
-// TestLambdaCutByTheDeadline: what runs is cut in good time, the answer says so, and the next invocation goes on.
+// TestLambdaCutByTheDeadline: the runs that execute are cut in good time, the answer says so, and the next invocation
+// goes on.
 func TestLambdaCutByTheDeadline(t *testing.T) {
 	c := onPostgres(t)
 	c.ticker()
@@ -128,7 +129,7 @@ func TestLambdaCutByTheDeadline(t *testing.T) {
 `), "apply", "-f", "-")
 	c.dbjobs("job", "run-now", "slow")
 	f := c.function("DBJOBS_MARGIN=1500ms")
-	if r := f.report(f.invoke("{}", 20*time.Second)); r.CutShort == "" || r.Started == 0 { // a tenth of it is to give the run back: a busy machine takes a second
+	if r := f.report(f.invoke("{}", 20*time.Second)); r.CutShort == "" || r.Started == 0 { // a tenth of it is for returning the run: a busy machine needs a second
 		t.Errorf("%+v", r)
 	}
 	f.report(f.invoke("{}", ample))
@@ -139,8 +140,8 @@ func TestLambdaCutByTheDeadline(t *testing.T) {
 	c.nothingLost()
 }
 
-// TestLambdaKilled: Lambda kills what is not ready at the deadline, here because the process got no time to go on in.
-// Another instance takes up the run when its lease is over.
+// TestLambdaKilled: Lambda kills a process that is not ready at the deadline, here because the process got no CPU time.
+// Another instance takes the run when its lease is over.
 func TestLambdaKilled(t *testing.T) {
 	c := onPostgres(t)
 	c.ticker()
@@ -153,10 +154,10 @@ func TestLambdaKilled(t *testing.T) {
 	go func() {
 		for s := ""; s != store.Running; time.Sleep(10 * time.Millisecond) {
 			if err := c.sql.QueryRow(state).Scan(&s); err != nil {
-				return // the invocation is answered then, which fails the test
+				return // the invocation is then answered, which fails the test
 			}
 		}
-		_ = f.cmd.Process.Signal(syscall.SIGSTOP) // likewise
+		_ = f.cmd.Process.Signal(syscall.SIGSTOP) // the same
 	}()
 	if a := f.invoke("{}", 10*time.Second); !a.killed {
 		t.Fatalf("answered %+v:\n%s", a, f.log)
@@ -174,7 +175,7 @@ func TestLambdaKilled(t *testing.T) {
 	c.nothingLost()
 }
 
-// TestLambdaStubborn: a job that does not let itself be stopped does not keep the answer from coming in time.
+// TestLambdaStubborn: a job that cannot be stopped does not delay the answer.
 func TestLambdaStubborn(t *testing.T) {
 	c := onPostgres(t)
 	c.with(strings.NewReader(`jobs:
@@ -212,13 +213,14 @@ func TestLambdaRetriedEvent(t *testing.T) {
 	}
 	both.Wait()
 	f.report(f.invokeAs("one", "{}", ample))
-	c.nothingLost() // a double would have failed on the key of effects
+	c.nothingLost() // a second run would have failed on the key of effects
 	if n := c.number("SELECT count(*) FROM dbjobs.runs WHERE state <> 'succeeded'"); n != 0 {
 		t.Errorf("%d runs did not succeed", n)
 	}
 }
 
-// TestLambdaBrokenDatabase: what a retry can help is an error, it keeps the password, and the instance goes on.
+// TestLambdaBrokenDatabase: a problem that a retry can solve is an error. The error hides the password, and the
+// instance goes on.
 func TestLambdaBrokenDatabase(t *testing.T) {
 	onServers(t, func(t *testing.T, c *cloud) {
 		c.ticker()
@@ -245,7 +247,7 @@ func TestLambdaBrokenDatabase(t *testing.T) {
 		p.refuse(false)
 		f.report(f.invoke("{}", ample))
 
-		for _, fault := range []func(){func() { p.drop() }, p.silence} { // the kept connection dies, with and without a word
+		for _, fault := range []func(){func() { p.drop() }, p.silence} { // the kept connection dies, with and without a message
 			fault()
 			f.report(f.invoke("{}", ample))
 		}
@@ -258,7 +260,7 @@ func TestLambdaBrokenDatabase(t *testing.T) {
 	})
 }
 
-// TestLambdaSecret: the password comes from the extension, which is not there at once.
+// TestLambdaSecret: the password comes from the extension, which is not ready at once.
 func TestLambdaSecret(t *testing.T) {
 	onServers(t, func(t *testing.T, c *cloud) {
 		c.ticker()
@@ -283,7 +285,7 @@ func TestLambdaSecret(t *testing.T) {
 			case asked < 3:
 				http.Error(w, "not ready to serve traffic, please wait", http.StatusBadRequest)
 			default:
-				_ = json.NewEncoder(w).Encode(map[string]string{"ARN": "arn:jobs", "SecretString": string(held)}) // the function sees what is missing
+				_ = json.NewEncoder(w).Encode(map[string]string{"ARN": "arn:jobs", "SecretString": string(held)}) // the function notices that the rest is missing
 			}
 		}))
 		defer extension.Close()
@@ -301,7 +303,7 @@ func TestLambdaSecret(t *testing.T) {
 	})
 }
 
-// TestLambdaWantsAURL: a function has no file that would stay.
+// TestLambdaWantsAURL: a function has no file that would persist.
 func TestLambdaWantsAURL(t *testing.T) {
 	t.Parallel()
 	f := startFunction(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// TestReadmeNamesTheWarnings: each code of a warning is in the table of them, and no other.
+// TestReadmeNamesTheWarnings: the table of warnings has each code of a warning, and no other.
 func TestReadmeNamesTheWarnings(t *testing.T) {
 	var named []string
 	for _, row := range readPage(t, programPage).rows("What may not be meant") {
@@ -26,11 +26,12 @@ func TestReadmeNamesTheWarnings(t *testing.T) {
 	}
 }
 
-// remarks are the warnings that a good manifest may have, of its times, and of schedules that may be for other files. They are
-// to be read once.
+// remarks are the warnings that a good manifest may have. They are about its times, and about schedules that may be for
+// other files. A user has to read them once.
 var remarks = []string{rules.WarnClockChange, rules.WarnPastStart, rules.WarnDense, lint.Zoneless, lint.UnusedSchedule}
 
-// TestGoodManifestsGetNoWarning: the manifests of the pages and those that the tests call good have none but remarks.
+// TestGoodManifestsGetNoWarning: the manifests of the pages, and the manifests that the tests call good, have no
+// warnings other than remarks.
 func TestGoodManifestsGetNoWarning(t *testing.T) {
 	files := map[string]string{}
 	good, err := filepath.Glob(filepath.Join(root, "cmd/internal/manifest/testdata/good/*.yaml"))

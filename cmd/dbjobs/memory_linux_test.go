@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// A pass takes less than 64 MB, however many jobs are due: the program as it is released, over jobs
+// A pass uses less than 64 MB, whatever the number of due jobs. The test runs the program as it is released, over jobs
 // that nobody executes.
 func TestMemoryOfAPass(t *testing.T) {
 	t.Parallel()
@@ -47,7 +47,7 @@ func TestMemoryOfAPass(t *testing.T) {
 	}
 }
 
-// dueOnce makes jobs of which each is due once, an hour ago, in a queue that nobody serves.
+// dueOnce makes jobs that are each due once, an hour ago, in a queue that nobody serves.
 func dueOnce(t *testing.T, d *storetest.DB, jobs int) {
 	t.Helper()
 	hour := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
@@ -65,8 +65,8 @@ func dueOnce(t *testing.T, d *storetest.DB, jobs int) {
 	}
 }
 
-// peakMemory runs a tick, and returns the most memory that it had resident, in bytes. Its resource usage is
-// not that: it begins with what this process had when it started the program.
+// peakMemory runs a tick, and returns the largest resident memory that it had, in bytes. The resource usage of the
+// process is a different number: it begins with the memory of this process when it started the program.
 func peakMemory(t *testing.T, program, url string) (peak int64) {
 	t.Helper()
 	var out bytes.Buffer

@@ -26,10 +26,10 @@ type nobody struct {
 	env  []string
 }
 
-// asNobody is the user that the tests have where that is not root.
+// asNobody returns the user that the tests have for a program that must not be root.
 func asNobody(t *testing.T) *nobody {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "nobody") // those of a test are for its own user
+	dir, err := os.MkdirTemp("", "nobody") // the folders of a test are only for the test's own user
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func asNobody(t *testing.T) *nobody {
 
 func (n *nobody) isRoot() bool { return os.Geteuid() == 0 }
 
-// command is the program as that user starts it.
+// command is the program, started by that user.
 func (n *nobody) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(n.t.Context(), n.path, args...)
 	cmd.Env, cmd.Dir = n.env, n.home
@@ -89,7 +89,7 @@ func (n *nobody) dbjobs(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// apply gives the user these definitions.
+// apply makes these definitions for the user.
 func (n *nobody) apply(manifest string) {
 	n.t.Helper()
 	file := filepath.Join(n.home, "jobs.yaml")
@@ -99,7 +99,7 @@ func (n *nobody) apply(manifest string) {
 	n.dbjobs("apply", "-f", file)
 }
 
-// A program that a step runs is of the tick's own user. What the tick knows is hidden from it all the same.
+// A program that a step runs has the tick's own user. Still, the tick's secrets are hidden from it.
 func TestProgramsSeeNothingOfTheTick(t *testing.T) {
 	t.Parallel()
 	n := asNobody(t)
@@ -114,7 +114,7 @@ func TestProgramsSeeNothingOfTheTick(t *testing.T) {
 	}
 }
 
-// A program of another user, such as one with sudo, cannot be killed. A tick does not wait for it for ever.
+// A program of another user, such as one with sudo, cannot be killed. A tick does not wait for ever until it ends.
 func TestProgramThatCannotBeKilled(t *testing.T) {
 	t.Parallel()
 	n := asNobody(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
 )
 
-// checkEmbedded holds a log line against the specification of CloudWatch's embedded metric format.
+// checkEmbedded compares a log line with the specification of CloudWatch's embedded metric format.
 func checkEmbedded(t testing.TB, line map[string]any) {
 	t.Helper()
 	text, err := json.Marshal(line["_aws"])
@@ -60,8 +60,8 @@ var (
 	sampleLine = regexp.MustCompile(`^([a-zA-Z_:][a-zA-Z0-9_:]*)\{name="((?:[^"\\\n]|\\["\\n])*)"\} (-?[0-9.]+(?:e[+-][0-9]+)?)$`)
 )
 
-// readProm reads a file of metrics as strictly as both Prometheus' text format and OpenMetrics ask: each family with
-// HELP, TYPE and its samples together, once, no timestamp, no empty line, and EOF at the end.
+// readProm reads a file of metrics by the strict rules of both Prometheus' text format and OpenMetrics. Each family has
+// HELP, TYPE and its samples together, once. There is no timestamp, no empty line, and EOF is at the end.
 func readProm(t testing.TB, file string) map[string]float64 {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -97,7 +97,7 @@ func readProm(t testing.TB, file string) map[string]float64 {
 	return values
 }
 
-// TestMetricsFile: what node_exporter reads after a pass, and after one that failed.
+// TestMetricsFile: the figures that node_exporter reads after a pass, and after a pass that failed.
 func TestMetricsFile(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
 	file := filepath.Join(dir, "jobs.prom")
@@ -132,7 +132,7 @@ func TestMetricsFile(t *testing.T) {
 	}
 }
 
-// TestLogFormats: a pass is one line where programs read it, with its errors in it, and the table is for people.
+// TestLogFormats: for programs, a pass is one line, which has its errors. For people, it is a table.
 func TestLogFormats(t *testing.T) {
 	home := t.TempDir()
 	for _, args := range [][]string{{"job", "create", "bad", "--sql", "SELECT nothing"}, {"job", "run-now", "bad"}} {

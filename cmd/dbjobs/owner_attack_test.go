@@ -12,13 +12,14 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// an attack is what bob runs, as statements of one session. The words in braces stand for names and ids: see attacked.
+// an attack is a list of statements that bob runs in one session. The words in braces stand for names and ids: see
+// attacked.
 type attack struct {
 	name       string
 	statements []string
 }
 
-// annsRows says which rows are hers, by table. Those for all are hers too.
+// annsRows has, for each table, the condition for ann's rows. Rows that are for all owners count as hers, too.
 var annsRows = map[string]string{
 	"jobs": "owner = '{ann}'", "steps": "{hers}", "job_schedules": "{hers}", "job_after": "{hers}", "job_ends": "{hers}", "plans": "{hers}", "plan_rules": "{hers}", "runs": "{hers}", "gaps": "{hers}",
 	"attempts": "run_id IN (SELECT id FROM dbjobs.runs WHERE {hers})", "schedules": "owner = '{ann}'", "calendars": "owner = '{ann}'", "groups": "owner = '{ann}'", "group_plans": "name = 'few'",
@@ -26,7 +27,7 @@ var annsRows = map[string]string{
 	"changes": "changed_by <> '{bob}' AND subject NOT LIKE '{bob}/%' OR kind = 'job' AND subject_id IN (SELECT id FROM dbjobs.jobs WHERE owner = '{ann}')", "ticks": "name = '{ann}'", "installation": "true",
 }
 
-// attacked is an installation of ann's and bob's, with what bob writes about put in the place of names.
+// attacked is an installation of ann and bob. It replaces the words in braces by names and ids.
 type attacked struct {
 	*owned
 	words  *strings.Replacer
@@ -47,9 +48,9 @@ func newAttacked(t *testing.T, d *storetest.DB) *attacked {
 	}
 	d.Exec(t, "CREATE TABLE public.ran (who text DEFAULT session_user, what text)")
 	d.Exec(t, "GRANT INSERT ON public.ran TO PUBLIC")
-	d.Exec(t, "GRANT CREATE ON SCHEMA public TO "+a.bob) // as everybody may on PostgreSQL up to 14
+	d.Exec(t, "GRANT CREATE ON SCHEMA public TO "+a.bob) // everybody may do so on PostgreSQL up to 14
 
-	a.pass() // what ann's jobs wait for is decided
+	a.pass() // the waiting decisions for ann's jobs are made
 	one := func(query string) (value string) {
 		t.Helper()
 		if err := d.SQL.QueryRow(query).Scan(&value); err != nil {
@@ -57,7 +58,7 @@ func newAttacked(t *testing.T, d *storetest.DB) *attacked {
 		}
 		return value
 	}
-	// A run of hers that is under way.
+	// A run of ann's job that is under way.
 	if code := a.run(a.asAnn, "", "job", "run-now", "bad"); code != exitDone {
 		t.Fatalf("run-now as ann: %s", a.lastOutput)
 	}
@@ -72,7 +73,7 @@ func newAttacked(t *testing.T, d *storetest.DB) *attacked {
 	return a
 }
 
-// digest is all rows that are ann's, as an administrator sees them.
+// digest returns all of ann's rows, as an administrator sees them.
 func (a *attacked) digest() string {
 	a.t.Helper()
 	var b strings.Builder
@@ -92,7 +93,7 @@ func (a *attacked) digest() string {
 	return b.String()
 }
 
-// try runs an attack in a session of bob's, statement by statement, whatever becomes of each.
+// try runs an attack in a session of bob, statement by statement, also after errors.
 func (a *attacked) try(db *sql.DB, k attack) (errs []string) {
 	c, err := db.Conn(a.t.Context())
 	if err != nil {
@@ -108,7 +109,7 @@ func (a *attacked) try(db *sql.DB, k attack) (errs []string) {
 	return errs
 }
 
-// pass is one of the tick that serves both.
+// pass is a pass of the tick that serves both.
 func (a *attacked) pass() {
 	a.t.Helper()
 	if code := a.runWith(map[string]string{"DBJOBS_DATABASE_URL": a.asTicker, "DBJOBS_CONFIG": a.config}, "", "tick"); code != exitDone && code != exitFailed {
@@ -116,8 +117,8 @@ func (a *attacked) pass() {
 	}
 }
 
-// bob has all that an ordinary user is granted, and may make objects in the schema public. Whatever he runs, in a session of his
-// own or as the text of a job, ann's rows stay, what ran was bob's, and the next pass serves her.
+// bob has all rights of an ordinary user, and may make objects in the schema public. Whatever he runs, in his own
+// session or as the text of a job: ann's rows stay, everything that ran was bob's, and the next pass serves her.
 func TestBobReachesNothingOfAnns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "postgres" {
@@ -141,7 +142,7 @@ func TestBobReachesNothingOfAnns(t *testing.T) {
 				t.Logf("%s: %s", k.name, errs[len(errs)-1])
 			}
 		}
-		// The same as the texts of jobs, of which the atomic ones end with the attack.
+		// The same attacks as the texts of jobs. The atomic ones end with the attack.
 		var file strings.Builder
 		file.WriteString("manifest: attacks\njobs:\n")
 		for i, k := range attacks {
@@ -169,7 +170,7 @@ func TestBobReachesNothingOfAnns(t *testing.T) {
 			t.Errorf("%d of bob's %d jobs ran", n, 2*len(attacks))
 		}
 		a.try(bob, attack{"a search path of the login", []string{"ALTER ROLE {bob} SET search_path = public, pg_catalog", "ALTER ROLE {ticker} SET search_path = public, pg_catalog", "ALTER ROLE {ann} SET search_path = public, pg_catalog"}})
-		// Everybody else goes on, past what bob has made.
+		// Everybody else goes on, whatever bob has made.
 		for _, args := range [][]string{{"job", "run-now", "rollup"}, {"job", "create", "new", "--sql", "SELECT 1"}, {"job", "pause", "new"}, {"job", "remove", "new"}} {
 			if code := a.run(a.asAnn, "", args...); code != exitDone {
 				t.Errorf("%q as ann: %s", args, a.lastOutput)
@@ -199,7 +200,8 @@ func TestBobReachesNothingOfAnns(t *testing.T) {
 	})
 }
 
-// A user who can choose the number of a row writes for the job that gets it next: a step of bob's would run as ann.
+// If a user can choose the number of a row, he writes for the job that gets the number next: a step of bob would run as
+// ann.
 func TestBobLeavesNothingForAJobToCome(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "postgres" {
@@ -232,7 +234,8 @@ func TestBobLeavesNothingForAJobToCome(t *testing.T) {
 	})
 }
 
-// What a pass decides by itself stands in the log as of dbjobs, also where it is the owner's own and row security binds it.
+// The log has the decisions that a pass makes by itself under the name dbjobs. This is also true for a pass of the
+// owner, whom row security binds.
 func TestAnOwnersTickPausesItsJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "postgres" {
@@ -253,7 +256,7 @@ func TestAnOwnersTickPausesItsJob(t *testing.T) {
 	})
 }
 
-// runWith is run with more than the URL.
+// runWith runs a command with more variables than the URL.
 func (o *owned) runWith(vars map[string]string, stdin string, args ...string) int {
 	var out strings.Builder
 	env := func(name string) (string, bool) {
@@ -267,7 +270,7 @@ func (o *owned) runWith(vars map[string]string, stdin string, args ...string) in
 	return code
 }
 
-// attacks are all, with those that are alike for each table.
+// attacks returns all attacks, including those that are the same for each table.
 func (a *attacked) attacks() (list []attack) {
 	for _, table := range slices.Sorted(maps.Keys(annsRows)) {
 		column, condition := a.column(table), a.words.Replace(annsRows[table])

@@ -1,6 +1,6 @@
 package main
 
-// postgresAttacks are what bob tries on ann's, beside the same for each table.
+// postgresAttacks are bob's attacks on ann's rows, in addition to those that are the same for each table.
 var postgresAttacks = []attack{
 	{"ann's name for the own job", []string{"UPDATE dbjobs.jobs SET owner = '{ann}' WHERE id = {own}", "INSERT INTO dbjobs.jobs (owner, name) VALUES ('{ann}', 'forged')", "INSERT INTO dbjobs.jobs (owner, name) VALUES ('{ticker}', 'forged')",
 		"UPDATE dbjobs.schedules SET owner = '{ann}' WHERE id = {weekly}", "UPDATE dbjobs.groups SET owner = '{ann}' WHERE name = 'bobs'", "UPDATE dbjobs.plans SET owner = '{ann}'", "UPDATE dbjobs.plans SET owner = '{ticker}'"}},

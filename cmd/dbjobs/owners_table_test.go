@@ -17,7 +17,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// Who reaches what of ann's: three roles, and the two that tools have, by every table, view, routine and command.
+// This shows which login reaches which of ann's things: three roles, and the two that tools have, by every table, view,
+// routine and command.
 func TestOwnersReachTheirOwn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
@@ -60,7 +61,7 @@ func TestOwnersReachTheirOwn(t *testing.T) {
 			}
 		}
 		said := map[string][]string{}
-		for _, i := range []int{4, 1, 0, 3, 2} { // who may change nothing comes first, and who may remove everything last
+		for _, i := range []int{4, 1, 0, 3, 2} { // the login that may change nothing comes first, and the one that may remove everything comes last
 			for _, args := range annsCommands {
 				said[names[i]] = append(said[names[i]], o.tryCommand(roles[i].url, args))
 			}
@@ -80,7 +81,7 @@ func TestOwnersReachTheirOwn(t *testing.T) {
 	})
 }
 
-// annsCommands are about what is ann's, each said by everybody. ANN is her name.
+// annsCommands are commands about ann's things. Each login runs each of them. ANN is her name.
 var annsCommands = [][]string{
 	{"job", "list"}, {"job", "show", "ANN/rollup"}, {"job", "history", "ANN/rollup"}, {"schedule", "list"}, {"schedule", "show", "nightly"},
 	{"calendar", "list"}, {"calendar", "show", "off"}, {"run", "list"}, {"run", "show", "ANN/rollup"}, {"errors"}, {"upcoming"}, {"export", "--manifest", "anns"}, {"status"},
@@ -97,7 +98,7 @@ var annsCommands = [][]string{
 	{"freeze"}, {"unfreeze"}, {"migrate", "--owners=false"}, {"uninstall", "--force"},
 }
 
-// annsCalls are about what is ann's, or make something of one's own.
+// annsCalls are calls about ann's things, or calls that make something for the caller.
 func (o *owned) annsCalls() []call {
 	job := o.ann + "/rollup"
 	run := func(state string) (id string) {
@@ -107,7 +108,7 @@ func (o *owned) annsCalls() []call {
 		return id
 	}
 	held, failed := run("running"), run("failed")
-	// A worker that speaks SQL has taken it, and writes no attempts: as if a tick had.
+	// A worker that speaks SQL has taken it, and writes no attempts: this adds one, as a tick would.
 	o.Exec(o.t, "INSERT INTO "+o.Table("attempts")+" (run_id, number, step, step_name, attempt, fence, holder, started_at) SELECT id, attempts, 1, '', 1, fence, holder, started_at FROM "+
 		o.Table("runs")+" WHERE id = '"+held+"' AND NOT EXISTS (SELECT 1 FROM "+o.Table("attempts")+" WHERE run_id = '"+held+"')")
 	return []call{
@@ -124,7 +125,7 @@ func (o *owned) annsCalls() []call {
 	}
 }
 
-// shown is what the call is about.
+// the subject of the call
 func (c call) shown() string {
 	var list []string
 	for _, a := range c.args {
@@ -133,13 +134,13 @@ func (c call) shown() string {
 	return "(" + regexp.MustCompile(`[0-9a-f-]{36}`).ReplaceAllString(strings.Join(list, ", "), "RUN") + ")"
 }
 
-// trial is a statement that somebody tries.
+// trial is a statement that each login tries.
 type trial struct {
 	text string
 	args []any
 }
 
-// each says what comes of a trial by each login, each in a transaction that is rolled back.
+// each returns the outcome of a trial by each login. Each trial is in a transaction that is rolled back.
 func (o *owned) each(as []*sql.DB, a trial) (outcomes []string) {
 	for _, db := range as {
 		outcomes = append(outcomes, o.outcome(db, a))
@@ -147,7 +148,7 @@ func (o *owned) each(as []*sql.DB, a trial) (outcomes []string) {
 	return outcomes
 }
 
-// outcome is yes, none (nothing is visible, changed or held), denied, not found, or refused where nobody may do so.
+// outcome is yes, none (nothing is visible, changed or held), denied, not found, or refused if no login may do this.
 func (o *owned) outcome(db *sql.DB, a trial) string {
 	tx, err := db.Begin()
 	if err != nil {
@@ -178,7 +179,7 @@ func (o *owned) outcome(db *sql.DB, a trial) string {
 	case state == "JB001":
 		return "not found"
 	case state[:min(2, len(state))] == "23":
-		return "yes" // it is there already, or is used: the right is there
+		return "yes" // it exists already, or is used: the login has the right
 	case me != nil && (me.Number == 1288 || me.Number == 1471 || me.Number == 1348), state == "55000":
 		return "refused" // such a view cannot be written
 	case err != nil:
@@ -190,10 +191,10 @@ func (o *owned) outcome(db *sql.DB, a trial) string {
 	return "none"
 }
 
-// tellsWhether are calls that answer whether, or how often, they did something.
+// tellsWhether are calls that return whether, or how often, they did something.
 var tellsWhether = regexp.MustCompile(`(take|extend|finish|drop_unused_schedules|holds_own|end_own)\(`)
 
-// answered runs a query or a call, and reports whether it finds something of ann's, or does something.
+// answered runs a query or a call, and reports whether it finds one of ann's things, or does something.
 func (o *owned) answered(tx *sql.Tx, a trial) (bool, error) {
 	rows, err := tx.Query(a.text, a.args...)
 	if err != nil {
@@ -205,7 +206,7 @@ func (o *owned) answered(tx *sql.Tx, a trial) (bool, error) {
 		return false, err
 	}
 	counts := tellsWhether.MatchString(a.text)
-	done := len(columns) == 0 || strings.Contains(a.text, "(") && !counts // the others fail where they do nothing
+	done := len(columns) == 0 || strings.Contains(a.text, "(") && !counts // the others fail if they do nothing
 	for rows.Next() {
 		values := make([]any, len(columns))
 		for i := range values {
@@ -220,7 +221,7 @@ func (o *owned) answered(tx *sql.Tx, a trial) (bool, error) {
 	return done, rows.Err()
 }
 
-// tryCommand says what became of a command: yes, or how it was refused.
+// tryCommand returns the outcome of a command: yes, or the way in which it was refused.
 func (o *owned) tryCommand(url string, args []string) string {
 	said := make([]string, len(args))
 	for i, a := range args {
@@ -247,7 +248,7 @@ func (o *owned) tryCommand(url string, args []string) string {
 	return fmt.Sprintf("exit %d", code)
 }
 
-// named are our tables or our views.
+// named returns our tables or our views.
 func (o *owned) named(kind string) (names []string) {
 	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = 'dbjobs' AND table_type = '" + kind + "' ORDER BY table_name"
 	if o.Engine != "postgres" {
@@ -277,7 +278,7 @@ func (o *owned) list(query string) (list []string) {
 	return list
 }
 
-// columns are those of a table or view that a statement may write.
+// columns returns the columns of a table or view that a statement may write.
 func (o *owned) columns(table string) []string {
 	if o.Engine == "postgres" {
 		return o.list("SELECT quote_ident(attname) FROM pg_attribute WHERE attrelid = 'dbjobs." + table + "'::regclass AND attnum > 0 AND attgenerated = '' AND attidentity = '' ORDER BY attnum")
@@ -285,7 +286,7 @@ func (o *owned) columns(table string) []string {
 	return o.list("SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 'dbjobs_" + table + "' AND extra NOT LIKE '%GENERATED%' AND extra NOT LIKE '%auto_increment%' ORDER BY ordinal_position")
 }
 
-// onTable tries to read, to forge, to change and to delete a row of ann's.
+// onTable tries to read, to forge, to change and to delete one of ann's rows.
 func (o *owned) onTable(table string) []trial {
 	columns, name := o.columns(table), o.Table(table)
 	first := ""
@@ -316,7 +317,7 @@ func (o *owned) onTable(table string) []trial {
 	return []trial{{text: "SELECT " + first + " FROM " + name + " LIMIT 1"}, forged, {text: "UPDATE " + name + " SET " + first + " = " + first}, {text: "DELETE FROM " + name}}
 }
 
-// onView tries to read a row of ann's, and to write where nobody can.
+// onView tries to read one of ann's rows, and to write a view, which nobody can.
 func (o *owned) onView(view string) []trial {
 	first, name := o.columns(view)[0], o.Table(view)
 	return []trial{{text: "SELECT " + first + " FROM " + name}, {text: "INSERT INTO " + name + " (" + first + ") VALUES (NULL)"}, {text: "UPDATE " + name + " SET " + first + " = NULL"}, {text: "DELETE FROM " + name}}

@@ -18,7 +18,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// owned is an installation with owners: ann has a job, and what belongs to one, in each table.
+// owned is an installation with owners: ann has a job, and each table has rows that belong to her job.
 type owned struct {
 	*storetest.DB
 	t          *testing.T
@@ -34,7 +34,7 @@ type owned struct {
 	kept       connections
 }
 
-// annsFile is what ann has. Her last job waits for both of those before.
+// annsFile is ann's file. Her last job waits for both jobs before it.
 const annsFile = `
 manifest: anns
 calendars: {off: {days: [2026-12-25]}}
@@ -61,11 +61,11 @@ func newOwned(t *testing.T, d *storetest.DB) *owned {
 		admin, o.asAdmin = d.Account(t, "ticker")
 		d.Exec(t, "REVOKE dbjobs_ticker FROM "+admin)
 		d.Exec(t, "GRANT dbjobs_admin TO "+admin)
-	} else { // there, who migrated is the administrator
+	} else { // there, the login that migrated is the administrator
 		admin, o.asAdmin = d.Account(t, "admin")
 		dbjobs(t, d.URL, databaseName(strings.TrimPrefix(mustParse(t, d.URL).Path, "/"))+"\n", exitDone, "uninstall", "--force")
 		dbjobs(t, o.asAdmin, "", exitDone, "migrate", "--owners")
-		t.Cleanup(func() { // MySQL keeps the account while a view is its own
+		t.Cleanup(func() { // MySQL keeps the account while it owns a view
 			s, err := store.Open(context.Background(), o.asAdmin, store.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -85,7 +85,7 @@ func newOwned(t *testing.T, d *storetest.DB) *owned {
 		o.must(o.asAnn, annsFile, "apply", "-f", "-")
 	} else {
 		o.must(o.asAdmin, annsFile+"defaults: {owner: "+o.ann+"}\n", "apply", "-f", "-")
-		for _, table := range []string{"schedules", "calendars", "groups"} { // a file gives jobs an owner, and its writer the rest
+		for _, table := range []string{"schedules", "calendars", "groups"} { // a file gives jobs an owner, but its writer owns the rest
 			d.Exec(t, "UPDATE "+d.Table(table)+" SET owner = ?", o.ann)
 		}
 	}
@@ -111,7 +111,7 @@ func newOwned(t *testing.T, d *storetest.DB) *owned {
 		skips = o.asAdmin // there is no routine that skips
 	}
 	o.must(skips, "", "job", "skip-next", o.ann+"/rollup")
-	// What takes longer to come about.
+	// These rows would take longer to come about.
 	both, bad := "(SELECT id FROM "+d.Table("jobs")+" WHERE name = 'both')", "(SELECT id FROM "+d.Table("jobs")+" WHERE name = 'bad')"
 	d.Exec(t, "INSERT INTO "+d.Table("gaps")+" (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at) VALUES ("+both+", "+both+", '2026-01-01', '2026-01-02', 'missed', '', CURRENT_TIMESTAMP)")
 	if d.Int(t, "SELECT count(*) FROM "+d.Table("job_ends")) == 0 {
@@ -120,7 +120,7 @@ func newOwned(t *testing.T, d *storetest.DB) *owned {
 	return o
 }
 
-// must runs a command that has to do what it says.
+// must runs a command that must succeed.
 func (o *owned) must(url, stdin string, args ...string) {
 	o.t.Helper()
 	if code := o.run(url, stdin, args...); code != exitDone {
@@ -128,7 +128,7 @@ func (o *owned) must(url, stdin string, args ...string) {
 	}
 }
 
-// annsTick is a tick of ann's or, where she may not read the tables, one that serves her.
+// annsTick is a tick of ann or, if she may not read the tables, a tick that serves her.
 func (o *owned) annsTick() {
 	o.t.Helper()
 	vars := map[string]string{"DBJOBS_DATABASE_URL": o.asAnn}
@@ -152,7 +152,7 @@ func (o *owned) run(url, stdin string, args ...string) int {
 	return code
 }
 
-// denied reports whether the server refused a statement for want of a right, or for a policy.
+// denied reports whether the server refused a statement because of a missing right, or because of a policy.
 func denied(err error) bool {
 	var pe *pgconn.PgError
 	var me *mysql.MySQLError
@@ -167,7 +167,7 @@ func mustParse(t *testing.T, raw string) *url.URL {
 	return u
 }
 
-// golden compares a text with that of a file.
+// golden compares a text with the content of a file.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *updateGolden {

@@ -40,7 +40,7 @@ func eachFile(t *testing.T, end string, fn func(path, text string)) {
 	}
 }
 
-// pages are all Markdown files of the project.
+// pages returns all Markdown files of the project.
 func pages(t *testing.T) (all []page) {
 	t.Helper()
 	eachFile(t, ".md", func(path, text string) { all = append(all, page{path, text}) })
@@ -68,24 +68,24 @@ func (p page) blocks() (all []block) {
 	return all
 }
 
-// statements are those of a block of SQL.
+// statements returns the statements of a block of SQL.
 func (b block) statements() []string {
 	return strings.Split(strings.TrimSuffix(strings.TrimSpace(b.text), ";"), ";\n")
 }
 
-// section is what stands below a heading, up to the next one of its kind.
+// section returns the text below a heading, up to the next heading of the same level.
 func (p page) section(heading string) page {
 	_, text, _ := strings.Cut(p.text, "\n## "+heading+"\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	return page{p.path, "\n## " + heading + "\n" + text}
 }
 
-// prose is the page without its code.
+// prose returns the page without its code.
 func (p page) prose() string {
 	return regexp.MustCompile("`[^`\n]*`").ReplaceAllString(fence.ReplaceAllString(p.text, ""), "")
 }
 
-// pattern is what a text block stands for. How wide a column is depends on what is in it.
+// pattern returns the pattern for the texts that a text block stands for. The width of a column depends on its content.
 func pattern(text string) *regexp.Regexp {
 	var b strings.Builder
 	b.WriteString(`^`)
@@ -109,7 +109,8 @@ var (
 	idOfText = regexp.MustCompile(`<a id="([^"]+)">`)
 )
 
-// anchors are what a link into the page may name after #: its headings, as GitHub spells them, and its own ids.
+// anchors returns the names that a link into the page may have after #: its headings, as GitHub spells them, and its
+// own ids.
 func (p page) anchors() (all []string) {
 	text := fence.ReplaceAllString(p.text, "")
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
@@ -123,7 +124,7 @@ func (p page) anchors() (all []string) {
 	return all
 }
 
-// rows are those of the first table below a heading, without its head.
+// rows returns the rows of the first table below a heading, without its head.
 func (p page) rows(below string) (cells [][]string) {
 	in := false
 	for line := range strings.Lines(p.section(below).text) {
@@ -143,7 +144,7 @@ func (p page) rows(below string) (cells [][]string) {
 	return cells[min(2, len(cells)):]
 }
 
-// codeIn is what a text has between backquotes.
+// codeIn returns the parts of a text that are between backquotes.
 func codeIn(text string) (all []string) {
 	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])

@@ -24,7 +24,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// grown are the secrets of a host. Most of each is its own: no other text has even a part of it.
+// grown are the secrets of a host. Most of each secret is unique: no other text has even a part of it.
 var grown = map[string]string{
 	"PLAIN": `vK9/tokenQ+wJ&z"2mR5`,
 	"LONG":  strings.Repeat("g7Hd", 3) + base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{0x5a, 0xc3, 0x91, 0x17, 0xee}, 150)),
@@ -39,9 +39,10 @@ var grown = map[string]string{
 
 const hookPart = "hXk29QmW7LpZr4"
 
-// TestAPlantedSecret: jobs use secrets wherever they may, against servers and programs that tell them to everybody. Nothing that
-// is printed, logged or recorded has a part of one, nor has the list of processes. In the bounded form one engine has all jobs;
-// the others have those of SQL, whose drivers and records differ, and one of each other kind, as has each engine in the short form.
+// TestAPlantedSecret: jobs use secrets wherever they may, with servers and programs that show them to everybody.
+// Nothing that is printed, logged or recorded has a part of a secret, and neither has the list of processes. In the
+// bounded form, one engine has all jobs. The other engines have the SQL jobs, because their drivers and records differ,
+// and one job of each other kind. In the short form, every engine has only these.
 func TestAPlantedSecret(t *testing.T) {
 	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
@@ -73,16 +74,16 @@ type owner struct {
 	engine, raw, home string
 	whole             bool // with all jobs
 	env               []string
-	echo              string // URL of a server that tells all that it is sent
+	echo              string // URL of a server that shows everything that it gets
 	jobs              []string
 	beats             atomic.Int32 // that came
-	kept              *warm        // once all is done and is only shown
+	kept              *warm        // set when everything is done, and is only shown
 }
 
-// settings are those of the host, with secrets from each place where one can be.
+// settings makes the settings of the host, with secrets from each place where a secret can be.
 func (o *owner) settings() {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/beat/") { // what it sends is for others: only the address is secret
+		if strings.HasPrefix(r.URL.Path, "/beat/") { // the content of the request is for others: only the address is secret
 			body, err := io.ReadAll(r.Body)
 			o.free(fmt.Sprintf("heartbeat, %v", err), string(body))
 			o.beats.Add(1)
@@ -124,7 +125,7 @@ func (o *owner) settings() {
 	o.env = append(o.env, "MAIL_PASSWORD="+grown["MAIL"], host.Variable+"="+text.String())
 }
 
-// tick runs a pass in a process of its own, in which all jobs are started. What it says is searched.
+// tick runs a pass in its own process, which starts all jobs. Its output is searched.
 func (o *owner) tick(args ...string) {
 	o.Helper()
 	cmd := exec.Command(program(o.T), append([]string{"tick"}, args...)...)
@@ -136,7 +137,7 @@ func (o *owner) tick(args ...string) {
 	}
 }
 
-// do runs another command. What it says is searched; what it prints is returned.
+// do runs another command. Its output is searched, and its standard output is returned.
 func (o *owner) do(args ...string) string {
 	o.Helper()
 	var stdout, stderr bytes.Buffer
@@ -159,7 +160,7 @@ func (o *owner) do(args ...string) string {
 // everywhere names each secret once.
 const everywhere = "${secret:PLAIN} ${secret:LONG} ${secret:DIGIT} ${secret:PEM}"
 
-// manifest has a job for each way in which a secret can come out.
+// manifest has a job for each way in which a secret can get out.
 func (o *owner) manifest() string {
 	jobs := map[string]any{}
 	add := func(name string, job map[string]any) {
@@ -233,7 +234,7 @@ func (o *owner) manifest() string {
 	return file
 }
 
-// shown is what commands show of all that was done.
+// shown searches the output of the commands that show the work.
 func (o *owner) shown() {
 	o.kept = new(warm)
 	defer o.kept.close()
@@ -272,7 +273,7 @@ func (o *owner) shown() {
 				told = "[hidden]"
 			}
 		}
-		if !strings.Contains(told, "[hidden]") { // or the test would test nothing
+		if !strings.Contains(told, "[hidden]") { // otherwise the test would test nothing
 			o.Errorf("%s was told no secret: %s", job, told)
 		}
 	}
@@ -297,7 +298,7 @@ func (o *owner) shown() {
 	}
 }
 
-// recorded is what all tables have, and of SQLite the very bytes.
+// recorded searches the content of all tables and, for SQLite, the bytes of the files.
 func (o *owner) recorded() {
 	s, err := store.Open(o.Context(), o.raw, store.Options{})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// echo is a server that tells all that it is sent, in several forms.
+// echo is a server that shows everything that it gets, in several forms.
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	all := fmt.Sprintf("%s\n%v\n%s\n", r.URL, r.Header, body)
@@ -35,7 +35,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	case "redirect":
 		w.Header().Set("Location", "https://"+strings.Repeat("x", 180)+r.URL.Query().Get("k")+".example.org/"+url.PathEscape(all))
 		status = 307
-	case "cut": // the cut goes through a secret, also once others were hidden
+	case "cut": // the cut goes through a secret, also after others were hidden
 		forms, status = strings.Repeat(r.URL.Query().Get("k"), 1000), 500
 	case "reason":
 		if c, _, err := http.NewResponseController(w).Hijack(); err == nil {
@@ -50,10 +50,10 @@ func echo(w http.ResponseWriter, r *http.Request) {
 		status = 500
 	}
 	w.WriteHeader(max(status, 200))
-	_, _ = io.WriteString(w, forms) // the client sees what is missing
+	_, _ = io.WriteString(w, forms) // the client notices that the rest is missing
 }
 
-// blabber is a mail server that tells the passwords of those whom it does not let in.
+// blabber is a mail server that shows the passwords of the logins that it refuses.
 func blabber(t *testing.T, dir string) (port, roots string) {
 	web := httptest.NewTLSServer(nil) // for its certificate
 	t.Cleanup(web.Close)

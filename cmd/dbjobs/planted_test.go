@@ -26,13 +26,13 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// planted makes passwords, each of its own, and looks for all of them.
+// planted makes passwords, each of them unique, and looks for all of them.
 type planted struct {
 	*testing.T
 	list []string
 }
 
-// password is a new one. Its end, on which parsers of URLs stumble, is looked for alone, too.
+// password makes a new password. Its end, which parsers of URLs cut off, can be found alone, too.
 func (p *planted) password(reserved string) string {
 	one := fmt.Sprintf("Gehe1m%dA%sGehe1m%dB", len(p.list), reserved, len(p.list))
 	p.list = append(p.list, one)
@@ -43,7 +43,7 @@ func (p *planted) url(reserved string) string {
 	return "postgres://ann:" + p.password(reserved) + "@127.0.0.1:1/d"
 }
 
-// absent fails for each one that a text has, or has a part of.
+// absent fails for each password that is in a text, also if only a part of it is there.
 func (p *planted) absent(what, text string) {
 	p.Helper()
 	if i := strings.Index(strings.ToLower(text), "gehe1m"); i >= 0 {
@@ -51,7 +51,7 @@ func (p *planted) absent(what, text string) {
 	}
 }
 
-// said is all that a command line says, in each of the forms that standard error has.
+// said searches the whole output of a command line, in each of the forms of standard error.
 func (p *planted) said(vars map[string]string, args ...string) {
 	p.Helper()
 	home := p.TempDir()
@@ -77,10 +77,10 @@ func (p *planted) said(vars map[string]string, args ...string) {
 	}
 }
 
-// reserved are what a password may hold that should have been escaped.
+// reserved are characters that a password may have, and that should have been escaped.
 var reserved = []string{"", "@x/y?z=", "@", "/", "?", "#", "%", ":", "&", " ", `"`, "%40"}
 
-// TestAPlantedPassword: a password in each place where one may stand, or may stand by mistake, is in nothing that is said.
+// TestAPlantedPassword: a password can be in many places, correctly or by mistake. No output has it.
 func TestAPlantedPassword(t *testing.T) {
 	p := &planted{T: t}
 	switch {
@@ -95,7 +95,7 @@ func TestAPlantedPassword(t *testing.T) {
 		p.said(nil, "--database", strings.Replace(p.url(r), "postgres", "mysql", 1), "job", "list")
 		p.said(nil, "--database", "postgres://127.0.0.1:1/d?user=ann&password="+p.password(r), "job", "list")
 		p.said(nil, "--database", "host=127.0.0.1 password="+p.password(r), "job", "list")
-		// Beside a mistake.
+		// Together with a mistake.
 		p.said(nil, "--database", p.url(r), "job", "nosuch")
 		p.said(nil, "--database", p.url(r), "job", "--nosuch")
 		p.said(nil, "--databse", p.url(r), "job", "list")
@@ -124,7 +124,7 @@ func TestAPlantedPassword(t *testing.T) {
 	p.events()
 }
 
-// secrets are those that come from a file or from Secrets Manager, also folded and malformed.
+// secrets tries passwords that come from a file or from Secrets Manager, also folded and malformed.
 func (p *planted) secrets() {
 	dir := p.TempDir()
 	for i, r := range reserved {
@@ -141,7 +141,7 @@ func (p *planted) secrets() {
 		for _, secret := range []string{p.url(r), p.password(r), `{"username": "ann", "password": "` + p.password(r) + `"}`,
 			`{"engine": "postgres", "host": "127.0.0.1", "port": 1, "username": "ann", "dbname": "d", "password": "` + p.password("") + `"}`} {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				_ = json.NewEncoder(w).Encode(map[string]string{"SecretString": secret}) // the client sees what is missing
+				_ = json.NewEncoder(w).Encode(map[string]string{"SecretString": secret}) // the client notices that the rest is missing
 			}))
 			_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
 			p.said(map[string]string{settings.SecretVariable: "arn:jobs", "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": port}, "tick")
@@ -150,7 +150,7 @@ func (p *planted) secrets() {
 	}
 }
 
-// refusals are a server's that quotes what it was sent.
+// refusals tries the refusals of a server that quotes the password.
 func (p *planted) refusals() {
 	for _, r := range reserved {
 		password := p.password(r)
@@ -167,21 +167,21 @@ func (p *planted) refusals() {
 	}
 }
 
-// refuse is a PostgreSQL server that lets nobody in.
+// refuse is a PostgreSQL server that refuses every login.
 func refuse(l net.Listener, message string) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		_, _ = c.Read(make([]byte, 1000)) // whatever it is
+		_, _ = c.Read(make([]byte, 1000)) // any message
 		fields := "SFATAL\x00VFATAL\x00C28P01\x00M" + message + "\x00\x00"
 		_, _ = c.Write(append(binary.BigEndian.AppendUint32([]byte{'E'}, uint32(len(fields)+4)), fields...))
 		c.Close()
 	}
 }
 
-// events are those of a Lambda function, and its answers.
+// events tries the events of a Lambda function, and its answers.
 func (p *planted) events() {
 	for _, r := range reserved {
 		for _, e := range []string{`{"command": %s}`, `{"queue": %s, "command": "work"}`, `{%s: 1}`, `{"limit": %s}`, `%s`} {
@@ -205,7 +205,7 @@ func (p *planted) events() {
 	}
 }
 
-// TestAPlantedPasswordIsNotRecorded: an engine's error that quotes our password, or a URL, leaves neither in a record.
+// TestAPlantedPasswordIsNotRecorded: if an engine's error quotes our password, or a URL, neither is in a record.
 func TestAPlantedPasswordIsNotRecorded(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestAPlantedPasswordIsNotRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 			own, _ := u.User.Password()
-			name := func(s string) string { // no column of the name is there, as the engine's error will say
+			name := func(s string) string { // no column has this name, and the engine's error will say so
 				if e != "postgres" {
 					return "SELECT `" + s + "`"
 				}
@@ -273,7 +273,8 @@ func TestAPlantedPasswordIsNotRecorded(t *testing.T) {
 	}
 }
 
-// records are the rows of all tables but those of what people define, which hold the SQL of jobs as it was written.
+// records returns the rows of all tables, except the tables of definitions, which hold the SQL of jobs as it was
+// written.
 func records(t *testing.T, raw string) map[string]string {
 	t.Helper()
 	s, err := store.Open(t.Context(), raw, store.Options{})
@@ -297,7 +298,7 @@ func records(t *testing.T, raw string) map[string]string {
 	return rowsOf(t, db, tables)
 }
 
-// rowsOf are the rows of tables as text, with each column.
+// rowsOf returns the rows of tables as text, with each column.
 func rowsOf(t *testing.T, db *sql.DB, tables []string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -6,20 +6,21 @@ import (
 	"testing"
 )
 
-// proxy stands between the program and a server, and can be what networks are: refusing, dropping, or silent.
+// proxy is a connection between the program and a server that can have the faults of networks: it refuses, drops, or is
+// silent.
 type proxy struct {
 	address string
 	server  string
 	mu      sync.Mutex
 	refused bool
 	pairs   []*pair
-	sent    func(b []byte) // of what goes to the server
+	sent    func(b []byte) // called with the bytes that go to the server
 }
 
-// pair is a connection on its way through.
+// pair is a connection through the proxy.
 type pair struct {
 	client, server net.Conn
-	silent         chan struct{} // closed: nothing goes through any more, and neither side learns of it
+	silent         chan struct{} // closed: no byte gets through any more, and neither side learns of it
 }
 
 func newProxy(t testing.TB, server string) *proxy {
@@ -62,7 +63,7 @@ func (p *proxy) serve(client net.Conn) {
 	c.copy(server, client, p.sent)
 }
 
-// copy hands on what comes, until an end or silence.
+// copy forwards the bytes that come, until an end or silence.
 func (c *pair) copy(to, from net.Conn, seen func([]byte)) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -76,7 +77,7 @@ func (c *pair) copy(to, from net.Conn, seen func([]byte)) {
 			seen(buffer[:n])
 		}
 		if _, broken := to.Write(buffer[:n]); broken != nil || err != nil {
-			to.Close() // also of one that was killed, whose end is a reset
+			to.Close() // also if one side was killed, which ends with a reset
 			return
 		}
 	}
@@ -88,7 +89,7 @@ func (p *proxy) refuse(refused bool) {
 	p.refused = refused
 }
 
-// drop closes what is connected, and counts it.
+// drop closes the open connections, and counts them.
 func (p *proxy) drop() (n int) {
 	for _, c := range p.take() {
 		if c.server.Close() == nil { // the client had not gone by itself
@@ -99,7 +100,7 @@ func (p *proxy) drop() (n int) {
 	return n
 }
 
-// silence lets what is connected hang for ever.
+// silence makes the open connections hang for ever.
 func (p *proxy) silence() {
 	for _, c := range p.take() {
 		close(c.silent)

@@ -10,7 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// schedule makes one that fires: a rule of one time may lie on a holiday.
+// schedule makes a schedule that fires: the only time of a rule of one time may be a holiday.
 func (r *random) schedule(name string, d *store.Definitions) store.Schedule {
 	calendar := pick(r, d.Calendars...)
 	read, err := rules.ParseCalendar(calendar.Name, calendar.WorkingDays, calendar.Text())
@@ -38,7 +38,7 @@ func (r *random) schedule(name string, d *store.Definitions) store.Schedule {
 	return s
 }
 
-// calendar makes one with days in each form.
+// calendar makes a calendar with days in each form.
 func (r *random) calendar(name string) store.Calendar {
 	c := store.Calendar{Name: name}
 	day := func() time.Time { return time.Date(2026, 1, 1+r.IntN(4000), 0, 0, 0, 0, time.UTC) }
@@ -56,8 +56,8 @@ func (r *random) calendar(name string) store.Calendar {
 	return c
 }
 
-// written are the keys of a schedule and a calendar that export writes, by the schema: all but the file of a calendar, whose
-// days it writes instead.
+// written returns the keys of a schedule and a calendar that export writes, by the schema. They are all keys except the
+// file of a calendar: export writes the days of the file instead.
 func (r *random) written() (all []string) {
 	type object struct {
 		AnyOf []struct {

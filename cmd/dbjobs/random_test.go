@@ -15,16 +15,16 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// random makes definitions of which each key of a job, a step, a schedule and a calendar may be given, with texts that YAML
-// has to put in quotes. It notes the keys that it gave.
+// random makes definitions that may have each key of a job, a step, a schedule and a calendar, with texts that YAML has
+// to put in quotes. It notes the keys that it used.
 type random struct {
 	*rand.Rand
 	t      *testing.T
-	logins bool // the engine has some
+	logins bool // the engine has logins
 	given  map[string]bool
 }
 
-// texts are hard to write in YAML, to store, or to tell from something else.
+// texts are hard to write in YAML, to store, or to tell apart from something else.
 var texts = []string{"plain", "no", "Null", "~", "3", "3.50", "1e3", "0x1F", "2026-12-01", "12:30:00", "- a", "? a", "a: b", "a #b", "#a", "'", `"`, `\n \`, "{a: 1}", "[", "&a", "*a",
 	"!a", "%a", "@a", "`a", "|", ">", "<<", "=", "${env:HOME}", "$${env:HOME}", "$${env:", "ünï 名前 🎉", "two\nlines", "  indented\n more\n", "ends with a line\n", "\nbegins with one",
 	"tab\there", "return\r\nhere", "\u2028 \u0085 \ufeff", "trailing ", " leading", strings.Repeat("long ", 40), "a\n\n\nb", "\x01\x7f", "<<: *a", "--- a", "...", "%%", "a/b"}
@@ -35,7 +35,7 @@ func (r *random) chance(percent int) bool { return r.IntN(100) < percent }
 
 func pick[T any](r *random, list ...T) T { return list[r.IntN(len(list))] }
 
-// text is any of them; line is one that has no control character, as names have to.
+// text returns any of them. line returns one that has no control character, which names may not have.
 func (r *random) text() string { return pick(r, texts...) + pick(r, "", "", pick(r, texts...)) }
 
 func (r *random) line() string {
@@ -49,7 +49,7 @@ func (r *random) line() string {
 
 func (r *random) name(i int) string { return fmt.Sprintf("%s %d", r.line(), i) }
 
-// definitions are calendars, schedules, groups and jobs that use them.
+// definitions makes calendars, schedules, groups and jobs that use them.
 func (r *random) definitions(prefix string, jobs int) store.Definitions {
 	var d store.Definitions
 	for i := range 3 {
@@ -65,7 +65,7 @@ func (r *random) definitions(prefix string, jobs int) store.Definitions {
 	return d
 }
 
-// some gives some of the keys of a definition, and notes them.
+// some sets some of the keys of a definition, and notes them.
 func (r *random) some(percent int, of string, keys map[string]func()) {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if r.chance(percent) {
@@ -75,7 +75,7 @@ func (r *random) some(percent int, of string, keys map[string]func()) {
 	}
 }
 
-// job makes one that can be: what contradicts another policy is taken back.
+// job makes a valid job: a policy that contradicts another one is removed.
 func (r *random) job(name string, d *store.Definitions) store.Job {
 	j := store.Job{Name: name}
 	set := map[string]bool{}
@@ -153,7 +153,7 @@ func zero(v any) {
 	}
 }
 
-// policy gives a policy some value that it may have.
+// policy gives a policy one of its allowed values.
 func (r *random) policy(p *store.Policy, j *store.Job, d *store.Definitions) bool {
 	length := func() store.Duration {
 		return pick(r, store.Duration(1500*time.Millisecond), store.Duration(90*time.Second), store.Duration(36*time.Hour), store.Duration(30*24*time.Hour))
@@ -192,7 +192,7 @@ func (r *random) policy(p *store.Policy, j *store.Job, d *store.Definitions) boo
 	return true
 }
 
-// word is a text that a policy may have; empty: there is none here.
+// word returns a text that a policy may have. It is empty if there is none here.
 func (r *random) word(p *store.Policy, d *store.Definitions) string {
 	section, _, _ := strings.Cut(p.Key, ".")
 	switch {
@@ -241,7 +241,7 @@ func (r *random) step(i int) store.Step {
 	return s
 }
 
-// ways gives a step the keys that all executors have.
+// ways sets the keys of a step that all executors have.
 func (r *random) ways(s *store.Step, i int, all []store.Step) {
 	next := []string{store.StepNext, store.StepSucceed, store.StepFail}
 	for _, later := range all[i+1:] {
@@ -258,7 +258,7 @@ func (r *random) ways(s *store.Step, i int, all []store.Step) {
 		*most = *b
 	}
 	if s.Retry = j.Retry; s.Retry.Attempts != nil && *s.Retry.Attempts == 0 {
-		*s.Retry.Attempts = 2 // until-next needs a next one
+		*s.Retry.Attempts = 2 // until-next needs a next time
 	}
 	keys := map[string]func(){
 		"timeout":    func() { s.Timeout = store.Duration(time.Minute) },
@@ -268,7 +268,7 @@ func (r *random) ways(s *store.Step, i int, all []store.Step) {
 	r.some(30, "step", keys)
 }
 
-// values are those of some of the keys.
+// values are the values of some of the keys.
 func (r *random) values(keys []executor.Key, path string, given map[string]bool) map[string]any {
 	all := map[string]any{}
 	for i, key := range keys {
@@ -278,7 +278,7 @@ func (r *random) values(keys []executor.Key, path string, given map[string]bool)
 			}
 		}
 	}
-	if strings.HasSuffix(path, "auth.") && len(all) > 1 { // there is one way
+	if strings.HasSuffix(path, "auth.") && len(all) > 1 { // only one way is allowed
 		delete(all, "bearer")
 		delete(given, path+"bearer")
 	}
@@ -332,7 +332,7 @@ func (r *random) value(key executor.Key, path string, given map[string]bool) any
 	return nil
 }
 
-// missing are keys of the grammar that were never given.
+// missing returns the keys of the grammar that were never used.
 func (r *random) missing() (list []string) {
 	for _, p := range store.Policies() {
 		if !r.given[p.Key] && (p.Key != "owner" || r.logins) {

@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// TestReaders: all that asks needs no other right than to read our tables.
+// TestReaders: every command that only asks needs no other right than to read our tables.
 func TestReaders(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if !d.Store.Engine().KnowsLogins {

@@ -23,15 +23,15 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// The pages that people read are checked against the program: their commands are run, their links lead somewhere, and
-// the tests that they name exist. The checks of a table are beside what it lists.
+// The pages that people read are checked against the program: their commands are run, their links lead to a target, and
+// the tests that they name exist. The check of a table is next to the code that it lists.
 
-// withCommands are the pages whose commands have to be run. A page that is not here may have commands, too.
+// withCommands are the pages whose commands are run. A page that is not in the list may have commands, too.
 var withCommands = []string{"README.md", "rules/README.md", programPage, databasePage, jobsPage}
 
 // TestReadme runs the blocks of each page that are marked sh. Those of one page run one after the other in one empty
-// home folder. What a block prints is compared with the text block that follows, if one does. There, … stands for
-// anything within a line, and a line that is only … for any number of lines.
+// home folder. The output of a block is compared with the text block that follows, if there is one. In that block, …
+// stands for anything within a line, and a line with only … stands for any number of lines.
 func TestReadme(t *testing.T) {
 	dbjobs := program(t)
 	ran := map[string]bool{}
@@ -73,7 +73,7 @@ func (p page) run(t *testing.T, dbjobs string) {
 	}
 }
 
-// TestReadmeLinks: each link of a page to a file of the project, or to a heading of a page, leads somewhere.
+// TestReadmeLinks: the target of each link of a page to a file of the project, or to a heading of a page, exists.
 func TestReadmeLinks(t *testing.T) {
 	checked := 0
 	anchors := map[string][]string{} // by page: many links lead to the same one
@@ -106,8 +106,8 @@ func TestReadmeLinks(t *testing.T) {
 	}
 }
 
-// TestReadmeNamesTests: each test that a page names exists, and is in the file that its link leads to, so that a reader
-// finds the test behind a promise in one step.
+// TestReadmeNamesTests: each test that a page names exists, and is in the file to which its link leads. So a reader
+// finds the test of a promise in one step.
 func TestReadmeNamesTests(t *testing.T) {
 	exist := map[string]bool{}
 	function := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz|Example)\w+)\(`)
@@ -132,10 +132,10 @@ func TestReadmeNamesTests(t *testing.T) {
 	}
 }
 
-// programPage says what the command line promises.
+// programPage is the page with the promises of the command line.
 const programPage = "cmd/dbjobs/README.md"
 
-// eachCommand calls fn with every command of the program, cobra's own apart.
+// eachCommand calls fn with every command of the program, except cobra's own.
 func eachCommand(cmd *cobra.Command, fn func(*cobra.Command)) {
 	fn(cmd)
 	for _, sub := range cmd.Commands() {
@@ -149,8 +149,8 @@ func allCommands() *cobra.Command {
 	return newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false }).root()
 }
 
-// TestReadmeNamesTheSettings: each variable that the program reads is on its page, with no other, and no page names one
-// that neither the program nor a test reads.
+// TestReadmeNamesTheSettings: the program's page names each variable that the program reads, and no other. No page
+// names a variable that neither the program nor a test reads.
 func TestReadmeNamesTheSettings(t *testing.T) {
 	read := map[string]bool{host.SecretPrefix + "NAME": true}
 	for _, name := range variables() {
@@ -177,7 +177,7 @@ func TestReadmeNamesTheSettings(t *testing.T) {
 		}
 	}
 	tests := readByTests(t)
-	for _, fact := range append(executor.References(), "args_NAME") { // which programs read
+	for _, fact := range append(executor.References(), "args_NAME") { // programs of jobs read these
 		tests["DBJOBS_"+strings.ToUpper(fact)] = true
 	}
 	for _, p := range pages(t) {
@@ -189,7 +189,7 @@ func TestReadmeNamesTheSettings(t *testing.T) {
 	}
 }
 
-// readByTests are the variables of those who work on dbjobs.
+// readByTests are the variables for the developers of dbjobs.
 func readByTests(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -201,9 +201,9 @@ func readByTests(t *testing.T) map[string]bool {
 	return names
 }
 
-// TestReadmeNamesTheCommands: each command is in the table of them.
+// TestReadmeNamesTheCommands: the table of commands has each command.
 func TestReadmeNamesTheCommands(t *testing.T) {
-	rows := map[string]string{} // by the first command that a row names
+	rows := map[string]string{} // by the first command in the row
 	for _, line := range readPage(t, programPage).rows("Commands") {
 		for _, name := range codeIn(line[0]) {
 			rows[name] = line[1]
@@ -225,7 +225,7 @@ func TestReadmeNamesTheCommands(t *testing.T) {
 	}
 }
 
-// TestReadmeNamesTheExitCodes: the codes of the table are those of the help.
+// TestReadmeNamesTheExitCodes: the codes of the table are the codes of the help.
 func TestReadmeNamesTheExitCodes(t *testing.T) {
 	var page []string
 	for _, row := range readPage(t, programPage).rows("Exit codes") {
@@ -237,7 +237,7 @@ func TestReadmeNamesTheExitCodes(t *testing.T) {
 	}
 }
 
-// TestReadmeNamesTheFigures: each figure of a pass is in the table of the log line's members.
+// TestReadmeNamesTheFigures: the table of the log line's members has each figure of a pass.
 func TestReadmeNamesTheFigures(t *testing.T) {
 	var named []string
 	for _, row := range readPage(t, programPage).rows("Log line and metrics") {
@@ -252,10 +252,10 @@ func TestReadmeNamesTheFigures(t *testing.T) {
 	}
 }
 
-// jobsPage says what a job may be.
+// jobsPage is the page about jobs.
 const jobsPage = "tick/README.md"
 
-// TestReadmeNamesTheKeys: each key of a job and of a step has a row of its own, and no row has another.
+// TestReadmeNamesTheKeys: each key of a job and of a step has its own row, and every row has such a key.
 func TestReadmeNamesTheKeys(t *testing.T) {
 	for heading, file := range map[string]string{
 		"Keys of a job":  "jobs: {a: {nosuchkey: 1}}",
@@ -278,7 +278,7 @@ func TestReadmeNamesTheKeys(t *testing.T) {
 	}
 }
 
-// TestReadmeManifests: each piece of a page that is a whole file of jobs is one that apply takes.
+// TestReadmeManifests: apply accepts each part of a page that is a whole file of jobs.
 func TestReadmeManifests(t *testing.T) {
 	read := 0
 	for _, p := range pages(t) {
@@ -297,10 +297,11 @@ func TestReadmeManifests(t *testing.T) {
 	}
 }
 
-// unset has no variable.
+// unset is an environment without variables.
 func unset(string) (string, bool) { return "", false }
 
-// TestReadmeFirstPage: it can be read in one sitting, each promise names a test, and the version of Go is the one needed.
+// TestReadmeFirstPage: the first page is short, each promise names a test, and it names the version of Go that is
+// needed.
 func TestReadmeFirstPage(t *testing.T) {
 	p := readPage(t, "README.md")
 	if n := strings.Count(p.text, "\n"); n > 250 {
@@ -325,7 +326,7 @@ func TestReadmeFirstPage(t *testing.T) {
 	}
 }
 
-// TestAlarmsNameCommands: who is woken by an alarm types what it names.
+// TestAlarmsNameCommands: a user who gets an alarm can type the commands that it names.
 func TestAlarmsNameCommands(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../../terraform/*/al*.tf")

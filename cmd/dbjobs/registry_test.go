@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// registry takes images as the distribution specification of OCI says it: each blob by its digest, then the manifest, which is
-// refused while a blob that it names is missing. It lets in who logs in as ann.
+// registry accepts images as the distribution specification of OCI says: each blob by its digest, then the manifest. It
+// refuses the manifest while a blob that it names is missing. Only ann can log in.
 type registry struct {
 	host    string
 	mu      sync.Mutex
@@ -35,7 +35,7 @@ func startRegistry(t *testing.T) *registry {
 	return r
 }
 
-// config is a folder with Docker's configuration, which has a login.
+// config returns a folder with Docker's configuration, which has a login.
 func (r *registry) config(t *testing.T, login string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -109,7 +109,7 @@ func (r *registry) known(part json.RawMessage) bool {
 
 func digestOf(text []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(text)) }
 
-// has holds what was pushed under a tag against what was packed.
+// has compares the image that was pushed under a tag with the image that was packed.
 func (r *registry) has(t *testing.T, tag string, c *container) {
 	t.Helper()
 	r.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// answered is the answer of an invocation that has to have succeeded.
+// answered returns the answer of an invocation that must succeed.
 func answered[T any](f *aFunction, a answer) (v T) {
 	f.t.Helper()
 	if err := json.Unmarshal([]byte(a.body), &v); err != nil || a.failed || a.killed {
@@ -21,7 +21,7 @@ func answered[T any](f *aFunction, a answer) (v T) {
 	return v
 }
 
-// orderOf is an event, of members in pairs.
+// orderOf makes an event from pairs of members.
 func orderOf(command string, members ...any) string {
 	m := map[string]any{"command": command}
 	for i := 0; i < len(members); i += 2 {
@@ -34,8 +34,8 @@ func orderOf(command string, members ...any) string {
 	return string(text)
 }
 
-// TestLambdaSetsItUp: where only the function reaches the database, it makes the tables, brings the jobs in, runs them, and
-// says how things stand.
+// TestLambdaSetsItUp: only the function reaches the database. It makes the tables, applies the jobs, runs them, and
+// reports the status.
 func TestLambdaSetsItUp(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
@@ -78,7 +78,7 @@ func TestLambdaSetsItUp(t *testing.T) {
 			if a := answered[report.Applied](f, f.invoke(orderOf("apply", "manifest", exported["manifest"], "prune", true), ample)); len(a.Changes) != 0 || !strings.Contains(exported["manifest"], "hello") {
 				t.Errorf("what was exported changes %+v:\n%s", a, exported)
 			}
-			// The same as JSON, and a level that is not OK: an answer, not an error.
+			// The same as JSON. A level that is not OK is an answer, not an error.
 			bad := json.RawMessage(`{"manifest": "night", "jobs": {"bad": {"rule": "every 1s", "sql": "SELECT nothing"}}}`)
 			answered[report.Applied](f, f.invoke(orderOf("apply", "manifest", bad, "prune", true), ample))
 			answered[store.RequestedRun](f, f.invoke(orderOf("run-now", "job", "bad"), ample))
@@ -92,7 +92,7 @@ func TestLambdaSetsItUp(t *testing.T) {
 	}
 }
 
-// TestLambdaAllowsWhatIsNamed: nothing but ticks is allowed that the host does not name, and a mistake in the names stops
+// TestLambdaAllowsWhatIsNamed: only ticks and the actions that the host names are allowed. A mistake in the names stops
 // no ticks.
 func TestLambdaAllowsWhatIsNamed(t *testing.T) {
 	c := onPostgres(t)
@@ -112,7 +112,8 @@ func TestLambdaAllowsWhatIsNamed(t *testing.T) {
 	}
 }
 
-// TestLambdaEventsAreStrict: mistakes in an event are found, and no event reads what only the function may read.
+// TestLambdaEventsAreStrict: mistakes in an event are found, and no event reads anything that only the function may
+// read.
 func TestLambdaEventsAreStrict(t *testing.T) {
 	c := onPostgres(t)
 	f := c.function("DBJOBS_LAMBDA_ALLOW=apply,run-now,migrate")

@@ -18,9 +18,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// TestExportAppliesWithoutAChange: what export writes of random definitions, apply reads back without a change, and diff
-// finds no difference. Each key of a job, a step, a schedule and a calendar is among them; some jobs and schedules got another
-// name, and some jobs skip their next time.
+// TestExportAppliesWithoutAChange: export writes random definitions, apply reads them back without a change, and diff
+// finds no difference. The definitions have each key of a job, a step, a schedule and a calendar. Some jobs and
+// schedules got another name, and some jobs skip their next time.
 func TestExportAppliesWithoutAChange(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		seed := rand.Uint64()
@@ -31,9 +31,9 @@ func TestExportAppliesWithoutAChange(t *testing.T) {
 		r := &random{Rand: rand.New(rand.NewPCG(seed, 0)), t: t, logins: d.Store.Engine().KnowsLogins, given: map[string]bool{}}
 		manifests, jobs, skips := 10, 100, 0
 		if d.Engine != "sqlite" || testing.Short() {
-			manifests = 3 // and more until each key was given
+			manifests = 3 // and more until each key was used
 		}
-		for i := 0; i < manifests || len(r.missing()) > 0 && i < 5*manifests; i++ { // the last key takes its time
+		for i := 0; i < manifests || len(r.missing()) > 0 && i < 5*manifests; i++ { // the last key may need several rounds
 			name := fmt.Sprintf("m%d", i)
 			defs := r.definitions(name+" ", jobs)
 			if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{Manifest: name, Start: decide.Start}); err != nil {
@@ -60,7 +60,8 @@ func TestExportAppliesWithoutAChange(t *testing.T) {
 	})
 }
 
-// rename gives some jobs and schedules another name, and lets some jobs skip a time. It returns how many can.
+// rename gives some jobs and schedules another name, and lets some jobs skip a time. It returns the number of jobs that
+// can skip a time.
 func (r *random) rename(d *storetest.DB, defs *store.Definitions) (skips int) {
 	ctx, who := r.t.Context(), store.Author{By: "somebody"}
 	for i := range defs.Jobs {
@@ -68,7 +69,7 @@ func (r *random) rename(d *storetest.DB, defs *store.Definitions) (skips int) {
 			continue
 		}
 		_, err := tick.SkipNext(ctx, d.Store, defs.Jobs[i].FullName(), "", 2, who)
-		if _, refused := errors.AsType[*store.FieldError](err); err != nil && !refused { // such as one that has no schedule
+		if _, refused := errors.AsType[*store.FieldError](err); err != nil && !refused { // such as a job without a schedule
 			r.t.Fatal(err)
 		} else if err == nil {
 			skips++

@@ -13,10 +13,11 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// hidden is in all that ann writes down, and in nothing that bob writes: where he reads it, it was not his to read.
+// hidden is in all texts that ann writes, and in no text that bob writes. If bob reads it, he has read a text that he
+// may not read.
 const hidden = "annsown"
 
-// besieged is an installation of ann's and bob's on MariaDB or MySQL, where bob has a database of his own beside it.
+// besieged is an installation of ann and bob on MariaDB or MySQL. Bob also has a database of his own.
 type besieged struct {
 	*owned
 	words  *strings.Replacer
@@ -69,7 +70,7 @@ func newBesieged(t *testing.T, d *storetest.DB) *besieged {
 	return b
 }
 
-// as is the database for a login.
+// as returns the database for a login.
 func (b *besieged) as(url string) *storetest.DB {
 	if b.logins[url] == nil {
 		d := *b.DB
@@ -79,7 +80,7 @@ func (b *besieged) as(url string) *storetest.DB {
 	return b.logins[url]
 }
 
-// pass is one of the tick that serves both.
+// pass is a pass of the tick that serves both.
 func (b *besieged) pass() {
 	b.t.Helper()
 	if code := b.runWith(map[string]string{"DBJOBS_DATABASE_URL": b.asTicker, "DBJOBS_CONFIG": b.config}, "", "tick"); code != exitDone && code != exitFailed {
@@ -87,7 +88,7 @@ func (b *besieged) pass() {
 	}
 }
 
-// digest is all rows that are ann's.
+// digest returns all of ann's rows.
 func (b *besieged) digest() string {
 	b.t.Helper()
 	var lines []string
@@ -109,7 +110,7 @@ func (b *besieged) digest() string {
 	return strings.Join(lines, "\n")
 }
 
-// textOf is all of an answer, with those that follow it.
+// textOf returns the text of an answer, and of the answers that follow it.
 func textOf(t *testing.T, rows *sql.Rows) (lines []string) {
 	t.Helper()
 	err := eachRow(t, rows, func(row []cell) {
@@ -122,7 +123,8 @@ func textOf(t *testing.T, rows *sql.Rows) (lines []string) {
 	return append(lines, fmt.Sprint(err))
 }
 
-// try runs an attack in a new session of bob's, statement by statement, whatever becomes of each, and returns what he was told.
+// try runs an attack in a new session of bob, statement by statement, also after errors, and returns the answers that
+// he got.
 func (b *besieged) try(k attack) (told []string) {
 	db := storetest.OpenSQL(b.t, b.asBob)
 	defer db.Close()
@@ -142,9 +144,9 @@ func (b *besieged) try(k attack) (told []string) {
 	return told
 }
 
-// bob has what `--print-grants user` gives, and all rights in a database of his own. Whatever he runs, in a session or as the text of a
-// job, ann's rows stay, he reads none of them, what ran was bob's, and the next pass serves her. See TestBobReachesNothingOfAnns for
-// PostgreSQL.
+// bob has the rights that `--print-grants user` gives, and all rights in his own database. Whatever he runs, in a
+// session or as the text of a job: ann's rows stay, he reads none of them, everything that ran was bob's, and the next
+// pass serves her. See TestBobReachesNothingOfAnns for PostgreSQL.
 func TestBobReachesNothingByRoutines(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "mariadb" {
@@ -172,7 +174,7 @@ func TestBobReachesNothingByRoutines(t *testing.T) {
 			t.Logf("%s: %.300q", k.name, told)
 		}
 		for d.Int(t, b.words.Replace("SELECT COUNT(*) FROM information_schema.events WHERE event_schema = '{bobs}'")) > 0 {
-			runtime.Gosched() // an event that has run is gone
+			runtime.Gosched() // after an event has run, it is gone
 		}
 		judge("an event", nil)
 		for _, table := range []string{"jobs", "schedules", "pauses", "changes"} {
@@ -183,7 +185,7 @@ func TestBobReachesNothingByRoutines(t *testing.T) {
 		b.apart()
 		b.asJobs(append([]attack{{"calls", annsByCall}, {"calls of inner routines", innerByCall}}, routineAttacks...), judge)
 		b.apart()
-		// Everybody else goes on, past what bob has made.
+		// Everybody else goes on, whatever bob has made.
 		for _, c := range []call{routine("run_now", "rollup"), routine("create_job", "new", "SELECT 1"), routine("pause", "new"), routine("drop_job", "new")} {
 			if err := c.on(b.as(b.asAnn)); err != nil {
 				t.Errorf("ann: %v: %v", c, err)
@@ -205,7 +207,7 @@ func TestBobReachesNothingByRoutines(t *testing.T) {
 	})
 }
 
-// apart says whether a job of one of them follows, uses or shares what is the other's.
+// apart checks that no job of one of them follows, uses or shares a thing of the other.
 func (b *besieged) apart() {
 	b.t.Helper()
 	for _, query := range []string{
@@ -221,7 +223,7 @@ func (b *besieged) apart() {
 	}
 }
 
-// asJobs runs the attacks as the texts of bob's jobs, of which the atomic ones end with the attack.
+// asJobs runs the attacks as the texts of bob's jobs. The atomic ones end with the attack.
 func (b *besieged) asJobs(attacks []attack, judge func(string, []string)) {
 	t := b.t
 	t.Helper()

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// annsByCall are calls about what is ann's, with the words of besieged.
+// annsByCall are calls about ann's things, with the words of besieged.
 var annsByCall = []string{
 	`CALL dbjobs_alter_job('{ann}/rollup', '{"priority": 9}', NULL)`, "CALL dbjobs_rename_job('{ann}/rollup', 'bobs', NULL)", "CALL dbjobs_drop_job('{ann}/rollup', NULL)", "CALL dbjobs_drop_job('rollup', NULL)",
 	"CALL dbjobs_add_step('{ann}/rollup', 'evil', 'SELECT 1', NULL, NULL, NULL)", `CALL dbjobs_alter_step('{ann}/rollup', 'step 1', '{"sql": "SELECT 9"}', NULL)`, "CALL dbjobs_drop_step('{ann}/steps', 'one', NULL)",
@@ -21,7 +21,7 @@ var annsByCall = []string{
 	`CALL dbjobs_alter_job('own', '{"group": "few"}', NULL)`, `CALL dbjobs_alter_job('own', '{"schedules": ["nightly"]}', NULL)`, `CALL dbjobs_alter_job('own', '{"rule": {"rule": "every 1h", "calendar": "off"}}', NULL)`, `CALL dbjobs_alter_schedule('weekly', '{"calendar": "off"}', NULL)`,
 }
 
-// innerByCall are calls of what serves the other routines, past their checks.
+// innerByCall are calls of the inner routines, which serve the other routines and do not have their checks.
 var innerByCall = []string{
 	`CALL dbjobs_put_job('x', {job}, '{"priority": 9}')`, `CALL dbjobs_change_job({job}, 'x', '{"priority": 9}', 'x')`, "CALL dbjobs_set_enabled({job}, 'x', false, 'x', 'x')", `CALL dbjobs_put_steps('x', {job}, '[{"sql": "SELECT 9"}]')`,
 	`CALL dbjobs_put_step('x', {job}, 9, '{"sql": "SELECT 9"}')`, `CALL dbjobs_put_after('x', {own}, '{ann}', '["rollup"]')`, "SET @touched = false", `CALL dbjobs_put_links('x', {job}, '["weekly"]', @touched)`, `CALL dbjobs_put_rule('x', {job}, '{"rule": "every 1m"}', @touched)`,
@@ -30,7 +30,8 @@ var innerByCall = []string{
 	"CALL dbjobs_attempts_of('x', @seen)", "CALL dbjobs_find_job('{ann}/rollup', @its, @named)", "SELECT @its, @named", "CALL dbjobs_find_run('{run}', @its, @job, @named)", "SELECT @its, @job, @named", "CALL dbjobs_undo(true)", "CALL dbjobs_done(true)",
 }
 
-// sessionsOfBob are what he sets before he calls. What a server does not know, or denies, changes nothing.
+// sessionsOfBob are settings that he makes before he calls. A setting that a server does not know, or denies, changes
+// nothing.
 var sessionsOfBob = []string{
 	"SET sql_mode = 'ANSI_QUOTES'", "SET sql_mode = 'PIPES_AS_CONCAT'", "SET sql_mode = 'ANSI,IGNORE_SPACE'", "SET sql_mode = 'NO_BACKSLASH_ESCAPES'", "SET sql_mode = ''", "SET sql_mode = 'ORACLE'", "SET sql_mode = 'PAD_CHAR_TO_FULL_LENGTH'", "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'",
 	"SET sql_safe_updates = 1", "SET autocommit = 0", "SET foreign_key_checks = 0", "SET unique_checks = 0", "SET check_constraint_checks = 0", "SET sql_log_bin = 0", "SET max_sp_recursion_depth = 255", "SET collation_connection = latin1_swedish_ci",
@@ -42,7 +43,7 @@ var sessionsOfBob = []string{
 	"BEGIN", "START TRANSACTION READ ONLY", "SAVEPOINT dbjobs_call", "XA START 'bob'", "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED", "LOCK TABLES {bobs}.ran WRITE", "USE {bobs}", "DO GET_LOCK('dbjobs', 0)", "SET @me = '{ann}', @everything = true, @its_owner = '{ann}'",
 }
 
-// attacks are all, with those that are alike for each table and view.
+// attacks returns all attacks, including those that are the same for each table and view.
 func (b *besieged) attacks() (list []attack) {
 	for _, name := range slices.Sorted(maps.Keys(annsRows)) {
 		table := "{db}.dbjobs_" + name
@@ -65,14 +66,14 @@ func (b *besieged) attacks() (list []attack) {
 	for _, set := range sessionsOfBob {
 		list = append(list, attack{set, slices.Concat([]string{set, "SELECT * FROM {db}.dbjobs_v_jobs", "SELECT * FROM {db}.dbjobs_v_runs", "SELECT * FROM {db}.dbjobs_v_changes"}, annsByCall, []string{"COMMIT", "XA END 'bob'", "XA ROLLBACK 'bob'"})})
 	}
-	for n := range 12 { // a call that ends anywhere, and a COMMIT of what it has written
+	for n := range 12 { // a call that ends at any point, and a COMMIT of the rows that it has written
 		list = append(list, attack{fmt.Sprintf("a call that is cut off, %d", n), []string{fmt.Sprintf("SET max_statement_time = %f", float64(n+1)*0.0015), `CALL dbjobs_alter_job('own', '{"after": "{ann}/rollup", "schedules": ["nightly"], "on": {"failed": "{ann}/rollup"}, "group": "few"}', NULL)`, "COMMIT",
 			`CALL dbjobs_create_job('cut', 'SELECT 1', NULL, '{"owner": "{ann}", "schedules": ["nightly"]}', NULL)`, "COMMIT", `CALL dbjobs_drop_schedule('nightly', true, NULL)`, "COMMIT", "SET max_statement_time = 0", "CALL dbjobs_drop_job('cut', NULL)"}})
 	}
 	return append(list, routineAttacks...)
 }
 
-// routineAttacks are what bob tries beside that.
+// routineAttacks are bob's other attacks.
 var routineAttacks = []attack{
 	{"another login", []string{"SET ROLE '{ann}'", "SET ROLE ALL", "SET DEFAULT ROLE '{admin}'", "SET PASSWORD FOR '{ann}' = PASSWORD('x')", "ALTER USER '{ann}' IDENTIFIED BY 'x'", "CREATE USER '{ann}'@'localhost'", "RENAME USER '{bob}' TO '{ann}x'", "GRANT ALL ON *.* TO '{bob}'", "GRANT SELECT ON {db}.* TO '{bob}'",
 		"GRANT PROXY ON '{ann}' TO '{bob}'", "SET GLOBAL event_scheduler = OFF", "SET proxy_user = '{ann}'", "SET external_user = '{ann}'", "EXECUTE IMMEDIATE 'SET ROLE `{ann}`'", "FLUSH PRIVILEGES", "KILL 1", "SHUTDOWN"}},

@@ -17,14 +17,14 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// sqlState is that of an error of a server.
+// sqlState returns the SQLSTATE of a server's error.
 func sqlState(err error) string {
 	var pe *pgconn.PgError
 	var me *mysql.MySQLError
 	switch {
 	case errors.As(err, &pe):
 		return pe.Code
-	case errors.As(err, &me) && slices.Contains([]uint16{1265, 1366}, me.Number): // a value of a wrong type, under states of their own
+	case errors.As(err, &me) && slices.Contains([]uint16{1265, 1366}, me.Number): // a value of a wrong type, which has different states
 		return "22018"
 	case errors.As(err, &me):
 		return string(me.SQLState[:])
@@ -60,8 +60,8 @@ var plausible = []call{
 	routine("finish", "0195a3c0-0000-7000-8000-000000000001", 1, "failed", "it broke"),
 }
 
-// breakingOut are texts that try to leave the place that they have in a statement, a pattern, a path, or JSON. Each routine gets each of them as
-// each argument.
+// breakingOut are texts that try to get out of their place in a statement, a pattern, a path, or JSON. Each routine
+// gets each of them as each argument.
 var breakingOut = []string{
 	"'", `"`, `\`, "`", "x'; DROP TABLE dbjobs.canary; --", "x\"; DROP TABLE dbjobs_canary; --", "$$; DROP TABLE dbjobs.canary; $$", "') ; DROP TABLE dbjobs_canary ; -- ",
 	`{"sql": "'; DROP TABLE dbjobs.canary; --", "name": "' OR 1=1 --"}`, `{"'; DROP TABLE x; --": 1}`, `{"a.b[*]\"": {"$": []}}`, "%s%n",
@@ -73,13 +73,14 @@ var wrongOptions = []string{
 	`{"on": "x"}`, `{"rule": 5}`, `{"sql": [null]}`, `{"not_before": "yesterday"}`, `{"disabled": "yes"}`, `{"overlap": "never"}`, `{"group": "none such"}`, "[]", "null", "{",
 }
 
-// wrongValues are of no type that fits, or name nothing.
+// wrongValues have a wrong type, or name nothing.
 var wrongValues = []string{
 	"", "5", "a/b/c", "#", "tidy#", "tidy#1", "\x01", "a\nb", "../..", strings.Repeat("ä", 5000), "0195a3c0-0000-7000-8000-00000000000g", "2026-02-30", "infinity", "-1",
 }
 
-// hostile are the texts for an argument on server number e of n: with DBJOBS_PROVE all of them, else those whose turn it is
-// there. So each argument meets some on each server, and each text of breakingOut on one.
+// hostile returns the texts for an argument on server number e of n. With DBJOBS_PROVE, these are all texts. Otherwise
+// they are the texts whose turn it is there: each argument meets some texts on each server, and each text of
+// breakingOut on one server.
 func hostile(of call, i, e, n int) (turn []string) {
 	list := slices.Clone(breakingOut)
 	if text, ok := of.args[i].(string); ok && strings.HasPrefix(text, "{") {
@@ -101,9 +102,9 @@ func hostile(of call, i, e, n int) (turn []string) {
 	return turn
 }
 
-// TestRoutinesStandHostileTexts: each of these texts as each argument of each routine either does what the routine does, or is refused with a
-// SQLSTATE of the routines, or with one for a value of a wrong type. What is refused leaves nothing behind, also in the
-// transaction of a caller; and no statement is run that stands in a text.
+// TestRoutinesStandHostileTexts: each of these texts is tried as each argument of each routine. Either the routine does
+// its work, or it refuses the text with a SQLSTATE of the routines, or with one for a value of a wrong type. A refused
+// call leaves nothing behind, also in the transaction of a caller. No statement inside a text is run.
 func TestRoutinesStandHostileTexts(t *testing.T) {
 	t.Parallel()
 	allowed := regexp.MustCompile(`^JB00[1-5]$|^22...$`)
@@ -150,7 +151,7 @@ func TestRoutinesStandHostileTexts(t *testing.T) {
 			if d.Int(t, "SELECT COUNT(*) FROM "+d.Table("canary")) != 0 || refused < done/4 || refused == done {
 				t.Errorf("%d of %d were refused", refused, done)
 			}
-			// By itself, and at its end: the job's row and its step are written already.
+			// Calls outside of a transaction that fail at their end: the job's row and its step are already written.
 			for _, options := range []string{`{"after": "none such"}`, `{"schedules": ["often", "none such"]}`, `{"zone": "UTC"}`} {
 				if err := routine("create_job", "half", "SELECT 1", nil, options).on(d); err == nil {
 					t.Errorf("create_job with %s is done", options)
@@ -163,7 +164,8 @@ func TestRoutinesStandHostileTexts(t *testing.T) {
 	}
 }
 
-// attempt calls a routine in a transaction that is taken back. Where the routine refuses, the transaction holds nothing of it by then.
+// attempt calls a routine in a transaction that is rolled back. If the routine refuses, the transaction has no effect
+// of it at that point.
 func attempt(t *testing.T, d *storetest.DB, c call) error {
 	t.Helper()
 	tx, err := d.SQL.Begin()

@@ -10,8 +10,9 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// TestRoutinesReachTheCallersJobs: in an installation with owners, an ordinary login that may call every routine reaches its own jobs by
-// them and nothing of another's, also not by the routines that serve the others.
+// TestRoutinesReachTheCallersJobs: in an installation with owners, an ordinary login may call every routine. It reaches
+// its own jobs with them, and no job of another login. The inner routines, which serve the others, reach no job of
+// another login, either.
 func TestRoutinesReachTheCallersJobs(t *testing.T) {
 	t.Parallel()
 	for _, engine := range withRoutines(t) {
@@ -64,13 +65,13 @@ func TestRoutinesReachTheCallersJobs(t *testing.T) {
 					t.Errorf("bob: %v: %v", c, err)
 				}
 			}
-			// The routines that serve others have the rights of who calls them.
+			// The inner routines have the rights of the caller.
 			inner := []string{"SELECT dbjobs.put_job('x', 1, '{\"priority\": 9}')", "SELECT dbjobs.set_enabled(1, false, 'x', 'x')", "SELECT dbjobs.remove_schedule(1, 'x')"}
 			if storetest.Dialect(engine) != "postgres" {
 				inner = []string{"CALL dbjobs_put_job('x', 1, '{\"priority\": 9}')", "CALL dbjobs_set_enabled(1, 'x', false, 'x', 'x')", "CALL dbjobs_log_change('job', 1, 'x', 'x', 'x', NULL, NULL)"}
 			}
 			for _, statement := range inner {
-				_, _ = bobs.SQL.Exec(statement) // where no row is its own, it may do nothing and say so or not
+				_, _ = bobs.SQL.Exec(statement) // a call that finds no row of the caller may do nothing, with or without an error
 			}
 			if after := contentOf(t, d); after != before {
 				t.Errorf("bob leaves\n%s\ninstead of\n%s", onlyIn(after, before), onlyIn(before, after))

@@ -9,15 +9,15 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// TestSessionsOfOtherSystems: what people do in a session with each of the systems that this one unites takes as few statements here: at most
-// three create and schedule a job, one pauses it, one shows its schedules, and one aborts it.
+// TestSessionsOfOtherSystems: the usual tasks of a session with each of the other systems need only a few statements
+// here. At most three create and schedule a job, one pauses it, one shows its schedules, and one aborts it.
 func TestSessionsOfOtherSystems(t *testing.T) {
 	t.Parallel()
 	sessions := []struct {
 		system        string
 		create        []call
 		pause, resume call
-		shows         string // the view that has what is paused, and its name
+		shows         string // the view that shows the paused thing, and its name
 	}{
 		{"job$ procedures", []call{routine("create_schedule", "nightly", "0 2 * * *", "Europe/Berlin"), routine("create_job", "rollup", "SELECT 1", nil, `{"timeout": "1h"}`), routine("add_job_schedule", "rollup", "nightly")},
 			routine("pause", "rollup"), routine("resume", "rollup"), "jobs rollup"},

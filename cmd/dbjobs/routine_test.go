@@ -15,8 +15,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// arity is how many arguments each routine has that people call. On MySQL and MariaDB a call names all of them; NULL is the
-// default of each on every engine.
+// arity has the number of arguments of each routine that people call. On MySQL and MariaDB, a call has all of them.
+// NULL stands for the default on every engine.
 var arity = map[string]int{
 	"create_schedule": 5, "alter_schedule": 3, "drop_schedule": 3, "drop_unused_schedules": 1,
 	"create_job": 5, "alter_job": 3, "rename_job": 3, "drop_job": 2, "add_step": 6, "alter_step": 4, "drop_step": 3,
@@ -24,7 +24,7 @@ var arity = map[string]int{
 	"run_now": 5, "cancel": 2, "retry": 3, "take": 3, "extend": 3, "finish": 4,
 }
 
-// ofProgram are those that the program calls for an owner.
+// ofProgram are the routines that the program calls for an owner.
 var ofProgram = map[string]int{"holds_own": 2, "end_own": 15}
 
 // call is a call of a routine.
@@ -35,7 +35,7 @@ type call struct {
 
 func routine(name string, args ...any) call { return call{name, args} }
 
-// text is the call on an engine, with placeholders for all arguments.
+// text returns the call on an engine, with placeholders for all arguments.
 func (c call) text(engine string) (string, []any) {
 	args := slices.Concat(c.args, make([]any, cmp.Or(arity[c.name], ofProgram[c.name])-len(c.args)))
 	holes := make([]string, len(args))
@@ -56,7 +56,8 @@ func (c call) on(d *storetest.DB) error {
 	return err
 }
 
-// TestReadmeCallsTheRoutines: the calls of the page do what they say, and its table has all routines with their arguments.
+// TestReadmeCallsTheRoutines: the calls of the page have the promised effects, and its table has all routines with
+// their arguments.
 func TestReadmeCallsTheRoutines(t *testing.T) {
 	section := readPage(t, databasePage).section("By functions")
 	for _, engine := range withRoutines(t) {
@@ -97,7 +98,8 @@ func TestReadmeCallsTheRoutines(t *testing.T) {
 	}
 }
 
-// TestRoutinesKnowEachPolicy: a job with a key of a file is the same by apply and by create_job with that key among its options, key by key.
+// TestRoutinesKnowEachPolicy: for each key of a file, apply with that key and create_job with that key among its
+// options make the same job.
 func TestRoutinesKnowEachPolicy(t *testing.T) {
 	t.Parallel()
 	beside := map[string]string{"max_running": `"overlap": "allow"`, "missed_limit": `"missed": "all"`, "missed_grace": `"missed": "skip"`, "remove_when_done": `"rule": "every 1h"`,
@@ -115,7 +117,7 @@ func TestRoutinesKnowEachPolicy(t *testing.T) {
 			}
 			known := 0
 			for i, p := range store.Policies() {
-				if p.Key == "owner" || p.Key == "start_zone" || p.Key == "start" { // apply resolves a start at once, a routine leaves it to a decision
+				if p.Key == "owner" || p.Key == "start_zone" || p.Key == "start" { // apply resolves a start at once, and a routine leaves this to a decision
 					continue
 				}
 				var value any
@@ -178,13 +180,13 @@ func TestRoutinesKnowEachPolicy(t *testing.T) {
 	}
 }
 
-// withRoutines are the engines that have routines.
+// withRoutines returns the engines that have routines.
 func withRoutines(t *testing.T) []string {
 	return slices.DeleteFunc(slices.Clone(storetest.Engines(t)), func(e string) bool { return e == "sqlite" })
 }
 
-// TestRoutinesDoWhatCommandsDo: after each command on one database, and the routine in its place on another, the definitions, the change
-// log, the runs and the plans are the same, also after the passes that follow.
+// TestRoutinesDoWhatCommandsDo: each command runs on one database, and the corresponding routine on another. Then the
+// definitions, the change log, the runs and the plans are the same, also after the next passes.
 func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 	type step struct {
 		command string
@@ -288,7 +290,8 @@ func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 	}
 }
 
-// commandWords splits a command at blanks; where it has bars, at these and at the blanks of what begins with --.
+// commandWords splits a command at blanks. If the command has bars, it splits at the bars, and at the blanks of the
+// parts that begin with --.
 func commandWords(command string) (list []string) {
 	for i, part := range strings.Split(command, "|") {
 		if i == 0 || strings.HasPrefix(part, "--") {
@@ -305,7 +308,7 @@ var (
 	anyUUID   = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 )
 
-// contentOf is all that the tables have, without what differs from one moment to the next.
+// contentOf returns the content of the tables, without the values that differ from one moment to the next.
 func contentOf(t *testing.T, d *storetest.DB) string {
 	t.Helper()
 	var lines []string
@@ -317,7 +320,7 @@ func contentOf(t *testing.T, d *storetest.DB) string {
 		err = eachRow(t, rows, func(row []cell) {
 			line := table
 			for _, c := range row {
-				if c.column == "holder" || c.column == "id" && table == "changes" { // MySQL leaves numbers out after statements of many rows
+				if c.column == "holder" || c.column == "id" && table == "changes" { // MySQL skips numbers after statements of many rows
 					continue
 				}
 				line += " " + c.column + "=" + c.plainText()
@@ -332,7 +335,7 @@ func contentOf(t *testing.T, d *storetest.DB) string {
 	return strings.Join(lines, "\n")
 }
 
-// onlyIn are the lines of a text that another has not.
+// onlyIn returns the lines of a text that another text does not have.
 func onlyIn(text, other string) string {
 	has := strings.Split(other, "\n")
 	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return slices.Contains(has, line) }), "\n")

@@ -16,7 +16,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// taking are ways to take a run as worker n: the routine, the statements of the page, and a lock in a transaction of the worker's own.
+// taking are ways to take a run as worker n: the routine, the statements of the page, and a lock in the worker's own
+// transaction.
 func taking(t *testing.T, engine string) map[string]func(db *sql.DB, n int) (string, error) {
 	page := readWorkerSQL(t, engine)
 	isPostgres := storetest.Dialect(engine) == "postgres"
@@ -55,8 +56,9 @@ func taking(t *testing.T, engine string) map[string]func(db *sql.DB, n int) (str
 	}
 }
 
-// TestEightWorkersTakeByRoutine: each run goes to one of eight workers that call take, nobody is sent away while there is a run, and the
-// statement in it reads no more than it takes. With DBJOBS_PROVE there are 50,000 runs, and the times of other ways are logged.
+// TestEightWorkersTakeByRoutine: each run goes to one of eight workers that call take. While there is a run, every call
+// gets one, and the statement in take reads no more than it takes. With DBJOBS_PROVE there are 50,000 runs, and the
+// times of other ways are logged.
 func TestEightWorkersTakeByRoutine(t *testing.T) {
 	const workers = 8
 	queued, ways := 400, []string{"take"}
@@ -117,7 +119,7 @@ func TestEightWorkersTakeByRoutine(t *testing.T) {
 	}
 }
 
-// TestTakeReadsNoMoreThanItTakes: the texts of take find the run through the index of queued ones, in its order.
+// TestTakeReadsNoMoreThanItTakes: the statements of take find the run through the index of queued runs, in its order.
 func TestTakeReadsNoMoreThanItTakes(t *testing.T) {
 	for _, engine := range withRoutines(t) {
 		t.Run(engine, func(t *testing.T) {
@@ -127,7 +129,7 @@ func TestTakeReadsNoMoreThanItTakes(t *testing.T) {
 			}
 			many(t, d, 400, 4000)
 			first := "SELECT q.id FROM dbjobs_runs q FORCE INDEX (runs_queued) WHERE q.queued_in = 'reports'%s ORDER BY q.urgency, q.ready_at, q.id LIMIT 1%s"
-			statements, want := []string{ // a candidate, the next one, its lock, and all in one
+			statements, want := []string{ // a candidate, the next candidate, its lock, and all in one
 				fmt.Sprintf(first, "", ""), fmt.Sprintf(first, " AND (q.urgency > -1 OR q.urgency = -1 AND (q.ready_at > '2026-01-01' OR q.ready_at = '2026-01-01' AND q.id > 'a'))", ""),
 				fmt.Sprintf(first, " AND q.urgency = -1 AND q.ready_at = '2026-01-01' AND q.id = 'a'", " FOR UPDATE SKIP LOCKED"), fmt.Sprintf(first, "", " FOR UPDATE SKIP LOCKED"),
 			}, ` runs_queued `
@@ -143,7 +145,7 @@ func TestTakeReadsNoMoreThanItTakes(t *testing.T) {
 	}
 }
 
-// TestTakePassesOverWhatIsLocked: the runs that another session has locked stay where they are, and the next one is taken.
+// TestTakePassesOverWhatIsLocked: the runs that another session has locked stay queued, and take takes the next one.
 func TestTakePassesOverWhatIsLocked(t *testing.T) {
 	for _, engine := range withRoutines(t) {
 		t.Run(engine, func(t *testing.T) {
@@ -169,7 +171,7 @@ func TestTakePassesOverWhatIsLocked(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for n, place := range []int{6, 6, 0} { // what was taken is no more in its place
+			for n, place := range []int{6, 6, 0} { // a run that was taken is no longer in its place
 				if n == 2 {
 					if err := other.Rollback(); err != nil {
 						t.Fatal(err)
@@ -184,8 +186,8 @@ func TestTakePassesOverWhatIsLocked(t *testing.T) {
 	}
 }
 
-// TestTakeTriesAgainAfterADeadlock: take may meet a session that locks more than one run in a deadlock. Where it loses, and the
-// transaction is its own, it tries again.
+// TestTakeTriesAgainAfterADeadlock: take may get into a deadlock with a session that locks more than one run. If it
+// loses, and the transaction is its own, it tries again.
 func TestTakeTriesAgainAfterADeadlock(t *testing.T) {
 	for _, engine := range withRoutines(t) {
 		t.Run(engine, func(t *testing.T) {
@@ -202,7 +204,7 @@ func TestTakeTriesAgainAfterADeadlock(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = other.Rollback() }() // after Commit it does nothing
-			// take cannot put its run among those that are not queued while this is locked.
+			// While this is locked, take cannot move its run to the runs that are not queued.
 			if _, err := other.Exec("SELECT id FROM dbjobs_runs FORCE INDEX (runs_queued) WHERE queued_in IS NULL FOR UPDATE"); err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +220,7 @@ func TestTakeTriesAgainAfterADeadlock(t *testing.T) {
 			for d.Int(t, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE dbjobs_runs r SET%'") == 0 {
 				runtime.Gosched()
 			}
-			// This waits for take, which waits for this, and has locked less.
+			// This waits for take, and take waits for this, which has locked fewer rows.
 			if _, err := other.Exec("UPDATE dbjobs_runs SET priority = priority + 1 WHERE queued_in = 'reports' ORDER BY urgency, ready_at, id LIMIT 1"); err != nil {
 				t.Fatal(err)
 			}
@@ -232,8 +234,8 @@ func TestTakeTriesAgainAfterADeadlock(t *testing.T) {
 	}
 }
 
-// TestTakeKeepsTheTransactionOfItsCaller: within a transaction take neither commits it nor rolls it back, also where it refuses. On
-// PostgreSQL, a statement cannot do either.
+// TestTakeKeepsTheTransactionOfItsCaller: within a transaction, take neither commits the transaction nor rolls it back,
+// also if it refuses. On PostgreSQL, a statement can do neither.
 func TestTakeKeepsTheTransactionOfItsCaller(t *testing.T) {
 	for _, engine := range withRoutines(t) {
 		t.Run(engine, func(t *testing.T) {

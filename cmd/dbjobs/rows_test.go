@@ -11,11 +11,11 @@ import (
 // cell is a value of a row.
 type cell struct {
 	column string
-	value  any // a text, where the driver gives bytes
+	value  any // a text, if the driver returns bytes
 }
 
-// eachRow calls fn with each row of an answer, and of those that follow it, and closes them. It returns the error with which the
-// answer ends.
+// eachRow calls fn with each row of an answer, and of the answers that follow it, and closes them. It returns the error
+// with which the answer ends.
 func eachRow(t *testing.T, rows *sql.Rows, fn func(row []cell)) error {
 	t.Helper()
 	defer rows.Close()
@@ -43,7 +43,7 @@ func eachRow(t *testing.T, rows *sql.Rows, fn func(row []cell)) error {
 	return rows.Err()
 }
 
-// plainText is the value; that of JSON in one form.
+// plainText returns the value as text. JSON has one fixed form.
 func (c cell) plainText() string {
 	text := fmt.Sprint(c.value)
 	var document any

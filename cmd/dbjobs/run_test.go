@@ -31,7 +31,8 @@ func invoke(ctx context.Context, t *testing.T, home string, stdin io.Reader, std
 	return code, talk.String()
 }
 
-// connections keeps one for each URL, as warm does: to connect to a server takes longer than most commands do.
+// connections keeps one connection for each URL, as warm does: a connection to a server takes longer than most
+// commands.
 type connections struct {
 	of    map[string]*warm
 	plain map[string]*sql.DB // for statements of the test itself
@@ -47,7 +48,7 @@ func (k *connections) to(url string) *warm {
 	return k.of[url]
 }
 
-// statements is where the test itself runs statements.
+// statements returns the connection on which the test itself runs statements.
 func (k *connections) statements(url string) (*sql.DB, error) {
 	if db := k.plain[url]; db != nil {
 		return db, nil
@@ -78,8 +79,8 @@ func (k *connections) close() {
 	k.of, k.plain = nil, nil
 }
 
-// runKept is run in a process that serves several commands, which share the connection that w keeps: to open one takes most of a
-// command's time.
+// runKept runs a command in a process that serves several commands. They share the connection that w keeps, because
+// opening a connection takes most of a command's time.
 func runKept(ctx context.Context, w *warm, args []string, stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup, environ []string) int {
 	c := newCLI(stdin, stdout, stderr, env)
 	c.warm, c.environ = w, environ
@@ -89,7 +90,7 @@ func runKept(ctx context.Context, w *warm, args []string, stdin io.Reader, stdou
 	return code
 }
 
-// TestNamesThatAreNoText: what no shell story can hold.
+// TestNamesThatAreNoText: names that no shell story can contain.
 func TestNamesThatAreNoText(t *testing.T) {
 	for _, args := range [][]string{
 		{"job", "create", "caf\xe9", "--sql", "SELECT 1"},
@@ -112,7 +113,7 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
-// TestOutputThatDoesNotArriveIsAFailure: a script that reads the output must not take half of it for all.
+// TestOutputThatDoesNotArriveIsAFailure: a script that reads the output must not take half of it for the whole output.
 func TestOutputThatDoesNotArriveIsAFailure(t *testing.T) {
 	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"completion", "bash"}} {
 		code, stderr := invoke(t.Context(), t, t.TempDir(), nil, fullDisk{}, args...)
@@ -122,7 +123,8 @@ func TestOutputThatDoesNotArriveIsAFailure(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a signal ends a command that waits, and one whose statement would run for hours, with code 130.
+// TestInterrupted: a signal ends a command that waits, and a command whose statement would run for hours, with code
+// 130.
 func TestInterrupted(t *testing.T) {
 	home := t.TempDir()
 	const forever = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
@@ -147,7 +149,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestASignalEndsASleep: nothing is cut short by it, so it is no failure.
+// TestASignalEndsASleep: the signal interrupts no work, so it is no failure.
 func TestASignalEndsASleep(t *testing.T) {
 	home := t.TempDir()
 	if code, stderr := invoke(t.Context(), t, home, nil, io.Discard, "job", "create", "later", "--rule", "every 1h", "--sql", "SELECT 1"); code != exitDone {
@@ -162,7 +164,7 @@ func TestASignalEndsASleep(t *testing.T) {
 	}
 }
 
-// TestSignalReachesTheProgram: the signals themselves, sent to the program as built.
+// TestSignalReachesTheProgram: the real signals, sent to the program as it is built.
 func TestSignalReachesTheProgram(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		cmd := exec.Command(program(t), "apply", "-f", "-")
@@ -177,7 +179,8 @@ func TestSignalReachesTheProgram(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// More than a pipe holds: when all is written, the program reads, and it has listened to signals since before.
+		// This is more than a pipe holds. When everything is written, the program reads, and has listened to signals
+		// before.
 		if _, err := stdin.Write(bytes.Repeat([]byte("#\n"), 128<<10)); err != nil {
 			t.Fatal(err)
 		}

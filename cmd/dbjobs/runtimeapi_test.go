@@ -53,7 +53,7 @@ var bootstrap = sync.OnceValues(func() (string, error) {
 	return file, w.Close()
 })
 
-// temporary are folders that outlive a test, removed by TestMain.
+// temporary are folders that several tests use. TestMain removes them.
 var temporary []string
 
 func makeZip(dir string) (archive string, out []byte, err error) {
@@ -61,8 +61,7 @@ func makeZip(dir string) (archive string, out []byte, err error) {
 	return filepath.Join(dir, "lambda.zip"), out, err
 }
 
-// built leaves a test of the program as it is released, which takes seconds to build, out of the
-// short form.
+// built skips a test of the program as it is released in the short form, because the build takes seconds.
 func built(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
@@ -70,10 +69,10 @@ func built(t testing.TB) {
 	}
 }
 
-// makeTarget runs make as people do.
+// makeTarget runs make as a user does.
 func makeTarget(args ...string) ([]byte, error) {
 	cmd := exec.Command("make", append([]string{"--no-print-directory", "-C", "../.."}, args...)...)
-	for _, v := range os.Environ() { // a make above hands on what is its own
+	for _, v := range os.Environ() { // a make above passes its own variables on
 		if !strings.HasPrefix(v, "MAKE") && !strings.HasPrefix(v, "MFLAGS") {
 			cmd.Env = append(cmd.Env, v)
 		}
@@ -81,8 +80,8 @@ func makeTarget(args ...string) ([]byte, error) {
 	return cmd.CombinedOutput()
 }
 
-// runtimeAPI is Lambda as a function sees it: it delivers invocations, takes their answers, and knows nothing else of
-// the function.
+// runtimeAPI is Lambda as a function sees it. It delivers invocations and takes their answers, and knows nothing else
+// about the function.
 type runtimeAPI struct {
 	*httptest.Server
 	next chan *invocation
@@ -96,11 +95,11 @@ type invocation struct {
 	answered  chan answer
 }
 
-// answer is what became of an invocation.
+// answer is the outcome of an invocation.
 type answer struct {
 	body   string
 	failed bool // it is an error
-	killed bool // there was none before the deadline
+	killed bool // there was no answer before the deadline
 }
 
 func serveRuntimeAPI(t testing.TB) *runtimeAPI {
@@ -142,7 +141,7 @@ func serveRuntimeAPI(t testing.TB) *runtimeAPI {
 	return api
 }
 
-// aFunction is a function's instance: a process of its own, with the environment that Lambda gives.
+// aFunction is an instance of a function: a process with the environment that Lambda gives.
 type aFunction struct {
 	t    testing.TB
 	api  *runtimeAPI
@@ -152,7 +151,7 @@ type aFunction struct {
 	n    int
 }
 
-// logFile is what a function has logged: a file, so that a line is there before the answer that it belongs to.
+// logFile is the log of a function. It is a file, so that a line is there before the answer that it belongs to.
 type logFile struct{ *os.File }
 
 func (l logFile) String() string {
@@ -198,7 +197,7 @@ func (f *aFunction) kill() {
 	<-f.gone
 }
 
-// invoke delivers an invocation. The process is killed when there is no answer by the deadline.
+// invoke delivers an invocation. If there is no answer by the deadline, it kills the process.
 func (f *aFunction) invoke(event string, timeout time.Duration) answer {
 	f.t.Helper()
 	f.n++

@@ -33,11 +33,11 @@ func TestMain(m *testing.M) {
 	testscript.Main(keepingTidy{m}, map[string]func(){"dbjobs": main})
 }
 
-// keepingTidy removes what tests share, when all have ended.
+// keepingTidy removes the things that tests share, when all tests have ended.
 type keepingTidy struct{ *testing.M }
 
 func (k keepingTidy) Run() int {
-	// Most tests wait for what they have started, be it a program, a server or the clock.
+	// Most tests wait for something that they have started, such as a program, a server or the clock.
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		if err := f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
@@ -53,8 +53,8 @@ func (k keepingTidy) Run() int {
 	return storetest.Main(k.M)
 }
 
-// TestScripts runs the stories about the command line itself, each in an empty home folder with nothing set: those of
-// testdata/script as processes, those of testdata/called as functions; with DBJOBS_PROVE all as processes.
+// TestScripts runs the stories about the command line itself, each in an empty home folder with no variables set. Those
+// of testdata/script run as processes, those of testdata/called as functions. With DBJOBS_PROVE, all run as processes.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	called := caller(asFunction)
@@ -75,11 +75,12 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestScriptsOnEachEngine runs the stories that need a database, each in one of its own. Those of testdata/engines are about
-// what differs by engine, or must hold on each; they run on every engine. Those of testdata/commands are about what commands say
-// and do, and run on SQLite and on one server in turn; with DBJOBS_PROVE on all. All commands run as a login with the rights of
-// a ticker, but for migrate and uninstall, which a migrator runs.
-// Where a story says call, a function is called; with DBJOBS_PROVE, each command is a process of its own on PostgreSQL.
+// TestScriptsOnEachEngine runs the stories that need a database, each in its own database. The stories of
+// testdata/engines are about things that differ by engine, or must be true on each: they run on every engine. The
+// stories of testdata/commands are about the output and the effects of commands: they run on SQLite and on one server
+// in turn, and with DBJOBS_PROVE on all. All commands run as a login with the rights of a ticker, except migrate and
+// uninstall, which a migrator runs. If a story says call, a function is called. With DBJOBS_PROVE, each command is a
+// process of its own on PostgreSQL.
 func TestScriptsOnEachEngine(t *testing.T) {
 	t.Parallel()
 	ran := map[string]bool{}
@@ -118,7 +119,7 @@ func TestScriptsOnEachEngine(t *testing.T) {
 	}
 }
 
-// stories are the files of these folders of testdata.
+// stories returns the files of these folders of testdata.
 func stories(t *testing.T, folders ...string) (files []string) {
 	t.Helper()
 	for _, folder := range folders {
@@ -131,7 +132,7 @@ func stories(t *testing.T, folders ...string) (files []string) {
 	return files
 }
 
-// storiesOn are the stories that an engine runs.
+// storiesOn returns the stories that an engine runs.
 func storiesOn(t *testing.T, engine string) []string {
 	t.Helper()
 	return append(stories(t, "engines"), slices.DeleteFunc(stories(t, "commands"), func(file string) bool {
@@ -139,8 +140,8 @@ func storiesOn(t *testing.T, engine string) []string {
 	})...)
 }
 
-// forEngine tells a story its database as the ticker reaches it, and as the migrator and the administrator do, and two URLs of it that cannot
-// work: one with a wrong password, and one that takes no writes.
+// forEngine gives a story the URLs of its database for the ticker, the migrator and the administrator. It also gives it
+// two URLs of it that cannot work: one with a wrong password, and one that accepts no writes.
 func forEngine(e *testscript.Env, engine string, a *storetest.Accounts) error {
 	e.Values[theAccounts{}] = a
 	kept := new(connections)
@@ -180,8 +181,8 @@ func emptyHome(e *testscript.Env) error {
 	return os.Mkdir(home, 0o700)
 }
 
-// storyCommands are what stories can say beyond testscript's own words. dbjobs is how they run the program, unless they
-// ask for a process with exec dbjobs.
+// storyCommands are the words that stories can use in addition to testscript's own. dbjobs is how they run the program,
+// unless they ask for a process with exec dbjobs.
 func storyCommands(dbjobs caller) map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"call":     dbjobs.call,
@@ -203,10 +204,10 @@ func asProcess(ts *testscript.TestScript, args []string) int {
 	return execute(ts, append([]string{"dbjobs"}, args...))
 }
 
-// asFunction calls the program in the process of the test, since to start a process takes longer than most commands do. Only a
-// process has a working folder: a function gets the whole name of a file, and what it says of that file is given back as the
-// story named it. What goes by more of a process stays one: a story says exec where it is about standard input, the zone, variables
-// of programs or empty ones, or a database of a relative name.
+// asFunction calls the program in the process of the test, because the start of a process takes longer than most
+// commands. Only a process has a working folder. A function gets the whole name of a file, and its output has that
+// file's name as the story wrote it. A story about other properties of a process needs a process: it says exec if it is
+// about standard input, the zone, variables of programs or empty variables, or a database with a relative name.
 func asFunction(ts *testscript.TestScript, args []string) int {
 	args = slices.Clone(args)
 	var names []string
@@ -230,8 +231,9 @@ func asFunction(ts *testscript.TestScript, args []string) int {
 	return code
 }
 
-// keptFor is the connection for a command of a story, as its login. A command that names another database, or changes the tables,
-// connects for itself. To open SQLite's file takes as long as most commands do: the schema is read each time.
+// keptFor returns the connection for a command of a story, as the command's login. A command that names another
+// database, or changes the tables, opens its own connection. Opening SQLite's file takes as long as most commands,
+// because the schema is read each time.
 func keptFor(ts *testscript.TestScript, args []string) *warm {
 	k, _ := ts.Value(theConnections{}).(*connections)
 	url := ts.Getenv("DBJOBS_DATABASE_URL")
@@ -248,8 +250,8 @@ func keptFor(ts *testscript.TestScript, args []string) *warm {
 // theConnections is the key of a story's connections.
 type theConnections struct{}
 
-// namesFile reports whether a word of a command line names a file or a folder, by the words before it. in gives the whole name of one
-// in the folder where the command runs.
+// namesFile reports whether a word of a command line names a file or a folder, which it knows from the words before it.
+// in returns the whole name of a file in the folder where the command runs.
 func namesFile(in func(name string) string, before []string, word string) bool {
 	if strings.HasPrefix(word, "-") || word == "" {
 		return false
@@ -272,7 +274,7 @@ func execute(ts *testscript.TestScript, argv []string) int {
 	return exitDone
 }
 
-// call runs dbjobs, which has to succeed: call dbjobs job list.
+// call runs dbjobs, which must succeed: call dbjobs job list.
 func (dbjobs caller) call(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 || args[0] != "dbjobs" {
 		ts.Fatalf("usage: call dbjobs [ARG...]")
@@ -280,7 +282,7 @@ func (dbjobs caller) call(ts *testscript.TestScript, neg bool, args []string) {
 	dbjobs.exits(ts, false, append([]string{"0"}, args...))
 }
 
-// exits runs a program that has to end with just this code: exits 2 dbjobs job show nobody. With exec before it, dbjobs is a
+// exits runs a program that must end with this code: exits 2 dbjobs job show nobody. With exec before it, dbjobs is a
 // process: exits 2 exec dbjobs tick.
 func (dbjobs caller) exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -305,7 +307,8 @@ func (dbjobs caller) exits(ts *testscript.TestScript, neg bool, args []string) {
 // theAccounts is the key of a story's accounts.
 type theAccounts struct{}
 
-// asItsLogin runs what makes our tables, or drops them, as the migrator, who then gives the ticker its rights on them.
+// asItsLogin runs a command that makes our tables, or drops them, as the migrator. The migrator then gives the ticker
+// its rights on them.
 func (dbjobs caller) asItsLogin(ts *testscript.TestScript, args []string) int {
 	a, _ := ts.Value(theAccounts{}).(*storetest.Accounts)
 	if a == nil || !slices.Contains([]string{"migrate", "uninstall"}, args[0]) {
@@ -321,7 +324,7 @@ func (dbjobs caller) asItsLogin(ts *testscript.TestScript, args []string) int {
 	return code
 }
 
-// capture puts what the last output has in the group of a pattern into a variable: capture RUN '(\S+)'.
+// capture takes the group of a pattern from the last output, and puts it into a variable: capture RUN '(\S+)'.
 func capture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: capture VARIABLE PATTERN")
@@ -336,8 +339,8 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 // createsTable matches a statement that makes a table, and its name.
 var createsTable = regexp.MustCompile(`^CREATE TABLE (\w+)`)
 
-// runSQL runs a statement in the story's database, and prints what it returns: a line a row, cells apart by |. It does so as
-// the administrator, who lets the ticker use the tables that he makes.
+// runSQL runs a statement in the story's database, and prints the rows that it returns: one row on each line, with |
+// between the cells. It does so as the administrator, who lets the ticker use the tables that he makes.
 func runSQL(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: sql STATEMENT")

@@ -19,7 +19,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// aServer is a process of dbjobs serve, with a database of its own.
+// aServer is a process of dbjobs serve, with its own database.
 type aServer struct {
 	*testing.T
 	cmd  *exec.Cmd
@@ -31,7 +31,8 @@ type aServer struct {
 
 const itsToken = "a-token-that-nobody-guesses"
 
-// startServer starts the program on an embedded database with the jobs. DIR in them is the folder that it works in.
+// startServer starts the program on an embedded database with the jobs. In them, DIR is the working folder of the
+// program.
 func startServer(t *testing.T, jobs string, env ...string) *aServer {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,7 +82,7 @@ func startServer(t *testing.T, jobs string, env ...string) *aServer {
 	return srv
 }
 
-// what came back for a request.
+// response is the answer to a request.
 type response struct {
 	status int
 	header http.Header
@@ -112,7 +113,7 @@ func (srv *aServer) ask(ctx context.Context, method, path string, header ...stri
 	return a, err
 }
 
-// post asks as a caller that may.
+// post sends a request as an authorised caller.
 func (srv *aServer) post(path string) response {
 	srv.Helper()
 	a, err := srv.ask(srv.Context(), http.MethodPost, path, "Authorization", "Bearer "+itsToken)

@@ -18,7 +18,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// TestServeAnswers: what each request gets, from callers that may call and from others.
+// TestServeAnswers: the answer to each request, from callers that may call and from others.
 func TestServeAnswers(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t, `jobs:
@@ -72,7 +72,7 @@ func TestServeAnswers(t *testing.T) {
 			t.Errorf("%s: %v", c.path, a.header)
 		}
 	}
-	long, err := http.Post(srv.url+"/tick", "text/plain", io.LimitReader(endless{}, mostBody+1)) // nobody reads more
+	long, err := http.Post(srv.url+"/tick", "text/plain", io.LimitReader(endless{}, mostBody+1)) // the server reads no more
 	if err == nil {
 		defer long.Body.Close()
 		if long.StatusCode != http.StatusRequestEntityTooLarge {
@@ -93,8 +93,8 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestServeManyAtOnce: 200 requests come at once. No two passes run at the same time, and each request is answered by a
-// pass that began after it came, so that what was due when it came has been decided.
+// TestServeManyAtOnce: 200 requests come at once. No two passes run at the same time. A pass that began after a request
+// came answers it, so all jobs that were due when it came have been decided.
 func TestServeManyAtOnce(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t, "jobs:\n  due: {rule: every 1s, sql: SELECT 1}\n", "DBJOBS_LOG_FORMAT=json")
@@ -139,7 +139,7 @@ func TestServeManyAtOnce(t *testing.T) {
 	}
 }
 
-// slow is a job that says that it has begun, and ends when it may.
+// slow is a job that reports that it has begun, and ends when it may.
 const slow = `jobs:
   slow: {shell: "touch DIR/begun; while [ ! -e DIR/may-end ]; do sleep 0.02; done"}
 `
@@ -174,7 +174,7 @@ func (srv *aServer) release() {
 	}
 }
 
-// latest is the state of the slow job's latest run.
+// latest returns the state of the slow job's latest run.
 func (srv *aServer) latest() string {
 	srv.Helper()
 	runs, err := srv.s.Runs(srv.Context(), store.RunFilter{Job: "slow", Limit: 1})
@@ -184,7 +184,7 @@ func (srv *aServer) latest() string {
 	return runs[0].State
 }
 
-// TestServeWhoseCallerHasGone: the pass goes on, and the next request is answered.
+// TestServeWhoseCallerHasGone: when the caller has gone, the pass goes on, and the next request is answered.
 func TestServeWhoseCallerHasGone(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t, slow)
@@ -203,7 +203,7 @@ func TestServeWhoseCallerHasGone(t *testing.T) {
 	}
 }
 
-// TestServeBusy: a request whose time is over before its pass can begin gets 429.
+// TestServeBusy: a request whose time ends before its pass can begin gets 429.
 func TestServeBusy(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t, slow, "DBJOBS_REQUEST_TIMEOUT=3s", "DBJOBS_MARGIN=500ms")
@@ -211,7 +211,7 @@ func TestServeBusy(t *testing.T) {
 	if a := srv.post("/tick"); a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, `"kind":"Busy"`) {
 		t.Errorf("%d: %v: %s", a.status, a.header, a.body)
 	}
-	// Its program is stopped at the end of the budget. Either what is left suffices to give the run back, or it does not.
+	// Its program is stopped at the end of the budget. The rest of the time may or may not be enough to return the run.
 	late := func(a response) bool {
 		return a.status == http.StatusInternalServerError && strings.Contains(a.body, "within the budget")
 	}
@@ -220,7 +220,7 @@ func TestServeBusy(t *testing.T) {
 	if !given && !late(a) {
 		t.Errorf("the first one: %d: %s", a.status, a.body)
 	}
-	if a := srv.post("/work"); a.status != http.StatusOK && !late(a) { // its turn came: it was not busy
+	if a := srv.post("/work"); a.status != http.StatusOK && !late(a) { // it got its turn, so the server was not busy
 		t.Errorf("a worker beside it: %d: %s", a.status, a.body)
 	}
 }
@@ -231,7 +231,8 @@ func TestServeEnds(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t, slow)
 	first := srv.begin(t.Context())
-	// A server that ends drops what it has not begun to read, without an answer. That it reads a body it says by a 100.
+	// When a server ends, it drops the requests that it has not begun to read, without an answer. The status 100 shows
+	// that it reads a body.
 	waiting, read := make(chan response), make(chan struct{})
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: sync.OnceFunc(func() { close(read) })})
 	go func() {
@@ -278,7 +279,8 @@ func TestServeEndsInTime(t *testing.T) {
 	}
 }
 
-// TestServeWithoutItsDatabase: a database that is not there is 503, and the same process serves when it is back.
+// TestServeWithoutItsDatabase: if the database is not there, the answer is 503, and the same process serves when the
+// database is back.
 func TestServeWithoutItsDatabase(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t, "jobs:\n  due: {rule: every 1s, sql: SELECT 1}\n")

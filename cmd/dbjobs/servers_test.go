@@ -16,7 +16,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor/mailtest"
 )
 
-// servers are what a story has beside its database. They start when it asks for them, and end with it.
+// servers are the servers of a story other than its database. They start when the story asks for them, and end with it.
 type servers struct {
 	t    testing.TB
 	mail *mailtest.Server
@@ -30,7 +30,8 @@ type theServers struct{}
 
 func serversOf(ts *testscript.TestScript) *servers { return ts.Value(theServers{}).(*servers) }
 
-// serveStory starts a mail server and a web server, which lacks only /missing, and puts where they are into MAIL_PORT and WEB_URL.
+// serveStory starts a mail server and a web server, which has every page but /missing. It puts their addresses into
+// MAIL_PORT and WEB_URL.
 func serveStory(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: serve")

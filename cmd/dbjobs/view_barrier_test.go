@@ -8,15 +8,16 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// A condition that fails, or keeps what it sees, is computed for no row that a view does not show: bob, who has no jobs, learns
-// nothing of ann's. Nor does he where the views were there before rows had owners. Without owners, a view costs nothing.
+// A condition that fails, or that remembers values, is computed for no row that a view does not show. So bob, who has
+// no jobs, learns nothing about ann's jobs. The same is true if the views existed before rows had owners. Without
+// owners, a view needs no additional work.
 func TestViewsAreABarrier(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine == "sqlite" {
 			t.Skip("has no logins")
 		}
 		o := newOwned(t, d)
-		asBob, err := storetest.OpenSQL(t, o.asBob).Conn(t.Context()) // @seen is the session's
+		asBob, err := storetest.OpenSQL(t, o.asBob).Conn(t.Context()) // @seen belongs to the session
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,7 @@ func TestViewsAreABarrier(t *testing.T) {
 	})
 }
 
-// probes are conditions that fail, or count, where they are computed for a row.
+// probes are conditions that fail, or count, when they are computed for a row.
 func probes(engine, column string) []string {
 	if engine == "postgres" {
 		return []string{"1 / (length(" + column + "::text) * 0) > 0"}

@@ -12,8 +12,9 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// A function that sets alarms asks EventBridge Scheduler for the next time, in the answer and the log line too, and keeps no
-// connection: the database may sleep. Where the alarm cannot be set, the invocation is an error, so that Lambda tries again.
+// A function that sets alarms asks EventBridge Scheduler for the next time. The answer and the log line have that time,
+// too. The function keeps no connection, so the database may sleep. If the alarm cannot be set, the invocation is an
+// error, so that Lambda tries again.
 func TestLambdaSetsAlarms(t *testing.T) {
 	c := onPostgres(t)
 	c.dbjobs("job", "create", "seldom", "--sql", "SELECT 1", "--repeat-after", "3h")

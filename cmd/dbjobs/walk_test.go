@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// TestTheWalkOnGoogleCloud: the command lines of the last steps in terraform/README.md make the schema and a job that is due
-// within a minute of its making.
+// TestTheWalkOnGoogleCloud: the command lines of the last steps in terraform/README.md make the schema and a job that
+// is due within a minute after it is made.
 func TestTheWalkOnGoogleCloud(t *testing.T) {
 	readme, err := os.ReadFile("../../terraform/README.md")
 	if err != nil {
@@ -35,7 +35,7 @@ func TestTheWalkOnGoogleCloud(t *testing.T) {
 	}
 }
 
-// gcloudArgs splits a value of --args as gcloud does: at commas, or at what is between two carets at its begin.
+// gcloudArgs splits a value of --args as gcloud does: at commas, or at the text between two carets at its beginning.
 func gcloudArgs(text string) []string {
 	text = strings.Trim(text, "'")
 	by := ","

@@ -15,13 +15,13 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// databasePage says how any program may use the tables.
+// databasePage is the page that says how any program may use the tables.
 const databasePage = "store/README.md"
 
-// workerSQL are the statements of the page by which any program can take and finish a run, in the words of the engine as
-// the page tells them.
+// workerSQL has the statements with which any program can take and finish a run. They are from the page, in the form
+// for the engine.
 type workerSQL struct {
-	take   string // which it is, too, where which is empty
+	take   string // if which is empty, it also does the work of which
 	which  string
 	extend string
 	finish string
@@ -61,7 +61,7 @@ func readWorkerSQL(t *testing.T, engine string) (w workerSQL) {
 	return w
 }
 
-// as is the SQL of the n-th of several workers.
+// as returns the SQL of the n-th of several workers.
 func (w workerSQL) as(n int) workerSQL {
 	for _, text := range []*string{&w.take, &w.which} {
 		*text = strings.ReplaceAll(*text, "'reports/1'", fmt.Sprintf("'reports/%d'", n))
@@ -69,7 +69,7 @@ func (w workerSQL) as(n int) workerSQL {
 	return w
 }
 
-// one takes a run; none is sql.ErrNoRows.
+// one takes a run. If there is none, the error is sql.ErrNoRows.
 func (w workerSQL) one(db *sql.DB) (id string, held int, err error) {
 	ask := w.take
 	if w.which != "" {
@@ -90,12 +90,12 @@ func (w workerSQL) one(db *sql.DB) (id string, held int, err error) {
 	return id, held, err
 }
 
-// of puts the run into a statement.
+// of puts the values of the run into a statement.
 func of(statement, id string, held int) string {
 	return strings.NewReplacer("$id", "'"+id+"'", "$fence", fmt.Sprint(held)).Replace(statement)
 }
 
-// TestAnyProgramCanTakeAndFinishARun runs the statements of the page as one of several workers would.
+// TestAnyProgramCanTakeAndFinishARun runs the statements of the page as one of several workers.
 func TestAnyProgramCanTakeAndFinishARun(t *testing.T) {
 	for _, engine := range storetest.Engines(t) {
 		t.Run(engine, func(t *testing.T) {
@@ -173,8 +173,9 @@ func TestAJobBySQL(t *testing.T) {
 	}
 }
 
-// TestEightWorkersMissNothing: eight workers take by the statements of the page, beside runs of other queues, states and
-// years: each run goes to one of them, nobody is sent away while there is a run, and the queue's index shows the way.
+// TestEightWorkersMissNothing: eight workers take runs with the statements of the page. There are also runs of other
+// queues, states and years. Each run goes to one worker. While there is a run, every worker gets one, and the
+// statements use the queue's index.
 func TestEightWorkersMissNothing(t *testing.T) {
 	const queued, others, workers = 400, 4000, 8
 	for _, engine := range storetest.Engines(t) {
@@ -282,7 +283,7 @@ func many(t *testing.T, d *storetest.DB, queued, others int) {
 	d.Exec(t, map[string]string{"postgres": "ANALYZE dbjobs.runs", "mariadb": "ANALYZE TABLE dbjobs_runs", "sqlite": "ANALYZE"}[d.Engine])
 }
 
-// planOf is the engine's plan of a statement.
+// planOf returns the engine's plan of a statement.
 func planOf(t *testing.T, d *storetest.DB, statement string) string {
 	t.Helper()
 	statement = regexp.MustCompile(`(?m)^--.*\n`).ReplaceAllString(strings.TrimSpace(statement), "")
@@ -303,8 +304,8 @@ func planOf(t *testing.T, d *storetest.DB, statement string) string {
 	return plan.String()
 }
 
-// changeBySQL pauses, resumes, requests and removes the job of the page, by the page's statements in the
-// words of the engine. A tick notices each.
+// changeBySQL pauses, resumes, requests and removes the job of the page, with the page's statements in the form for the
+// engine. A tick notices each change.
 func changeBySQL(t *testing.T, d *storetest.DB, engine, home string) {
 	t.Helper()
 	bySQL := readPage(t, databasePage).section("A job by SQL").blocks()[1].statements()

@@ -16,12 +16,12 @@ import (
 
 var noon = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 
-// store answers as GetObject of S3 and Objects: get of Cloud Storage do, as far as their documentation says it: by whose
-// credentials a request is, what there is, and how it refuses. It is the S3 of eu-central-1.
+// store answers like GetObject of S3 and Objects: get of Cloud Storage, as their documentation describes them: the
+// credentials of a request, the objects that exist, and the refusals. It is the S3 of eu-central-1.
 type store struct {
 	*httptest.Server
 	objects map[string]string // by bucket/key
-	away    map[string]string // the regions of buckets that are elsewhere
+	away    map[string]string // the regions of buckets in other regions
 	fail    []int             // statuses of the next answers
 	asked   int
 	token   string
@@ -50,7 +50,7 @@ func (s *store) failing(w http.ResponseWriter) bool {
 	return true
 }
 
-// s3 is GetObject by path: /BUCKET/KEY.
+// s3 answers GetObject by path: /BUCKET/KEY.
 func (s *store) s3(w http.ResponseWriter, r *http.Request) {
 	if s.failing(w) {
 		return
@@ -108,7 +108,8 @@ func (s *store) reader() Reader {
 	return Reader{Env: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }, Secrets: &secret.Known{}, Now: func() time.Time { return noon }}
 }
 
-// Objects are read whole, or up to a bound, whatever their keys are made of; and what is refused for a while is read.
+// Objects are read whole, or up to a limit, whatever characters their keys have. An object that is refused for a while
+// is read in the end.
 func TestRead(t *testing.T) {
 	keys := []string{"jobs.yaml", "jobs/night shift+1.yaml", "jobs/ä=*~(1).yaml", "a/b/c%2Fd.yaml"}
 	for _, scheme := range []string{"s3", "gs"} {
@@ -137,7 +138,7 @@ func read(t *testing.T, r Reader, path string, most int64) (string, error) {
 	return string(text), err
 }
 
-// A bucket of another region is found there, and asked once only.
+// A bucket of another region is found there, and only one further request is made.
 func TestReadElsewhere(t *testing.T) {
 	s := startStore(t)
 	s.objects["far/jobs.yaml"], s.away["far"] = "jobs: {}", "us-east-2"
@@ -146,7 +147,7 @@ func TestReadElsewhere(t *testing.T) {
 	}
 }
 
-// An error says what is wrong and what to do, and quotes no answer.
+// An error names the problem and what to do, and quotes no answer.
 func TestReadRefused(t *testing.T) {
 	s := startStore(t)
 	for path, want := range map[string]string{
@@ -170,7 +171,7 @@ func TestReadRefused(t *testing.T) {
 	}
 }
 
-// Where an object is asked for, without another API.
+// The addresses at which objects are requested, without another API.
 func TestWhere(t *testing.T) {
 	for path, want := range map[string][2]string{
 		"s3://acme-config/a b.yaml":       {"eu-central-1", "https://acme-config.s3.eu-central-1.amazonaws.com/a%20b.yaml"},

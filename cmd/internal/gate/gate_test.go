@@ -32,7 +32,7 @@ func request(t *testing.T, header ...string) *http.Request {
 	return r
 }
 
-// status is that of the answer, 200 where the request may come in.
+// status returns the status of the answer. It is 200 if the request may come in.
 func status(t *testing.T, err error) int {
 	t.Helper()
 	if err == nil {

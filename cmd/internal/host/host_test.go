@@ -91,8 +91,8 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// A variable goes before the file; whom the file offers the secret to, it stays for.
-// A value may be in a secret of AWS: as it is, or, where it is the URL of a database, in the members that RDS writes.
+// A variable replaces a value of the file. The owners to whom the file offers the secret stay the same. A value may be
+// in a secret of AWS: as it is or, if it is the URL of a database, in the members that RDS writes.
 func TestSecretsOfAWS(t *testing.T) {
 	held := map[string]string{
 		"arn:ann": `{"engine":"postgres","host":"db","port":5433,"username":"ann","password":"geh@im","dbname":"jobs"}`,
@@ -106,7 +106,7 @@ func TestSecretsOfAWS(t *testing.T) {
 			http.Error(w, "ResourceNotFoundException", http.StatusBadRequest)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(map[string]string{"SecretString": text}) // the client sees what is missing
+		_ = json.NewEncoder(w).Encode(map[string]string{"SecretString": text}) // the client notices that the rest is missing
 	}))
 	defer extension.Close()
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(extension.URL, "http://"))
@@ -218,8 +218,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// Each mistake is reported with its place, and without a value that could be a secret.
-// A file of ours by a way that others can turn is refused: they could allow themselves anything.
+// Each mistake is reported with its place, and without a value that could be a secret. A file of ours whose path other
+// users can change is refused: they could allow themselves anything.
 func TestFolders(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -354,7 +354,7 @@ func TestOnlyOurs(t *testing.T) {
 	}
 }
 
-// A link that others can turn leads to our file now, and to theirs when the database is opened.
+// A link that others can change leads to our file now, and could lead to theirs when the database is opened.
 func TestOnlyOursThroughLinks(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

@@ -25,7 +25,7 @@ var (
 // question is a rule of the golden files.
 type question struct{ rule, zone, nonexistent, ambiguous string }
 
-// questions are the rules of all forms, those that are valid.
+// questions returns the valid rules of all forms.
 func questions(t *testing.T) (list []question) {
 	t.Helper()
 	files, err := filepath.Glob("../../../rules/testdata/golden/*.txt")
@@ -58,9 +58,9 @@ func questions(t *testing.T) (list []question) {
 	return list
 }
 
-// A reader of another make finds in the feed the times that the rule has, over two years: for each form of a rule, in its
-// zone and in zones with clock changes of an hour, of half an hour, and around Ramadan. In the short form, every third pair of
-// a zone and policies is asked of a rule, others of the next one.
+// A reader by other authors finds the times of the rule in the feed, over two years. This is tested for each form of a
+// rule, in its zone and in zones with clock changes of an hour, of half an hour, and around Ramadan. In the short form,
+// a rule is tested with every third pair of a zone and policies, and the next rule with others.
 func TestFeedHasTheTimesOfTheRule(t *testing.T) {
 	t.Parallel()
 	const most, looked = 1500, 3000
@@ -117,8 +117,8 @@ func TestFeedHasTheTimesOfTheRule(t *testing.T) {
 	}
 }
 
-// read is what a reader makes of a feed: all times up to an instant, once each. The feed is decoded by go-ical, and its
-// recurrences are expanded by rrule-go on wall times, which the feed's own VTIMEZONE turns into instants.
+// read returns the times that a reader finds in a feed: all times up to an instant, each once. go-ical decodes the
+// feed, and rrule-go expands its recurrences on wall times. The feed's own VTIMEZONE turns these into instants.
 func read(t *testing.T, f Feed, end time.Time) (list []time.Time) {
 	t.Helper()
 	var b bytes.Buffer
@@ -203,7 +203,7 @@ func stamp(t *testing.T, text string) time.Time {
 	return at
 }
 
-// zone are the onsets of a VTIMEZONE, in order.
+// zone is the list of the onsets of a VTIMEZONE, in order.
 type zone []onset
 
 type onset struct {
@@ -247,7 +247,7 @@ func readZone(t *testing.T, c *goical.Component) (z zone) {
 	return z
 }
 
-// wall is what the clock shows at an instant.
+// wall returns the wall time at an instant.
 func (z zone) wall(at time.Time) time.Time {
 	i := len(z) - 1
 	for i > 0 && z[i].at.After(at) {
@@ -256,8 +256,8 @@ func (z zone) wall(at time.Time) time.Time {
 	return at.Add(z[i].offset)
 }
 
-// instant is the first one at which the clock shows a wall time; of one that is passed over, by the offset before (RFC 5545
-// §3.3.5).
+// instant returns the first instant at which the clock shows a wall time. For a wall time that the clock skips, it uses
+// the offset before (RFC 5545 §3.3.5).
 func (z zone) instant(w time.Time) time.Time {
 	for i := range z {
 		at := w.Add(-z[i].offset)

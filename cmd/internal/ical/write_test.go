@@ -10,7 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// written is the feed of one event, and its lines with the folds taken out.
+// written returns the feed of one event, and its lines without the folds.
 func written(t *testing.T, e Event) (feed string, lines []string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -20,7 +20,7 @@ func written(t *testing.T, e Event) (feed string, lines []string) {
 	return b.String(), strings.Split(strings.ReplaceAll(b.String(), "\r\n ", ""), "\r\n")
 }
 
-// A name that is long, of other alphabets, or no text at all leaves a feed that any program reads.
+// A name that is long, of other alphabets, or not valid text still gives a feed that any program reads.
 func TestTextIsFoldedBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	e := Event{Event: rules.Event{Zone: "UTC", Start: from, Wall: from.Format(wall)}, Summary: strings.Repeat("€", 100), Description: "a;b,c\\d\ne\xff"}
@@ -37,7 +37,7 @@ func TestTextIsFoldedBetweenCharacters(t *testing.T) {
 	}
 }
 
-// What is excepted has the form of the start, local or UTC: readers compare the texts.
+// An exception has the form of the start, local or UTC: readers compare the texts.
 func TestExceptedTimesHaveTheFormOfTheStart(t *testing.T) {
 	t.Parallel()
 	for zone, want := range map[string]string{"UTC": "EXDATE:20260102T080000Z", "Europe/Berlin": "EXDATE;TZID=Europe/Berlin:20260102T080000"} {
@@ -48,7 +48,7 @@ func TestExceptedTimesHaveTheFormOfTheStart(t *testing.T) {
 	}
 }
 
-// shifts are clock changes at 02:00 on these days.
+// shifts returns clock changes at 02:00 on these days.
 func shifts(days []string) (list []rules.Shift) {
 	for _, day := range days {
 		at, err := time.Parse(time.DateOnly, day)
@@ -60,7 +60,7 @@ func shifts(days []string) (list []rules.Shift) {
 	return list
 }
 
-// eachYear are the days that pick chooses for twelve years from 2026 on.
+// eachYear returns the days that pick chooses for twelve years from 2026 on.
 func eachYear(pick func(year int) time.Time) (days []string) {
 	for year := 2026; year < 2026+ahead; year++ {
 		days = append(days, pick(year).Format(time.DateOnly))
@@ -68,7 +68,7 @@ func eachYear(pick func(year int) time.Time) (days []string) {
 	return days
 }
 
-// nthSunday is the nth Sunday of March; of 0, the last one.
+// nthSunday returns the nth Sunday of March. If n is 0, it returns the last one.
 func nthSunday(year, nth int) time.Time {
 	const m = time.March
 	d := time.Date(year, m, 1, 0, 0, 0, 0, time.UTC)
@@ -82,7 +82,7 @@ func nthSunday(year, nth int) time.Time {
 	return d
 }
 
-// Clock changes become a rule only where it gives each of them, and no other.
+// Clock changes become a rule only if the rule gives each of them, and no other.
 func TestClockChangesAsARule(t *testing.T) {
 	t.Parallel()
 	last := 2026 + ahead - 1

@@ -21,8 +21,8 @@ func read(t *testing.T, text string) Cron {
 	return c
 }
 
-// What schedulers do in Berlin on 2027-03-28, when 02:00 becomes 03:00, and on 2027-10-31, when 03:00
-// becomes 02:00; +2 marks the hours of summer.
+// The behaviour of schedulers in Berlin on 2027-03-28, when 02:00 becomes 03:00, and on 2027-10-31, when 03:00 becomes
+// 02:00. +2 marks the hours of summer time.
 func TestModels(t *testing.T) {
 	from := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
 	list, err := changes("Europe/Berlin", from)
@@ -63,7 +63,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// Each night that differs is named, and what keeps the scheduler's way is chosen.
+// Each night that differs is named, and the policy that keeps the scheduler's behaviour is chosen.
 func TestNights(t *testing.T) {
 	from := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -88,7 +88,7 @@ func TestNights(t *testing.T) {
 	}
 }
 
-// A line that cron reads and the rule that it becomes have the same times, minute by minute of four months.
+// A line that cron reads and the rule that it becomes have the same times, minute by minute, in four months.
 func TestRuleIsTheLine(t *testing.T) {
 	from := time.Date(2027, 12, 1, 0, 0, 0, 0, time.UTC)
 	rnd := rand.New(rand.NewSource(1))

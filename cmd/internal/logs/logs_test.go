@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// TestSecretsAreHiddenBeforeTheyAreEncoded: encoded, this one reads otherwise.
+// TestSecretsAreHiddenBeforeTheyAreEncoded: this secret reads differently when it is encoded.
 func TestSecretsAreHiddenBeforeTheyAreEncoded(t *testing.T) {
 	const secret = "pa\"ss\\word"
 	scrub := func(s string) string { return strings.ReplaceAll(s, secret, "[hidden]") }
@@ -24,7 +24,7 @@ func TestSecretsAreHiddenBeforeTheyAreEncoded(t *testing.T) {
 	}
 }
 
-// TestGoogle holds a line against the members of Google Cloud's structured logging.
+// TestGoogle compares a line with the members of Google Cloud's structured logging.
 func TestGoogle(t *testing.T) {
 	for level, want := range map[slog.Level]string{slog.LevelDebug: "DEBUG", slog.LevelInfo: "INFO", slog.LevelWarn: "WARNING", slog.LevelError: "ERROR"} {
 		var b bytes.Buffer
@@ -58,7 +58,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-// No format sends a terminal what it would obey, and JSON keeps the value.
+// No format sends control sequences to a terminal, and JSON keeps the value.
 func TestControlCharactersAreEscaped(t *testing.T) {
 	const name = "a\x1b[2J\u009b31m\u202egpj.exe\u2066\u200b\x7f\U000e0041 é 日"
 	for _, format := range []string{Text, JSON, GCP} {

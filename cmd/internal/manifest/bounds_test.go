@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestWhatAManifestCosts: a hostile file, or one that is none, is refused at a bounded cost, in a bounded text.
+// TestWhatAManifestCosts: a hostile file, or a file that is no manifest, is refused at a bounded cost, with a bounded
+// text.
 func TestWhatAManifestCosts(t *testing.T) {
 	many := func(n int, format string) string {
 		var b strings.Builder
@@ -62,7 +63,7 @@ func TestWhatAManifestCosts(t *testing.T) {
 	}
 }
 
-// TestALargeManifest: what people write is far within the bounds, also where a text has many marks.
+// TestALargeManifest: real manifests are far below the limits, also if a text has many marks.
 func TestALargeManifest(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("x-step: &step {sql: SELECT 1, timeout: 5m}\njobs:\n")

@@ -24,7 +24,7 @@ func decode(t *testing.T, text string) (*Manifest, error) {
 	return Read([]Input{{Path: "jobs.yaml", In: strings.NewReader(text)}}, Options{Name: "jobs", Now: now})
 }
 
-// TestProblems reads every file of testdata/bad, whose first lines, as comments, are the problems to be found.
+// TestProblems reads every file of testdata/bad. The first lines of a file are comments with the expected problems.
 func TestProblems(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -50,7 +50,7 @@ func TestProblems(t *testing.T) {
 				t.Fatal("was accepted")
 			}
 			got := strings.Split(err.Error(), "\n")
-			for i, w := range want { // what follows … is for another package to word
+			for i, w := range want { // another package words the text after …
 				if w, open := strings.CutSuffix(w, "…"); open && i < len(got) && strings.HasPrefix(got[i], w) {
 					want[i] = got[i]
 				}
@@ -67,7 +67,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: what Encode writes is read back as the same, also when it was itself read back.
+// TestRoundTrip: the output of Encode is read back as the same manifest, also if that manifest was itself read back.
 func TestRoundTrip(t *testing.T) {
 	files, err := filepath.Glob("testdata/good/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -110,7 +110,7 @@ func checkRoundTrip(t *testing.T, m *Manifest) {
 	}
 }
 
-// A heartbeat is given as a whole: with one of its own, a job has nothing of that of the defaults.
+// A heartbeat is given as a whole: a job with its own heartbeat has no part of the default heartbeat.
 func TestHeartbeatIsGivenAsAWhole(t *testing.T) {
 	m, err := decode(t, "defaults: {heartbeat: \"https://h/${job}\"}\njobs:\n  a: {sql: SELECT 1}\n  b: {heartbeat: {success: https://h/b}, sql: SELECT 1}\n  c: {heartbeat: {}, sql: SELECT 1}\n")
 	if err != nil {
@@ -158,7 +158,7 @@ func TestManifestName(t *testing.T) {
 func TestAliasBomb(t *testing.T) {
 	jobs := 1000
 	if testing.Short() {
-		jobs = 100 // of which 40 are too much
+		jobs = 100 // 40 of them are too much
 	}
 	var b strings.Builder
 	b.WriteString("x-step: &s {sql: SELECT 1}\nx-steps: &steps [")
@@ -186,7 +186,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		defer func() { // what a file may cost: not time, which depends on the machine
+		defer func() { // the allowed cost of a file: not time, which depends on the machine
 			runtime.ReadMemStats(&after)
 			if n := after.TotalAlloc - before.TotalAlloc; n > 256<<20 {
 				t.Errorf("%d bytes of text made it allocate %d MB", len(text), n>>20)
@@ -204,7 +204,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestExport: a file with every policy is written as it is, byte for byte.
+// TestExport: a file with every policy is written unchanged, byte for byte.
 func TestExport(t *testing.T) {
 	text, err := os.ReadFile("testdata/export.yaml")
 	if err != nil {

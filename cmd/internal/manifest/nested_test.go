@@ -76,7 +76,7 @@ func withCall(t *testing.T) {
 	store.CheckSpecs(kindCall.Name, kindCall.Check)
 }
 
-// TestNestedKeys: what each type of key reads, and what Encode writes of it.
+// TestNestedKeys: the values that each type of key reads, and the text that Encode writes for them.
 func TestNestedKeys(t *testing.T) {
 	withCall(t)
 	for text, want := range map[string]string{
@@ -109,7 +109,7 @@ func TestNestedKeys(t *testing.T) {
 	}
 }
 
-// TestNestedProblems: each with its place.
+// TestNestedProblems: each problem has its place.
 func TestNestedProblems(t *testing.T) {
 	withCall(t)
 	for text, want := range map[string]string{

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// What is parsed in parts is what the whole text is, with the same lines and columns. A text that could be another thing in parts
-// is not parsed so.
+// A text that is parsed in parts gives the same result as the whole text, with the same lines and columns. A text that
+// could mean something else in parts is not parsed in parts.
 func TestParts(t *testing.T) {
 	for name, c := range map[string]struct {
 		text  string
@@ -56,7 +56,8 @@ func FuzzParts(f *testing.F) {
 	})
 }
 
-// inParts compares what a text is in parts, of which there may be many, with what it is as a whole.
+// inParts compares the result of parsing a text in parts, of which there may be many, with the result of parsing it as
+// a whole.
 func inParts(t *testing.T, text string) (did bool) {
 	t.Helper()
 	whole, more, err := parse([]byte(text))
@@ -75,7 +76,7 @@ func inParts(t *testing.T, text string) (did bool) {
 	return did
 }
 
-// told is what a node holds, and where, but for comments.
+// told returns the content of a node, and its place, without comments.
 func told(n *yaml.Node) []string {
 	this := fmt.Sprintf("%d:%d: kind %d, style %d, %s %q, anchor %q", n.Line, n.Column, n.Kind, n.Style, n.Tag, n.Value, n.Anchor)
 	if n.Alias != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 )
 
-// Many jobs are read on all processors, with the same result as one after the other: in their order, and with the same problems
-// in the same order.
+// Many jobs are read on all processors. The result is the same as one after the other: the jobs are in their order, and
+// the same problems are in the same order.
 func TestManyJobsAreReadAsOneAfterTheOther(t *testing.T) {
 	const jobs = 1300
 	for name, change := range map[string]func(i int) string{

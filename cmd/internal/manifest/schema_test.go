@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// compiled is the schema for an independent validator, which checks formats such as those of times.
+// compiled returns the schema for an independent validator, which checks formats such as those of times.
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	text, err := Schema()
@@ -115,8 +115,8 @@ func TestSchemaTakesWhatApplyTakes(t *testing.T) {
 	}
 }
 
-// structural are the bad manifests that are wrong in their structure. The others hold a rule that cannot be read, keys that
-// contradict each other, or a name that is not there: apply knows these.
+// structural are the bad manifests whose structure is wrong. The others have a rule that cannot be read, keys that
+// contradict each other, or a name that does not exist: apply finds these.
 var structural = []string{"after", "executors", "groups", "meant-nested", "meant", "only-comment", "root-list", "steps", "unknown-key", "wrong-types", "http", "values", "empty"}
 
 func TestSchemaRefusesWrongStructure(t *testing.T) {
@@ -141,7 +141,7 @@ func TestSchemaRefusesWrongStructure(t *testing.T) {
 	}
 }
 
-// TestSchemaHasEachKey: those that a message about an unknown key names, and no other.
+// TestSchemaHasEachKey: the schema has the keys that a message about an unknown key names, and no other.
 func TestSchemaHasEachKey(t *testing.T) {
 	text, err := Schema()
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// alarm is one of the module's, as CloudWatch evaluates it: over minutes, of which each has a value or none.
+// alarm is an alarm of the module, as CloudWatch evaluates it: over minutes, each of which has a value or none.
 type alarm struct {
 	metric, statistic, missing string
 	threshold                  float64
-	minutes, enough            int // the minutes that are looked at, and how many of them have to be above the threshold
+	minutes, enough            int // the number of minutes that are examined, and how many of them have to be above the threshold
 }
 
 var (
@@ -24,7 +24,7 @@ var (
 	field = regexp.MustCompile(`(?m)^      (\w+) += (.+)$`)
 )
 
-// readAlarms reads those that look at our figures, with the default of each input.
+// readAlarms reads the alarms that use our figures, with the default of each input.
 func readAlarms(t *testing.T) map[string]alarm {
 	t.Helper()
 	text, err := os.ReadFile("../../../terraform/aws/alarms.tf")
@@ -37,7 +37,7 @@ func readAlarms(t *testing.T) map[string]alarm {
 	}
 	number := func(expression string) float64 {
 		expression, seconds := strings.CutPrefix(expression, "60 * ")
-		expression = strings.Replace(expression, "local.no_tick", "var.no_tick", 1) // without alarms for what is due next, they are the same
+		expression = strings.Replace(expression, "local.no_tick", "var.no_tick", 1) // without alarms for the next due time, they are the same
 		if name, ok := strings.CutPrefix(expression, "var."); ok {
 			m := regexp.MustCompile(`variable "` + name + `" \{\n(?:  .+\n)*?  default +=  ?(\d+)\n`).FindStringSubmatch(string(variables))
 			if m == nil {
@@ -79,14 +79,14 @@ func readAlarms(t *testing.T) map[string]alarm {
 	return alarms
 }
 
-// changes evaluates the alarm over the figures of each minute, nil where there was no pass, and returns the minutes at which
-// it went on and off. It begins as it would after a long time without trouble.
+// changes evaluates the alarm over the figures of each minute, which are nil if there was no pass. It returns the
+// minutes at which the alarm went on and off. At the beginning, there has been no trouble for a long time.
 func (a alarm) changes(passes []*Pass) (at []int) {
 	on := false
 	for now := range passes {
 		above, known := 0, false
 		for i := now - a.minutes + 1; i <= now; i++ {
-			value, there := 0.0, i < 0 // before the first minute all was well
+			value, there := 0.0, i < 0 // before the first minute there was no trouble
 			if i >= 0 && passes[i] != nil {
 				value, there = passes[i].value(a.metric)
 			}
@@ -110,7 +110,7 @@ func (a alarm) changes(passes []*Pass) (at []int) {
 	return at
 }
 
-// value is a figure as CloudWatch gets it. With one pass a minute, every statistic is its value.
+// value returns a figure as CloudWatch gets it. With one pass a minute, every statistic is the figure's value.
 func (p *Pass) value(name string) (float64, bool) {
 	for _, f := range p.figures() {
 		if f.name == name {
@@ -125,7 +125,7 @@ func (p *Pass) value(name string) (float64, bool) {
 	return 0, false
 }
 
-// TestAlarmsNameFigures: what the Terraform modules watch is what the program writes.
+// TestAlarmsNameFigures: the program writes the figures that the Terraform modules watch.
 func TestAlarmsNameFigures(t *testing.T) {
 	well := quiet(0)
 	var names []string
@@ -158,14 +158,14 @@ func TestAlarmsNameFigures(t *testing.T) {
 
 var began = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 
-// quiet is a pass at a minute at which all is well.
+// quiet returns the figures of a pass at a minute without trouble.
 func quiet(minute int) *Pass {
 	at := began.Add(time.Duration(minute) * time.Minute)
 	return &Pass{Name: "dbjobs", Ended: at, Report: tick.Report{StartedAt: at, States: true, Succeeded: 1, NextRun: at.Add(time.Minute)}}
 }
 
-// TestAlarmsFireAndAreSilent: each alarm goes on once for its trouble, ends with it, and stays silent at all others'; also
-// where a tick comes each quarter of an hour only, between two of which there are no figures.
+// TestAlarmsFireAndAreSilent: each alarm goes on once for its trouble, ends with it, and stays silent for all other
+// troubles. This is also true if a tick comes only each quarter of an hour, without figures between two ticks.
 func TestAlarmsFireAndAreSilent(t *testing.T) {
 	alarms := readAlarms(t)
 	const long, from, to = 180, 45, 105 // minutes; the trouble begins and ends at a tick of both
@@ -173,7 +173,7 @@ func TestAlarmsFireAndAreSilent(t *testing.T) {
 		name    string
 		trouble func(p *Pass)
 		lasts   bool
-		on      string // the alarm that goes on; none: empty
+		on      string // the alarm that goes on; empty: none
 	}{
 		{"all is well", func(*Pass) {}, true, ""},
 		{"a job fails until it is mended", func(p *Pass) { p.Report.Failed, p.Report.FailingJobs = 1, 1 }, true, "failing"},
@@ -197,7 +197,7 @@ func TestAlarmsFireAndAreSilent(t *testing.T) {
 			}
 			for name, a := range alarms {
 				if name == "no-tick" {
-					a.minutes = max(a.minutes, every+1) // the module wants more than the time between two ticks
+					a.minutes = max(a.minutes, every+1) // the module needs more than the time between two ticks
 					a.enough = a.minutes
 				}
 				at := a.changes(passes)
@@ -212,7 +212,7 @@ func TestAlarmsFireAndAreSilent(t *testing.T) {
 	}
 }
 
-// TestNoTickAlarms: when the trigger stops, that is one alarm.
+// TestNoTickAlarms: when the trigger stops, one alarm goes on.
 func TestNoTickAlarms(t *testing.T) {
 	passes := make([]*Pass, 120)
 	for minute := range passes {

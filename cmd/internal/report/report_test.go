@@ -25,8 +25,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestTablesStayOnTheirLines: a name or an error text that a stranger wrote can neither break a table nor steer the
-// terminal.
+// TestTablesStayOnTheirLines: a name or an error text that somebody else wrote can neither break a table nor control
+// the terminal.
 func TestTablesStayOnTheirLines(t *testing.T) {
 	hostile := "x\ny\x1b]0;title\a\tz"
 	var out bytes.Buffer
@@ -69,7 +69,7 @@ func TestAPassThatDidNothingSaysNothing(t *testing.T) {
 	}
 }
 
-// What an engine says beside its message is shown with the attempt, once.
+// The additional texts of an engine's error are shown with the attempt, once.
 func TestAnAttemptIsToldWithWhatTheEngineSays(t *testing.T) {
 	var out bytes.Buffer
 	err := Run(&out, store.RunDetail{Tries: []store.Attempt{{StepName: "load", Error: "duplicate key (SQLSTATE 23505)", Code: "23505", Line: 3,
@@ -79,7 +79,7 @@ func TestAnAttemptIsToldWithWhatTheEngineSays(t *testing.T) {
 	}
 }
 
-// What an attempt told stands beneath the table, on lines of its own, and cannot steer the terminal.
+// The output of an attempt is below the table, on its own lines, and cannot control the terminal.
 func TestAnOutputIsToldBeneathTheTable(t *testing.T) {
 	var out bytes.Buffer
 	err := Run(&out, store.RunDetail{Tries: []store.Attempt{{StepName: "load", Attempt: 1, Output: "one\r\n\ttwo\x1b[31m\n\n"}, {StepName: "sum", Attempt: 1}}})

@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// However many jobs are failing, one line says what to do: the table above it has their names.
+// For any number of failing jobs, one line says what to do: the table above it has their names.
 func TestStatusOfManyFailingJobs(t *testing.T) {
 	t.Parallel()
 	var s Status
@@ -28,8 +28,8 @@ func TestStatusOfManyFailingJobs(t *testing.T) {
 	}
 }
 
-// An overdue job has a reason: the ticks do not come, or they come and do not serve it. Where a line says already that no
-// tick comes, there is no second one.
+// An overdue job has a reason: the ticks do not come, or they come and do not serve it. If a line already says that no
+// tick comes, there is no second line.
 func TestStatusOfAnOverdueJob(t *testing.T) {
 	t.Parallel()
 	due := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)

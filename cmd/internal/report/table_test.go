@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// screen is an output of a terminal with this width, and what it shows.
+// screen is the output on a terminal with this width.
 func screen(width int) (*Output, *bytes.Buffer) {
 	var b bytes.Buffer
 	o := To(&b, os.LookupEnv)
@@ -147,7 +147,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// Colours take no room: without them the screen is the same.
+// Colours need no room: without them the screen is the same.
 func TestColours(t *testing.T) {
 	print := func(colour bool) string {
 		o, shown := screen(80)

@@ -156,7 +156,7 @@ func TestNextLinesFailingStreams(t *testing.T) {
 
 var stress = flag.Int("lines", 5000, "how many lines TestNextLinesMemory asks; its throughput is printed with -v")
 
-// questions makes lines of mixed rules without holding them.
+// questions makes lines of mixed rules without keeping them in memory.
 type questions struct {
 	left int
 	rest []byte
@@ -246,7 +246,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// Whatever comes in, each line is answered by one line of JSON.
+// Whatever the input is, each line is answered by one line of JSON.
 func FuzzNextLines(f *testing.F) {
 	for _, rule := range mixed {
 		f.Add([]byte(`{"id":1,"rule":"` + rule + `","after":"2026-01-15T00:00:00Z","count":2}` + "\n[]\n{}\n"))
@@ -275,7 +275,7 @@ func FuzzNextLines(f *testing.F) {
 	})
 }
 
-// TestRulesDoNotSteerTheTerminal: what is said of a rule quotes it, also one that is none.
+// TestRulesDoNotSteerTheTerminal: messages about a rule quote it, also if the text is not a rule.
 func TestRulesDoNotSteerTheTerminal(t *testing.T) {
 	for _, rule := range []string{"\x1b[31m", "every 5m \x1b]0;owned\x07", "DTSTART:20260101T000000Z\r\nRRULE:FREQ=DAILY\x9b", "\u202eyad 1 yreve"} {
 		var out bytes.Buffer

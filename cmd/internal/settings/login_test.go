@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestURLFile: the URL from a file, as platforms mount secrets.
+// TestURLFile: the URL comes from a file, as platforms mount secrets.
 func TestURLFile(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -35,7 +35,7 @@ func TestURLFile(t *testing.T) {
 	}{
 		{map[string]string{FileVariable: good}, "postgres://ann:geheim@h/d", ""},
 		{map[string]string{FileVariable: good, URLVariable: "sqlite:x"}, "", "both set"},
-		{map[string]string{FileVariable: linked}, "postgres://ann:geheim@h/d", ""}, // as Kubernetes mounts secrets
+		{map[string]string{FileVariable: linked}, "postgres://ann:geheim@h/d", ""}, // in the way in which Kubernetes mounts secrets
 		{map[string]string{FileVariable: pipe}, "", "no regular file"},
 		{map[string]string{FileVariable: "/dev/zero"}, "", "no regular file"},
 		{map[string]string{FileVariable: dir}, "", "no regular file"},
@@ -58,7 +58,7 @@ func TestURLFile(t *testing.T) {
 // serveSecret is the extension, with one secret.
 func serveSecret(t *testing.T, secret *string) map[string]string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"SecretString": secret}) // the client sees what is missing
+		_ = json.NewEncoder(w).Encode(map[string]any{"SecretString": secret}) // the client notices that the rest is missing
 	}))
 	t.Cleanup(s.Close)
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "http://"))

@@ -100,7 +100,7 @@ func TestDisplayAndScrub(t *testing.T) {
 	}
 }
 
-// TestDirect: the SQL of jobs may have a way of its own to the database that the variables name.
+// TestDirect: the SQL of jobs may have its own connection to the database that the variables name.
 func TestDirect(t *testing.T) {
 	const pooled, direct = "postgres://ann:a@pooler/d", "postgres://ann:geheim@server/d"
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestDirect(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, d.Direct)
 		}
 	}
-	// Each server has a token of its own.
+	// Each server has its own token.
 	d, err := Find(t.Context(), "", false, lookup(map[string]string{AuthVariable: "rds-iam", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "geheim",
 		URLVariable:    "postgres://ann@proxy.eu-central-1.rds.amazonaws.com/d?sslmode=verify-full",
 		DirectVariable: "postgres://ann@db.eu-central-1.rds.amazonaws.com/d?sslmode=verify-full"}), nil)

@@ -9,7 +9,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// TestEscapesAreTheSameText: a reader has what was written, and the text has nothing that controls a terminal.
+// TestEscapesAreTheSameText: a reader gets the original text, and the escaped text has nothing that controls a
+// terminal.
 func TestEscapesAreTheSameText(t *testing.T) {
 	for _, want := range []string{"plain\n", "\x1b[31m\a\r\x7f", "\u009b31m", "\u202eabc\u2066", "a\U000e0041b", "\U0010ffff", "Zürich 東京 🧹"} {
 		text, err := json.Marshal(want)

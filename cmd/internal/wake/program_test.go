@@ -14,7 +14,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// A program gets the instant, and none of the variables of dbjobs, which may be secret.
+// A program gets the instant, and none of the variables of dbjobs, because they may be secret.
 func TestAlarmOfAProgram(t *testing.T) {
 	dir := t.TempDir()
 	ring, out := filepath.Join(dir, "ring"), filepath.Join(dir, "out")
@@ -40,7 +40,7 @@ func TestAlarmOfAProgram(t *testing.T) {
 	}
 }
 
-// systemd reads what an alarm says as the instant that it is for.
+// systemd reads the instant that the alarm writes as the same instant.
 func TestAlarmOfSystemd(t *testing.T) {
 	root := os.Getenv("DBJOBS_TEST_SYSTEMD")
 	if root == "" {
@@ -74,9 +74,9 @@ func TestAlarmOfSystemd(t *testing.T) {
 	}
 }
 
-// queueOfItsOwn puts the real at(1) on PATH, for this user and with a queue that is the test's: the program is built for
-// one folder, which is the machine's and to which it gets as another user. libfakechroot shows it a folder of the test's
-// there, and a copy of it is no other user's.
+// queueOfItsOwn puts the real at(1) on PATH, for this user and with the test's own queue. The program is built for one
+// folder, which belongs to the machine, and which it opens as another user. libfakechroot shows it a folder of the test
+// instead, and a copy of the program belongs to no other user.
 func queueOfItsOwn(t *testing.T) {
 	t.Helper()
 	root := os.Getenv("DBJOBS_TEST_AT")
@@ -93,8 +93,8 @@ func queueOfItsOwn(t *testing.T) {
 	}
 	dir, bin := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
-		"usr/bin/at": string(program), "var/spool/cron/atjobs/.SEQ": "0", "etc/at.deny": "", // nobody is denied
-		"etc/passwd": fmt.Sprintf("daemon:x:%d:%d::/:/bin/sh\n", os.Getuid(), os.Getgid()), // as whom it works
+		"usr/bin/at": string(program), "var/spool/cron/atjobs/.SEQ": "0", "etc/at.deny": "", // no user is denied
+		"etc/passwd": fmt.Sprintf("daemon:x:%d:%d::/:/bin/sh\n", os.Getuid(), os.Getgid()), // the user as whom it works
 		"etc/group":  fmt.Sprintf("daemon:x:%d:\n", os.Getgid()),
 	} {
 		file := filepath.Join(dir, name)
@@ -103,7 +103,7 @@ func queueOfItsOwn(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"at", "atq", "atrm"} {
-		as := filepath.Join(dir, "usr/bin", name) // it does what its name says
+		as := filepath.Join(dir, "usr/bin", name) // the program has the effect of its name
 		script := fmt.Sprintf("#!/bin/sh\nLD_PRELOAD='%s' FAKECHROOT_BASE='%s' exec '%s' \"$@\"\n", fake[0], dir, as)
 		if name != "at" {
 			err = os.Symlink("at", as)
@@ -115,7 +115,7 @@ func queueOfItsOwn(t *testing.T) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 }
 
-// at(1) keeps one job for a minute, which starts what is to be started, with none of the variables of dbjobs.
+// at(1) keeps one job for a minute, which starts the given program, with none of the variables of dbjobs.
 func TestAlarmOfAt(t *testing.T) {
 	queueOfItsOwn(t)
 	out := filepath.Join(t.TempDir(), "out")

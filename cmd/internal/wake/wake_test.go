@@ -30,15 +30,15 @@ const (
 	queue       = "projects/p-1/locations/europe-west3/queues/dbjobs"
 )
 
-// fakeCloud answers as the API of EventBridge Scheduler (2021-06-30) or of Cloud Tasks (v2) does, as far as their published
-// models say it: what they require, what they take, which names may be taken twice, and how they refuse.
+// fakeCloud answers like the API of EventBridge Scheduler (2021-06-30) or of Cloud Tasks (v2). It follows their
+// published models: the required and accepted fields, the names that may be used twice, and the refusals.
 type fakeCloud struct {
 	*httptest.Server
 	t       *testing.T
 	mu      sync.Mutex
 	alarms  map[string]time.Time // by name
 	rung    map[string]bool      // Cloud Tasks keeps these names
-	calls   []string             // what an alarm has called
+	calls   []string             // the requests that alarms have sent
 	fail    []int                // statuses of the next answers
 	asked   int
 	refused string // what was wrong with a request
@@ -71,7 +71,7 @@ var (
 	authorized   = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=AKID/20261124/eu-central-1/scheduler/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-security-token, Signature=[0-9a-f]{64}$`)
 )
 
-// createSchedule is CreateSchedule: POST /schedules/{Name}.
+// createSchedule answers CreateSchedule: POST /schedules/{Name}.
 func (p *fakeCloud) createSchedule(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,7 @@ func (p *fakeCloud) createSchedule(w http.ResponseWriter, r *http.Request) {
 
 var taskNames = regexp.MustCompile(`^` + queue + `/tasks/[A-Za-z0-9_-]{1,500}$`)
 
-// createTask is CreateTask: POST /v2/{parent=projects/*/locations/*/queues/*}/tasks.
+// createTask answers CreateTask: POST /v2/{parent=projects/*/locations/*/queues/*}/tasks.
 func (p *fakeCloud) createTask(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -160,7 +160,7 @@ func (p *fakeCloud) createTask(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ring calls what the alarms until an instant are for, and forgets them.
+// ring sends the requests of the alarms up to an instant, and forgets the alarms.
 func (p *fakeCloud) ring(until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -174,7 +174,7 @@ func (p *fakeCloud) ring(until time.Time) {
 	slices.Sort(p.calls)
 }
 
-// start makes a platform, and an alarm of a kind that is set there.
+// start makes a platform, and an alarm that is set there, of the given kind.
 func start(t *testing.T, kind string, vars map[string]string) (*fakeCloud, tick.Alarm) {
 	t.Helper()
 	p := &fakeCloud{t: t, alarms: map[string]time.Time{}, rung: map[string]bool{}}
@@ -208,7 +208,7 @@ var clouds = map[string]map[string]string{
 	"gcp-tasks:" + queue: {TargetVariable: "https://dbjobs-x7k.a.run.app/tick", RoleVariable: "caller@p-1.iam.gserviceaccount.com"},
 }
 
-// Alarms are set once, however many set them; an earlier one beside a later one; and both ring.
+// An alarm is set once, however many ticks set it. An earlier alarm is set in addition to a later one, and both ring.
 func TestAlarmsOfClouds(t *testing.T) {
 	for kind, vars := range clouds {
 		t.Run(strings.SplitN(kind, ":", 2)[0], func(t *testing.T) {
@@ -247,7 +247,7 @@ func TestAlarmsOfClouds(t *testing.T) {
 			if len(p.calls) != 3 || p.calls[1] != "2026-11-24T13:00:01Z" || p.calls[2] != "2026-11-24T14:00:00Z" {
 				t.Errorf("rung: %v", p.calls)
 			}
-			// What is taken for a while passes; what is refused does not, and no error quotes an answer.
+			// A failure that lasts for a while is tried again. A refusal is not, and no error quotes an answer.
 			p.fail, p.asked = []int{429, 503}, 0
 			if set(noon.Add(5 * time.Hour)); p.asked != 3 {
 				t.Errorf("asked %d times", p.asked)
@@ -265,7 +265,7 @@ func TestAlarmsOfClouds(t *testing.T) {
 	}
 }
 
-// A service gets an identity with its own audience, an API of Google an access token.
+// A service gets an identity with its own audience. An API of Google gets an access token.
 func TestTokensOfTasks(t *testing.T) {
 	kind := "gcp-tasks:" + queue
 	for target, want := range map[string]string{

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// browser is a tab of a headless Chromium, driven by the DevTools protocol over two pipes.
+// browser is a tab of a headless Chromium that the test controls by the DevTools protocol over two pipes.
 type browser struct {
 	t       *testing.T
 	to      io.Writer
@@ -33,7 +33,7 @@ type answer struct {
 	Error  *struct{ Message string }
 }
 
-// open starts the browser with a page of a size. Outside of CI and make test, Chromium may be missing.
+// open starts the browser with a page of a given size. Outside of CI and make test, Chromium may be missing.
 func open(t *testing.T, file string, width, height int, phone bool) *browser {
 	t.Helper()
 	root := os.Getenv("DBJOBS_TEST_CHROMIUM")
@@ -77,7 +77,7 @@ func open(t *testing.T, file string, width, height int, phone bool) *browser {
 	return b
 }
 
-// start starts Chromium, and reads what it says until it ends with the test.
+// start starts Chromium, and reads its output until it ends with the test.
 func (b *browser) start(cmd *exec.Cmd) {
 	commands, to, err := os.Pipe()
 	if err != nil {
@@ -100,9 +100,9 @@ func (b *browser) start(cmd *exec.Cmd) {
 		b.read(bufio.NewReaderSize(from, 1<<20))
 	}()
 	b.t.Cleanup(func() {
-		to.Close() // which ends it
+		to.Close() // this ends it
 		<-read
-		_ = cmd.Wait() // of no matter how
+		_ = cmd.Wait() // its exit code does not matter
 		from.Close()
 	})
 }
@@ -138,14 +138,14 @@ func (b *browser) read(from *bufio.Reader) {
 	}
 }
 
-// note keeps what a page must not do.
+// note keeps the things that a page must not do.
 func (b *browser) note(method string, params json.RawMessage) {
 	var p struct {
 		Type    string
 		Request struct{ URL string }
 		Entry   struct{ Level, Text string }
 	}
-	_ = json.Unmarshal(params, &p) // what does not fit is none of these
+	_ = json.Unmarshal(params, &p) // a message that does not fit is none of these
 	switch method {
 	case "Network.requestWillBeSent":
 		b.asked = append(b.asked, p.Request.URL)
@@ -202,7 +202,7 @@ func (b *browser) call(method string, params map[string]any, result any) {
 	}
 }
 
-// eval has the value of an expression, as text.
+// eval returns the value of an expression, as text.
 func (b *browser) eval(expression string) string {
 	b.t.Helper()
 	var r struct {
@@ -241,7 +241,7 @@ func (b *browser) press(key string) {
 	}
 }
 
-// shoot keeps a picture of the page from an element on in DBJOBS_TEST_PICTURES, if that names a folder: for people to look at.
+// shoot keeps a picture of the page from an element on, for people to look at, if DBJOBS_TEST_PICTURES names a folder.
 func (b *browser) shoot(name, from string) {
 	b.t.Helper()
 	dir := os.Getenv("DBJOBS_TEST_PICTURES")

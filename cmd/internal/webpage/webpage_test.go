@@ -16,7 +16,7 @@ var hostile = []string{
 	`<!--<script>`, `]]>&lt;b&gt;`, "line\u2028separator\u2029end", `{{policy}} {{facts}} ${1+1}`, `javascript:window.hurt=1`, "ende\u00df \u6f22\u5b57 \u0627\u0644\u0639\u0631\u0628\u064a\u0629",
 }
 
-// facts are those of a busy week: n runs of 40 jobs, and some jobs with hostile names.
+// facts returns the facts of a busy week: n runs of 40 jobs. Some jobs have hostile names.
 func manyFacts(n int) *Facts {
 	made := time.Date(2026, 11, 20, 7, 30, 0, 0, time.UTC)
 	chance := rand.New(rand.NewPCG(1, 2))
@@ -67,7 +67,7 @@ func manyFacts(n int) *Facts {
 	return f
 }
 
-// written is the file of a page.
+// written returns the file of a page.
 func written(t *testing.T, f *Facts) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
@@ -82,7 +82,7 @@ func written(t *testing.T, f *Facts) string {
 	return path
 }
 
-// clean fails for what a page said, or asked of anybody.
+// clean fails for each error that a page reported, and for each request that it made.
 func (b *browser) clean(file string) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -106,8 +106,8 @@ func (b *browser) want(what, expression, value string) {
 
 const rows = `document.querySelectorAll("#jobs tbody tr").length`
 
-// A browser shows the page on a desk: nothing is asked of the network, hostile texts stay texts, and filters, keys and
-// colours work.
+// A browser shows the page on a large screen: the page makes no network request, hostile texts stay texts, and filters,
+// keys and colours work.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	f := manyFacts(10_000)
@@ -119,14 +119,13 @@ func TestPage(t *testing.T) {
 	b.shoot("desktop-jobs", "#h-jobs")
 	b.shoot("desktop-calendar", "#h-silences")
 
-	// Hostile texts are there, as they are.
+	// Hostile texts are shown unchanged.
 	b.want("hurt", `String(window.hurt)`, "undefined")
 	for _, text := range hostile {
 		b.want(text, fmt.Sprintf(`[...document.querySelectorAll("#jobs td.name")].some(c => c.textContent === %q)`, text), "true")
 	}
 	b.want("elements of others", `document.querySelectorAll("img, [onerror], [onload], [onfocus], section script").length`, "0")
 
-	// Filters.
 	b.eval(`document.getElementById("f-job").focus()`)
 	for _, key := range []string{"N", "i", "g", "h", "t"} {
 		b.press(key)
@@ -148,7 +147,8 @@ func TestPage(t *testing.T) {
 	b.wait(`document.querySelectorAll("#runs-table tbody tr").length === 200`)
 	b.want("more rows", `document.querySelector("#runs-table .more button").textContent`, "Show more of 10,000 rows")
 
-	// Ten thousand runs are drawn within a frame or two, wherever one looks: measured, and bounded for a slow machine.
+	// Ten thousand runs are drawn within a frame or two, at any place of the timeline. This is measured, with a limit
+	// for a slow machine.
 	ms := b.eval(`(async () => {
 		const c = document.getElementById("timeline"), begin = performance.now();
 		for (let i = 0; i < 20; i++) {
@@ -171,7 +171,7 @@ func (b *browser) keyboard() {
 	const label = `document.getElementById("timeline").getAttribute("aria-label")`
 	b.eval(`document.getElementById("z-all").focus()`)
 	b.press("Tab")
-	for range 3 { // the box around it may be a stop of its own, where it scrolls
+	for range 3 { // the box around it may also be a stop, if it scrolls
 		if b.eval(`document.activeElement.id`) == "timeline" {
 			break
 		}
@@ -191,7 +191,7 @@ func (b *browser) keyboard() {
 	b.wait(label + ` === ` + fmt.Sprintf("%q", whole))
 }
 
-// colours are those of the system until the switch says otherwise.
+// colours are the colours of the system until the switch sets others.
 func (b *browser) colours() {
 	b.t.Helper()
 	scheme := func(value string) {
@@ -223,7 +223,7 @@ func TestPageOnAPhone(t *testing.T) {
 	b.clean(file)
 }
 
-// On paper the page has the colours of the day, all of its rows, and nothing to press.
+// On paper, the page has the light colours, all of its rows, and no buttons.
 func TestPrintedPage(t *testing.T) {
 	t.Parallel()
 	file := written(t, manyFacts(500))
@@ -245,7 +245,7 @@ func TestPrintedPage(t *testing.T) {
 	b.clean(file)
 }
 
-// A report of nothing is a page, too.
+// A report without content is a page, too.
 func TestEmptyPage(t *testing.T) {
 	t.Parallel()
 	f := manyFacts(0)
@@ -257,7 +257,7 @@ func TestEmptyPage(t *testing.T) {
 	b.clean(file)
 }
 
-// What stands in the file cannot end the element that it stands in, and only the file's own parts are run.
+// The content of the file cannot end the element that contains it, and only the file's own parts are run.
 func TestFileHasNoOtherElements(t *testing.T) {
 	text, err := os.ReadFile(written(t, manyFacts(100)))
 	if err != nil {

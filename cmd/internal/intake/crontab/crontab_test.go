@@ -14,10 +14,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// from is the day from which clock changes are looked at.
+// from is the first day for which clock changes are examined.
 var from = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
-// imported reads a crontab and writes the manifest, which has to be one that apply takes.
+// imported reads a crontab and writes the manifest. apply must accept the manifest.
 func imported(t testing.TB, text string, o Options) string {
 	t.Helper()
 	r := Read(text, o)
@@ -53,7 +53,7 @@ func imported(t testing.TB, text string, o Options) string {
 	return b.String()
 }
 
-// Crontabs as people have them become these manifests.
+// Real crontabs become these manifests.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.crontab")
 	if err != nil || len(files) < 3 {
@@ -83,7 +83,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, each of its lines is accounted for, and apply takes what comes out.
+// Whatever a file contains, each of its lines is reported or becomes a job, and apply accepts the result.
 func FuzzRead(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.crontab")
 	for _, file := range files {
@@ -91,7 +91,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for line := range strings.Lines(string(text)) { // each by itself: a whole file takes as long as a thousand lines
+		for line := range strings.Lines(string(text)) { // each line by itself: a whole file takes as long as a thousand lines
 			f.Add(line, strings.Contains(file, "system"))
 		}
 	}
@@ -103,7 +103,7 @@ func FuzzRead(f *testing.F) {
 		if strings.Count(text, "\n") > 5 || len(text) > 1000 {
 			return
 		}
-		// In UTC no night differs. To look for nights takes most of the time, and is what TestNights is for.
+		// In UTC no night differs. The search for such nights takes most of the time, and TestNights tests it.
 		o := Options{Name: "it", Zone: "UTC", Users: UsersNo, From: from}
 		if users {
 			o.Users = UsersYes
@@ -112,7 +112,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// In a folder each file has its own settings, and a file that cron leaves out is named.
+// In a folder, each file has its own settings. A file that cron ignores is named.
 func TestFolder(t *testing.T) {
 	r := ReadFolder([]File{
 		{"/etc/cron.d/one", "FOO=1\n@daily root /bin/one\n"},

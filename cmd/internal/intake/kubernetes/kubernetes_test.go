@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var from = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
-// Objects become these manifests, which apply takes: with Jobs in Kubernetes, and with the commands.
+// Objects become these manifests, which apply accepts: with Jobs in Kubernetes, and with the commands.
 func TestObjects(t *testing.T) {
 	text, err := os.ReadFile("testdata/list.yaml")
 	if err != nil {
@@ -60,7 +60,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// There is no Kubernetes here, so a script stands for kubectl: it takes the orders and answers as told.
+// There is no Kubernetes here, so a script replaces kubectl. It takes the orders and gives the answers of the test.
 func TestScriptOfARun(t *testing.T) {
 	dir := t.TempDir()
 	stub := "#!/bin/sh\necho \"$*\" >> " + dir + "/calls\ncase $3 in create) exit $CREATE ;; get) echo \"$STATE\"; exit $GET ;; esac\n"

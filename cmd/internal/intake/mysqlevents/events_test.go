@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { os.Exit(storetest.Main(m)) }
 
 var now = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
-// written is the manifest, which has to be one that apply takes.
+// written returns the manifest. apply must accept it.
 func written(t *testing.T, r *intake.Result) string {
 	t.Helper()
 	r.Finish(now, "")
@@ -35,7 +35,7 @@ func written(t *testing.T, r *intake.Result) string {
 	return b.String()
 }
 
-// The events of the real server are all there.
+// All events of the real server are found.
 func TestEventsOfMariaDB(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "mariadb") {
 		storetest.Skip(t, "MariaDB is not among DBJOBS_TEST_DATABASES")
@@ -79,7 +79,7 @@ func TestEventsOfMariaDB(t *testing.T) {
 	}
 }
 
-// Zones, intervals and ends, as rows of other servers have them.
+// Zones, intervals and ends, in rows like those of other servers.
 func TestConvert(t *testing.T) {
 	for _, c := range []struct {
 		event Event

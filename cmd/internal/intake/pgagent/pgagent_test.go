@@ -46,7 +46,7 @@ func installed(t *testing.T) *sql.DB {
 	}
 	text := string(script)
 	if at := strings.Index(text, "SELECT pg_catalog.pg_extension_config_dump"); at >= 0 {
-		text = text[:at] // what follows is for CREATE EXTENSION
+		text = text[:at] // the rest is for CREATE EXTENSION
 	}
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -75,7 +75,7 @@ func installed(t *testing.T) *sql.DB {
 	return pool
 }
 
-// written is the manifest, which has to be one that apply takes.
+// written returns the manifest. apply must accept it.
 func written(t *testing.T, r *intake.Result, now time.Time) string {
 	t.Helper()
 	r.Finish(now, "")
@@ -93,7 +93,7 @@ func written(t *testing.T, r *intake.Result, now time.Time) string {
 	return b.String()
 }
 
-// list writes an array of n truth values of which some are set.
+// list writes an array of n truth values. Some of them are true.
 func list(n int, on ...int) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -105,7 +105,7 @@ func list(n int, on ...int) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// Jobs of the real tables are all there.
+// All jobs of the real tables are found.
 func TestRealJobs(t *testing.T) {
 	db := installed(t)
 	run := func(query string, args ...any) {
@@ -156,8 +156,8 @@ func TestRealJobs(t *testing.T) {
 	}
 }
 
-// The next time of a schedule is that which the real pgAgent computes, but for the last day of the month
-// beside others, which it leaves out.
+// The next time of a schedule is the same as the real pgAgent computes. There is one exception: pgAgent leaves out the
+// last day of the month if other days are also named.
 func TestRealTimes(t *testing.T) {
 	db := installed(t)
 	rnd := rand.New(rand.NewSource(3))
@@ -169,7 +169,7 @@ func TestRealTimes(t *testing.T) {
 	}
 	same, faulty := 0, 0
 	for range 150 {
-		minutes, hours, week, days, months := []int{rnd.Intn(60)}, some(24), some(7), some(28), some(12) // of the 30th of February it makes an error
+		minutes, hours, week, days, months := []int{rnd.Intn(60)}, some(24), some(7), some(28), some(12) // pgAgent fails with an error for the 30th of February
 		if rnd.Intn(3) == 0 {
 			days = append(days, 31)
 		}
@@ -204,7 +204,7 @@ func TestRealTimes(t *testing.T) {
 		switch {
 		case next.Valid && next.Time.Equal(ours):
 			same++
-		case slices.Contains(days, 31) && len(days) > 1: // it leaves out the last day where others are named beside it
+		case slices.Contains(days, 31) && len(days) > 1: // pgAgent leaves out the last day if other days are also named
 			faulty++
 		default:
 			t.Errorf("%s: pgAgent runs it at %v (%v), dbjobs at %v", what, next.Time, next.Valid, ours)

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 var from = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 
-// written is the manifest, which has to be one that apply takes.
+// written returns the manifest. apply must accept it.
 func written(t *testing.T, r *intake.Result) string {
 	t.Helper()
 	r.Finish(from, "")
@@ -97,7 +97,7 @@ func server(t *testing.T) *sql.DB {
 	return db
 }
 
-// The jobs of the real pg_cron are all there, with what it has noted of them.
+// All jobs of the real pg_cron are found, with the runs that it has recorded.
 func TestReal(t *testing.T) {
 	db := server(t)
 	run := func(query string, args ...any) {
@@ -126,8 +126,8 @@ func TestReal(t *testing.T) {
 	}
 }
 
-// What the real pg_cron refuses is not imported. What it takes is, but for texts whose end it does not
-// look at, as in "5*", and ranges that run backward and are empty to it.
+// A text that the real pg_cron refuses is not imported. A text that it accepts is imported, except for texts whose end
+// it does not check, such as "5*", and ranges that run backward and are empty for it.
 func TestRealGrammar(t *testing.T) {
 	db := server(t)
 	list := []string{"5/10 * * * *", "*/90 * * * *", "0 0 * * FRI-SUN", "0 0 * * 5-7", "0 0 * * 7", "0 0 L * *", "0 0 ? * *", "60 * * * *", "*/0 * * * *",
