@@ -101,7 +101,7 @@ func (s *Store) recordAttempt(ctx context.Context, q engine.Runner, t *Task, e *
 	if e.Rows != nil {
 		a["rows"] = *e.Rows
 	}
-	n, err := q.Exec(ctx, "record_attempt", a)
+	n, err := q.Exec(engine.WithCommit(ctx), "record_attempt", a)
 	if err == nil && n == 0 {
 		err = fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
 	}

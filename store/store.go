@@ -176,7 +176,7 @@ var (
 	ErrReadOnly    = engine.ErrReadOnly
 	ErrLocked      = engine.ErrLocked
 	ErrNoAnswer    = engine.ErrNoAnswer
-	ErrOutdated    = errors.New("the run was delivered again")                  // a write with an old fence
+	ErrOutdated    = engine.ErrOutdated
 	ErrRecorded    = errors.New("the attempt has succeeded, and recorded that") // its effects are committed with the record: it must not end otherwise
 )
 

@@ -91,6 +91,7 @@ const (
 	refused           // the server refuses the login, or the login lacks a right
 	crowded           // all connections that the server or the login may have are in use
 	duplicate         // a unique key exists already
+	outdated          // a routine found that the run was delivered again
 )
 
 // Of returns the engine of the URL of dbjobs' own database. The error is a *URLError.

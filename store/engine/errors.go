@@ -16,6 +16,7 @@ var (
 	ErrSchema      = errors.New("the schema does not fit this program")
 	ErrUnreachable = errors.New("database out of reach")
 	ErrReadOnly    = errors.New("database not writable")
+	ErrOutdated    = errors.New("the run was delivered again") // a write with an old fence
 )
 
 // Wrap translates an error of the engine. All errors of drivers leave the package through it.
@@ -40,6 +41,8 @@ func (db *DB) Wrap(doing string, err error) error {
 		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, err, db.e.advise(err))
 	case duplicate:
 		return fmt.Errorf("%s: %w: %w", doing, ErrExists, err)
+	case outdated:
+		return fmt.Errorf("%s: %w", doing, ErrOutdated)
 	}
 	return fmt.Errorf("%s: %w%s", doing, err, db.e.advise(err))
 }

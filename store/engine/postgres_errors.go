@@ -32,6 +32,8 @@ func classifyPostgres(err error) class {
 			return readOnly
 		case "23505":
 			return duplicate
+		case "JB006":
+			return outdated
 		case "57P05", "25P03", "25P04": // the session, or its transaction, was idle or open for too long: ended before the statement was read
 			return gone
 		case "28P01", "28000", "3D000", "42501": // login and database; a missing right

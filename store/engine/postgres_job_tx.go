@@ -5,9 +5,13 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 // postgresBegin is the statement that begins a transaction.
@@ -28,7 +32,7 @@ func (c *postgresJobConn) BeginTx(ctx context.Context, o driver.TxOptions) (driv
 	if c.Conn.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
 	}
-	c.begin = postgresBegin(o)
+	c.begin, c.record = postgresBegin(o), nil
 	return postgresJobTx{ctx, c}, nil
 }
 
@@ -105,7 +109,7 @@ type postgresJobTx struct {
 	c   *postgresJobConn
 }
 
-// Commit commits what there is.
+// Commit commits the transaction, if it was begun.
 func (t postgresJobTx) Commit() error {
 	if t.c.begin != "" {
 		t.c.begin = ""
@@ -124,15 +128,85 @@ func (t postgresJobTx) Commit() error {
 	return nil
 }
 
-func (c *postgresJobConn) commit(ctx context.Context) (pgconn.CommandTag, error) {
-	if c.renewsNext(ctx) {
-		return c.commitAndRenew(ctx)
+// commit sends COMMIT. In the same trip it sends the record that goes with it, before it, and what makes the session as new,
+// after it.
+func (c *postgresJobConn) commit(ctx context.Context) (tag pgconn.CommandTag, err error) {
+	record, renew := c.record, c.renewsNext(ctx)
+	if c.record = nil; record == nil && !renew {
+		return c.Conn.Conn().Exec(ctx, "COMMIT")
 	}
-	return c.Conn.Conn().Exec(ctx, "COMMIT")
+	to := c.pg().Frontend()
+	if record != nil {
+		to.Send(record)
+	}
+	to.SendQuery(&pgproto3.Query{String: "COMMIT"})
+	if renew {
+		c.sendRenewal()
+	}
+	if err := to.Flush(); err != nil {
+		return tag, err
+	}
+	var refused error
+	if record != nil { // if it is refused, COMMIT rolls back
+		_, refused = c.answer(ctx, &Told{})
+	}
+	if !c.Conn.Conn().IsClosed() {
+		tag, err = c.answer(ctx, &Told{})
+	}
+	if refused != nil {
+		err = refused
+	}
+	if err == nil || c.Conn.Conn().IsClosed() {
+		return tag, err
+	}
+	if err := c.skipRenewal(ctx); err != nil { // the transaction may be tried again in the session, so all answers are read
+		_ = c.Conn.Conn().Close(ctx) // the error that counts is that of COMMIT
+	}
+	return tag, err
+}
+
+type withCommit struct{}
+
+// WithCommit says that the statement of this context is the last one of its transaction, and that its error may come from
+// COMMIT: the statement may be sent together with COMMIT.
+func WithCommit(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withCommit{}, true)
+}
+
+// goesWithCommit keeps the record of an atomic step until COMMIT. It does so only where the session is this connection's own,
+// and is to be made as new with COMMIT.
+func (c *postgresJobConn) goesWithCommit(ctx context.Context, query string, list []driver.NamedValue) bool {
+	if c.renews.record == 0 || ctx.Value(withCommit{}) == nil || c.begin != "" || c.pg().TxStatus() != 'T' || !strings.HasPrefix(query, "SELECT dbjobs.record_attempt(") {
+		return false
+	}
+	args := make([][]byte, len(list))
+	for i, a := range list {
+		v, err := driver.DefaultParameterConverter.ConvertValue(a.Value)
+		if err != nil {
+			return false
+		}
+		switch v := v.(type) {
+		case nil:
+		case string:
+			args[i] = append([]byte{}, v...) // empty is not NULL
+		case []byte:
+			args[i] = v
+		case int64:
+			args[i] = strconv.AppendInt(nil, v, 10)
+		case time.Time:
+			args[i] = v.AppendFormat(nil, time.RFC3339Nano)
+		default:
+			return false
+		}
+	}
+	c.record = &pgproto3.FunctionCall{Function: c.renews.record, Arguments: args}
+	c.renews.plans = true
+	return true
 }
 
 // Rollback undoes it.
 func (t postgresJobTx) Rollback() error {
+	t.c.record = nil
 	if t.c.begin != "" {
 		t.c.begin = ""
 		return nil

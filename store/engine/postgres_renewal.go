@@ -11,14 +11,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // renewals is what a connection knows of how its session is made as new.
 type renewals struct {
-	direct bool // the server's session is this connection's own
-	known  bool // what is below: the session was made as new before
-	role   bool // the login has one of its own
-	coming int  // answers of the server to what was sent to make it as new
+	direct bool   // the server's session is this connection's own
+	known  bool   // what is below: the session was made as new before
+	role   bool   // the login has one of its own
+	record uint32 // the routine record_attempt, by its number; 0: this database has none
+	plans  bool   // the session has the plans of that routine: they are kept
+	coming int    // answers of the server to what was sent to make it as new
 }
 
 // reset makes the session as new. Behind a proxy that pools transactions it would be the session of others: there, the
@@ -72,18 +76,33 @@ func (c *postgresJobConn) isDirect(ctx context.Context) error {
 const (
 	postgresSetSeed      = 1599
 	postgresMyTempSchema = 2854
+	postgresUnlockAll    = 2892 // pg_advisory_unlock_all
 )
+
+// discardAllButPlans, with pg_advisory_unlock_all, is what DISCARD ALL does in the versions that planKeepers names, apart from
+// DISCARD PLANS. No statement can see a plan, and one that no longer fits is made anew.
+const discardAllButPlans = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; DEALLOCATE ALL; UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES"
+
+// planKeepers matches the versions of the server in which DISCARD ALL is known to do nothing else.
+var planKeepers = lazyregexp.New(`^1[2-8]\b`)
+
+// postgresRecord finds the number of the routine record_attempt, without a right on the schema.
+const postgresRecord = "COALESCE((SELECT p.oid FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace " +
+	"WHERE n.nspname OPERATOR(pg_catalog.=) 'dbjobs' AND p.proname OPERATOR(pg_catalog.=) 'record_attempt' LIMIT 1), 0)"
 
 // sendRenewal sends what makes the session as new. Functions are called by messages of their own: a SELECT would have to be
 // parsed and planned each time, since DISCARD ALL drops what is prepared, and cost as much as all else. Each part is executed
 // by itself, and has an answer of its own.
 func (c *postgresJobConn) sendRenewal() {
 	parts := []pgproto3.FrontendMessage{&pgproto3.Query{String: "DISCARD ALL"}}
+	if c.renews.plans {
+		parts = []pgproto3.FrontendMessage{&pgproto3.Query{String: discardAllButPlans}, &pgproto3.FunctionCall{Function: postgresUnlockAll}}
+	}
 	if !c.renews.known || c.renews.role {
 		parts = append(parts, &pgproto3.Query{String: "RESET ROLE"})
 	}
 	if !c.renews.known {
-		look := "SELECT pg_catalog.current_setting('role')"
+		look := "SELECT pg_catalog.current_setting('role'), " + postgresRecord
 		if hasLoginTriggers(c.pg().ParameterStatus("server_version")) {
 			look += ", (SELECT pg_catalog.count(*) FROM pg_catalog.pg_event_trigger WHERE evtevent OPERATOR(pg_catalog.=) 'login')"
 		}
@@ -104,13 +123,20 @@ func (c *postgresJobConn) renewed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(told) < 2 {
+	if len(told) < 2 || !c.renews.known && len(told) < 4 {
 		return errNotNew
 	}
 	if !c.renews.known {
 		c.renews.known, c.renews.role = true, told[0] != "none"
-		if len(told) > 3 && told[1] != "0" {
+		if len(told) > 4 && told[2] != "0" {
 			return errNotNew // a trigger at the login
+		}
+		if planKeepers.MatchString(c.pg().ParameterStatus("server_version")) {
+			n, err := strconv.ParseUint(told[1], 10, 32)
+			if err != nil {
+				return errNotNew
+			}
+			c.renews.record = uint32(n)
 		}
 	}
 	if told[len(told)-1] != "0" || c.pg().TxStatus() != 'I' || c.reported() != c.began {
@@ -131,18 +157,6 @@ func (c *postgresJobConn) renewsAlong(ctx context.Context, query string) bool {
 // renewsNext reports whether the next statement is the last of its attempt, and what makes the session as new is known.
 func (c *postgresJobConn) renewsNext(ctx context.Context) bool {
 	return ctx.Value(last{}) != nil && ctx.Err() == nil && c.renews.known
-}
-
-// commitAndRenew sends COMMIT and what makes the session as new in one trip, and reads what the server answers to COMMIT. Where
-// that fails, the transaction may be tried again in the session, so all answers are read.
-func (c *postgresJobConn) commitAndRenew(ctx context.Context) (tag pgconn.CommandTag, err error) {
-	if tag, err = c.executeAndRenew(ctx, &Told{}, "COMMIT"); err == nil || c.Conn.Conn().IsClosed() {
-		return tag, err
-	}
-	if err := c.skipRenewal(ctx); err != nil {
-		_ = c.Conn.Conn().Close(ctx) // the error that counts is that of COMMIT
-	}
-	return tag, err
 }
 
 // skipRenewal reads what the server answers to a renewal that does not count.
@@ -171,6 +185,11 @@ func (c *postgresJobConn) executeAndRenew(ctx context.Context, t *Told, query st
 	if err := to.Flush(); err != nil {
 		return tag, err
 	}
+	return c.answer(ctx, t)
+}
+
+// answer reads what the server answers to one message.
+func (c *postgresJobConn) answer(ctx context.Context, t *Told) (tag pgconn.CommandTag, err error) {
 	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg()))
 	stop.Watch(ctx)
 	defer stop.Unwatch()

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
@@ -35,7 +36,8 @@ func (c *postgresForJobs) Connect(ctx context.Context) (driver.Conn, error) {
 type postgresJobConn struct {
 	*stdlib.Conn
 	began  [len(reportedByServer)]string
-	begin  string // of a transaction, to be sent with its first statement
+	begin  string                 // of a transaction, to be sent with its first statement
+	record *pgproto3.FunctionCall // to be sent with COMMIT
 	pooled *atomic.Bool
 	renews renewals
 }

@@ -35,6 +35,9 @@ func postgresNotice(conn *pgconn.PgConn, n *pgconn.Notice) {
 func (c *postgresJobConn) ExecContext(ctx context.Context, query string, list []driver.NamedValue) (driver.Result, error) {
 	t := listener(ctx)
 	args, texts := postgresTexts(list)
+	if t == nil && c.goesWithCommit(ctx, query, list) {
+		return driver.RowsAffected(1), nil
+	}
 	if t == nil || !texts {
 		if err := c.begun(ctx); err != nil {
 			return nil, err

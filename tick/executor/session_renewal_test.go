@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/engine"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // On PostgreSQL, the reset of a session is sent together with the last statement of an attempt. The statement has the
@@ -101,6 +104,75 @@ func TestSessionIsMadeAsNewAlongWithCommit(t *testing.T) {
 	}
 	if n := d.Int(t, "SELECT count(*) FROM effects"); n != 2 {
 		t.Errorf("%d effects, want 2", n)
+	}
+}
+
+// On PostgreSQL, the record of an atomic step also goes along with COMMIT. If the run was delivered again, nothing is committed.
+func TestRecordGoesAlongWithCommit(t *testing.T) {
+	t.Parallel()
+	storetest.Needs(t, "postgres")
+	d := storetest.Open(t, "postgres", store.Options{})
+	d.Exec(t, "CREATE TABLE effects (what text)")
+	record := recordsOf(t, d)
+	r := newRenewing(t, d)
+	s, number := r.take()
+	atomic := func() error {
+		t.Helper()
+		tx, err := s.Conn.BeginTx(s.Last(t.Context()), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(engine.Listen(t.Context(), &engine.Told{}), "INSERT INTO effects VALUES ('one')"); err != nil {
+			t.Fatal(err)
+		}
+		if err := record(t.Context(), tx, executor.Result{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Exec(t, "SELECT id FROM dbjobs.runs FOR UPDATE NOWAIT") // nothing was sent yet
+		return tx.Commit()
+	}
+	for range 3 {
+		d.Exec(t, "UPDATE dbjobs.attempts SET state = 'running', finished_at = NULL")
+		r.lock(s, number)
+		if err := atomic(); err != nil {
+			t.Fatal(err)
+		}
+		r.isNew(number)
+		s.Release(true)
+		if n := d.Int(t, "SELECT count(*) FROM dbjobs.attempts WHERE state = 'succeeded' AND finished_at >= started_at"); n != 1 {
+			t.Errorf("%d attempts are recorded, want 1", n)
+		}
+		var then int64
+		if s, then = r.take(); then != number {
+			t.Errorf("session %d is followed by %d", number, then)
+		}
+	}
+	d.Exec(t, "UPDATE dbjobs.attempts SET state = 'running', finished_at = NULL")
+	d.Exec(t, "UPDATE dbjobs.runs SET fence = fence + 1")
+	if err := atomic(); err == nil || !strings.Contains(err.Error(), "delivered again") {
+		t.Errorf("a run that was delivered again: %v", err)
+	}
+	s.Release(false)
+	if n := d.Int(t, "SELECT count(*) FROM effects"); n != 3 {
+		t.Errorf("%d effects, want 3", n)
+	}
+}
+
+// recordsOf returns what records the success of a step in its transaction: always of the same run, which is delivered.
+func recordsOf(t *testing.T, d *storetest.DB) func(context.Context, *sql.Tx, executor.Result) error {
+	t.Helper()
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "atomic", Queue: "others", Steps: []store.Step{ticktest.AtomicStep("SELECT 1")}}}})
+	ticktest.Request(t, d, "atomic")
+	ticktest.Run(t, d)
+	holder := store.Holder{Name: "another", Lease: time.Hour}
+	tasks, err := d.Take(t.Context(), "others", 1, holder)
+	if err != nil || len(tasks) != 1 {
+		t.Fatal(err, tasks)
+	}
+	return func(ctx context.Context, tx *sql.Tx, _ executor.Result) error {
+		task := tasks[0]
+		_, err := d.EndStepIn(ctx, tx, &task, store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, holder)
+		return err
 	}
 }
 

@@ -132,6 +132,8 @@ type stepper struct {
 	d *storetest.DB
 	x *executor.SQL
 	r executor.Request
+
+	spec executor.SQLSpec // but for the statements
 }
 
 func newStepper(t *testing.T, d *storetest.DB, s *store.Store) stepper {
@@ -145,12 +147,13 @@ func newStepper(t *testing.T, d *storetest.DB, s *store.Store) stepper {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stepper{t, d, x, executor.Request{Task: &store.Task{Job: store.Job{Owner: login}}}}
+	return stepper{t: t, d: d, x: x, r: executor.Request{Task: &store.Task{Job: store.Job{Owner: login}}}}
 }
 
 func (s stepper) step(statements ...string) error {
 	s.t.Helper()
-	spec, err := json.Marshal(executor.SQLSpec{SQL: executor.Texts(statements...)})
+	s.spec.SQL = executor.Texts(statements...)
+	spec, err := json.Marshal(s.spec)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -176,55 +179,74 @@ func (s stepper) look(facts string) (session int, what string) {
 // test checks that it is the same where that is promised. Otherwise the test would prove nothing.
 func TestSessionIsAsNewForTheNextStep(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		for _, text := range append([]string{"CREATE TABLE effects (what varchar(500))"}, prepareSessions[d.Engine]...) {
-			d.Exec(t, text)
-		}
-		facts := storetest.Words(d.Server, seen[d.Engine])
-		role := ""
-		if d.Engine == "postgres" {
-			role = anotherRole(t, d)
-			var seeded string
-			if err := d.SQL.QueryRow("SELECT random() FROM (SELECT setseed(0.5)) s").Scan(&seeded); err != nil {
-				t.Fatal(err)
-			}
-			facts = fmt.Sprintf(facts, seeded)
-		}
-		s := newStepper(t, d, d.Store)
-		var together []string
-		for _, c := range rudes[d.Engine] {
-			before, want := s.look(facts)
-			if err := s.step("INSERT INTO effects VALUES ('polite')"); err != nil {
-				t.Fatal(err)
-			}
-			c.sql = slices.Clone(c.sql)
-			for i, text := range c.sql {
-				c.sql[i] = storetest.Words(d.Server, strings.ReplaceAll(text, "another_role", role))
-			}
-			err := s.step(c.sql...)
-			after, got := s.look(facts)
-			if want != got {
-				t.Errorf("%q (%v): the next step finds\n%s, not\n%s", c.sql, err, got, want)
-			}
-			if d.Engine == "sqlite" {
-				before, after = 1, min(1, after)
-			}
-			if kept := before == after; kept != c.kept {
-				t.Errorf("%q (%v): the next step gets the same session: %v", c.sql, err, kept)
-			}
-			if err == nil && c.kept {
-				together = append(together, c.sql...)
-			}
-		}
-		before, want := s.look(facts)
-		err := s.step(together...)
-		after, got := s.look(facts)
-		if got != want {
-			t.Errorf("after all of it (%v) the next step finds\n%s, not\n%s", err, got, want)
-		}
-		if d.Engine != "sqlite" && (err != nil || before != after) {
-			t.Errorf("after all of it (%v) the next step gets the same session: %v", err, before == after)
-		}
+		testSessions(t, d, func(s stepper) error { return s.step("INSERT INTO effects VALUES ('polite')") })
 	})
+}
+
+// On PostgreSQL, a session keeps its plans from the first record of an atomic step on. All else of it is as new.
+func TestSessionThatKeepsPlansIsAsNew(t *testing.T) {
+	t.Parallel()
+	storetest.Needs(t, "postgres")
+	d := storetest.Open(t, "postgres", store.Options{})
+	record := recordsOf(t, d)
+	testSessions(t, d, func(s stepper) error {
+		d.Exec(t, "UPDATE dbjobs.attempts SET state = 'running', finished_at = NULL")
+		s.spec.Atomic, s.r.EndIn = true, record
+		return s.step("INSERT INTO effects VALUES ('recorded')")
+	})
+}
+
+// testSessions lets steps do all of rudes to their sessions. Before each of them, a polite step uses the session.
+func testSessions(t *testing.T, d *storetest.DB, polite func(stepper) error) {
+	t.Helper()
+	for _, text := range append([]string{"CREATE TABLE effects (what varchar(500))"}, prepareSessions[d.Engine]...) {
+		d.Exec(t, text)
+	}
+	facts := storetest.Words(d.Server, seen[d.Engine])
+	role := ""
+	if d.Engine == "postgres" {
+		role = anotherRole(t, d)
+		var seeded string
+		if err := d.SQL.QueryRow("SELECT random() FROM (SELECT setseed(0.5)) s").Scan(&seeded); err != nil {
+			t.Fatal(err)
+		}
+		facts = fmt.Sprintf(facts, seeded)
+	}
+	s := newStepper(t, d, d.Store)
+	var together []string
+	for _, c := range rudes[d.Engine] {
+		before, want := s.look(facts)
+		if err := polite(s); err != nil {
+			t.Fatal(err)
+		}
+		c.sql = slices.Clone(c.sql)
+		for i, text := range c.sql {
+			c.sql[i] = storetest.Words(d.Server, strings.ReplaceAll(text, "another_role", role))
+		}
+		err := s.step(c.sql...)
+		after, got := s.look(facts)
+		if want != got {
+			t.Errorf("%q (%v): the next step finds\n%s, not\n%s", c.sql, err, got, want)
+		}
+		if d.Engine == "sqlite" {
+			before, after = 1, min(1, after)
+		}
+		if kept := before == after; kept != c.kept {
+			t.Errorf("%q (%v): the next step gets the same session: %v", c.sql, err, kept)
+		}
+		if err == nil && c.kept {
+			together = append(together, c.sql...)
+		}
+	}
+	before, want := s.look(facts)
+	err := s.step(together...)
+	after, got := s.look(facts)
+	if got != want {
+		t.Errorf("after all of it (%v) the next step finds\n%s, not\n%s", err, got, want)
+	}
+	if d.Engine != "sqlite" && (err != nil || before != after) {
+		t.Errorf("after all of it (%v) the next step gets the same session: %v", err, before == after)
+	}
 }
 
 // A role that is set for the login is the role of the session again, instead of the login itself.

@@ -1270,10 +1270,8 @@ SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reas
 WHERE g.through_at >= $1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT $2;
 
 -- name: record_attempt
--- arguments: now, waited_ms, rows, output, result, id, number, fence
-UPDATE dbjobs.attempts SET state = 'succeeded', finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), started_at = least(coalesce($1::timestamptz, pg_catalog.statement_timestamp()), started_at + $2::double precision * interval '1 millisecond'), rows_affected = $3, output = $4, result = $5
-WHERE run_id = $6 AND number = $7 AND CASE WHEN fence = $8 AND state = 'running' THEN
-  (SELECT fence = $8 AND state = 'running' AND attempts = $7 FROM dbjobs.runs WHERE id = $6 FOR UPDATE) END;
+-- arguments: id, fence, number, waited_ms, rows, output, result, now
+SELECT dbjobs.record_attempt($1::uuid, $2::integer, $3::integer, $4::bigint, $5::bigint, $6::text, $7::text, $8::timestamptz);
 
 -- name: record_first_tick
 -- arguments: name, now, holder, version, decided, started, failed, error, took_ms

@@ -18,6 +18,7 @@ GRANT USAGE ON SCHEMA dbjobs TO @login;
 GRANT SELECT, INSERT, UPDATE, DELETE ON @tables TO @login;
 GRANT SELECT, UPDATE (migrated_at) ON dbjobs.installation TO @login;
 GRANT SELECT ON @view TO @login;
+GRANT EXECUTE ON FUNCTION dbjobs.record_attempt TO @login;
 
 -- name: ticker_owners
 -- Once, by who may grant the role.

@@ -220,14 +220,8 @@ WITH run AS (
 )
 SELECT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds), (SELECT job_id FROM plan) IS NOT NULL FROM moved;
 
--- The server parses and plans this statement for each atomic step, in a session that was reset to a new one. So only
--- the keys are conditions for which the server looks at indexes and statistics. CASE checks the other conditions, on
--- the values of the rows.
-
 -- name: record_attempt
-UPDATE dbjobs.attempts SET state = 'succeeded', finished_at = @now, started_at = @begun, rows_affected = :rows, output = :output, result = :result
-WHERE run_id = :id AND number = :number AND CASE WHEN fence = :fence AND state = 'running' THEN
-  (SELECT fence = :fence AND state = 'running' AND attempts = :number FROM dbjobs.runs WHERE id = :id FOR UPDATE) END;
+SELECT dbjobs.record_attempt(:id::uuid, :fence::integer, :number::integer, :waited_ms::bigint, :rows::bigint, :output::text, :result::text, :now::timestamptz);
 
 -- name: lock_ending
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
