@@ -13,7 +13,7 @@ func classifyPostgres(err error) class {
 	var ce *pgconn.ConnectError
 	var pe *pgconn.PgError
 	coded := errors.As(err, &pe)
-	if errors.As(err, &ce) && !(coded && pe.Code == "53300") { // refusals of a proxy have other codes
+	if errors.As(err, &ce) && !(coded && pe.Code == "53300") { // a proxy that refuses a connection sends other codes
 		return refused
 	}
 	if coded {
@@ -34,7 +34,7 @@ func classifyPostgres(err error) class {
 			return duplicate
 		case "JB006":
 			return outdated
-		case "57P05", "25P03", "25P04": // the session, or its transaction, was idle or open for too long: ended before the statement was read
+		case "57P05", "25P03", "25P04": // the session or its transaction was idle or open for too long; the server ended it before it read the statement
 			return gone
 		case "28P01", "28000", "3D000", "42501": // login and database; a missing right
 			return refused
@@ -53,9 +53,9 @@ func classifyPostgres(err error) class {
 	return other
 }
 
-// lacksOnPostgres: some servers that speak the protocol have no advisory locks. One such lock keeps migrators out of
-// each other's way, the other one processes that take runs. Both are correct without it, because of keys and
-// conditions.
+// lacksOnPostgres reports whether the server has no advisory locks. Some servers that speak the protocol have
+// none. dbjobs uses one such lock so that only one migrator works at a time, and another one so that only one
+// process takes runs at a time. Both kinds of work are correct without the lock, because of keys and conditions.
 func lacksOnPostgres(statement string, err error) bool {
 	var pe *pgconn.PgError
 	spares := statement == "reserve_queued" || statement == schemaLock

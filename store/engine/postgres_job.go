@@ -42,7 +42,7 @@ func postgresTransactionOpen(_ context.Context, conn *sql.Conn) (open bool, err 
 	return open, err
 }
 
-// postgresUnsent: the session was idle for too long.
+// postgresUnsent reports whether the error says that the session was idle for too long.
 func postgresUnsent(err error) bool {
 	var pe *pgconn.PgError
 	return errors.As(err, &pe) && pe.Code == "57P05"

@@ -26,8 +26,8 @@ func postgresBegin(o driver.TxOptions) string {
 	return begin
 }
 
-// BeginTx begins a transaction. BEGIN is sent with its first statement, in one trip: of two messages of which the server
-// skips the second where the first fails.
+// BeginTx begins a transaction. It does not send BEGIN yet: BEGIN is sent with the first statement of the
+// transaction, in one trip. They are two messages, and the server skips the second one if the first one fails.
 func (c *postgresJobConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	if c.Conn.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
@@ -36,7 +36,7 @@ func (c *postgresJobConn) BeginTx(ctx context.Context, o driver.TxOptions) (driv
 	return postgresJobTx{ctx, c}, nil
 }
 
-// begun sends BEGIN, where that is left to do. Without it, no statement of the transaction may be sent.
+// begun sends BEGIN if it was not sent yet. No statement of the transaction may be sent before BEGIN.
 func (c *postgresJobConn) begun(ctx context.Context) error {
 	if c.begin == "" {
 		return nil
@@ -47,7 +47,7 @@ func (c *postgresJobConn) begun(ctx context.Context) error {
 	return c.notBegun(ctx, err)
 }
 
-// notBegun closes the connection where a transaction has not begun, so that nothing is executed outside of it.
+// notBegun closes the connection if a transaction has not begun, so that nothing is executed outside of it.
 func (c *postgresJobConn) notBegun(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -59,8 +59,8 @@ func (c *postgresJobConn) notBegun(ctx context.Context, err error) error {
 	return err
 }
 
-// beginsWith reports whether BEGIN can go along with a text: it is one statement for certain, since only such can be
-// sent in this way.
+// beginsWith reports whether BEGIN can be sent along with a text. The text must certainly be only
+// one statement, because the message holds no more than one.
 func (c *postgresJobConn) beginsWith(query string) bool {
 	return c.begin != "" && oneText.MatchString(query) && slices.Contains(sentWithBegin, verb(query))
 }
@@ -128,8 +128,8 @@ func (t postgresJobTx) Commit() error {
 	return nil
 }
 
-// commit sends COMMIT. In the same trip it sends the record that goes with it, before it, and what makes the session as new,
-// after it.
+// commit sends COMMIT. In the same trip, it sends the record that goes with the COMMIT, if there is one, before
+// it. After the COMMIT, it sends the commands that make the session like a new one, if renewsNext allows this.
 func (c *postgresJobConn) commit(ctx context.Context) (tag pgconn.CommandTag, err error) {
 	record, renew := c.record, c.renewsNext(ctx)
 	if c.record = nil; record == nil && !renew {
@@ -167,14 +167,14 @@ func (c *postgresJobConn) commit(ctx context.Context) (tag pgconn.CommandTag, er
 
 type withCommit struct{}
 
-// WithCommit says that the statement of this context is the last one of its transaction, and that its error may come from
-// COMMIT: the statement may be sent together with COMMIT.
+// WithCommit says that the statement of this context is the last one of its transaction, and that
+// the caller also accepts its error from COMMIT. So the statement may be sent together with COMMIT.
 func WithCommit(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withCommit{}, true)
 }
 
-// goesWithCommit keeps the record of an atomic step until COMMIT. It does so only where the session is this connection's own,
-// and is to be made as new with COMMIT.
+// goesWithCommit keeps the record of an atomic step until COMMIT, and reports whether it did. It does so
+// only if the session of the server belongs to this connection alone, and was made like a new one before.
 func (c *postgresJobConn) goesWithCommit(ctx context.Context, query string, list []driver.NamedValue) bool {
 	if c.renews.record == 0 || ctx.Value(withCommit{}) == nil || c.begin != "" || c.pg().TxStatus() != 'T' || !strings.HasPrefix(query, "SELECT dbjobs.record_attempt(") {
 		return false
@@ -204,7 +204,7 @@ func (c *postgresJobConn) goesWithCommit(ctx context.Context, query string, list
 	return true
 }
 
-// Rollback undoes it.
+// Rollback rolls the transaction back, if it was begun.
 func (t postgresJobTx) Rollback() error {
 	t.c.record = nil
 	if t.c.begin != "" {
@@ -213,7 +213,7 @@ func (t postgresJobTx) Rollback() error {
 	}
 	_, err := t.c.Conn.Conn().Exec(t.ctx, "ROLLBACK")
 	if err != nil {
-		_ = t.c.Conn.Conn().Close(t.ctx) // likewise
+		_ = t.c.Conn.Conn().Close(t.ctx) // the error that counts is err
 	}
 	return err
 }

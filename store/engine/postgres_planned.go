@@ -11,22 +11,23 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// planOnce names statements for which the server keeps a plan: those that record ends, and half or more of whose cost is else to
-// plan them. They find each row by its key, so one plan is as good as another, whatever the arguments are. Statements with pages,
-// or with conditions that are more or less selective, are planned for what they are given.
+// planOnce names the statements for which the server keeps a plan. They record that attempts, steps and
+// runs begin or end. Without a kept plan, planning is half or more of their cost. They find each row by
+// its key, so one plan is good for all arguments. Other statements return pages, or have conditions
+// whose effect depends on the arguments. The server plans those for the arguments of each execution.
 var planOnce = map[string]bool{"finish_attempt": true, "finish_attempts": true, "finish": true, "end_attempt": true, "next_step": true,
 	"back_off": true, "begin_attempt": true}
 
-// A plan that was made for tables of a few rows reads them whole, and the server keeps it until it has counted the rows again, by
-// which time there may be a million. So plans are made anew after that many uses, or that time.
+// A plan that was made for tables of a few rows reads them whole. The server keeps it until it counts the rows again.
+// By then, there may be a million rows. So the plans are made anew after mostUses uses, or after the time oldPlan.
 const (
 	mostUses = 64
 	oldPlan  = time.Second
 )
 
-// planned is what a connection knows about those plans.
+// planned holds what a connection knows about those plans.
 type planned struct {
-	seen   map[string]bool // by their names: whether they are prepared
+	seen   map[string]bool // whether a statement is prepared, by its name
 	asked  bool
 	direct bool // the server's session is this connection's own
 	uses   int  // of the plans
@@ -34,9 +35,9 @@ type planned struct {
 	old    atomic.Bool
 }
 
-// plan lets the server keep the plan of a statement that comes a second time. Behind a proxy that pools transactions another
-// session may answer each time: there, the server knows the session by another number than the one that the connection got, and
-// nothing is prepared.
+// plan lets the server keep the plan of a statement that comes a second time. Behind a proxy that pools
+// transactions, it prepares nothing, because another session of the server may execute each statement.
+// There, the server knows the session by another number than the one that the connection got.
 func (c *postgresConn) plan(ctx context.Context, text string) error {
 	name, _ := ctx.Value(repeated{}).(string)
 	if !planOnce[name] || c.Conn.Conn().IsClosed() {
@@ -83,8 +84,9 @@ func (c *postgresConn) renew(ctx context.Context) error {
 	return nil
 }
 
-// staleOnPostgres gives a connection up where what is prepared on it can be used no more, because a migration has changed the
-// tables, or because it is another session after all: nothing was done, and a new connection knows no plans.
+// staleOnPostgres gives up a connection whose prepared statements can no longer be used. Either a
+// migration has changed the tables, or the connection has another session of the server after all.
+// The failed statement did nothing, and a new connection has no plans.
 func staleOnPostgres(err error) error {
 	var pe *pgconn.PgError
 	if errors.As(err, &pe) && (pe.Code == "26000" || pe.Code == "0A000" && strings.Contains(pe.Routine, "RevalidateCachedQuery")) || pgconn.SafeToRetry(err) {

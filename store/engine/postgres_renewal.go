@@ -15,24 +15,27 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// renewals is what a connection knows of how its session is made as new.
+// renewals holds what a connection knows about renewals. A renewal makes the session of the
+// connection like a new one.
 type renewals struct {
 	direct bool   // the server's session is this connection's own
-	known  bool   // what is below: the session was made as new before
-	role   bool   // the login has one of its own
-	record uint32 // the routine record_attempt, by its number; 0: this database has none
-	plans  bool   // the session has the plans of that routine: they are kept
-	coming int    // answers of the server to what was sent to make it as new
+	known  bool   // the next fields are known, because the session was renewed before
+	role   bool   // ALTER ROLE … SET role gives the login a role
+	record uint32 // the number of the routine record_attempt; 0: this database has none
+	plans  bool   // the session has plans of that routine, and a renewal keeps them
+	coming int    // answers to a renewal that the server still has to send
 }
 
-// reset makes the session as new. Behind a proxy that pools transactions it would be the session of others: there, the
-// server knows the session by another number than the one that the connection got.
+// reset makes the session like a new one. It does not do so behind a proxy that pools transactions,
+// because the session is also used by others there. There, the server knows the session by another
+// number than the one that the connection got.
 //
-// DISCARD ALL leaves the seed of random(), and promises nothing of a role that ALTER ROLE … SET role gives. A session that
-// ever had a temporary table keeps its schema, and what triggers did at the login is undone: such sessions cannot be made
-// as new. Nothing that is sent can be led elsewhere by a search path.
+// DISCARD ALL does not reset the seed of random(), and does not promise to reset a role that ALTER ROLE …
+// SET role gives. So reset sends further commands for these. Some sessions cannot be made like new ones: a
+// session that ever had a temporary table keeps its temporary schema, and DISCARD ALL undoes the settings
+// that triggers made at the login. A search path cannot change the meaning of any command that is sent.
 func (c *postgresJobConn) reset(ctx context.Context) error {
-	if c.renews.coming > 0 { // it was sent with the last statement
+	if c.renews.coming > 0 { // the renewal was sent with the last statement
 		return c.renewed(ctx)
 	}
 	if c.pooled.Load() {
@@ -79,20 +82,21 @@ const (
 	postgresUnlockAll    = 2892 // pg_advisory_unlock_all
 )
 
-// discardAllButPlans, with pg_advisory_unlock_all, is what DISCARD ALL does in the versions that planKeepers names, apart from
-// DISCARD PLANS. No statement can see a plan, and one that no longer fits is made anew.
+// discardAllButPlans and pg_advisory_unlock_all together do the work of DISCARD ALL in the versions that planKeepers
+// matches, except DISCARD PLANS. No statement can see a plan, and the server replaces a plan that no longer fits.
 const discardAllButPlans = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; DEALLOCATE ALL; UNLISTEN *; DISCARD TEMP; DISCARD SEQUENCES"
 
 // planKeepers matches the versions of the server in which DISCARD ALL is known to do nothing else.
 var planKeepers = lazyregexp.New(`^1[2-8]\b`)
 
-// postgresRecord finds the number of the routine record_attempt, without a right on the schema.
+// postgresRecord finds the number of the routine record_attempt. It needs no right on the schema.
 const postgresRecord = "COALESCE((SELECT p.oid FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace " +
 	"WHERE n.nspname OPERATOR(pg_catalog.=) 'dbjobs' AND p.proname OPERATOR(pg_catalog.=) 'record_attempt' LIMIT 1), 0)"
 
-// sendRenewal sends what makes the session as new. Functions are called by messages of their own: a SELECT would have to be
-// parsed and planned each time, since DISCARD ALL drops what is prepared, and cost as much as all else. Each part is executed
-// by itself, and has an answer of its own.
+// sendRenewal sends the commands that make the session like a new one. It calls functions by a
+// message for calls instead of a SELECT. DISCARD ALL drops what is prepared, so the server would
+// parse and plan a SELECT each time, which costs as much as all other commands together. The server
+// executes each command separately, and answers each one.
 func (c *postgresJobConn) sendRenewal() {
 	parts := []pgproto3.FrontendMessage{&pgproto3.Query{String: "DISCARD ALL"}}
 	if c.renews.plans {
@@ -116,7 +120,7 @@ func (c *postgresJobConn) sendRenewal() {
 	c.renews.coming = len(parts)
 }
 
-// renewed reads what the server answers to that.
+// renewed reads the answers of the server to these commands.
 func (c *postgresJobConn) renewed(ctx context.Context) error {
 	told, err := c.answers(ctx, c.renews.coming)
 	c.renews.coming = 0
@@ -145,21 +149,23 @@ func (c *postgresJobConn) renewed(ctx context.Context) error {
 	return nil
 }
 
-// renewsAlong reports whether what makes the session as new can be sent along with a statement, which is the last of its attempt.
-// It is one statement for certain, and takes nothing from the client. Should it leave a transaction open all the same, DISCARD
-// ALL fails, and the session ends, as it does after any error.
+// renewsAlong reports whether the commands that make the session like a new one can be sent along
+// with a statement. The statement must be the last of its attempt. The text must certainly be only
+// one statement, and the statement must take nothing from the client. If it still leaves a
+// transaction open, DISCARD ALL fails, and the session ends, as it does after any error.
 func (c *postgresJobConn) renewsAlong(ctx context.Context, query string) bool {
-	const most = 8 << 10 // the server reads it before it answers
+	const most = 8 << 10 // the server reads this much before it answers
 	return c.renewsNext(ctx) && c.begin == "" && c.pg().TxStatus() == 'I' && len(query) <= most &&
 		oneText.MatchString(query) && slices.Contains(sentWithBegin, verb(query))
 }
 
-// renewsNext reports whether the next statement is the last of its attempt, and what makes the session as new is known.
+// renewsNext reports whether the next statement is the last of its attempt, and the commands for
+// the renewal are known.
 func (c *postgresJobConn) renewsNext(ctx context.Context) bool {
 	return ctx.Value(last{}) != nil && ctx.Err() == nil && c.renews.known
 }
 
-// skipRenewal reads what the server answers to a renewal that does not count.
+// skipRenewal reads the answers of the server to a renewal that does not count.
 func (c *postgresJobConn) skipRenewal(ctx context.Context) error {
 	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg()))
 	stop.Watch(ctx)
@@ -176,8 +182,8 @@ func (c *postgresJobConn) skipRenewal(ctx context.Context) error {
 	return nil
 }
 
-// executeAndRenew sends a statement and what makes the session as new in one trip, and reads what the server answers to the
-// statement.
+// executeAndRenew sends a statement and the commands that make the session like a new one in one
+// trip. It then reads the answer of the server to the statement.
 func (c *postgresJobConn) executeAndRenew(ctx context.Context, t *Told, query string) (tag pgconn.CommandTag, err error) {
 	to := c.pg().Frontend()
 	to.SendQuery(&pgproto3.Query{String: query})
@@ -188,7 +194,7 @@ func (c *postgresJobConn) executeAndRenew(ctx context.Context, t *Told, query st
 	return c.answer(ctx, t)
 }
 
-// answer reads what the server answers to one message.
+// answer reads the answer of the server to one message.
 func (c *postgresJobConn) answer(ctx context.Context, t *Told) (tag pgconn.CommandTag, err error) {
 	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg()))
 	stop.Watch(ctx)
@@ -218,25 +224,25 @@ func (c *postgresJobConn) answer(ctx context.Context, t *Told) (tag pgconn.Comma
 	}
 }
 
-// sentError is one of a connection that broke when a statement was sent: what has become of it is not known, and it must not
-// be sent once more.
+// sentError is the error of a connection that broke when a statement was sent. It is unknown whether
+// the server executed the statement, so it must not be sent again.
 type sentError struct{ error }
 
 func (e sentError) Unwrap() error     { return e.error }
 func (e sentError) SafeToRetry() bool { return false }
 
-// hasLoginTriggers reports whether a server of this version may have event triggers at the login, which PostgreSQL knows
-// since version 17.
+// hasLoginTriggers reports whether a server of this version may have event triggers at the login.
+// PostgreSQL has them since version 17.
 func hasLoginTriggers(version string) bool {
 	major, _, _ := strings.Cut(version, ".")
 	n, err := strconv.Atoi(major)
 	return err != nil || n >= 17 // a version that is not understood, such as 18beta1, is new
 }
 
-// answers reads as many answers, and returns their values in order. After an error the connection is of no more use: answers
-// may be still to come.
+// answers reads n answers, and returns their values in order. After an error, the connection cannot
+// be used again, because the server may still send further answers.
 func (c *postgresJobConn) answers(ctx context.Context, n int) (values []string, err error) {
-	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg())) // once: the driver would watch each message by itself
+	stop := ctxwatch.NewContextWatcher(stopsPostgres(c.pg())) // one watch for all messages: the driver would start one for each
 	stop.Watch(ctx)
 	defer stop.Unwatch()
 	for n > 0 {

@@ -10,10 +10,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// replaceOnPostgres replaces views and routines one by one, so that rights on them stay, and objects of others that
-// use them. A view that lost a column, or a routine that has other arguments or another result, cannot be replaced
-// like that. In this case all of them are dropped and made again, with the rights that were granted on them. If an
-// object of others uses one of them, that is an error, and everything stays as it was.
+// replaceOnPostgres replaces views and routines one by one. So the rights on them stay, and so do the objects of
+// others that use them. A view that lost a column, or a routine that has other arguments or another result, cannot be
+// replaced like that. In this case, replaceOnPostgres drops all of them and makes them again, with the rights that
+// were granted on them. If an object of others uses one of them, that is an error, and everything stays as it was.
 func replaceOnPostgres(ctx context.Context, db *DB, tx *Tx, all []Repeatable) error {
 	names := make([]string, len(all))
 	for i, r := range all {
@@ -46,7 +46,7 @@ func replaceOnPostgres(ctx context.Context, db *DB, tx *Tx, all []Repeatable) er
 	return runTexts(ctx, db, tx, rights...)
 }
 
-// bringInAll makes them, where none of them exists.
+// bringInAll makes the views and routines when none of them exists.
 func (db *DB) bringInAll(ctx context.Context, tx *Tx, all []Repeatable) error {
 	for _, r := range all {
 		if err := db.bringIn(ctx, tx, r, r.Statements); err != nil {
@@ -56,7 +56,7 @@ func (db *DB) bringInAll(ctx context.Context, tx *Tx, all []Repeatable) error {
 	return nil
 }
 
-// fitInPlace replaces them, and reports whether it could replace all.
+// fitInPlace replaces the views and routines in place, and reports whether it could replace all of them.
 func fitInPlace(ctx context.Context, db *DB, tx *Tx, all []Repeatable, names []string) (bool, error) {
 	for _, r := range all {
 		if err := db.bringIn(ctx, tx, r, r.replacing(true)); isOtherShape(err) {
@@ -77,7 +77,7 @@ func isOtherShape(err error) bool {
 	return errors.As(err, &pe) && slices.Contains([]string{"42P16", "42P13", "42809", "42725"}, pe.Code)
 }
 
-// textsOf returns the texts of statements that another statement writes.
+// textsOf returns the texts of the statements that a query writes.
 func textsOf(ctx context.Context, tx *Tx, name string, names []string) (texts []string, err error) {
 	return texts, tx.Query(ctx, name, Args{"names": names}, func(rows *sql.Rows) error {
 		var text string

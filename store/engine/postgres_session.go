@@ -16,10 +16,10 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// postgresForJobs makes connections whose sessions can be made as new.
+// postgresForJobs makes connections whose sessions can be made like new ones.
 type postgresForJobs struct {
 	driver.Connector
-	pooled atomic.Bool // a pooler stands between, as one of the connections has found out
+	pooled atomic.Bool // one of the connections has found a pooler between it and the server
 }
 
 // Connect connects.
@@ -36,13 +36,13 @@ func (c *postgresForJobs) Connect(ctx context.Context) (driver.Conn, error) {
 type postgresJobConn struct {
 	*stdlib.Conn
 	began  [len(reportedByServer)]string
-	begin  string                 // of a transaction, to be sent with its first statement
-	record *pgproto3.FunctionCall // to be sent with COMMIT
+	begin  string                 // BEGIN of a transaction, to be sent with its first statement
+	record *pgproto3.FunctionCall // of an atomic step, to be sent with COMMIT
 	pooled *atomic.Bool
 	renews renewals
 }
 
-// reportedByServer are settings of which the server tells each change.
+// reportedByServer lists the settings of which the server reports each change.
 var reportedByServer = [...]string{"application_name", "client_encoding", "DateStyle", "default_transaction_read_only", "in_hot_standby", "integer_datetimes",
 	"IntervalStyle", "is_superuser", "scram_iterations", "search_path", "server_encoding", "session_authorization", "standard_conforming_strings", "TimeZone"}
 
@@ -55,8 +55,9 @@ func (c *postgresJobConn) reported() (values [len(reportedByServer)]string) {
 
 func (c *postgresJobConn) pg() *pgconn.PgConn { return c.Conn.Conn().PgConn() }
 
-// ResetSession reports whether the connection can be used again, without a trip: nothing has come from the server since its
-// last answer. What comes unasked is the end of the session, or a change of its settings.
+// ResetSession reports whether the connection can be used again. It makes no trip. It only checks
+// that nothing has come from the server since its last answer. Without a request, a server sends
+// only the end of the session, or a change of its settings.
 func (c *postgresJobConn) ResetSession(ctx context.Context) error {
 	if c.Conn.Conn().IsClosed() || c.pg().TxStatus() != 'I' || !quiet(ctx, c.pg()) {
 		return driver.ErrBadConn
@@ -64,13 +65,13 @@ func (c *postgresJobConn) ResetSession(ctx context.Context) error {
 	return nil
 }
 
-// The reasons why a session is not used again though nothing failed.
+// The reasons why a session is not used again although nothing failed.
 var (
 	errPooled    = errors.New("another session of the server may answer each time: a pooler stands between")
 	errUnknownTo = errors.New("the connection is not known to be one of PostgreSQL's")
 )
 
-// postgresReset makes a session as new.
+// postgresReset makes a session like a new one.
 func postgresReset(ctx context.Context, conn *sql.Conn) (int64, string, error) {
 	return 0, "", conn.Raw(func(c any) error {
 		if p, ok := c.(*postgresJobConn); ok {
@@ -80,15 +81,16 @@ func postgresReset(ctx context.Context, conn *sql.Conn) (int64, string, error) {
 	})
 }
 
-// postgresLasts finds what DISCARD ALL does not undo: settings of one's own names, which are empty afterwards instead of
-// not there, libraries, connections of dblink, and origins of replication. A block of DO may do any of it.
+// postgresLasts finds effects that DISCARD ALL does not undo: settings with names of one's own,
+// which become empty instead of undefined, and also libraries, connections of dblink, and origins
+// of replication. A DO block may have any of these effects.
 var (
 	lastsInPostgres = lazyregexp.New(`(?is)\b(do|load|set_config|dblink\w*|pg_replication_origin\w*)\b|\bset\b[^;=]*[.&]|\bset\b.*(/\*|--)`)
 	onConflict      = lazyregexp.New(`(?i)\bdo\s+(nothing|update)\b`)
 )
 
 func postgresLasts(text string) bool {
-	if !hasWord(text, "do", "load", "set", "dblink", "replication") { // most texts: to look closer takes longer than to execute some
+	if !hasWord(text, "do", "load", "set", "dblink", "replication") { // most texts end here: the closer look takes longer than the execution of some texts
 		return false
 	}
 	return lastsInPostgres.MatchString(onConflict.ReplaceAllString(text, "conflict"))

@@ -14,16 +14,17 @@ const (
 	// closePatience is how long the server, or a pooler, may take to close the connection of a request to stop after
 	// the statement has ended.
 	closePatience = 5 * time.Second
-	// stopRest is how long a stopped session is not used: a pooler may report a request as done while the server is
-	// still about to stop a statement.
+	// stopRest is how long a stopped session is not used. A pooler may report a request as done
+	// when the server is still about to stop a statement.
 	stopRest = 100 * time.Millisecond
 )
 
-// postgresStop stops the statement of a connection whose context has ended, by a request on a connection of its own.
+// postgresStop stops the statement of a connection whose context has ended. It does so by a request
+// on a connection of its own.
 //
-// The end of an attempt waits until the server has closed that connection. Otherwise the request might be sent while the
-// program exits, and never arrive. The driver's own handler closes it as soon as the statement has ended, and PgBouncer
-// 1.18, which still waits for the server's part, ends with a fatal error for all its clients.
+// The end of an attempt waits until the server has closed that connection. Otherwise the request might be sent while
+// the program exits, and never arrive. The driver's own handler closes the connection as soon as the statement has
+// ended. PgBouncer 1.18 still waits for the server's part then, and ends with a fatal error for all its clients.
 type postgresStop struct {
 	conn  *pgconn.PgConn
 	ended context.CancelFunc // of the statement
@@ -36,7 +37,7 @@ func stopsPostgres(conn *pgconn.PgConn) ctxwatch.Handler { return &postgresStop{
 func (s *postgresStop) HandleCancel(context.Context) {
 	asked, give := context.WithTimeout(context.Background(), stopPatience+closePatience)
 	until, _ := asked.Deadline()
-	_ = s.conn.Conn().SetDeadline(until.Add(-closePatience)) // without it the wait ends with the session
+	_ = s.conn.Conn().SetDeadline(until.Add(-closePatience)) // if this fails, the wait ends with the session
 	ended, end := context.WithCancel(context.Background())
 	s.ended, s.done = end, make(chan struct{})
 	context.AfterFunc(ended, func() { time.AfterFunc(closePatience, give) })
@@ -52,5 +53,5 @@ func (s *postgresStop) HandleCancel(context.Context) {
 func (s *postgresStop) HandleUnwatchAfterCancel() {
 	s.ended()
 	<-s.done
-	_ = s.conn.Conn().SetDeadline(time.Time{}) // as above
+	_ = s.conn.Conn().SetDeadline(time.Time{}) // its error is ignored, as above
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// toldBy is where a connection has the Told of the statement that it executes.
+// toldBy is the key under which a connection keeps the Told of the statement that it executes.
 const toldBy = "dbjobs.told"
 
 // postgresNotice gets each notice of the server while a statement is executed.
@@ -30,8 +30,8 @@ func postgresNotice(conn *pgconn.PgConn, n *pgconn.Notice) {
 	}
 }
 
-// ExecContext executes a statement in one trip, as the driver's own does. Where somebody listens, it also
-// keeps rows and notices, which the driver would drop.
+// ExecContext executes a statement in one trip, as the driver's own method does. If the context has
+// a listener, it also keeps rows and notices, which the driver would drop.
 func (c *postgresJobConn) ExecContext(ctx context.Context, query string, list []driver.NamedValue) (driver.Result, error) {
 	t := listener(ctx)
 	args, texts := postgresTexts(list)
@@ -59,7 +59,7 @@ func (c *postgresJobConn) ExecContext(ctx context.Context, query string, list []
 	return driver.RowsAffected(affected), err
 }
 
-// execute sends several statements without arguments as one text, and one with arguments by itself.
+// execute sends several statements without arguments as one text. It sends a statement with arguments separately.
 func (c *postgresJobConn) execute(ctx context.Context, t *Told, query string, args [][]byte) (affected int64, err error) {
 	if c.beginsWith(query) {
 		return c.beginAnd(ctx, t, query, args)
@@ -116,7 +116,8 @@ func (r *postgresRowsTold) row(t *Told, values [][]byte) {
 	t.row(r.names, func(i int) ([]byte, bool) { return postgresJSON(r.oids[i], values[i]), len(values[i]) <= mostValue })
 }
 
-// postgresTexts are the arguments, if all of them are text or NULL, as those of jobs are.
+// postgresTexts returns the arguments, and reports whether all of them are text or NULL, as the
+// arguments of jobs are.
 func postgresTexts(list []driver.NamedValue) ([][]byte, bool) {
 	args := make([][]byte, len(list))
 	for i, a := range list {
@@ -131,7 +132,7 @@ func postgresTexts(list []driver.NamedValue) ([][]byte, bool) {
 	return args, true
 }
 
-// postgresJSON is a value, which the server sends as text, as JSON.
+// postgresJSON returns a value as JSON. The server sends the value as text.
 func postgresJSON(oid uint32, text []byte) []byte {
 	if text == nil {
 		return []byte("null")

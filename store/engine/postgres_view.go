@@ -22,12 +22,12 @@ var postgresViews = map[string]string{
 	"@schedule_fault": scheduleFault,
 }
 
-// scheduleFault is why the schedule x cannot be used, as found by the last pass that looked at it, or NULL.
+// scheduleFault is the reason why the schedule x cannot be used, as found by the last pass that read it, or NULL.
 const scheduleFault = `CASE WHEN x.calendar <> '' AND NOT EXISTS (SELECT 1 FROM dbjobs.calendars k WHERE k.name = x.calendar)
         THEN 'there is no calendar ' || x.calendar WHEN NOT @x_stale THEN x.parked END`
 
-// alsoOfPostgresView sets the view's comment in the catalogue. Where the server can, it also makes the view show each
-// login only the rows of the tables that the login may see.
+// alsoOfPostgresView sets the view's comment in the catalogue. If the server can do so, it also
+// makes the view show each login only those rows of the tables that the login may see.
 func alsoOfPostgresView(name, comment string) []string {
 	return []string{
 		"COMMENT ON VIEW " + name + " IS '" + strings.ReplaceAll(comment, "'", "''") + "'",
@@ -38,8 +38,9 @@ func alsoOfPostgresView(name, comment string) []string {
 END $$`}
 }
 
-// postgresBarrier keeps functions of the caller from seeing a row before the condition of the view has been checked,
-// where no policies do that: see postgresViews. With a barrier, the newest of many rows is not found by an index.
+// postgresBarrier keeps functions of the caller from seeing a row before the condition of the view has
+// been checked. It does so on servers on which no policies protect the rows: see postgresViews. With a
+// barrier, the server does not use an index to find the newest of many rows.
 func postgresBarrier(view *Repeatable) {
 	view.Statements = append(view.Statements, `DO $$ BEGIN
   IF pg_catalog.current_setting('server_version_num')::integer < 150000 THEN
