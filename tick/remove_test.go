@@ -130,7 +130,7 @@ func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 		if got := bring(defs); got != "done job" {
 			t.Errorf("done again: %s", got)
 		}
-		// job create makes another job of that name. When somebody has removed that one by hand, apply creates the job
+		// `job create` makes another job of that name. When somebody has removed that one by hand, apply creates the job
 		// again, too.
 		defs.Jobs = []store.Job{once()}
 		c.follow(t, "08:00")

@@ -187,8 +187,8 @@ func TestRepeatAfterIntervals(t *testing.T) {
 	})
 }
 
-// The instant from which repeat_after counts is restored, too: the end of a run, or of the run that was made last and
-// is still open.
+// The instant from which repeat_after counts is restored, too. It comes from the end of a run, or from the newest run if
+// that is still open.
 func TestRepeatAfterAClockThatWasAhead(t *testing.T) {
 	for name, ends := range map[string]bool{"the run has ended": true, "the run is open": false} {
 		t.Run(name, func(t *testing.T) {
