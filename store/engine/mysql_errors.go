@@ -45,8 +45,8 @@ func classifyMySQL(err error) class {
 	return other
 }
 
-// lacksOnMySQL: MySQL has no CREATE OR REPLACE for routines, and refuses it as a syntax error. On MariaDB, that
-// statement keeps the rights on the routine.
+// lacksOnMySQL reports whether the server has no CREATE OR REPLACE for routines. MySQL has none, and
+// refuses it as a syntax error. On MariaDB, the statement keeps the rights on the routine.
 func lacksOnMySQL(statement string, err error) bool {
 	var me *mysql.MySQLError
 	return statement == replaceRoutine && errors.As(err, &me) && me.Number == 1064

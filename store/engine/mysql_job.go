@@ -26,10 +26,11 @@ var mysqlJobs = jobSQL{
 	describe:        describeMySQL,
 }
 
-// placesInMySQL finds placeholders, and passes over what only looks like one, in texts, names and comments.
+// placesInMySQL matches placeholders. It also matches whole texts, names and comments, so that no
+// question mark in them counts as a placeholder.
 var placesInMySQL = lazyregexp.New("(?is)'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|/\\*.*?\\*/|--\\s[^\\n]*|#[^\\n]*|\\?(\\s+AS\\s+CHAR(?:ACTER)?\\b)?")
 
-// mysqlTextPlaces: CAST(? AS CHAR).
+// mysqlTextPlaces reports for each placeholder whether it is in a CAST(? AS CHAR).
 func mysqlTextPlaces(text string) (list []bool) {
 	for _, found := range placesInMySQL.FindAllStringSubmatch(text, -1) {
 		if found[0][0] == '?' {
@@ -42,7 +43,7 @@ func mysqlTextPlaces(text string) (list []bool) {
 func mysqlTransactionOpen(ctx context.Context, conn *sql.Conn) (open bool, err error) {
 	err = conn.QueryRowContext(ctx, "SELECT @@in_transaction").Scan(&open)
 	var me *mysql.MySQLError
-	if errors.As(err, &me) && me.Number == 1193 { // MySQL has no such variable, and refuses this while one is open
+	if errors.As(err, &me) && me.Number == 1193 { // MySQL has no such variable; it refuses SET TRANSACTION while a transaction is open
 		me = nil
 		_, err = conn.ExecContext(ctx, "SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
 		if open = errors.As(err, &me) && me.Number == 1568; open {

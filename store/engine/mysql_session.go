@@ -14,13 +14,13 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// mysqlForJobs makes connections that report rows and warnings, and whose sessions can be made as new.
+// mysqlForJobs makes connections that report rows and warnings, and whose sessions can be made like new ones.
 type mysqlForJobs struct {
 	driver.Connector
 	renewal *mysqlRenewal
 }
 
-// newMySQLForJobs makes them. plain says that what the driver sends is neither encrypted nor compressed.
+// newMySQLForJobs returns a mysqlForJobs. plain says that the connection is neither encrypted nor compressed.
 func newMySQLForJobs(c *mysql.Config, plain bool) (driver.Connector, error) {
 	if plain {
 		c.DialFunc = dialMySQL
@@ -43,34 +43,37 @@ func (c mysqlForJobs) Connect(ctx context.Context) (driver.Conn, error) {
 
 type mysqlJobConn struct {
 	*boundedConn
-	wire    *mysqlWire // nil: what the driver sends is not seen
+	wire    *mysqlWire // nil: the commands of the driver are not seen
 	renewal *mysqlRenewal
 	direct  bool // the session of the server is this connection's own
-	along   bool // what makes the session as new may go along with a statement
+	along   bool // a renewal may be sent along with a statement
 }
 
-// mysqlUnreset is 0 in a session that has got its settings at the login, or after it was made as new.
+// mysqlUnreset is 0 in a session that got its settings at the login, or after a reset. It is larger if
+// the settings were set again without a reset.
 const mysqlUnreset = "@dbjobs_unreset"
 
-// mysqlLook asks for the session's number, and for what differs where a session is not as new though
-// the server has said so: a proxy did not pass the command on, or gave another session of the server;
-// another role; limits and settings that the account or a proxy sets at the login. What init_connect
-// does at the login is not done again, so with that no session is like another.
+// mysqlLook asks for the number of the session, and for values that show whether the session is like a
+// new one. They may show that it is not, although the server has confirmed the reset: a proxy did not
+// pass the command on, or it gave another session of the server. The session may also have another
+// role, or the account or a proxy may set limits and settings at the login. A reset does not execute
+// init_connect again. So on a server that has an init_connect, no session is like another.
 const mysqlLook = "SELECT CONNECTION_ID(), CONCAT_WS(',', " + mysqlUnreset +
 	", CURRENT_USER(), CURRENT_ROLE(), @@sql_mode, @@time_zone, @@foreign_key_checks, @@unique_checks, " +
 	"@@group_concat_max_len, @@lock_wait_timeout, @@innodb_lock_wait_timeout, @@wait_timeout, " +
 	"IF(COALESCE(@@global.init_connect, '') = '', '', UUID()) /*M! , @@tx_isolation, @@max_statement_time */)"
 
-// lastsInMySQL finds what the server does not undo: the list of SHOW PROFILES.
+// lastsInMySQL matches statements whose effect the server does not undo: the list of SHOW PROFILES.
 var lastsInMySQL = lazyregexp.New(`(?i)profil`)
 
-// mysqlRenewal is what makes sessions as new. The server resets neither the database nor what it has told the session of that
-// one's character set; and a login sets what the driver was given.
+// mysqlRenewal holds the commands that make sessions like new ones. A reset restores neither the
+// database nor the value that the session has for the character set of that database. It also does not
+// set the variables that the driver sets at a login.
 type mysqlRenewal struct {
-	texts    []string       // of the driver, between the ping that is a reset and the look
-	commands []mysqlCommand // all of them
+	texts    []string       // statements of the driver, after the ping that becomes a reset and before mysqlLook
+	commands []mysqlCommand // all commands of a renewal
 	joined   []byte
-	apart    atomic.Bool // the server did not bear that all are sent in one trip
+	apart    atomic.Bool // the server failed when all commands were sent in one trip
 }
 
 func newMySQLRenewal(c *mysql.Config) *mysqlRenewal {
@@ -89,7 +92,7 @@ func newMySQLRenewal(c *mysql.Config) *mysqlRenewal {
 	return r
 }
 
-// resetMySQL makes a session as new, and says of it what mysqlLook does.
+// resetMySQL makes a session like a new one, and returns the values of mysqlLook.
 func resetMySQL(ctx context.Context, conn *sql.Conn) (number int64, look string, err error) {
 	err = conn.Raw(func(c any) error {
 		j, ok := c.(*mysqlJobConn)
@@ -102,13 +105,14 @@ func resetMySQL(ctx context.Context, conn *sql.Conn) (number int64, look string,
 	return number, look, err
 }
 
-// reset makes the session as new. The first time each command waits for the answer to the one before it, and the look shows whether
-// the server itself is at the other end. Where it is, the next time they are sent in one trip, and after that along with the last
-// statement of an attempt. A proxy, or a server that loses commands which it has not asked for, costs time so, and nothing else.
+// reset makes the session like a new one. The first time, each command waits for the answer to the one before
+// it, and mysqlLook shows whether the server itself is at the other end. If it is, the next renewal sends all
+// commands in one trip. The renewals after that go along with the last statement of an attempt. With a proxy,
+// or a server that loses commands which it does not expect yet, this costs time and nothing else.
 func (c *mysqlJobConn) reset(ctx context.Context) (number int64, look string, err error) {
 	oneTrip := c.direct && !c.renewal.apart.Load()
 	switch {
-	case c.wire.underway(): // along with the last statement
+	case c.wire.underway(): // they were sent along with the last statement
 	case oneTrip:
 		c.wire.expect(c.renewal.commands, c.renewal.joined, false)
 	default:
@@ -125,7 +129,8 @@ func (c *mysqlJobConn) reset(ctx context.Context) (number int64, look string, er
 	return number, look, err
 }
 
-// renew lets the driver send the commands. Its own watch over a context would cost as much as all else it does here.
+// renew lets the driver send the commands. The driver's own watch over a context would cost as much as
+// all else that the driver does here.
 func (c *mysqlJobConn) renew(ctx context.Context) (number int64, look string, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.wire.Close() }) // the driver finds it closed
 	defer stop()
@@ -148,11 +153,11 @@ func (c *mysqlJobConn) renew(ctx context.Context) (number int64, look string, er
 	return number, look, err
 }
 
-// Verbs of statements that are answered by one packet.
+// mysqlShortAnswers lists the verbs of statements that are answered by one packet.
 var mysqlShortAnswers = []string{"INSERT", "UPDATE", "DELETE", "REPLACE"}
 
-// renewAlong lets what makes the session as new go along with a statement, which is the last of its attempt, and after which nothing
-// is asked. Should it fail, the session ends, as it does after any error.
+// renewAlong lets a renewal go along with a statement that is the last of its attempt. Nothing may be
+// asked after the statement. If it fails, the session ends, as it does after any error.
 func (c *mysqlJobConn) renewAlong(ctx context.Context, query string) {
 	const most = 8 << 10 // the server reads it before it answers
 	if len(query) <= most && oneText.MatchString(query) && slices.Contains(mysqlShortAnswers, verb(query)) &&
@@ -161,14 +166,15 @@ func (c *mysqlJobConn) renewAlong(ctx context.Context, query string) {
 	}
 }
 
-// renewBehind does so with what the driver sends next, if that is the last of its attempt.
+// renewBehind lets a renewal go along with the next command of the driver, if that is the last of its attempt.
 func (c *mysqlJobConn) renewBehind(ctx context.Context) {
 	if ctx.Value(last{}) != nil && c.along && !c.renewal.apart.Load() {
 		c.wire.expect(c.renewal.commands, c.renewal.joined, true)
 	}
 }
 
-// Close closes the connection. What was sent along is answered before, or the server would take it for one that broke.
+// Close closes the connection. Before that, it reads the answers to commands that were sent along.
+// Otherwise the server would count the connection as one that broke.
 func (c *mysqlJobConn) Close() error {
 	if c.wire != nil && c.wire.underway() {
 		ctx, cancel := context.WithTimeout(context.Background(), renewal)
@@ -187,10 +193,10 @@ var (
 	mysqlBeginJoined = joined(mysqlBegin)
 )
 
-// BeginTx begins a transaction, in one trip. None of its statements is sent before both are answered: nothing may take effect
-// outside of it.
+// BeginTx begins a transaction, in one trip. No statement of the transaction is sent before both
+// commands are answered, because nothing may take effect outside of the transaction.
 func (c *mysqlJobConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	if c.wire != nil && c.wire.underway() { // along with a COMMIT that was refused
+	if c.wire != nil && c.wire.underway() { // they were sent along with a COMMIT that was refused
 		if _, _, err := c.renew(ctx); err != nil {
 			return nil, driver.ErrBadConn
 		}
@@ -209,7 +215,7 @@ type mysqlJobTx struct {
 	c *mysqlJobConn
 }
 
-// Commit commits what there is.
+// Commit commits the transaction. A renewal may go along with the COMMIT.
 func (t mysqlJobTx) Commit() error {
 	t.c.renewBehind(t.ctx)
 	return t.boundedTx.Commit()

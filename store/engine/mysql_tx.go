@@ -10,10 +10,11 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mysqlBounded makes connections whose COMMIT and ROLLBACK end with the context of their transaction, like all other
-// statements. The driver sends these two without a context: a server that no longer answers, or whose commits wait
-// for a backup's lock, would hold up a pass for ever, whatever its budget. mysqlBounded also bounds the time to
-// connect where a server accepts the connection and then says nothing: the driver bounds only the accepting.
+// mysqlBounded makes connections whose COMMIT and ROLLBACK end with the context of their transaction,
+// like all other statements. The driver sends these two without a context. Then a server that no
+// longer answers, or whose commits wait for a backup's lock, would hold up a pass for ever, whatever
+// the budget of the pass. mysqlBounded also bounds the time to connect. The driver bounds only the
+// time until the server accepts the connection, and a server may say nothing after that.
 type mysqlBounded struct {
 	driver.Connector
 	timeout time.Duration

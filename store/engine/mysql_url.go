@@ -28,8 +28,8 @@ var (
 // that a person may set there have an underscore.
 var mysqlVariable = lazyregexp.New(`^(autocommit|profiling|timestamp|[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)+)$`)
 
-// checkMySQLOptions refuses an option that nothing reads: the driver would take it for a variable, and each
-// connection would fail with a syntax error.
+// checkMySQLOptions refuses an option that nothing reads. The driver would take it for a variable, and
+// each connection would fail with a syntax error.
 func checkMySQLOptions(options url.Values) error {
 	known := slices.Concat(ofMySQLClients, ofMySQLDriver)
 	folded := func(name string) string {

@@ -1,11 +1,12 @@
 package engine
 
-// mysqlBarrier makes the server build a table of a view's rows before it computes a caller's condition for any of
-// them: a view with a LIMIT is not merged into the query, and no condition is pushed into it.
+// mysqlBarrier makes the server build a table of a view's rows before it computes a caller's condition for
+// any of them. The server does not merge a view with a LIMIT into the query, and pushes no condition into it.
 func mysqlBarrier(view *Repeatable) { view.Statements[0] += "\nLIMIT 18446744073709551615" }
 
-// mysqlViews are the macros of the views. A view shows the rows that the account that migrated may see. So each view
-// has a condition: where the installation has owners, it shows the rows of the login, and to that account all rows.
+// mysqlViews are the macros of the views. A view shows the rows that the account that migrated may
+// see. So each view has a condition. If the installation has owners, a view shows only the rows of the
+// login. The account that migrated still sees all rows.
 var mysqlViews = map[string]string{
 	"@clock":          "UTC_TIMESTAMP(6)",
 	"@x_stale":        "x.stale = 1",

@@ -11,30 +11,31 @@ import (
 	"syscall"
 )
 
-// mysqlWire is a connection that sees the commands of the driver. It sends others in place of some: the driver has no
-// COM_RESET_CONNECTION. And it sends several at once, each of which the driver would send after the answer to the one before:
-// a command that was sent already is not sent again when the driver comes to it, and the driver gets nothing of the answer
-// before that.
+// mysqlWire is a connection that sees the commands of the driver. It sends other commands in place of some, because
+// the driver has no COM_RESET_CONNECTION. It also sends several commands at once, although the driver sends each
+// one only after the answer to the one before. When the driver comes to a command that was sent already, the
+// command is not sent again. The driver gets the answer to a command only after it has come to that command.
 type mysqlWire struct {
 	net.Conn
 	greeted bool
-	number  int64 // by which the server called the session when it greeted; 0: none was found
+	number  int64 // of the session, from the server's greeting; 0: none was found
 
-	coming []mysqlCommand // what the driver sends next
+	coming []mysqlCommand // the commands that the driver sends next
 	joined []byte         // all of them, for one trip; nil: each is sent when the driver comes to it
-	behind bool           // they are sent behind the command that the driver sends before them
-	sent   bool           // they were, in one trip
+	behind bool           // they are sent in one trip with the command that the driver sends before them
+	sent   bool           // they were sent, in one trip
 
 	framed bool // the driver gets one packet at a time
-	left   int  // bytes of that
+	left   int  // bytes of that packet that the driver still has to get
 	buf    []byte
 	unread []byte // of buf
 }
 
-// mysqlCommand is a command as the driver sends it, and what is sent in its place. The answers to both have one form.
+// mysqlCommand is a command as the driver sends it, and the command that is sent in its place. The
+// answers to both have the same form.
 type mysqlCommand struct{ driver, wire string }
 
-// The first byte of a command says what it is.
+// The first byte of a command is its kind.
 const (
 	mysqlInitDB = "\x02"
 	mysqlQuery  = "\x03"
@@ -42,19 +43,19 @@ const (
 	mysqlReset  = "\x1f"
 )
 
-// mysqlPacket is a command as it is sent, shorter than 16 MB.
+// mysqlPacket returns the bytes of a command as it is sent. The command is shorter than 16 MB.
 func mysqlPacket(command, text string) string {
 	n := len(command) + len(text)
 	return string([]byte{byte(n), byte(n >> 8), byte(n >> 16), 0}) + command + text
 }
 
-// queryOnWire is a statement that is sent as the driver sends it.
+// queryOnWire returns the command for a statement that is sent as the driver sends it.
 func queryOnWire(text string) mysqlCommand {
 	packet := mysqlPacket(mysqlQuery, text)
 	return mysqlCommand{packet, packet}
 }
 
-// joined is what is sent in place of commands, in one trip.
+// joined returns the bytes that are sent in place of commands in one trip.
 func joined(commands []mysqlCommand) []byte {
 	var all bytes.Buffer
 	for _, c := range commands {
@@ -65,8 +66,8 @@ func joined(commands []mysqlCommand) []byte {
 
 var errUnwired = errors.New("the connection is not one whose commands are seen")
 
-// expect says which commands the driver is going to send. With joined they go in one trip, behind what the driver sends before
-// them if so.
+// expect says which commands the driver is going to send. With joined, they are sent in one trip. With
+// behind, this trip begins with the command that the driver sends before them.
 func (w *mysqlWire) expect(commands []mysqlCommand, joined []byte, behind bool) {
 	w.coming, w.joined, w.behind, w.sent = commands, joined, behind, false
 }
@@ -74,7 +75,8 @@ func (w *mysqlWire) expect(commands []mysqlCommand, joined []byte, behind bool) 
 // underway reports whether commands were sent to which the driver has not come yet.
 func (w *mysqlWire) underway() bool { return w.sent && len(w.coming) > 0 }
 
-// Write writes what the driver sends. What it sends in place of a command that was to come, nobody gets.
+// Write writes what the driver sends. If this is not the expected command, it is an error, and the
+// server gets nothing.
 func (w *mysqlWire) Write(p []byte) (int, error) {
 	switch {
 	case w.behind && isMySQLQuery(p):
@@ -108,24 +110,26 @@ func (w *mysqlWire) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeJoined writes what the driver sends, and the commands that are to come behind it. n is how much of the former is written.
+// writeJoined writes the bytes that the driver sends, and then the expected commands. n is how many
+// bytes of the driver were written.
 func (w *mysqlWire) writeJoined(p []byte) (n int, err error) {
 	w.sent, w.framed = true, true
 	n, err = w.Conn.Write(append(bytes.Clone(p), w.joined...))
 	return min(n, len(p)), err
 }
 
-// isMySQLQuery reports whether this is a statement as a text, and all of it.
+// isMySQLQuery reports whether these bytes are one whole command with the text of a statement.
 func isMySQLQuery(p []byte) bool {
 	return len(p) > 4 && p[3] == 0 && string(p[4:5]) == mysqlQuery && packetLength(p) == len(p)
 }
 
-// packetLength is the length of a packet with its head, which are 4 bytes.
+// packetLength returns the length of a packet, with its head of 4 bytes.
 func packetLength(p []byte) int {
 	return 4 + int(p[0]) + int(p[1])<<8 + int(p[2])<<16
 }
 
-// Read reads what the driver may have now: its buffer must be empty when it sends the next command.
+// Read reads the bytes that the driver may have now. The driver's buffer must be empty when it sends
+// the next command.
 func (w *mysqlWire) Read(p []byte) (int, error) {
 	if !w.framed {
 		n, err := w.Conn.Read(p)
@@ -163,8 +167,8 @@ func (w *mysqlWire) fill(n int) error {
 	return err
 }
 
-// greeted is the number of the session in the first packet of a server: after the version of the protocol and, up to a zero, that
-// of the server.
+// greeted returns the number of the session from the first packet of a server. The number comes after
+// the version of the protocol and the version of the server, which ends with a zero byte.
 func greeted(p []byte) int64 {
 	const version, head, number = 10, 5, 4
 	if len(p) < head || p[head-1] != version {
@@ -185,7 +189,7 @@ func (w *mysqlWire) SyscallConn() (syscall.RawConn, error) {
 	return nil, errUnwired
 }
 
-// wireOf is in the context in which the driver dials: the connection that the wire is for.
+// wireOf is the key in the context in which the driver dials. Its value is the connection that the wire is for.
 type wireOf struct{}
 
 func dialMySQL(ctx context.Context, network, address string) (net.Conn, error) {

@@ -23,8 +23,8 @@ var sqliteJobs = jobSQL{
 	describe:        describeSQLite,
 }
 
-// A plain statement leaves nothing in its session but the last rowid and counts of changes, nor do the triggers that it
-// starts. All others do, or may: PRAGMA, ATTACH, temporary tables.
+// A plain statement and the triggers that it starts leave nothing in the session except the last rowid and counts
+// of changes. All other statements may leave more, such as PRAGMA, ATTACH, and those about temporary tables.
 var (
 	plainInSQLite = lazyregexp.New(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
 	actsInSQLite  = lazyregexp.New(`(?i)pragma_|load_extension`)
@@ -42,8 +42,8 @@ func sqliteSavepointGone(err error) bool {
 }
 
 // undoneBySQLite reports whether SQLite rolled back the transaction. It does so if a writing statement
-// was stopped; the driver then returns the error of the context. It does not for BUSY, which a statement
-// can get in a write transaction if the text of the job has ended that transaction before.
+// was stopped. The driver then returns the error of the context. It does not do so for BUSY. A statement
+// can get BUSY in a write transaction if the text of the job has ended that transaction before.
 func undoneBySQLite(_ context.Context, _ *sql.Tx, err error, stopped bool) bool {
 	if stopped {
 		return true
@@ -70,8 +70,9 @@ func describeSQLite(err error, _ string) (Failure, bool) {
 // vacuum matches a VACUUM in place, which reaches no other file.
 var vacuum = lazyregexp.New(`(?i)^\s*VACUUM(\s+\w+)?\s*;?\s*$`)
 
-// keepToOneFile lets statements reach no other file than the database: ATTACH, and VACUUM INTO, which attaches one, could
-// read and write all that this process may. A name that is not known before the statement is executed comes as none.
+// keepToOneFile lets statements reach no other file than the database. ATTACH could read and write all
+// that this process may. The same is true of VACUUM INTO, which attaches a file. If the name of the
+// file is not known before the statement is executed, SQLite reports an empty name.
 func (c *sqliteJobConn) keepToOneFile() error {
 	conn, ok := c.sqliteConn.(sqlitedriver.AuthorizerRegisterer)
 	if !ok {
@@ -85,7 +86,8 @@ func (c *sqliteJobConn) keepToOneFile() error {
 	})
 }
 
-// otherFile explains what SQLite says of an ATTACH that is not allowed. To classify, it would be a lost connection.
+// otherFile explains the error of SQLite for an ATTACH that is not allowed. This error would be
+// classified as a lost connection.
 func otherFile(err error) error {
 	var se *sqlitedriver.Error
 	if errors.As(err, &se) && se.Code()&0xff == sqlite3.SQLITE_AUTH {

@@ -6,8 +6,8 @@ import (
 	"errors"
 )
 
-// sqliteKeeping makes connections that keep the program's own statements. An SQLite statement is compiled in this process,
-// and most of them take longer to compile than to execute.
+// sqliteKeeping makes connections that keep the program's own statements. SQLite compiles statements
+// in this process, and most of them take longer to compile than to execute.
 type sqliteKeeping struct{ driver.Connector }
 
 // Connect connects.
@@ -52,20 +52,20 @@ type sqliteStatement interface {
 
 type repeated struct{}
 
-// repeats marks a statement that is likely to come again on its connection: one of the program's own, which have
-// names and only a few texts. The text of a job is compiled each time.
+// repeats marks a statement that is likely to come again on its connection. These are the program's
+// own statements, which have names and only a few texts. The text of a job is compiled each time.
 func repeats(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, repeated{}, name)
 }
 
-// keptStatements is a connection with the compiled statements of the program that are not being executed. If the
-// schema has changed since, SQLite compiles a statement again on its own.
+// keptStatements is a connection with those compiled statements of the program that are not being
+// executed. If the schema changes, SQLite compiles a statement again on its own.
 type keptStatements struct {
 	sqliteConn
 	ready map[string]sqliteStatement
 }
 
-// mostKept bounds the memory that statements take, some 10 kB each.
+// mostKept bounds the memory for statements. Each takes about 10 kB.
 const mostKept = 100
 
 // ExecContext executes a statement.
@@ -97,8 +97,8 @@ func (c *keptStatements) QueryContext(ctx context.Context, query string, args []
 	return keptRows{rows, func(err error) error { return c.give(query, st, err) }}, nil
 }
 
-// take returns the compiled statement. It belongs to the caller until give: its rows may be read while another
-// statement of the same text begins.
+// take returns the compiled statement. It belongs to the caller until give, because its rows may still
+// be read when another statement of the same text begins.
 func (c *keptStatements) take(ctx context.Context, query string) (sqliteStatement, error) {
 	if st, ok := c.ready[query]; ok {
 		delete(c.ready, query)
@@ -144,7 +144,7 @@ func (c *keptStatements) Close() error {
 	return c.sqliteConn.Close()
 }
 
-// keptRows are the rows of a statement that is kept when they have been read.
+// keptRows are the rows of a statement. The statement is kept after they have been read.
 type keptRows struct {
 	driver.Rows
 	give func(error) error

@@ -8,14 +8,13 @@ import (
 )
 
 // syncWithLedger leaves it to the ledger to sync the commits of a step. Both are in one file, whose log keeps commits
-// in their order: the commit that records the end of the step syncs the log, and with it all earlier commits of the
-// step. So no end is on record while an effect could still be lost, and a file on a disk is synced once for many
-// ends, instead of once more for each step. A commit that has the end of the run in it is synced separately, see
-// BeginTx.
+// in their order. The commit that records the end of the step syncs the log, and with it all earlier commits of the
+// step. So no end is on record while an effect could still be lost. A file on a disk is synced once for many ends,
+// instead of once more for each step. A commit that has the end of the run in it is synced separately: see BeginTx.
 //
-// Crash window: if the machine loses power before the end of a step is on record, its effects may be lost or not, and
-// the step runs again. The effects of an atomic step and the record of its attempt are either both lost or both
-// there. If the file has no log of that kind, each commit is synced.
+// Crash window: the machine may lose power before the end of a step is on record. Then its effects may
+// be lost or not, and the step runs again. The effects of an atomic step and the record of its attempt
+// are either both lost or both there. If the file has no log of that kind, each commit is synced.
 func (c *sqliteJobConn) syncWithLedger(ctx context.Context) error {
 	mode, err := c.pragma(ctx, "PRAGMA journal_mode")
 	if c.synced = true; err != nil || mode != "wal" {
@@ -42,8 +41,8 @@ func (c *sqliteJobConn) syncs(ctx context.Context, each bool) error {
 	return err
 }
 
-// relax leaves the sync of commits that are not atomic to the ledger. Where that is impossible, as within a
-// transaction whose COMMIT has failed, they are synced.
+// relax leaves the sync of commits that are not atomic to the ledger. If that is impossible, as within
+// a transaction whose COMMIT has failed, they are synced.
 func (c *sqliteJobConn) relax(ctx context.Context) {
 	if !c.atomic {
 		_ = c.syncs(ctx, false)
