@@ -2,8 +2,8 @@ package engine
 
 import "sync"
 
-// kept returns f, called only once for each engine: the result of reading texts in the program never changes, and
-// takes longer than many commands.
+// kept returns a function that calls f only once for each engine. Such results come from texts in the
+// program. They never change, and to read the texts takes longer than many commands.
 func kept[T any](f func(*Engine) (T, error)) func(*Engine) (T, error) {
 	var all sync.Map // of func() (T, error), by *Engine
 	return func(e *Engine) (T, error) {

@@ -36,8 +36,9 @@ var (
 	creation = lazyregexp.New(`(?m)^CREATE (VIEW|FUNCTION|PROCEDURE) ([\w.]+)`)
 )
 
-// Repeatables returns the views and then the routines of the engine, in the order of the names of their files. Where
-// rows belong to logins, a view that hides rows is also a barrier. Callers must not change them: they are read once.
+// Repeatables returns the views and then the routines of the engine, in the order of the names of
+// their files. If rows belong to logins, a view that hides rows is also a barrier. Callers must not
+// change the result, because it is read only once.
 func (e *Engine) Repeatables(owners bool) ([]Repeatable, error) {
 	if owners && e.barrier != nil {
 		return barred(e)
@@ -97,7 +98,7 @@ func (e *Engine) readRepeatables() (out []Repeatable, err error) {
 	return out, nil
 }
 
-// visibleTo is the place of the condition that this login may see a row of an owner.
+// visibleTo matches the place of the condition that this login may see a row of an owner.
 var visibleTo = lazyregexp.New(`@visible\(((?:[^()]|\([^()]*\))*)\)`)
 
 // viewText makes the engine's text of a shared view.
@@ -125,7 +126,7 @@ func readRepeatable(text string) (r Repeatable, err error) {
 	return r, nil
 }
 
-// comment is the first sentence of the lines of comment with which the first statement begins.
+// comment returns the first sentence of the comment lines with which the first statement begins.
 func (r Repeatable) comment() string {
 	var words []string
 	for line := range strings.Lines(r.Statements[0]) {
@@ -155,8 +156,8 @@ func (r Repeatable) drop() string {
 	return "DROP " + r.Kind + " IF EXISTS " + r.Name
 }
 
-// replacing returns the statements that replace an object of the same name: one statement if the engine has one,
-// which keeps the rights on the object, otherwise a drop and a new object.
+// replacing returns the statements that replace an object of the same name. With orReplace, it is one
+// statement, which keeps the rights on the object. Otherwise the object is dropped and made again.
 func (r Repeatable) replacing(orReplace bool) []string {
 	if !orReplace {
 		return append([]string{r.drop()}, r.Statements...)
@@ -166,8 +167,8 @@ func (r Repeatable) replacing(orReplace bool) []string {
 	return out
 }
 
-// RepeatableText returns the statements that make them, for the engine's own client. The client of MySQL and MariaDB
-// ends a statement at each semicolon, unless the text names another end.
+// RepeatableText returns the statements that make the views and routines, for the engine's own client.
+// The client of MySQL and MariaDB ends a statement at each semicolon, unless the text names another end.
 func (e *Engine) RepeatableText(all []Repeatable) string {
 	var b strings.Builder
 	for _, r := range all {
@@ -184,8 +185,8 @@ func (e *Engine) RepeatableText(all []Repeatable) string {
 
 // Replace makes views and routines, and replaces those of the same names.
 //
-// Crash window: where DDL ends a transaction, some of them may still be the old ones, and one may be missing. Their
-// digest is recorded afterwards, so the next migrator replaces all of them again.
+// Crash window: on engines on which DDL ends a transaction, some of them may still be the old ones, and one
+// may be missing. Their digest is recorded afterwards, so the next migrator replaces all of them again.
 func (db *DB) Replace(ctx context.Context, tx *Tx, all []Repeatable) error {
 	if db.e.replaces != nil {
 		return db.e.replaces(ctx, db, tx, all)
@@ -201,7 +202,7 @@ func (db *DB) Replace(ctx context.Context, tx *Tx, all []Repeatable) error {
 // replaceRoutine is the name of CREATE OR REPLACE for a routine, among the statements that can be spared.
 const replaceRoutine = "replace_routine"
 
-// replace replaces one of them. Where only some servers can do that with the rights kept, it tries the statement.
+// replace replaces one of them. If only some servers can do that and keep the rights, it tries the statement.
 func (db *DB) replace(ctx context.Context, tx *Tx, r Repeatable) error {
 	if slices.Contains(db.e.mayReplace, r.Kind) && !db.isSpared(replaceRoutine) {
 		if err := db.spare(replaceRoutine, db.bringIn(ctx, tx, r, r.replacing(true))); !errors.Is(err, errSpared) {

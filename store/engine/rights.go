@@ -13,7 +13,7 @@ import (
 // ErrNoLogins says that the engine has no logins, and therefore neither rights nor owners.
 var ErrNoLogins = errors.New("SQLite has no logins: who may write the file may do everything; give each owner a file and a user of the system")
 
-// Ownership returns the statements that make rows belong to logins, or to nobody again.
+// Ownership returns the statements that make rows belong to logins. With on false, rows belong to nobody again.
 func (e *Engine) Ownership(on bool) ([]string, error) {
 	name := map[bool]string{true: "on", false: "off"}[on]
 	text, err := files.ReadFile("sql/" + e.Name + "/owners/" + name + ".sql")
@@ -39,12 +39,12 @@ func (db *DB) Own(ctx context.Context, tx *Tx, on bool) error {
 	return nil
 }
 
-// LoginKinds are the kinds that Grants knows: the login that migrates; the login that does everything else, for all
-// owners; the login that only reads; and a user who has jobs of his own in an installation with owners.
+// LoginKinds are the kinds of logins that Grants knows. admin migrates. ticker does everything else,
+// for all owners. reader only reads. user has jobs of its own in an installation with owners.
 var LoginKinds = []string{"admin", "ticker", "reader", "user"}
 
-// Grants returns the statements that give a login the least rights of its kind on the database of the URL, to be run by
-// an administrator. owners adds those that an installation with owners needs.
+// Grants returns the statements that give a login the least rights of its kind on the database of the
+// URL. An administrator runs them. owners adds the statements that an installation with owners needs.
 func (e *Engine) Grants(kind, rawURL, login string, owners bool) (string, error) {
 	texts := map[string]string{}
 	err := readStatements("sql/"+e.Name+"/grants.sql", texts)
@@ -73,7 +73,9 @@ func (e *Engine) Grants(kind, rawURL, login string, owners bool) (string, error)
 	return e.repeated(put, strings.Join(parts, "\n\n"))
 }
 
-// repeated writes a statement with @table for each table, @columns being those that the engine does not number, one with @view or @routine for each of these, and puts in the names.
+// repeated writes the lines of a text, with the names put in. A line with @table is written for each
+// table, and @columns in it are the columns that the engine does not number. A line with @tables gets
+// the names of all tables. A line with @view or @routine is written for each of these.
 func (e *Engine) repeated(put *strings.Replacer, text string) (string, error) {
 	tables, _, err := e.schema()
 	if err != nil {

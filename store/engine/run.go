@@ -69,7 +69,7 @@ func (r runner) Query(ctx context.Context, name string, a Args, scan func(*sql.R
 	return r.rows(ctx, reading, name, a, scan)
 }
 
-// Write is Query for a statement that writes, and returns rows about what it wrote.
+// Write is like Query, for a statement that writes. The rows are about the rows that it wrote.
 func (r runner) Write(ctx context.Context, name string, a Args, scan func(*sql.Rows) error) error {
 	return r.rows(ctx, writing, name, a, scan)
 }
@@ -129,11 +129,11 @@ func (r runner) action(name string) string {
 	return strings.ReplaceAll(name, "_", " ")
 }
 
-// sent says what a statement does that is a transaction of its own.
+// sent says whether a statement that is a transaction of its own writes or reads.
 type sent int
 
 const (
-	writing sent = iota // if its connection broke, it may have been done
+	writing sent = iota // if its connection broke, it may have taken effect
 	reading             // it changes nothing, so it may be sent again
 )
 

@@ -11,27 +11,28 @@ import (
 	"time"
 )
 
-// Sessions are the connections in which the SQL of jobs is executed, one attempt at a time in each. An attempt finds its
-// session as the server gives it to a new connection. To open one for each attempt would cost more than most attempts, so
-// one that has ended well is renewed, beside the end of its run: it is made as new, where the engine can do so, or another
-// one is opened in its place. What is in doubt is closed.
+// Sessions are the connections in which the SQL of jobs is executed, one attempt at a time in each. An
+// attempt finds its session in the state in which the server gives it to a new connection. To open a
+// session for each attempt would cost more than most attempts. So a session whose attempt has ended
+// well is renewed while the end of the run is recorded. It is made like a new one if the engine can do
+// so. Otherwise another session is opened in its place. A session in doubt is closed.
 //
-// There are never more than attempts were under way at once, but for those that close.
+// There are never more sessions than attempts were under way at once, apart from sessions that are being closed.
 type Sessions struct {
 	db     *DB
-	pool   *sql.DB // keeps none itself
+	pool   *sql.DB // keeps no connection itself
 	e      *Engine
 	renews bool
 	work   sync.WaitGroup
-	// renewals are for those who have renewed a session, see renewAll.
+	// renewals passes sessions to goroutines that have renewed a session before: see renewAll.
 	renewals chan renewing
-	begun    context.Context // of what goes on beside attempts
+	begun    context.Context // of the work beside attempts
 	stop     context.CancelFunc
 
 	mu      sync.Mutex
 	free    []*Session
-	coming  int             // are being renewed
-	waiting []chan *Session // in order; each gets one, or nil where none could be renewed
+	coming  int             // sessions that are being renewed
+	waiting []chan *Session // in order; each gets a session, or nil if it could not be renewed
 	closed  bool
 
 	inUse, most, taken int
@@ -39,31 +40,33 @@ type Sessions struct {
 
 // How long sessions are kept.
 const (
-	// idleSession is how long one waits for its next attempt: after that it would only be in the way of others.
+	// idleSession is how long a session waits for its next attempt. After that, it would only be in
+	// the way of others.
 	idleSession = 5 * time.Second
-	// oldSession is how long one is used again: what is set for a login or a database holds for new sessions only.
+	// oldSession is how long a session is used again. Settings for a login or a database take effect
+	// in new sessions only.
 	oldSession = time.Minute
-	// renewal is how long it may take to renew one, and how long an attempt waits for that.
+	// renewal is how long it may take to renew a session, and how long an attempt waits for that.
 	renewal = time.Second
 )
 
-// Session is one of Sessions, in the hands of one attempt.
+// Session is one of Sessions. One attempt uses it.
 type Session struct {
 	Conn   *sql.Conn
-	Number int64 // by which the server knows it, where Engine.Stop asks for it
+	Number int64 // by which the server knows it, if Engine.Stop asks for it
 
 	of    *Sessions
-	look  string // what the server said of it when it was new
-	kept  bool   // it was not opened for this attempt: the server may have ended it meanwhile
+	look  string // the server's answer to jobSQL.look when it was new
+	kept  bool   // it was not opened for this attempt, so the server may have ended it meanwhile
 	used  bool   // by an attempt
-	lasts bool   // what this attempt may leave in it cannot be undone
+	lasts bool   // this attempt may leave something in it that a renewal does not undo
 	old   atomic.Bool
 	aging *time.Timer
 	idle  *time.Timer
 }
 
-// JobSessions are sessions for the SQL of jobs, apart from the DB's own connections. A Wrap, which sees calls in the order
-// in which they are made, gets a new one for each attempt.
+// JobSessions returns sessions for the SQL of jobs, apart from the DB's own connections. With a Wrap,
+// which sees calls in the order in which they are made, each attempt gets a new session.
 func (db *DB) JobSessions(o Options) (*Sessions, error) {
 	o.oneFile = !o.OtherFiles
 	pool, err := db.JobPool(o)
@@ -78,7 +81,7 @@ func (db *DB) JobSessions(o Options) (*Sessions, error) {
 	return s, nil
 }
 
-// Take is a session for an attempt with these statements.
+// Take returns a session for an attempt with these statements.
 func (p *Sessions) Take(ctx context.Context, texts []string) (*Session, error) {
 	s, err := p.next(ctx)
 	if s != nil && (s.used && slices.ContainsFunc(texts, p.e.looksBack) || !s.alive(ctx)) {
@@ -98,8 +101,8 @@ func (p *Sessions) Take(ctx context.Context, texts []string) (*Session, error) {
 	return s, nil
 }
 
-// next is the session that has waited longest, or the next that is renewed; nil where one is to be opened. It counts as in
-// use.
+// next returns the session that has waited longest, or waits for the next one that is renewed. It
+// returns nil if the caller has to open one. The session counts as in use.
 func (p *Sessions) next(ctx context.Context) (*Session, error) {
 	p.mu.Lock()
 	p.inUse++
@@ -131,14 +134,14 @@ func (p *Sessions) next(ctx context.Context) (*Session, error) {
 	p.waiting = slices.DeleteFunc(p.waiting, func(w chan *Session) bool { return w == renewed })
 	p.mu.Unlock()
 	select {
-	case s := <-renewed: // in this moment
+	case s := <-renewed: // it came at this moment
 		return s, nil
 	default:
 		return nil, ctx.Err()
 	}
 }
 
-// open opens one.
+// open opens a session.
 func (p *Sessions) open(ctx context.Context) (*Session, error) {
 	conn, err := p.pool.Conn(ctx)
 	if err != nil {
@@ -153,7 +156,8 @@ func (p *Sessions) open(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// look is the number by which the server knows a session, and what it says of it, where the engine asks for that.
+// look returns the number by which the server knows a session, and the server's answer about its
+// state, if the engine asks for them.
 func (p *Sessions) look(ctx context.Context, conn *sql.Conn) (number int64, what string, err error) {
 	if p.e.jobs.look != "" {
 		err = conn.QueryRowContext(ctx, p.e.jobs.look).Scan(&number, &what)
@@ -172,8 +176,8 @@ func (s *Session) Kept() bool { return s.kept }
 
 type last struct{}
 
-// Last says that the attempt executes nothing after the statement of this context, or after the COMMIT of its transaction: what
-// makes the session as new may be sent along with it.
+// Last says that the attempt executes nothing after the statement of this context, or after the COMMIT
+// of its transaction. The commands that make the session like a new one may be sent along with it.
 func (s *Session) Last(ctx context.Context) context.Context {
 	if !s.of.renews || s.lasts || s.old.Load() {
 		return ctx
@@ -194,17 +198,17 @@ func (s *Session) alive(ctx context.Context) bool {
 // end closes the session.
 func (s *Session) end() {
 	s.aging.Stop()
-	_ = s.Conn.Close() // the pool keeps none: the server's session ends with it
+	_ = s.Conn.Close() // the pool keeps no connection, so the server's session ends with it
 }
 
-// Release ends the use of a session. well says that nothing of the attempt is in doubt: it had no error, was not stopped,
-// and left no transaction open.
+// Release ends the use of a session. well says that nothing about the attempt is in doubt: it had no
+// error, was not stopped, and left no transaction open.
 func (s *Session) Release(well bool) {
 	p := s.of
 	p.mu.Lock()
 	p.inUse--
 	reset := well && !s.lasts && !s.old.Load() && p.e.jobs.reset != nil
-	queue := p.taken > p.most // attempts begin after others have ended, and the next may
+	queue := p.taken > p.most // attempts have begun after others had ended, so another one may follow
 	renew := p.renews && !p.closed && (reset || queue)
 	if renew {
 		p.coming++
@@ -229,8 +233,8 @@ type renewing struct {
 	reset, replace bool
 }
 
-// renewAll renews a session, and then others, until the sessions are closed: for each, a new goroutine would have to grow
-// its stack again.
+// renewAll renews a session, and then others, until the Sessions are closed. A new goroutine for each
+// session would have to grow its stack again.
 func (p *Sessions) renewAll(r renewing) {
 	for {
 		p.deliver(p.renew(r.s, r.reset, r.replace))
@@ -243,7 +247,8 @@ func (p *Sessions) renewAll(r renewing) {
 	}
 }
 
-// renew makes a session as new, or opens another one in its place if it is likely to be needed; nil if neither.
+// renew makes a session like a new one. If that cannot be done, it opens another one in its place, if
+// it is likely to be needed. Otherwise it returns nil.
 func (p *Sessions) renew(s *Session, reset, replace bool) *Session {
 	ctx, cancel := context.WithTimeout(context.WithValue(p.begun, ahead{}, true), renewal)
 	defer cancel()
@@ -265,7 +270,7 @@ func (p *Sessions) renew(s *Session, reset, replace bool) *Session {
 
 var errNotNew = errors.New("the session differs from a new one")
 
-// reset makes a session as new.
+// reset makes a session like a new one. It checks that the session has the same number and look as when it was new.
 func (p *Sessions) reset(ctx context.Context, s *Session) error {
 	number, look, err := p.e.jobs.reset(ctx, s.Conn)
 	if err == nil && (number != s.Number || look != s.look) {
@@ -292,7 +297,7 @@ func (p *Sessions) deliver(s *Session) {
 	}
 }
 
-// giveUp closes sessions that wait: these, or all of them.
+// giveUp closes sessions that wait for an attempt: these, or all of them if none is given.
 func (p *Sessions) giveUp(these ...*Session) {
 	p.mu.Lock()
 	var ended []*Session
@@ -310,7 +315,7 @@ func (p *Sessions) giveUp(these ...*Session) {
 	}
 }
 
-// Close ends the sessions that wait. Those in use end with their attempts.
+// Close ends the sessions that wait. Sessions in use end with their attempts.
 func (p *Sessions) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -324,7 +329,7 @@ func (p *Sessions) Close() error {
 	go func() { p.work.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(renewal): // a server that does not answer holds up no end
+	case <-time.After(renewal): // a server that does not answer must not hold up the end
 	}
 	return p.pool.Close()
 }

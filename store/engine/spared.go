@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// Servers that speak the protocol of an engine may lack what the engine has. Nothing asks for their name or version: the
-// server is asked by the statement itself, and its refusal is kept for as long as the DB is open. So a server that lacks
-// nothing is asked for nothing.
+// Servers that speak the protocol of an engine may lack something that the engine has. dbjobs does not
+// ask for their name or version. It sends the statement that needs it, and remembers a refusal for as
+// long as the DB is open. So a server that lacks nothing gets no extra statement.
 
-// errSpared says that a statement is not sent again, since the server lacks something that it needs. The transaction
-// is tried again without it.
+// errSpared says that a statement is not sent again, because the server lacks something that it needs.
+// The transaction is tried again without the statement.
 var errSpared = errors.New("the server lacks what this statement needs, and dbjobs does without")
 
 // schemaLock is the name of Engine.SchemaLock among the statements that can be spared.

@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 )
 
-// Told has what the statements of an attempt report besides their success: the rows that they return, and the notices
-// and warnings of the engine. It keeps a bounded part, however much there is.
+// Told holds the reports of an attempt's statements besides their success: the rows that they return,
+// and the notices and warnings of the engine. It keeps only a bounded part of them.
 type Told struct {
 	Lines []string // a row is a JSON object on one line, with its columns in order; a notice begins with its severity
 	Rows  int64    // returned by all statements
@@ -49,13 +49,13 @@ func listener(ctx context.Context) *Told {
 	return t
 }
 
-// wantsRow counts a row, and reports whether it is to be kept with row.
+// wantsRow counts a row, and reports whether the caller has to keep it by row.
 func (t *Told) wantsRow() bool {
 	t.Rows++
 	return t.rows < mostRows
 }
 
-// row keeps a row. value is the value of a column as JSON, and reports whether it is whole.
+// row keeps a row. value returns the value of a column as JSON, and reports whether it is whole.
 func (t *Told) row(columns []string, value func(i int) (text []byte, whole bool)) {
 	t.rows++
 	line, first := []byte{'{'}, []byte{'{'}
@@ -129,7 +129,7 @@ func quoteJSON(s string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(shortened(s)) // a text always can be
+	_ = enc.Encode(shortened(s)) // a text can always be encoded
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 

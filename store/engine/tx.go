@@ -15,18 +15,18 @@ type Tx struct{ runner }
 // In returns a transaction that the caller began on a connection of JobPool, and that the caller ends.
 func (db *DB) In(tx *sql.Tx) *Tx { return &Tx{runner{db, tx}} }
 
-// ErrConflict says that another session changed what a decision was made from. The transaction is tried
-// again.
+// ErrConflict says that another session changed the data from which a decision was made. The
+// transaction is tried again.
 var ErrConflict = errors.New("changed by another session")
 
-// Attempts is how often a transaction is tried. Where locks are skipped, a conflict is rare, and one more
-// try is enough. An engine that reports conflicts only at COMMIT may refuse the same transaction many
-// times under load. With pauses that double up to a quarter of a second, all tries take about five
-// seconds; the caller's context may end them earlier.
+// Attempts is how often a transaction is tried. On an engine that skips locked rows, a conflict is
+// rare, and one more try is enough. An engine that reports conflicts only at COMMIT may refuse the
+// same transaction many times under load. With pauses that double up to a quarter of a second, all
+// tries take about five seconds. The caller's context may end them earlier.
 const Attempts = 18
 
-// RetryDelay is how long to wait before a transaction that lost against others is tried again, after that number of
-// tries. It grows with each try. It is random, so that the losers do not meet again.
+// RetryDelay returns how long to wait before the next try of a transaction that lost against others. tries is
+// the number of tries so far. The time grows with each try. It is random, so that the losers do not meet again.
 func RetryDelay(tries int) time.Duration {
 	pause := time.Duration(min(1<<tries, 256)) * time.Millisecond
 	return pause + rand.N(pause)
@@ -34,7 +34,7 @@ func RetryDelay(tries int) time.Duration {
 
 // InTx runs fn in a transaction. It repeats fn if the engine or a guard says that the transaction lost
 // against another. Nothing that fn did counts before InTx has returned nil. A COMMIT whose answer is lost
-// is an error here. Its outcome is never assumed: keys and the fence show it when the work is repeated.
+// is an error here. InTx never assumes its outcome: keys and the fence show it when the work is repeated.
 func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	return db.Retry(ctx, func() error { return db.TryTx(ctx, fn) })
 }
@@ -105,8 +105,8 @@ func (db *DB) try(ctx context.Context, o *sql.TxOptions, fn func(*Tx) error) err
 // errLocked says for which lock a statement waited too long.
 var errLocked = fmt.Errorf("%w: another process holds the lock for writing to the file", ErrReadOnly)
 
-// waited says that a write on SQLite that could not begin in time waited for the lock of the file: nothing else takes
-// that long.
+// waited adds errLocked to the error of a write on SQLite that could not begin in time. Such a write
+// waited for the lock of the file, because nothing else takes that long.
 func (db *DB) waited(err error) error {
 	if err != nil && db.e.OneWriter && (errors.Is(err, context.DeadlineExceeded) || db.e.classify(err) == transient) {
 		return fmt.Errorf("%w: %w", errLocked, err)
