@@ -13,8 +13,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Facts returns what a run knows about itself, by the names that arguments may use as ${name}. Instants that
-// are not known are nil.
+// Facts returns the facts of a run, by the names that arguments may use as ${name}. Instants that are
+// not known are nil.
 func Facts(t *store.Task) map[string]any {
 	at := func(v time.Time) any {
 		if v.IsZero() {
@@ -39,8 +39,8 @@ func Facts(t *store.Task) map[string]any {
 	return facts
 }
 
-// stepFacts adds what the steps of the run have reported. The facts of a step that has not ended are not
-// known.
+// stepFacts adds the facts that the steps of the run have reported. The facts of a step that has not
+// ended are not known.
 func stepFacts(t *store.Task, facts map[string]any) {
 	if t.Steps == nil {
 		return
@@ -257,7 +257,7 @@ func exact(n json.Number) any {
 	if err != nil {
 		return n.String()
 	}
-	if v == 0 { // also what is nearer to it than any other number: as a fraction that could be of any size
+	if v == 0 { // also a number that is nearer to 0 than to any other float64: as a fraction, it could have any size
 		return v
 	}
 	written, _ := new(big.Rat).SetString(n.String())

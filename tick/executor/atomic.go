@@ -11,23 +11,24 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// atomic commits the effects and the end of the step together: exactly once. A savepoint set before the first
-// statement is there after the last one, unless the text has ended the transaction: by COMMIT or ROLLBACK, or by DDL
-// where that commits (MySQL, MariaDB), also inside a procedure, and also where it began another one. Plain statements can
-// do none of that, and need no savepoint.
+// atomic commits the effects and the end of the step together, exactly once. It sets a savepoint
+// before the first statement. The savepoint is still there after the last statement, unless the text
+// has ended the transaction. COMMIT and ROLLBACK do so, and DDL does so on engines on which it commits
+// (MySQL, MariaDB). This is also true if they are in a procedure, and if the text has begun another
+// transaction after them. Plain statements can do none of that, and need no savepoint.
 //
-// Crash window: where the answer to COMMIT is lost, the caller tries to record a failure of this attempt. If the COMMIT
-// took place, that is refused: the run has gone on, or the success of the attempt is on record (store.ErrRecorded). If
-// not, it is recorded and the step tried again.
+// Crash window: if the answer to COMMIT is lost, the caller tries to record a failure of this attempt.
+// If the COMMIT took place, the record is refused: the run has gone on, or the success of the attempt
+// is on record (store.ErrRecorded). If it did not, the failure is recorded and the step is tried again.
 //
-// Where the engine has undone the transaction at an error, as at a deadlock, the savepoint is gone too, and no longer
-// shows whether that was our transaction, or one that came after a COMMIT of the text: there the witness tells.
+// If the engine has undone the transaction at an error, as at a deadlock, the savepoint is gone, too. Then it does
+// not show whether this was our transaction, or one that came after a COMMIT of the text. The witness shows it.
 //
-// A text that is stopped, by a timeout or a cancel, is asked the same, or the next try would do again what it
-// has committed: hence the transaction outlives the attempt, for as long as that takes.
+// The same is checked for a text that is stopped by a timeout or a cancel. Otherwise, the next try could repeat
+// effects that the text has committed. So the transaction outlives the attempt, for as long as the check takes.
 //
-// Where the connection is lost before COMMIT was sent, the server has undone what there was, unless the text may have
-// committed some of it: the attempt counts as one that has done nothing.
+// If the connection is lost before COMMIT was sent, the server has undone the transaction. Then the
+// attempt counts as one that has done nothing, unless the text may have committed a part of its effects.
 func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Request) (_ Result, err error) {
 	list := spec.SQL
 	asked := false
@@ -38,7 +39,7 @@ func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Requ
 	}()
 	w := d.witness(s.statements, taken.Conn, list)
 	begin := s.after
-	if w.table == "" { // nothing follows COMMIT; else another try would begin with a witness
+	if w.table == "" { // nothing follows COMMIT; otherwise another try would begin with a witness
 		begin = taken.Last(begin)
 	}
 	if r.EndFollows {
@@ -87,8 +88,8 @@ func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Requ
 	return res, nil
 }
 
-// notAtomic is the error of a step that ended its transaction, with the failure after that, if there
-// was one.
+// notAtomic returns the error of a step that ended its transaction. failure is the error after that,
+// if there was one.
 func notAtomic(failure error) error {
 	const what = "%w: its text ended the transaction too early (COMMIT and ROLLBACK do so everywhere, DDL on MySQL and MariaDB), " +
 		"so part of it may have taken effect; remove that statement, or set atomic to false"
@@ -98,16 +99,16 @@ func notAtomic(failure error) error {
 	return fmt.Errorf(what+"; after that it failed: %w", ErrNotAtomic, failure)
 }
 
-// witness is a row in a temporary table, which goes with the session. It is written first thing in the transaction of an
-// atomic step: found when the engine has undone a transaction, it says that this was another one, since the step's own
-// has been committed.
+// witness is a row in a temporary table, which ends with the session. The transaction of an atomic
+// step writes the row before anything else. If the engine has undone a transaction and the row is
+// still there, this was another transaction, and the step's own has been committed.
 type witness struct {
 	table string // empty: none is needed
-	lost  error  // why there is none
+	lost  error  // why there is no table
 }
 
-// witness sets up one, where the text is such that it may be needed: with nothing but plain statements, there is no
-// COMMIT.
+// witness sets up a witness if the text may need one. With only plain statements, there is no COMMIT,
+// and none is needed.
 func (d *database) witness(ctx context.Context, conn *sql.Conn, list []Statement) witness {
 	w := witness{table: fmt.Sprintf("dbjobs_%016x", rand.Uint64())}
 	create := d.engine.Witness(w.table)
@@ -118,14 +119,14 @@ func (d *database) witness(ctx context.Context, conn *sql.Conn, list []Statement
 	return w
 }
 
-// plain are statements that begin and end no transaction, nor do the functions and triggers that they start: PostgreSQL,
-// MySQL and MariaDB refuse it there, and SQLite has none that could. SQLite undoes a transaction where a conflict or a
-// trigger says so (OR ROLLBACK), but that is an error, after which nothing more is executed.
+// plain matches statements that begin and end no transaction. The functions and triggers that they start cannot do so
+// either: PostgreSQL, MySQL and MariaDB refuse it there, and SQLite has none that could. SQLite undoes a transaction
+// if a conflict or a trigger says so (OR ROLLBACK). But that is an error, after which nothing more is executed.
 var plain = lazyregexp.New(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
 
 func mayCommit(st Statement) bool { return !plain.MatchString(st.Text) }
 
-// inserts are what is to be done at the beginning of the transaction.
+// inserts returns the statements to execute at the beginning of the transaction.
 func (w witness) inserts() []string {
 	if w.table == "" || w.lost != nil {
 		return nil
@@ -133,7 +134,8 @@ func (w witness) inserts() []string {
 	return []string{"INSERT INTO " + w.table + " VALUES (1)"}
 }
 
-// committed reports whether the text has committed, or may have: where nobody can tell, to try again could do it twice.
+// committed reports whether the text has committed something, or may have done so. If this is unknown,
+// it returns true, because another try could repeat the effects.
 func (w witness) committed(ctx context.Context, tx *sql.Tx) bool {
 	if w.table == "" {
 		return false

@@ -33,7 +33,7 @@ func init() {
 	})
 }
 
-// Signal is what a heartbeat can tell.
+// Signal is an event that a heartbeat can report.
 type Signal string
 
 // The signals.
@@ -182,7 +182,7 @@ type UntoldError struct {
 func (e *UntoldError) Error() string { return e.text }
 func (e *UntoldError) Unwrap() error { return e.err }
 
-// address is the URL with its references replaced.
+// address returns the URL with its references replaced.
 func (e *HTTP) address(text string, n News) (*url.URL, error) {
 	facts := map[string]any{message: n.Line}
 	maps.Copy(facts, n.Facts)

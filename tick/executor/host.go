@@ -11,8 +11,9 @@ import (
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// Host says what the host of a pass allows steps to touch, and what it offers them, as set by the owner of the host. The nil
-// Host and the zero Host allow nothing. A Host does not change while steps are executed.
+// Host holds the permissions that the host of a pass gives to steps, and the services that it offers
+// them. The owner of the host sets them. The nil Host and the zero Host allow nothing. A Host does not
+// change while steps are executed.
 type Host struct {
 	// Own says that only the system user who executes definitions can write them. This user could do without dbjobs all that
 	// a step does. So programs and addresses need no leave.
@@ -83,7 +84,8 @@ type MailServer struct {
 	Owners   Owners
 }
 
-// RefusedError says that the host does not allow, or does not offer, what a step needs, and which setting would give the leave.
+// RefusedError says that the host does not allow, or does not offer, something that a step needs. It
+// names the setting that would give the leave.
 type RefusedError struct {
 	What string // such as: the program /usr/bin/pg_dump
 	Line string // of the settings that gives the leave

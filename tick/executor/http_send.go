@@ -253,8 +253,8 @@ func (c *call) head(resp *http.Response) (head, facts string) {
 	return text[:min(len(text), httpHead)], facts
 }
 
-// retryAfter is how long the server asks to wait before another try. A date is compared with the server's own clock, if the
-// answer shows that clock.
+// retryAfter returns how long the server asks to wait before another try. A date is compared with the
+// server's own clock, if the answer shows that clock.
 func (c *call) retryAfter(resp *http.Response) time.Duration {
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0

@@ -12,8 +12,8 @@ import (
 // LogsInAs reports whether the host can log in as an owner.
 func (h *Host) LogsInAs(owner string) bool { return h != nil && h.Logins[owner] != nil }
 
-// ownersDatabase opens the store's own database, on connections that log in as the owner of the job. So the engine separates
-// the owners: no SQL of a job can switch to another login, while it could undo a SET ROLE.
+// ownersDatabase opens the store's own database, on connections that log in as the owner of the job. So the
+// engine separates the owners. The SQL of a job could undo a SET ROLE, but it cannot switch to another login.
 //
 // A mistake in the settings of the host is not the fault of the step, and uses up none of its attempts.
 func (e *SQL) ownersDatabase(ctx context.Context, r Request) (*database, error) {

@@ -253,7 +253,7 @@ func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, 
 	return res, err
 }
 
-// withLast adds the last line of an output to a message: there, most programs say why they failed.
+// withLast adds the last line of an output to a message, because most programs say there why they failed.
 func withLast(message, output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])

@@ -19,7 +19,7 @@ func replaceable(named string) string {
 		return err.Error()
 	}
 	for _, path := range []string{named, file} {
-		for entry := ""; path != entry; entry, path = path, filepath.Dir(path) { // entry is what was judged in the folder
+		for entry := ""; path != entry; entry, path = path, filepath.Dir(path) { // entry is the path that was judged before, in the folder path
 			info, err := os.Lstat(path)
 			if err != nil {
 				return err.Error()
@@ -35,7 +35,8 @@ func replaceable(named string) string {
 	return ""
 }
 
-// belongsToUs reports whether the owner is this user or root: in a folder such as /tmp, nobody else can replace it.
+// belongsToUs reports whether the owner is this user or root. In a folder such as /tmp, nobody else
+// can replace the entry.
 func belongsToUs(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil {

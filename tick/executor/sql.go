@@ -15,42 +15,43 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// SQL runs the statements of a step in a session that is as new: nothing of what a step does to its session is there for
-// another, see engine.Sessions. Statements of a step run one after the other in one session, each by itself; with atomic,
-// all in one transaction with the end of the step.
+// SQL runs the statements of a step in a session that is like a new one. A step finds nothing of what other steps
+// did to their sessions: see engine.Sessions. The statements of a step run one after the other in one session,
+// each by itself. With atomic, all of them run in one transaction with the end of the step.
 type SQL struct {
 	own   database                              // the store's
-	host  *Host                                 // whose secrets arguments may name, and whose targets steps
-	login func(context.Context) (string, error) // who the connections are; empty on SQLite. Asked for once
+	host  *Host                                 // it has the secrets that arguments may name, and the targets that steps may name
+	login func(context.Context) (string, error) // as whom the connections log in; empty on SQLite. It is asked for once
 
 	mu      sync.Mutex
 	targets map[string]*database // by URL
-	logins  map[string]*database // by URL: the store's, as another owner
+	logins  map[string]*database // by owner and URL: the store's, on connections that log in as the owner
 
 	opening sync.Mutex
-	direct  *database // the store's, where the host names another way; nil: not opened yet
+	direct  *database // the store's, if the host names another way to it; nil: not opened yet
 }
 
-// database is one in which steps run their statements.
+// database is a database in which steps run their statements.
 type database struct {
 	sessions *engine.Sessions
 	engine   *engine.Engine
-	way      *engine.DB // to the store's, where the host names another one; it has no connections of its own
+	way      *engine.DB // another way to the store's database, if the host names one; it has no connections of its own
 
 	// Of a target.
 	beside *engine.DB            // nil: the database is the store's
-	silent atomic.Pointer[error] // why it is left alone for now
+	silent atomic.Pointer[error] // the reason why no attempt uses the target for now
 }
 
-// atomicTries: an atomic step that loses against another transaction (a deadlock, a serialization failure) has had no
-// effect, and is tried again within its attempt.
+// atomicTries bounds the tries of an atomic step within one attempt. A step that loses against another
+// transaction (a deadlock, a serialization failure) has had no effect, and is tried again.
 const atomicTries = 12
 
-// NewSQL gives an executor with connections of its own to the store's database, made when they are needed. Close it.
+// NewSQL returns an executor with connections of its own to the store's database. They are made when
+// they are needed. The caller closes it.
 func NewSQL(s *store.Store) (*SQL, error) { return newSQL(s, nil) }
 
 func newSQL(s *store.Store, h *Host) (*SQL, error) {
-	// Other files of SQLite are those of this process's user, and so may be another database of jobs.
+	// On SQLite, other files are files of this process's user. So one of them may be another database of jobs.
 	sessions, err := s.JobSessions(store.Options{OtherFiles: h != nil && h.Own})
 	if err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func newSQL(s *store.Store, h *Host) (*SQL, error) {
 	return &SQL{own: database{sessions: sessions, engine: s.Engine()}, host: h, login: once(s.Login), targets: map[string]*database{}, logins: map[string]*database{}}, nil
 }
 
-// Close ends its connections.
+// Close closes the connections of the executor.
 func (e *SQL) Close() error {
 	err := e.own.sessions.Close()
 	e.mu.Lock()
@@ -77,7 +78,7 @@ func (e *SQL) Close() error {
 	return err
 }
 
-// once keeps the first answer; an error is asked again.
+// once keeps the first answer. After an error, it asks again.
 func once(ask func(context.Context) (string, error)) func(context.Context) (string, error) {
 	var mu sync.Mutex
 	var known bool
@@ -134,8 +135,8 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	return d.execute(ctx, spec, r)
 }
 
-// execute runs the statements in a session of the database. Where the store's own cannot be reached, that is no fault of the
-// step, and uses up none of its attempts; a target is like any other service that a step uses.
+// execute runs the statements in a session of the database. If the store's own database cannot be reached, that is
+// not the fault of the step, and uses up none of its attempts. A target is like any other service that a step uses.
 func (d *database) execute(ctx context.Context, spec SQLSpec, r Request) (Result, error) {
 	texts := make([]string, len(spec.SQL))
 	for i, st := range spec.SQL {
@@ -151,7 +152,7 @@ func (d *database) execute(ctx context.Context, spec SQLSpec, r Request) (Result
 		kept := taken.Kept() // asked for before it is released
 		res, err := d.in(ctx, taken, spec, r)
 		if kept && errors.Is(err, errUnsent) && ctx.Err() == nil {
-			continue // the server had ended the session: nothing is done, and the next one is newer
+			continue // the server had ended the session, so nothing is done; the next session is newer
 		}
 		return res, err
 	}
@@ -187,7 +188,7 @@ func (d *database) in(ctx context.Context, taken *engine.Session, spec SQLSpec, 
 	return res, nil
 }
 
-// untilNoConflict tries again what lost against another transaction.
+// untilNoConflict tries an action again while it loses against another transaction.
 func (d *database) untilNoConflict(ctx context.Context, do func() (Result, error)) (Result, error) {
 	for try := 1; ; try++ {
 		res, err := do()
@@ -205,7 +206,7 @@ func (d *database) untilNoConflict(ctx context.Context, do func() (Result, error
 // errUnsent says that the first statement of an attempt did not reach the server.
 var errUnsent = errors.New("the session had ended before it was used")
 
-// nothingDone says so of a failure.
+// nothingDone says of a failure that the step has had no effect.
 func nothingDone(why string, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrNothingDone, why, err)
 }
@@ -213,18 +214,18 @@ func nothingDone(why string, err error) error {
 // stopGrace is how long a statement may take to stop on the server before its connection is dropped.
 const stopGrace = 10 * time.Second
 
-// session is what bounds the statements of an attempt.
+// session has the contexts that bound the statements of an attempt.
 type session struct {
-	attempt    context.Context // its end stops them
-	after      context.Context // ends stopGrace later, or with the attempt's work: to find out what a statement that was stopped has done
-	statements context.Context // what they are given: the attempt's where the driver stops them on the server, else after
+	attempt    context.Context // its end stops the statements
+	after      context.Context // ends stopGrace later, or with the attempt's work; for the check of the effects of a stopped statement
+	statements context.Context // the context of the statements: that of the attempt if the driver stops them on the server, otherwise after
 
-	last func(context.Context) context.Context // of the last of them, where nothing follows it in the session; nil: something does
+	last func(context.Context) context.Context // makes the context of the last statement, if nothing follows it in the session; nil: something follows
 }
 
-// session begins one. Where the driver would drop the connection and leave the statement running on the server, the end of
-// ctx stops it there, by its number, and the statement returns with the server's answer: a retry never runs beside what it
-// retries.
+// session begins a session. Some drivers would drop the connection and leave the statement running on the
+// server. With these, the end of ctx stops the statement on the server, by the number of the session. The
+// statement then returns with the server's answer. So a retry never runs beside the statement that it retries.
 func (d *database) session(ctx context.Context, taken *engine.Session) (s session, release func()) {
 	after, drop := context.WithCancel(context.WithoutCancel(ctx))
 	s = session{attempt: ctx, after: after, statements: ctx}
@@ -247,8 +248,8 @@ func (d *database) session(ctx context.Context, taken *engine.Session) (s sessio
 	}
 }
 
-// interrupt stops what the connection of that number executes, until ctx ends: between two statements there is nothing to
-// stop.
+// interrupt stops the statements of the connection with that number, until ctx ends. It tries again
+// and again, because between two statements there is nothing to stop.
 func (d *database) interrupt(ctx context.Context, number int64) {
 	stop := d.engine.Stop()
 	for stop != "" && ctx.Err() == nil {
@@ -265,8 +266,9 @@ type execer interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
 }
 
-// execute runs statements in order, and adds up the rows that they affected. The result has also what
-// they told before one failed. One that was stopped on the server may return without an error.
+// execute runs statements in order, and adds up the rows that they affected. If a statement fails, the
+// result still has the reports of the statements before it. A statement that was stopped on the server
+// may return without an error.
 func (s session) execute(e *engine.Engine, q execer, spec SQLSpec) (res Result, err error) {
 	list := spec.SQL
 	var total int64
@@ -299,7 +301,7 @@ func (s session) execute(e *engine.Engine, q execer, spec SQLSpec) (res Result, 
 	return res, spec.verdict(&told)
 }
 
-// verdict is what the rows that were returned say of a check.
+// verdict returns an error if the check of the step fails. The check looks at the rows that were returned.
 func (s *SQLSpec) verdict(t *engine.Told) error {
 	switch {
 	case s.FailIf == "":
@@ -314,9 +316,9 @@ func (s *SQLSpec) verdict(t *engine.Told) error {
 	return nil
 }
 
-// affected is how many rows a statement changed, as far as its engine tells. For a text of nothing but comments, which
-// does nothing on any engine, SQLite's driver gives no result at all, and database/sql has no way to ask whether there is
-// one.
+// affected returns how many rows a statement changed, as far as its engine reports it. A text of
+// nothing but comments does nothing on any engine. For such a text, SQLite's driver gives no result at
+// all, and database/sql has no way to ask whether there is one.
 func affected(res sql.Result) (rows int64) {
 	defer func() { _ = recover() }()
 	rows, _ = res.RowsAffected()
