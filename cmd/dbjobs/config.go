@@ -54,7 +54,7 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 			r.Add("database", "direct", d.Display(), d.From, nil)
 		}
 		if e, err := engine.Of(db.URL); err == nil && own(e.Where(db.URL)) {
-			r.Add("leave", list[i].name, "all programs and addresses", "nobody else can write the database file", nil)
+			r.Add("permission", list[i].name, "all programs and addresses", "nobody else can write the database file", nil)
 		}
 	}
 	for _, name := range c.setVariables() {

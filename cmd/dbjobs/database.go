@@ -85,8 +85,8 @@ func (c *cli) hostDatabase() (url, from string, err error) {
 	return s.DatabaseURL()
 }
 
-// leaves returns what the host allows to steps that are defined in the store.
-func (c *cli) leaves(set *host.Settings, s *store.Store) *executor.Host {
+// permissions returns what the host allows to steps that are defined in the store.
+func (c *cli) permissions(set *host.Settings, s *store.Store) *executor.Host {
 	h := set.Leaves(c.db.Secrets())
 	h.Own = own(s.Where())
 	if d := c.db.Direct; d != nil {

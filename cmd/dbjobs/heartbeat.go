@@ -36,8 +36,8 @@ func (c *cli) beginHeartbeat(ctx context.Context, f *tickFlags) (*heartbeat, err
 		return nil, err
 	}
 	h := &heartbeat{begun: make(chan error, 1), facts: map[string]any{"id": store.NewRunID(c.began, 0), "name": f.name}}
-	to, leaves, broken := set.Monitor(c.secrets)
-	h.to, h.http = to, executor.NewHTTP(leaves)
+	to, allowed, broken := set.Monitor(c.secrets)
+	h.to, h.http = to, executor.NewHTTP(allowed)
 	ctx, h.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	go func() {
 		if broken == nil {

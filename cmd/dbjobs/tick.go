@@ -311,7 +311,7 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 	if err != nil {
 		return tick.Report{}, err
 	}
-	executors, err := executor.Open(s, c.leaves(set, s))
+	executors, err := executor.Open(s, c.permissions(set, s))
 	if err != nil {
 		return tick.Report{}, err
 	}

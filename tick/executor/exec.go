@@ -219,7 +219,7 @@ var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // loaders matches variables by which an allowed program would run another program, or code that nobody has allowed: variables
 // of the program loader, of shells and of interpreters, and variables from which many programs take a command. No list has all
-// of them. So this list prevents mistakes, but it is no security border: a leave for a program allows it with any variables.
+// of them. So this list prevents mistakes, but it is no security border: a permission for a program allows it with any variables.
 // A list of variables that the host allows would be no border either, since arguments and the folder can do as much. The
 // border is a script that the host writes for the purpose.
 var loaders = lazyregexp.New(`(?i)^(LD_.*|DYLD_.*|LIBPATH|SHLIB_PATH|GLIBC_TUNABLES|GCONV_PATH|OPENSSL_(CONF|CONF_INCLUDE|ENGINES|MODULES)|` +

@@ -141,7 +141,7 @@ func TestExecNotAllowed(t *testing.T) {
 		path := strings.TrimSuffix(strings.TrimPrefix(c.line, "programs: ["), "]")
 		h := &executor.Host{Programs: []executor.Program{{Path: path, Owners: executor.Owners{"ann"}}}}
 		if _, err := execute(t.Context(), t, h, c.kind, c.spec); err != nil {
-			t.Errorf("%s with a leave for %s: %v", c.kind, path, err)
+			t.Errorf("%s with a permission for %s: %v", c.kind, path, err)
 		}
 	}
 }

@@ -47,7 +47,7 @@ const (
 type News struct {
 	Signal Signal
 	ID     string // the same for the start and for the end
-	Owner  string // the leaves of this owner apply
+	Owner  string // the permissions of this owner apply
 	Line   string // a line about the end; ${message} in a URL
 	Facts  map[string]any
 }

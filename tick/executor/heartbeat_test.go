@@ -119,7 +119,7 @@ func TestHeartbeatThatHangs(t *testing.T) {
 }
 
 // A job's heartbeat goes where its owner may send requests, and no further.
-func TestHeartbeatNeedsALeave(t *testing.T) {
+func TestHeartbeatNeedsAPermission(t *testing.T) {
 	s, got := receiver(t, nil)
 	for name, h := range map[string]*Host{"nil": nil, "zero": {}} {
 		if err := tell(t, t.Context(), h, Heartbeat{URL: s.URL}, Begins, ""); err == nil || !strings.Contains(err.Error(), "does not allow connections to 127.0.0.1") {

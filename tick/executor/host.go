@@ -16,7 +16,7 @@ import (
 // change while steps are executed.
 type Host struct {
 	// Own says that only the system user who executes definitions can write them. This user could do without dbjobs all that
-	// a step does. So programs and addresses need no leave.
+	// a step does. So programs and addresses need no permission.
 	Own bool
 
 	Programs  []Program
@@ -34,7 +34,7 @@ type Host struct {
 	Settings string
 }
 
-// Owners has the owners of jobs for whom a leave is; empty: the leave is for all owners.
+// Owners has the owners of jobs for whom a permission is; empty: the permission is for all owners.
 type Owners []string
 
 // Include reports whether the owner is one of them.
@@ -43,19 +43,19 @@ func (o Owners) Include(owner string) bool { return len(o) == 0 || slices.Contai
 // Read returns a text that is read when it is needed, such as a secret from a file that is replaced at each rotation.
 type Read func() (string, error)
 
-// Program is a leave to run a program, or all programs in a folder and below it.
+// Program is a permission to run a program, or all programs in a folder and below it.
 type Program struct {
 	Path   string // absolute
 	Owners Owners
 }
 
-// Addresses are a leave to connect to the addresses of a range.
+// Addresses are a permission to connect to the addresses of a range.
 type Addresses struct {
 	Range  netip.Prefix
 	Owners Owners
 }
 
-// Cloud is a leave to use the identity of the process in a cloud: aws or gcp.
+// Cloud is a permission to use the identity of the process in a cloud: aws or gcp.
 type Cloud struct {
 	Name   string
 	Owners Owners
@@ -85,10 +85,10 @@ type MailServer struct {
 }
 
 // RefusedError says that the host does not allow, or does not offer, something that a step needs. It
-// names the setting that would give the leave.
+// names the setting that would give the permission.
 type RefusedError struct {
 	What string // such as: the program /usr/bin/pg_dump
-	Line string // of the settings that gives the leave
+	Line string // of the settings that gives the permission
 	In   string // the settings
 }
 
@@ -97,7 +97,7 @@ func (e *RefusedError) Error() string {
 }
 
 // Refused returns the error for something that the host does not allow. line is the setting that would give the
-// leave, such as "addresses: [10.0.0.0/8]".
+// permission, such as "addresses: [10.0.0.0/8]".
 func (h *Host) Refused(what, line string) error {
 	in := "the host settings (`dbjobs config check` says where they may be)"
 	if h != nil && h.Settings != "" {
@@ -170,7 +170,7 @@ func (h *Host) AllowsAddress(owner string, a netip.Addr) bool {
 	})
 }
 
-// AllowsCloud refuses steps that would use the identity of the process in a cloud, if the owner has no leave. The leave is
+// AllowsCloud refuses steps that would use the identity of the process in a cloud, if the owner has no permission. The permission is
 // needed even if only the user of the process writes definitions: requests are sent to others.
 func (h *Host) AllowsCloud(owner, name string) error {
 	if h == nil {
@@ -191,9 +191,9 @@ func (h *Host) AllowsCloud(owner, name string) error {
 	return h.Refused("to act as it does in the cloud "+name, line)
 }
 
-// AllowsProgram returns the path by which the program is to be run, or a refusal. A leave for a program covers only the name
-// in the leave: a link with another name to the same file could act as another program. A leave for a folder covers the files
-// that are in the folder after all links are followed. A problem of a file is reported only to owners who have a leave for
+// AllowsProgram returns the path by which the program is to be run, or a refusal. A permission for a program covers only the name
+// in the permission: a link with another name to the same file could act as another program. A permission for a folder covers the files
+// that are in the folder after all links are followed. A problem of a file is reported only to owners who have a permission for
 // its name: others would learn which files exist.
 func (h *Host) AllowsProgram(owner, path string) (string, error) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
@@ -260,7 +260,7 @@ func (l Program) Check() error {
 
 const separator = string(filepath.Separator)
 
-// covers returns the path by which a program is run under the leave; empty: the leave does not cover it. named is the
+// covers returns the path by which a program is run under the permission; empty: the permission does not cover it. named is the
 // program's name in a folder without links; file is the file to which that name leads.
 func (l Program) covers(named, file string) string {
 	folder, err := filepath.EvalSymlinks(filepath.Dir(l.Path))
@@ -308,7 +308,7 @@ func (h *Host) Mail(owner string) (*MailServer, error) {
 	return &m, nil
 }
 
-// also returns the text for the owners of a leave with one more owner; empty if the leave is for all.
+// also returns the text for the owners of a permission with one more owner; empty if the permission is for all.
 func also(o Owners, owner, before string) string {
 	if len(o) == 0 {
 		return ""

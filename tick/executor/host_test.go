@@ -43,8 +43,8 @@ func TestPrograms(t *testing.T) {
 	root := programs(t)
 	in := func(name string) string { return root + "/" + name }
 	for _, c := range []struct {
-		leave, program string
-		want           string // the program that runs; empty: it is refused
+		permission, program string
+		want                string // the program that runs; empty: it is refused
 	}{
 		{"bin/tool", "bin/tool", "bin/tool"},
 		{"bin/tool", "usr/tool", "bin/tool"}, // the folder has another name
@@ -68,10 +68,10 @@ func TestPrograms(t *testing.T) {
 		{"bin", "bin/./tool", ""},
 		{"bin", "bin/none", ""},
 	} {
-		h := &executor.Host{Programs: []executor.Program{{Path: in(c.leave)}}}
+		h := &executor.Host{Programs: []executor.Program{{Path: in(c.permission)}}}
 		got, err := h.AllowsProgram("ann", in(c.program))
 		if c.want != "" && got != in(c.want) || c.want == "" && err == nil {
-			t.Errorf("with a leave for %s, %s: runs %q, %v; want %q", c.leave, c.program, got, err, c.want)
+			t.Errorf("with a permission for %s, %s: runs %q, %v; want %q", c.permission, c.program, got, err, c.want)
 		}
 	}
 	if _, err := new(executor.Host).AllowsProgram("", "sh"); err == nil {
@@ -128,21 +128,21 @@ func TestProgramsThatAllMayWrite(t *testing.T) {
 // Without permission for its name, no job learns whether there is such a file, or what is wrong with it.
 func TestProgramsThatAreNotThere(t *testing.T) {
 	root := programs(t)
-	for _, leave := range []string{"", "other", "bin/tool"} {
+	for _, permission := range []string{"", "other", "bin/tool"} {
 		h := &executor.Host{}
-		if leave != "" {
-			h.Programs = []executor.Program{{Path: root + "/" + leave}, {Path: root, Owners: executor.Owners{"bob"}}}
+		if permission != "" {
+			h.Programs = []executor.Program{{Path: root + "/" + permission}, {Path: root, Owners: executor.Owners{"bob"}}}
 		}
 		for _, name := range []string{"/bin/none", "/none/tool", "/bin/tool/in", "/bin/alias/in", "/bin/deep/tool"} {
 			_, err := h.AllowsProgram("ann", root+name)
-			if _, refused := errors.AsType[*executor.RefusedError](err); refused == strings.HasPrefix(name, "/"+leave+"/") {
-				t.Errorf("with a leave for %q, %s: %v", leave, name, err)
+			if _, refused := errors.AsType[*executor.RefusedError](err); refused == strings.HasPrefix(name, "/"+permission+"/") {
+				t.Errorf("with a permission for %q, %s: %v", permission, name, err)
 			}
 		}
 	}
 	h := &executor.Host{Programs: []executor.Program{{Path: root + "/bin"}}}
 	if _, err := h.AllowsProgram("ann", root+"/bin/none"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("with a leave for the folder: %v", err)
+		t.Errorf("with a permission for the folder: %v", err)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestRefusals(t *testing.T) {
 	}
 	near := netip.MustParseAddr("::ffff:10.1.2.3")
 	if full.AllowsAddress("ann", near) || (*executor.Host)(nil).AllowsAddress("bob", near) || !full.AllowsAddress("bob", near) {
-		t.Error("an address is not allowed to those, and only to those, who have the leave")
+		t.Error("an address is not allowed to those, and only to those, who have the permission")
 	}
 }
 

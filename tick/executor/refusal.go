@@ -16,7 +16,7 @@ type Touched struct {
 }
 
 // Refusal says why this host does not allow the owner what a step touches. It is nil if the host allows it, or if this is not
-// known. A kind of leave that the host gives to nobody counts as not known, because definitions are often written on another
+// known. A kind of permission that the host gives to nobody counts as not known, because definitions are often written on another
 // host than the one that executes them. Refusal looks up no name and reads no secret.
 func (h *Host) Refusal(owner, kind string, spec json.RawMessage) error {
 	k := KindOf(kind)

@@ -84,13 +84,13 @@ func (s *Settings) describeHeartbeat(r *report.Config, wrong func(manifest.Probl
 	if b == nil {
 		return
 	}
-	to, leaves, err := s.Monitor(nil)
+	to, allowed, err := s.Monitor(nil)
 	wrong(b.Place, err)
 	for _, u := range []struct{ name, text string }{{"", to.URL}, {"start", to.Start}, {"success", to.Success}, {"failure", to.Failure}} {
 		if u.text == "" && (u.name != "" || b.Start+b.Success+b.Failure != "") {
 			continue
 		}
-		wrong(b.Place, leaves.CheckSecrets("", u.text))
+		wrong(b.Place, allowed.CheckSecrets("", u.text))
 		r.Add("heartbeat", u.name, publicURL(u.text)+in(b.Source), where(b.Place), nil)
 	}
 }

@@ -23,9 +23,9 @@ type Host struct {
 	Databases []Offer // for tick and work, which serve all; they have no owners
 	Owners    []Offer // each name is a login, whose jobs are executed as that login
 	Targets   []Offer
-	Programs  []Leave // absolute paths of programs and folders
-	Addresses []Leave // ranges, as netip.ParsePrefix reads them
-	Clouds    []Leave // clouds in which steps may act with the credentials of the process: aws, gcp
+	Programs  []Permission // absolute paths of programs and folders
+	Addresses []Permission // ranges, as netip.ParsePrefix reads them
+	Clouds    []Permission // clouds in which steps may act with the credentials of the process: aws, gcp
 	Secrets   []Offer
 	Mail      *Mail
 	Heartbeat *Heartbeat
@@ -53,8 +53,8 @@ type Offer struct {
 	Source
 }
 
-// Leave is something that steps are allowed to touch.
-type Leave struct {
+// Permission is something that steps are allowed to touch.
+type Permission struct {
 	Value  string
 	Owners []string // none: all
 	Place  Problem  // without a text
@@ -87,9 +87,9 @@ func DecodeHost(data []byte, file string) (*Host, error) {
 			{"databases", offers("url", &h.Databases, false)},
 			{"owners", offers("url", &h.Owners, false)},
 			{"targets", offers("url", &h.Targets, true)},
-			{"programs", leaves("path", &h.Programs, programPath)},
-			{"addresses", leaves("range", &h.Addresses, addressRange)},
-			{"clouds", leaves("cloud", &h.Clouds, cloudName)},
+			{"programs", permissions("path", &h.Programs, programPath)},
+			{"addresses", permissions("range", &h.Addresses, addressRange)},
+			{"clouds", permissions("cloud", &h.Clouds, cloudName)},
 			{"secrets", offers("value", &h.Secrets, true)},
 			{"mail", h.readMail},
 			{"heartbeat", h.readHeartbeat},
@@ -180,9 +180,9 @@ func offers(key string, into *[]Offer, owned bool) reading {
 	}
 }
 
-// leaves reads a list of texts, or of mappings with that text and its owners. check returns what is wrong with
+// permissions reads a list of texts, or of mappings with that text and its owners. check returns what is wrong with
 // a text.
-func leaves(key string, into *[]Leave, check func(string) (string, error)) reading {
+func permissions(key string, into *[]Permission, check func(string) (string, error)) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		for i, c := range d.items(n, path) {
 			at := fmt.Sprintf("%s[%d]", path, i)
@@ -190,7 +190,7 @@ func leaves(key string, into *[]Leave, check func(string) (string, error)) readi
 			if !ok {
 				return
 			}
-			l := Leave{Place: d.place(c, at)}
+			l := Permission{Place: d.place(c, at)}
 			before := len(d.problems)
 			if c.Kind == yaml.MappingNode {
 				d.mapping(c, at, []field{{key, text(&l.Value)}, {"owners", texts(&l.Owners)}})
