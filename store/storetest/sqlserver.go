@@ -71,6 +71,7 @@ func (s *SQLServer) Texts() (texts []string, stops int) {
 }
 
 func (s *SQLServer) serve(conn net.Conn) error {
+	silent := false // a text waits for its answer
 	for {
 		kind, body, err := tdsMessage(conn)
 		if err != nil {
@@ -85,9 +86,12 @@ func (s *SQLServer) serve(conn net.Conn) error {
 			ack := append([]byte{1, 0x74, 0, 0, 4, byte(len(name) / 2)}, name...)
 			out = append(sized(tdsLoginAck, append(ack, 16, 0, 0, 0)), Done(0)...)
 		case tdsAttention:
-			s.mu.Lock()
-			s.stops++
-			s.mu.Unlock()
+			if silent { // on a slow machine, the client may send this once more, when no text waits
+				s.mu.Lock()
+				s.stops++
+				s.mu.Unlock()
+			}
+			silent = false
 			out = done(doneAttention, 0)
 		case tdsBatch, tdsCall:
 			text := fromUCS2(body)
@@ -95,6 +99,7 @@ func (s *SQLServer) serve(conn net.Conn) error {
 			s.texts = append(s.texts, text)
 			s.mu.Unlock()
 			out = s.answer(text)
+			silent = string(out) == string(Silence)
 		}
 		switch string(out) {
 		case string(Silence):
