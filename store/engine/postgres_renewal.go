@@ -152,7 +152,7 @@ func (c *postgresJobConn) renewed(ctx context.Context) error {
 // renewsAlong reports whether the commands that make the session like a new one can be sent along
 // with a statement. The statement must be the last of its attempt. The text must certainly be only
 // one statement, and the statement must take nothing from the client. If it still leaves a
-// transaction open, DISCARD ALL fails, and the session ends, as it does after any error.
+// transaction open, renewed sees that, and the session ends, as it does after any error.
 func (c *postgresJobConn) renewsAlong(ctx context.Context, query string) bool {
 	const most = 8 << 10 // the server reads this much before it answers
 	return c.renewsNext(ctx) && c.begin == "" && c.pg().TxStatus() == 'I' && len(query) <= most &&
