@@ -89,9 +89,10 @@ const discardAllButPlans = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET 
 // planKeepers matches the versions of the server in which DISCARD ALL is known to do nothing else.
 var planKeepers = lazyregexp.New(`^1[2-8]\b`)
 
-// postgresRecord finds the number of the routine record_attempt. It needs no right on the schema.
-const postgresRecord = "COALESCE((SELECT p.oid FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace " +
-	"WHERE n.nspname OPERATOR(pg_catalog.=) 'dbjobs' AND p.proname OPERATOR(pg_catalog.=) 'record_attempt' LIMIT 1), 0)"
+// postgresRecord finds the number of the routine record_attempt. A login that has no right on the schema finds none, and
+// may not call it anyway. It names no table: a new session would read half of the catalogue to plan that.
+const postgresRecord = "COALESCE(CASE WHEN pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('dbjobs')::pg_catalog.oid, 'USAGE') " +
+	"THEN pg_catalog.to_regproc('dbjobs.record_attempt')::pg_catalog.oid END, 0)"
 
 // sendRenewal sends the commands that make the session like a new one. It calls functions by a
 // message for calls instead of a SELECT. DISCARD ALL drops what is prepared, so the server would
