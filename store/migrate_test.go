@@ -110,6 +110,7 @@ func TestTheSchemaAsText(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer db.Close()
+			db.SetMaxIdleConns(1)
 			for range 2 { // each statement can be run twice
 				for _, st := range statementsOf(text) {
 					if _, err := db.Exec(st); err != nil {

@@ -83,6 +83,7 @@ func TestRightsOfTheReadmeAreEnough(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer owner.Close()
+			owner.SetMaxIdleConns(1)
 			mustExec(t, admin, effects(engine))
 			by := owner // of the tables
 			if engine != "postgres" {

@@ -249,6 +249,7 @@ func TestAlarmsUnderRandomEdits(t *testing.T) {
 	r.db, err = r.store.JobDB(store.Options{})
 	r.must(err)
 	t.Cleanup(func() { r.db.Close() })
+	r.db.SetMaxIdleConns(1)
 	r.bells = &platform{rnd: r.rnd, now: r.clock.Now, fates: map[time.Time]fate{}}
 	r.tick = &tick.Tick{Store: r.store, Name: "test", Holder: "test", Version: "test", Now: r.clock.Now, Concurrency: 1, Executors: executor.Registry{"doing": r}, Alarm: r.bells,
 		Sleep: func(_ context.Context, d time.Duration) { r.clock.Add(d) }}

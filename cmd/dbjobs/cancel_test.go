@@ -27,7 +27,7 @@ func TestCancelReachesAnotherProcess(t *testing.T) {
 	for _, engine := range storetest.Engines(t) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			url, home, path := storetest.URL(t, engine), t.TempDir(), program(t)
+			url, home, path := storetest.Open(t, engine, store.Options{}).URL, t.TempDir(), program(t)
 			command := func(args ...string) *exec.Cmd {
 				cmd := exec.Command(path, args...)
 				cmd.Env = []string{"HOME=" + home, "DBJOBS_DATABASE_URL=" + url, "GORACE=" + os.Getenv("GORACE")}
@@ -43,7 +43,6 @@ func TestCancelReachesAnotherProcess(t *testing.T) {
 				}
 				return strings.TrimSpace(out.String())
 			}
-			dbjobs("migrate")
 			dbjobs("job", "create", "one", "--sql", forever[storetest.Dialect(engine)].statement)
 			dbjobs("job", "create", "two", "--sql", forever[storetest.Dialect(engine)].statement, "--rule", "every 1000h")
 			one, two := dbjobs("job", "run-now", "one"), dbjobs("job", "run-now", "two")

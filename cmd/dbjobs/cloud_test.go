@@ -50,18 +50,8 @@ func onPostgres(t *testing.T) *cloud {
 }
 
 func newCloud(t testing.TB, engine string) *cloud {
-	c := &cloud{TB: t, url: storetest.URL(t, engine)}
-	c.dbjobs("migrate")
-	s, err := store.Open(context.Background(), c.url, store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
-	if c.sql, err = s.JobDB(store.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.sql.Close() })
-	return c
+	d := storetest.Open(t, engine, store.Options{})
+	return &cloud{TB: t, url: d.URL, sql: d.SQL}
 }
 
 // dbjobs runs a command line on the database, as its owner at a terminal would.

@@ -36,7 +36,7 @@ func TestWaitForARun(t *testing.T) {
 	for _, engine := range storetest.Engines(t) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			environment := map[string]string{"HOME": t.TempDir(), "DBJOBS_DATABASE_URL": storetest.URL(t, engine)}
+			environment := map[string]string{"HOME": t.TempDir(), "DBJOBS_DATABASE_URL": storetest.Open(t, engine, store.Options{}).URL}
 			env := func(name string) (string, bool) { v, ok := environment[name]; return v, ok }
 			dbjobs := func(ctx context.Context, stdout, stderr *told, args ...string) int {
 				return run(ctx, args, strings.NewReader(""), stdout, stderr, env, nil)
@@ -48,7 +48,6 @@ func TestWaitForARun(t *testing.T) {
 					t.Fatalf("%q: %d: %s", args, code, &talk)
 				}
 			}
-			must("migrate")
 			must("job", "create", "job", "--sql", "SELECT 1")
 
 			var id, talk told

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
@@ -132,7 +133,7 @@ func TestAServerThatDoesNotAnswerKeepsNoPass(t *testing.T) {
 		} {
 			t.Run(engine+"/"+when, func(t *testing.T) {
 				t.Parallel()
-				direct := storetest.URL(t, engine)
+				direct := storetest.Open(t, engine, store.Options{}).URL
 				home := t.TempDir()
 				dbjobs := func(args ...string) {
 					t.Helper()
@@ -140,7 +141,6 @@ func TestAServerThatDoesNotAnswerKeepsNoPass(t *testing.T) {
 						t.Fatalf("%q: code %d, said %q", args, code, stderr)
 					}
 				}
-				dbjobs("migrate")
 				dbjobs("job", "create", "one", "--sql", "SELECT 'nobody hears this'")
 				dbjobs("job", "create", "two", "--atomic", "--sql", "SELECT 'nobody hears that'")
 				dbjobs("tick")

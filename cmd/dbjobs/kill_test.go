@@ -69,8 +69,9 @@ type harassed struct {
 }
 
 func harass(t *testing.T, engine string, atomic bool) *harassed {
-	raw := storetest.URL(t, engine)
-	h := &harassed{t: t, engine: storetest.Dialect(engine), atomic: atomic}
+	d := storetest.Open(t, engine, store.Options{})
+	raw := d.URL
+	h := &harassed{t: t, engine: storetest.Dialect(engine), atomic: atomic, db: d.SQL}
 	through := raw
 	if engine != "sqlite" {
 		u, err := url.Parse(raw)
@@ -83,17 +84,10 @@ func harass(t *testing.T, engine string, atomic bool) *harassed {
 	}
 	h.env = []string{"HOME=" + t.TempDir(), "DBJOBS_DATABASE_URL=" + through, "GORACE=" + os.Getenv("GORACE")}
 	var err error
-	if h.s, err = store.Open(t.Context(), raw, store.Options{Create: true}); err != nil {
+	if h.s, err = store.Open(t.Context(), raw, store.Options{}); err != nil { // with the database's clock, as the ticks
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.s.Close() })
-	if _, err := h.s.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if h.db, err = h.s.JobDB(store.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { h.db.Close() })
 	h.exec("CREATE TABLE effects (run varchar(40), step varchar(40), fence int)")
 	return h
 }

@@ -310,6 +310,7 @@ func (o *owner) recorded() {
 		o.Fatal(err)
 	}
 	defer db.Close()
+	db.SetMaxIdleConns(1)
 	tables := map[string]string{
 		"postgres": "SELECT 'dbjobs.' || table_name FROM information_schema.tables WHERE table_schema = 'dbjobs'",
 		"sqlite":   "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",

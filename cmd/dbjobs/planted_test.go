@@ -287,6 +287,7 @@ func records(t *testing.T, raw string) map[string]string {
 		t.Fatal(err)
 	}
 	defer db.Close()
+	db.SetMaxIdleConns(1)
 	prefix := "dbjobs_"
 	if s.Engine().Name == "postgres" {
 		prefix = "dbjobs."

@@ -62,6 +62,7 @@ func (k *connections) statements(url string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	db.SetMaxIdleConns(1)
 	if k.plain == nil {
 		k.plain = map[string]*sql.DB{}
 	}

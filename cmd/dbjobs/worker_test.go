@@ -99,7 +99,7 @@ func of(statement, id string, held int) string {
 func TestAnyProgramCanTakeAndFinishARun(t *testing.T) {
 	for _, engine := range storetest.Engines(t) {
 		t.Run(engine, func(t *testing.T) {
-			url := storetest.URL(t, engine)
+			url := storetest.Open(t, engine, store.Options{}).URL
 			home := t.TempDir()
 			dbjobs := func(args ...string) string {
 				t.Helper()
@@ -109,7 +109,6 @@ func TestAnyProgramCanTakeAndFinishARun(t *testing.T) {
 				}
 				return out.String()
 			}
-			dbjobs("migrate")
 			dbjobs("job", "create", "report", "--queue", "reports", "--sql", "SELECT 1")
 			dbjobs("tick")
 			dbjobs("job", "run-now", "report")
