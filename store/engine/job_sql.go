@@ -18,7 +18,7 @@ type jobSQL struct {
 	textPlaces      func(text string) []bool // see Engine.TextPlaces; nil: an instant has one form anyway
 	instant         func(time.Time) any      // see Engine.InstantArgument; nil: its text
 	runsOn          bool                     // see Engine.RunsOn
-	look            string                   // the query for a session's number, and for what shows whether it is as new; empty: none is asked
+	look            string                   // the query for a session's number, and for whether it is like a new one; empty: none is asked
 	stop            string                   // see Engine.Stop
 	transactionOpen func(context.Context, *sql.Conn) (bool, error)
 	tellsOpen       bool                   // see Engine.TransactionKnown
@@ -30,7 +30,7 @@ type jobSQL struct {
 	tableOptions    string                                                              // of a temporary table that knows transactions
 	describe        func(err error, text string) (Failure, bool)
 
-	// reset makes a session as new, and returns what look asks for; nil: nothing does.
+	// reset makes a session like a new one, and returns the answer to look. If it is nil, no session is used again.
 	reset func(context.Context, *sql.Conn) (number int64, what string, err error)
 }
 
@@ -78,21 +78,21 @@ func (e *Engine) TransactionOpen(ctx context.Context, conn *sql.Conn) (bool, err
 	return e.jobs.transactionOpen(ctx, conn)
 }
 
-// TransactionKnown reports whether TransactionOpen asks the server for nothing. Elsewhere a statement that the question follows is
-// not the last of the session.
+// TransactionKnown reports whether TransactionOpen needs no question to the server. Where it asks, the question is the last
+// statement of the session.
 func (e *Engine) TransactionKnown() bool { return e.jobs.tellsOpen }
 
-// lasts reports whether a statement may leave in its session what making it as new does not undo. It goes by words: what a
-// function or a trigger does, shows in no text.
+// lasts reports whether a statement may leave something in its session that reset does not undo. It looks at the words of
+// the text, which do not show what a function or a trigger does.
 func (e *Engine) lasts(text string) bool { return e.jobs.lasts != nil && e.jobs.lasts(text) }
 
-// looksBack reports whether a statement may see what is left of earlier ones in a session that was made as new.
+// looksBack reports whether a statement may see, after a reset, what earlier statements left in the session.
 func (e *Engine) looksBack(text string) bool {
 	return e.jobs.looksBack != nil && e.jobs.looksBack(text)
 }
 
-// Unsent reports whether an error says that the session was over before the server got the statement, of which nothing is
-// done.
+// Unsent reports whether an error says that the session was over before the server got the statement, so that nothing of it
+// was done.
 func (e *Engine) Unsent(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || e.jobs.unsent != nil && e.jobs.unsent(err)
 }

@@ -24,7 +24,7 @@ func TestMySQLSessionIsMadeAsNewAlongWithTheLastStatement(t *testing.T) {
 			},
 		}[storetest.Dialect(d.Engine)]
 		if !ok {
-			t.Skip("PostgreSQL has a test of its own, and a file no session to be made as new")
+			t.Skip("PostgreSQL has a test of its own, and SQLite has no sessions of a server")
 		}
 		d.Exec(t, "CREATE TABLE effects (what text)")
 		sessions, err := d.JobSessions(store.Options{})
@@ -183,7 +183,7 @@ func TestMySQLSessionIsMadeAsNewAlongWithCommit(t *testing.T) {
 		atomic(s.Last(t.Context()), (*sql.Tx).Commit)
 		s.Release(true)
 		if n := d.Int(t, "SELECT count(*) FROM effects WHERE what = 'none'"); n != 1 {
-			t.Errorf("%d transactions began in a session that is as new", n)
+			t.Errorf("%d transactions began in a session after its reset", n)
 		}
 		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 2 {
 			t.Errorf("%d effects, want those of what was committed", n)

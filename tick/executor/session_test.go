@@ -183,7 +183,7 @@ func TestSessionIsAsNewForTheNextStep(t *testing.T) {
 	})
 }
 
-// On PostgreSQL, a session keeps its plans from the first record of an atomic step on. All else of it is as new.
+// On PostgreSQL, a session keeps its plans from the first record of an atomic step on. Everything else in it is like in a new session.
 func TestSessionThatKeepsPlansIsAsNew(t *testing.T) {
 	t.Parallel()
 	storetest.Needs(t, "postgres")
