@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 )
@@ -33,7 +34,7 @@ func TestTakenAheadIsEnough(t *testing.T) {
 				t.Errorf("enough: %t", enough)
 			}
 			p.full = true // as the last take has found
-			if err := p.take(c.ctx); err != nil || p.taken != 0 || p.full != c.found {
+			if err := p.take(c.ctx); !errors.Is(err, c.ctx.Err()) || p.taken != 0 || p.full != c.found {
 				t.Errorf("%v: taken %d, full %t, want %t", err, p.taken, p.full, c.found)
 			}
 		})

@@ -16,6 +16,32 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
+// The time for work ends while the pass adds the end of another run to its report. Afterwards it takes no run, because the
+// time is over, and nothing executes any more. So it looks as if no work was left.
+func TestBudgetUsedUpBesideAnEndIsTold(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		queued(t, d, 2)
+		var begun atomic.Int32
+		tk := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+			if begun.Add(1) == 1 {
+				return executor.Result{}, nil
+			}
+			<-ctx.Done()
+			return executor.Result{}, ctx.Err()
+		})
+		tk.Queues, tk.Concurrency, tk.Budget = []string{"others"}, 2, 2*time.Second
+		tk.Progress = func(_, _, ended int) {
+			for ended == 1 && d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'running'") > 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		r, err := tk.Work(t.Context())
+		if err != nil || r.Waiting == 1 && r.CutShort == "" {
+			t.Errorf("%v: cut short: %q: %+v", err, r.CutShort, r.Runs)
+		}
+	})
+}
+
 // A pass whose budget is used up ends, says so, and returns the run.
 func TestBudgetUsedUpIsNoError(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

@@ -84,7 +84,7 @@ func (p *pass) take(ctx context.Context) error {
 	places, ahead, enough := p.mayStart(ctx)
 	p.taken, p.full = 0, p.full && enough // if enough runs are taken ahead, the result of the last take still holds
 	if places+ahead <= 0 {
-		return nil
+		return ctx.Err() // if the time for work is over, the pass must not look as if there was no more work
 	}
 	p.full = false
 	if p.release == nil {

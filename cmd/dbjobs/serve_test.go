@@ -206,23 +206,31 @@ func TestServeWhoseCallerHasGone(t *testing.T) {
 // TestServeBusy: a request whose time ends before its pass can begin gets 429.
 func TestServeBusy(t *testing.T) {
 	t.Parallel()
-	srv := startServer(t, slow, "DBJOBS_REQUEST_TIMEOUT=3s", "DBJOBS_MARGIN=500ms")
-	first := srv.begin(t.Context())
-	if a := srv.post("/tick"); a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") == "" || !strings.Contains(a.body, `"kind":"Busy"`) {
-		t.Errorf("%d: %v: %s", a.status, a.header, a.body)
+	for range 10 {
+		srv := startServer(t, slow, "DBJOBS_REQUEST_TIMEOUT=3s", "DBJOBS_MARGIN=500ms")
+		first := srv.begin(t.Context())
+		second := srv.post("/tick")
+		// The first pass is stopped at the end of its budget. The rest of the time may or may not be enough to return the run.
+		late := func(a response) bool {
+			return a.status == http.StatusInternalServerError && strings.Contains(a.body, "within the budget")
+		}
+		a := <-first
+		given := a.status == http.StatusOK && strings.Contains(a.body, `"cut_short": "the budget was used up`) && strings.Contains(a.body, `"waiting": 1`)
+		if !given && !late(a) {
+			t.Errorf("the first one: %d: %s", a.status, a.body)
+		}
+		if a := srv.post("/work"); a.status != http.StatusOK && !late(a) { // it got its turn, so the server was not busy
+			t.Errorf("a worker beside it: %d: %s", a.status, a.body)
+		}
+		if second.status == http.StatusOK || late(second) {
+			continue // the machine is slow: the second request came when the first one had little time left, and got its turn
+		}
+		if second.status != http.StatusTooManyRequests || second.header.Get("Retry-After") == "" || !strings.Contains(second.body, `"kind":"Busy"`) {
+			t.Errorf("%d: %v: %s", second.status, second.header, second.body)
+		}
+		return
 	}
-	// Its program is stopped at the end of the budget. The rest of the time may or may not be enough to return the run.
-	late := func(a response) bool {
-		return a.status == http.StatusInternalServerError && strings.Contains(a.body, "within the budget")
-	}
-	a := <-first
-	given := a.status == http.StatusOK && strings.Contains(a.body, `"cut_short": "the budget was used up`) && strings.Contains(a.body, `"waiting": 1`)
-	if !given && !late(a) {
-		t.Errorf("the first one: %d: %s", a.status, a.body)
-	}
-	if a := srv.post("/work"); a.status != http.StatusOK && !late(a) { // it got its turn, so the server was not busy
-		t.Errorf("a worker beside it: %d: %s", a.status, a.body)
-	}
+	t.Error("each request got its turn")
 }
 
 // TestServeEnds: after SIGTERM the run that executes may end, the request that waits gets 503, and the
