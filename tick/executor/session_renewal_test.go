@@ -176,6 +176,32 @@ func recordsOf(t *testing.T, d *storetest.DB) func(context.Context, *sql.Tx, exe
 	}
 }
 
+// The login of a job may have no right on our schema, for which the first reset looks. Its sessions are used again, too.
+func TestSessionOfALoginWithoutRightsIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	storetest.Needs(t, "postgres")
+	d := storetest.Open(t, "postgres", store.Options{})
+	login, s := d.As(t)
+	d.Exec(t, "REVOKE ALL ON SCHEMA dbjobs FROM "+login)
+	sessions, err := s.JobSessions(store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sessions.Close() })
+	r := renewing{t, d, sessions}
+	first, number := r.take()
+	var may bool
+	if err := first.Conn.QueryRowContext(t.Context(), "SELECT has_schema_privilege('dbjobs', 'USAGE')").Scan(&may); err != nil || may {
+		t.Fatal("the login has a right", err)
+	}
+	first.Release(true)
+	next, then := r.take()
+	if then != number {
+		t.Errorf("session %d is followed by %d", number, then)
+	}
+	next.Release(true)
+}
+
 // renewing is sessions that are used again.
 type renewing struct {
 	t *testing.T
