@@ -105,12 +105,7 @@ func TestTheSchemaAsText(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			db, err := s.JobDB(store.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer db.Close()
-			db.SetMaxIdleConns(1)
+			db := storetest.SQL(t, s)
 			for range 2 { // each statement can be run twice
 				for _, st := range statementsOf(text) {
 					if _, err := db.Exec(st); err != nil {

@@ -73,10 +73,7 @@ func startPasses(t testing.TB, s *model.Scenario) *passes {
 	p.store, err = store.Open(context.Background(), "sqlite:"+path, store.Options{Clock: p.clock.Now})
 	p.must(err)
 	p.t.Cleanup(func() { p.store.Close() })
-	p.db, err = p.store.JobDB(store.Options{})
-	p.must(err)
-	p.db.SetMaxIdleConns(1)
-	p.t.Cleanup(func() { p.db.Close() })
+	p.db = storetest.SQL(p.t, p.store)
 
 	p.jobs, p.ids, p.names = map[string]*model.Job{}, map[uint64]int64{}, map[int64]uint64{}
 	var d store.Definitions

@@ -78,12 +78,7 @@ func TestRightsOfTheReadmeAreEnough(t *testing.T) {
 			if err := migrator.SetInstance(t.Context(), ""); err != nil {
 				t.Fatalf("name the instance: %v", err)
 			}
-			owner, err := migrator.JobDB(store.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer owner.Close()
-			owner.SetMaxIdleConns(1)
+			owner := storetest.SQL(t, migrator)
 			mustExec(t, admin, effects(engine))
 			by := owner // of the tables
 			if engine != "postgres" {

@@ -29,12 +29,7 @@ func TestViewsShowALoginItsOwn(t *testing.T) {
 				}
 			}
 		}
-		beside, err := s.JobDB(store.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer beside.Close()
-		beside.SetMaxIdleConns(1)
+		beside := storetest.SQL(t, s)
 		views := map[string]string{"v_jobs": "owner", "v_runs": "owner", "v_errors": "owner", "v_schedules": "owner", "v_changes": "owner"}
 		for view := range views {
 			d.Exec(t, "GRANT SELECT ON "+d.Table(view)+" TO "+login)

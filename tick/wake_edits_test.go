@@ -246,10 +246,7 @@ func TestAlarmsUnderRandomEdits(t *testing.T) {
 	r.store, err = store.Open(t.Context(), "sqlite:"+path, store.Options{Clock: r.clock.Now})
 	r.must(err)
 	t.Cleanup(func() { r.store.Close() })
-	r.db, err = r.store.JobDB(store.Options{})
-	r.must(err)
-	t.Cleanup(func() { r.db.Close() })
-	r.db.SetMaxIdleConns(1)
+	r.db = storetest.SQL(t, r.store)
 	r.bells = &platform{rnd: r.rnd, now: r.clock.Now, fates: map[time.Time]fate{}}
 	r.tick = &tick.Tick{Store: r.store, Name: "test", Holder: "test", Version: "test", Now: r.clock.Now, Concurrency: 1, Executors: executor.Registry{"doing": r}, Alarm: r.bells,
 		Sleep: func(_ context.Context, d time.Duration) { r.clock.Add(d) }}

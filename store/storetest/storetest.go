@@ -26,8 +26,7 @@ func URL(t testing.TB, engine string) string {
 	return fresh(t, engine, false).url
 }
 
-// OpenSQL opens a database by its URL as the SQL of jobs does, for a test's own statements. It keeps one session for
-// those that come one after the other: a new one costs a server more than most statements.
+// OpenSQL opens a database by its URL, for a test's own statements: see SQL.
 func OpenSQL(t testing.TB, rawURL string) *sql.DB {
 	t.Helper()
 	s, err := store.Open(t.Context(), rawURL, store.Options{Create: true})
@@ -35,6 +34,13 @@ func OpenSQL(t testing.TB, rawURL string) *sql.DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
+	return SQL(t, s)
+}
+
+// SQL opens the database of a store as the SQL of jobs does, for a test's own statements. It keeps one session for those
+// that come one after the other: a new session costs a server more than most statements.
+func SQL(t testing.TB, s *store.Store) *sql.DB {
+	t.Helper()
 	db, err := s.JobDB(store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -101,8 +107,7 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	} else {
 		d.openSQL(t, database)
 	}
-	// A job's connection is closed after its run. A test sends many statements, and to connect each
-	// time would be a third of its work. So one connection stays.
+	// See SQL. The test before may have changed it.
 	d.SQL.SetMaxIdleConns(1)
 	database.isMigrated(t, d.SQL)
 	return d
