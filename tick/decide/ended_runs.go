@@ -55,6 +55,7 @@ func (d *decision) settleRun(r store.Run, was string) {
 	}
 	r.SettledAt = d.now
 	p := &d.plan
+	again := retriedByHand(p, &r)
 	p.LastRunID, p.LastState, p.LastFinishedAt = r.ID, r.State, r.FinishedAt
 	switch r.State {
 	case store.Succeeded:
@@ -64,7 +65,9 @@ func (d *decision) settleRun(r store.Run, was string) {
 		p.LastSuccessAt, p.Streak = r.FinishedAt, 0
 	case store.Failed, store.Lost:
 		p.LastError = r.Error
-		p.Streak++
+		if !again {
+			p.Streak++
+		}
 		d.raiseOfRun(r.State, &r)
 		d.onError(&r)
 	}
@@ -77,6 +80,12 @@ func (d *decision) settleRun(r store.Run, was string) {
 	d.settled = append(d.settled, r)
 	d.updates = append(d.updates, store.RunUpdate{Run: r, From: was, LeaseRead: leaseRead(&r, was),
 		ExpiresAt: r.FinishedAt.Add(keep)})
+}
+
+// retriedByHand reports whether an end follows a failure of the same run, with no end of another run between them. Such
+// an end takes the place of the failure, which the plan has counted.
+func retriedByHand(p *store.Plan, r *store.Run) bool {
+	return p.LastRunID == r.ID && (p.LastState == store.Failed || p.LastState == store.Lost)
 }
 
 // makeFollowers makes a run of each job that runs after such an end, with the same data interval and

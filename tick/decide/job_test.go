@@ -128,6 +128,35 @@ func TestAPauseOnRecordHoldsAlsoBeforeItBegan(t *testing.T) {
 	}
 }
 
+// A run that is retried by hand ends again. It is still one run.
+func TestARetriedRunThatFailsAgainCountsOnce(t *testing.T) {
+	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", PauseAfterFailures: 2, Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	for name, c := range map[string]struct {
+		plan   store.Plan
+		state  string
+		streak int
+		pauses bool
+	}{
+		"the first failure":             {store.Plan{}, store.Failed, 1, false},
+		"again":                         {store.Plan{LastRunID: "1", LastState: store.Failed, Streak: 1}, store.Failed, 1, false},
+		"again, now lost":               {store.Plan{LastRunID: "1", LastState: store.Failed, Streak: 1}, store.Lost, 1, false},
+		"again, at the limit":           {store.Plan{LastRunID: "1", LastState: store.Lost, Streak: 2}, store.Failed, 2, true},
+		"another run failed meanwhile":  {store.Plan{LastRunID: "2", LastState: store.Failed, Streak: 1}, store.Failed, 2, true},
+		"another succeeded meanwhile":   {store.Plan{LastRunID: "2", LastState: store.Succeeded}, store.Failed, 1, false},
+		"cancelled after other failure": {store.Plan{LastRunID: "1", LastState: store.Cancelled, Streak: 1}, store.Failed, 2, true},
+		"the retry succeeds":            {store.Plan{LastRunID: "1", LastState: store.Failed, Streak: 1}, store.Succeeded, 0, false},
+	} {
+		c.plan.JobID = 1
+		r := store.Run{ID: "1", JobID: 1, Number: 1, Occurrence: "now:1", State: c.state, Fence: 2, FinishedAt: now.Add(-time.Second)}
+		d := Job(now, &store.Snapshot{Plan: c.plan, Job: j, Runs: []store.Run{r}}, testPass(""))
+		if d.Plan.Streak != c.streak || (d.Pause != "") != c.pauses {
+			t.Errorf("%s: %d failed in a row, pause %q", name, d.Plan.Streak, d.Pause)
+		}
+	}
+}
+
 func TestARemovedRowOfAParkedJobIsDecidedFor(t *testing.T) {
 	d := Job(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), &store.Snapshot{Plan: store.Plan{JobID: 1, Parked: "no such rule"}}, testPass("alice"))
 	if !d.Plan.NextRun.IsZero() || len(d.Made) > 0 {
