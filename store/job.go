@@ -108,7 +108,7 @@ var policies = []Policy{
 	{Key: "retry.jitter", Shared: true, Default: 10, Most: 100, // per cent
 		column: "retry_jitter", field: func(j *Job) any { return &j.Retry.Jitter }},
 	{Key: "max_deliveries", Shared: true, Default: 3, Least: 1,
-		Help:   "how often a run may be started and never report back before it is lost ({default})",
+		Help:   "how often a step may be started and never report back before its run is lost ({default})",
 		column: "max_deliveries", field: func(j *Job) any { return &j.MaxDeliveries }},
 	{Key: "on_error", Shared: true, Default: OnErrorContinue, Allowed: []string{OnErrorContinue, OnErrorPause}, Help: "after a failed run: {allowed} ({default})",
 		column: "on_error", field: func(j *Job) any { return &j.OnError }},

@@ -72,7 +72,7 @@ func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h
 	case h.Login != "" && t.Job.Owner != h.Login:
 		err = s.endOwn(ctx, tx, t, e, h)
 		if run.Error = s.kept(cmp.Or(e.RunError, e.Error)); e.NextStep > 0 {
-			run.Step, run.Attempt, run.Attempts = e.NextStep, 1, run.Attempts+1
+			run.goOn(e.NextStep)
 		} else if !e.Succeeds() {
 			run.State = e.Final
 		}
@@ -85,6 +85,12 @@ func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h
 		return nil, err
 	}
 	return func() { t.Run = run }, nil
+}
+
+// goOn moves the run to its next step. Deliveries that did not come back count for the step in which they were lost: a
+// run that makes progress in each pass is never lost.
+func (r *Run) goOn(step int) {
+	r.Step, r.Attempt, r.Attempts, r.Losses = step, 1, r.Attempts+1, 0
 }
 
 // Succeeds reports whether the run succeeds with this end, and nothing else has to be written with it.
@@ -125,7 +131,7 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	case e.NextStep > 0:
 		move = "next_step"
 		a["step"] = e.NextStep
-		run.Step, run.Attempt, run.Attempts = e.NextStep, 1, run.Attempts+1
+		run.goOn(e.NextStep)
 	case e.Retry:
 		move, run.State = "back_off", Waiting
 		a["later_ms"] = e.Backoff.Milliseconds()

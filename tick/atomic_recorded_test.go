@@ -205,3 +205,31 @@ func TestAtomicStepLearnsWhetherTheEndFollows(t *testing.T) {
 		t.Errorf("told %v, want %v", told, want)
 	}
 }
+
+// An atomic step that is followed by another one begins a new count of the deliveries that did not come back, whoever
+// records its end: the program, or the routine for a step that executes as the owner of the job.
+func TestAtomicStepBeginsANewCountOfDeliveries(t *testing.T) {
+	for name, login := range map[string]string{"by the program": "", "by the owner": "another"} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				if login != "" && d.Engine == "sqlite" {
+					return // it has no logins
+				}
+				r := deliver(t, d)
+				if _, err := r.tx.ExecContext(t.Context(), "UPDATE "+d.Table("runs")+" SET losses = 1 WHERE state = 'running'"); err != nil {
+					t.Fatal(err)
+				}
+				r.t.Run.Losses, r.h.Login = 1, login
+				commit, err := r.d.EndStepIn(t.Context(), r.tx, &r.t, store.StepEnd{State: store.Succeeded, NextStep: 2}, r.h)
+				if err != nil {
+					t.Fatal(err)
+				}
+				commit()
+				r.commit(t)
+				if now := r.want(t, store.Running, 1, 0); r.t.Run.Losses != 0 || now.Step != 2 {
+					t.Errorf("%d losses are left, at step %d", r.t.Run.Losses, now.Step)
+				}
+			})
+		})
+	}
+}

@@ -44,7 +44,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		end.State, end.Error = "cut", errCut.Error()
 		if end.Redeliver = t.Run.Losses+1 < max(t.Job.MaxDeliveries, 1); !end.Redeliver {
 			end.Final = store.Lost
-			end.Error += fmt.Sprintf(", at each of %d deliveries; give the tick a larger --budget or raise max_deliveries", t.Run.Losses+1)
+			end.Error += fmt.Sprintf(", at each of %d deliveries of this step; give the tick a larger --budget or raise max_deliveries", t.Run.Losses+1)
 		}
 		return end
 	}

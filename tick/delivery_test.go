@@ -213,3 +213,38 @@ func TestDeliveryEndsOnce(t *testing.T) {
 		}
 	})
 }
+
+// A run that makes progress in each pass is never lost, however many passes cut it short. A run that makes none is.
+func TestDeliveryLostOnlyWithoutProgress(t *testing.T) {
+	for name, c := range map[string]struct{ stuck, state string }{"progress": {"", store.Succeeded}, "no progress": {"d", store.Lost}} {
+		t.Run(name, func(t *testing.T) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 2,
+					Steps: []store.Step{ticktest.Call("a"), ticktest.Call("b"), ticktest.Call("c"), ticktest.Call("d"), ticktest.Call("e")}}}})
+				ticktest.Request(t, d, "job")
+				executed := ""
+				for range 6 { // each pass has time for one step, and is over during the next
+					ctx, cancel := context.WithCancel(t.Context())
+					ended := 0
+					_, err := ticktest.NewDoing(t, d, func(within context.Context, r executor.Request) (executor.Result, error) {
+						step := r.Task.StepAt(r.Task.Run.Step).Name
+						executed += step
+						if ended++; ended == 1 && step != c.stuck {
+							return executor.Result{}, nil
+						}
+						cancel()
+						<-within.Done()
+						return executor.Result{}, within.Err()
+					}).Run(ctx)
+					cancel()
+					if err != nil && !errors.Is(err, context.Canceled) {
+						t.Fatal(err)
+					}
+				}
+				if got := ticktest.States(t, d, "job"); !slices.Equal(got, []string{c.state}) {
+					t.Errorf("executed %s: %v", executed, got)
+				}
+			})
+		})
+	}
+}

@@ -627,7 +627,7 @@ SELECT r.id, r.job_id, a.finished_at FROM dbjobs.runs r JOIN dbjobs.attempts a O
 WHERE r.id @among_runs AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
 
 -- name: next_step
-UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, lease_until = @lease
+UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, losses = 0, lease_until = @lease
 WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 
 -- A queued run waits again, so nobody takes it any more: the next decision cancels it.

@@ -1054,7 +1054,7 @@ SELECT queued_in FROM dbjobs_runs WHERE queued_in > ? ORDER BY queued_in LIMIT 1
 
 -- name: next_step
 -- arguments: step, now, lease_ms, id, fence, number
-UPDATE dbjobs_runs SET step = ?, attempt = 1, attempts = attempts + 1, lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
+UPDATE dbjobs_runs SET step = ?, attempt = 1, attempts = attempts + 1, losses = 0, lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
 WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
 
 -- name: nominal_runs

@@ -1098,7 +1098,7 @@ SELECT queue FROM dbjobs.runs WHERE state = 'queued' AND queue > $1 ORDER BY que
 
 -- name: next_step
 -- arguments: step, now, lease_ms, id, fence, number
-UPDATE dbjobs.runs SET step = $1, attempt = 1, attempts = attempts + 1, lease_until = (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')
+UPDATE dbjobs.runs SET step = $1, attempt = 1, attempts = attempts + 1, losses = 0, lease_until = (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')
 WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 
 -- name: nominal_runs

@@ -1032,7 +1032,7 @@ SELECT queue FROM dbjobs_runs WHERE state = 'queued' AND queue > ?1 ORDER BY que
 
 -- name: next_step
 -- arguments: step, now, lease_ms, id, fence, number
-UPDATE dbjobs_runs SET step = ?1, attempt = 1, attempts = attempts + 1, lease_until = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')
+UPDATE dbjobs_runs SET step = ?1, attempt = 1, attempts = attempts + 1, losses = 0, lease_until = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')
 WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
 
 -- name: nominal_runs

@@ -19,7 +19,8 @@ BEGIN
     UPDATE dbjobs_runs SET finished_at = CASE WHEN final IS NULL THEN finished_at ELSE instant END,
       lease_until = CASE WHEN final IS NULL THEN DATE_ADD(instant, INTERVAL 1000 * lease_ms MICROSECOND) END, error = CASE WHEN final IS NULL THEN error ELSE run_error END,
       step = CASE WHEN final IS NULL THEN its_step ELSE step END, attempt = CASE WHEN final IS NULL THEN 1 ELSE attempt END,
-      attempts = attempts + CASE WHEN final IS NULL THEN 1 ELSE 0 END, state = COALESCE(final, state)
+      attempts = attempts + CASE WHEN final IS NULL THEN 1 ELSE 0 END,
+      losses = CASE WHEN final IS NULL THEN 0 ELSE losses END, state = COALESCE(final, state)
     WHERE id = its_run AND fence = its_fence AND state = 'running' AND attempts = its_number AND COALESCE(final, 'failed') = 'failed'
       AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = job_id) = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4);
     SET ended = ROW_COUNT();

@@ -289,7 +289,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   attempt        int NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
   attempts       int NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
   fence          int NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
-  losses         int NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered without coming back
+  losses         int NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times its step was delivered without coming back
   lease_until    datetime(6) CHECK (lease_until BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(lease_until) > 0 AND DAYOFMONTH(lease_until) > 0),                                  -- the holder has to report before this; of a queued run: when it was given back
   holder         varchar(190),                                         -- who holds it: host and process
   cancel_at      datetime(6) CHECK (cancel_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(cancel_at) > 0 AND DAYOFMONTH(cancel_at) > 0),                                  -- when somebody asked to cancel it: the next decision or the holder does so

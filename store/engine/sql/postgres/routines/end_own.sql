@@ -17,7 +17,8 @@ BEGIN
   END IF;
   UPDATE dbjobs.runs AS r SET state = coalesce(final, r.state), finished_at = CASE WHEN final IS NULL THEN r.finished_at ELSE at END,
     lease_until = CASE WHEN final IS NULL THEN at + end_own.lease_ms::double precision * interval '1 millisecond' END, error = CASE WHEN final IS NULL THEN r.error ELSE run_error END,
-    step = CASE WHEN final IS NULL THEN end_own.step ELSE r.step END, attempt = CASE WHEN final IS NULL THEN 1 ELSE r.attempt END, attempts = r.attempts + CASE WHEN final IS NULL THEN 1 ELSE 0 END
+    step = CASE WHEN final IS NULL THEN end_own.step ELSE r.step END, attempt = CASE WHEN final IS NULL THEN 1 ELSE r.attempt END, attempts = r.attempts + CASE WHEN final IS NULL THEN 1 ELSE 0 END,
+    losses = CASE WHEN final IS NULL THEN 0 ELSE r.losses END
   WHERE r.id = end_own.run AND r.fence = end_own.fence AND r.state = 'running' AND r.attempts = end_own.number AND coalesce(final, 'failed') = 'failed'
     AND EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = r.job_id AND j.owner = session_user);
   IF NOT FOUND THEN

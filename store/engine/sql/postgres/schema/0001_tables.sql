@@ -289,7 +289,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   attempt        integer NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
   attempts       integer NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs.attempts
   fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
-  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered without coming back
+  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times its step was delivered without coming back
   lease_until    timestamptz CHECK (lease_until BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- the holder has to report before this; of a queued run: when it was given back
   holder         text,                                         -- who holds it: host and process
   cancel_at      timestamptz CHECK (cancel_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- when somebody asked to cancel it: the next decision or the holder does so

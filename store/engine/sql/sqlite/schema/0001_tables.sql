@@ -285,7 +285,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   attempt        integer NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
   attempts       integer NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
   fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
-  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times delivered without coming back
+  losses         integer NOT NULL DEFAULT 0 CHECK (losses <= 2000000000),                   -- times its step was delivered without coming back
   lease_until    text CHECK (coalesce(lease_until GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(lease_until, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', lease_until) AND lease_until BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', lease_until IS NULL)),  -- the holder has to report before this; of a queued run: when it was given back
   holder         text,                                         -- who holds it: host and process
   cancel_at      text CHECK (coalesce(cancel_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(cancel_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', cancel_at) AND cancel_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', cancel_at IS NULL)),  -- when somebody asked to cancel it: the next decision or the holder does so
