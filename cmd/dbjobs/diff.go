@@ -116,10 +116,13 @@ func (c *cli) movedTimes(ctx context.Context, s *store.Store, m *manifest.Manife
 			moved = append(moved, t)
 		}
 	}
-	seen := map[string]bool{}
+	seen, gone := map[string]bool{}, map[*store.JobStatus]bool{} // gone: no job has this name any more
 	for _, ch := range changes {
 		if ch.Action == "rename" { // under its new name
 			p.rename(ch)
+		}
+		if ch.Kind == "job" && (ch.Action == "rename" || ch.Action == "remove") {
+			gone[p.jobs[ch.Subject]] = true
 		}
 		if ch.Kind == "job" && !seen[ch.Subject] && (ch.Action == "rename" || ch.Action == "create" || ch.Action == "change") {
 			seen[ch.Subject] = true
@@ -131,7 +134,7 @@ func (c *cli) movedTimes(ctx context.Context, s *store.Store, m *manifest.Manife
 			continue
 		}
 		for _, v := range p.users[ch.Subject] {
-			if name := v.FullName(); !seen[name] {
+			if name := v.FullName(); !seen[name] && !gone[v] {
 				seen[name] = true
 				add(p.times(name, ""))
 			}
