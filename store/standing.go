@@ -198,3 +198,16 @@ func (s *Store) Figures(ctx context.Context, stuck time.Duration) (f Figures, er
 	}))
 	return f, err
 }
+
+// PausedItself counts the jobs that dbjobs has paused because of their runs, and names one of them. Disabled jobs do
+// not count.
+func (s *Store) PausedItself(ctx context.Context) (jobs int, first string, err error) {
+	var n int
+	var j Job
+	rd := engine.Reads(&n, engine.Nullable(&j.Owner), engine.Nullable(&j.Name))
+	err = s.db.Query(ctx, "count_paused_itself", engine.Args{"now": s.now()}, rd.Each(func(string) error {
+		jobs, first = n, j.FullName()
+		return nil
+	}))
+	return jobs, first, err
+}

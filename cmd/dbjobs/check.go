@@ -25,15 +25,17 @@ func (c *cli) check() *cobra.Command {
 		Long: `Prints one line, and ends with the exit codes of monitoring plugins (Nagios, Icinga, Zabbix, Sensu):
 
   0 OK        all is well
-  1 WARNING   the last run of a job has failed, a job is parked, a run is stuck, or a calendar ends within 60 days
+  1 WARNING   the last run of a job has failed, a job is parked or has paused itself (on_error: pause,
+              pause_after_failures), a run is stuck, or a calendar ends within 60 days
   2 CRITICAL  no tick has come for --last-pass, or a job is overdue by more than --overdue
   3 UNKNOWN   the database could not be asked
 
 A run is stuck if one of these has lasted for --stuck: the run is ready, but no process has taken it; its lease is over;
 or it has ended, but no tick has decided what comes next. The figures follow the sign |.
 
-Disabled and paused jobs do not count. But if more than 20 jobs are failing or parked, paused ones among them count, too.
-In a freeze, only the last pass counts. The check takes no longer with many runs.`,
+Disabled jobs do not count, and neither do jobs that somebody has paused: the figure paused has their number. But if more
+than 20 jobs are failing or parked, paused ones among them count, too. In a freeze, only the last pass counts, and the
+line says frozen. The check takes no longer with many runs.`,
 		Example: `  dbjobs check --last-pass 3m --overdue 30m
   dbjobs check --trigger tick --json`,
 	}
@@ -83,6 +85,15 @@ func (c *cli) health(cmd *cobra.Command, trigger string, stuck time.Duration) (h
 		return h, err
 	}
 	h.Stand(standing, figures, pauses)
+	paused, err := s.CountPaused(ctx)
+	if err != nil {
+		return h, err
+	}
+	itself, first, err := s.PausedItself(ctx)
+	if err != nil {
+		return h, err
+	}
+	h.Pause(paused, itself, first)
 	calendars, err := s.Calendars(ctx)
 	h.AddCalendars(calendars)
 	return h, err

@@ -58,6 +58,11 @@ func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status
 		return v, err
 	}
 	v.Hold(pauses, limit)
+	itself, job, err := s.PausedItself(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.Itself(itself, job)
 	triggers, err := s.Triggers(ctx)
 	if err != nil {
 		return v, err

@@ -39,36 +39,54 @@ type Health struct {
 	Parked   int            `json:"parked"`
 	Running  int            `json:"running"` // runs
 	Stuck    int            `json:"stuck"`   // runs
+	Paused   int            `json:"paused"`  // jobs that a pause holds
+	Itself   int            `json:"paused_itself"`
+	Frozen   bool           `json:"frozen"` // everything is paused
 	Unknown  string         `json:"error,omitempty"`
 	// Calendars that schedules use and that need new days, each with the problem.
 	Calendars []string `json:"calendars,omitempty"`
 
-	latest, failing, parked, stuck string // one job of each kind, as an example
-	stuckFor                       time.Duration
+	latest, failing, parked, stuck, itself string // one job of each kind, as an example
+	stuckFor                               time.Duration
 }
 
-// Stand records the state of jobs and runs. A paused job counts as a job only. While everything is paused, nothing
-// is stuck.
+// Stand records the state of jobs and runs. A job that somebody has paused counts as a paused job only; one that has
+// paused itself is trouble. While everything is paused, nothing is stuck.
 func (h *Health) Stand(st store.Standing, f store.Figures, pauses []store.Pause) {
 	h.Now, h.Jobs, h.Running = st.Now, f.Jobs, f.Running
-	if slices.ContainsFunc(pauses, func(p store.Pause) bool { return p.Scope == store.ScopeAll }) {
+	itself := map[int64]bool{}
+	for i := range pauses {
+		h.Frozen = h.Frozen || pauses[i].Scope == store.ScopeAll
+		if pauses[i].Scope == store.ScopeJob && pauses[i].By == store.PausedByItself {
+			itself[pauses[i].SubjectID] = true
+		}
+	}
+	if h.Frozen {
 		return
 	}
 	if len(st.Overdue.First) > 0 {
 		h.Overdue, h.latest = st.Overdue.First[0].Overdue, st.Overdue.First[0].FullName()
 	}
-	h.Failing, h.failing = unpaused(st.Failing)
-	h.Parked, h.parked = unpaused(st.Parked)
+	h.Failing, h.failing = unpaused(st.Failing, itself)
+	h.Parked, h.parked = unpaused(st.Parked, nil)
 	if h.Stuck = f.Stuck; f.Stuck > 0 {
 		h.stuck, h.stuckFor = f.StuckJob, h.Now.Sub(f.StuckSince).Truncate(time.Second)
 	}
 }
 
-// unpaused counts the jobs of a kind that are not paused, as far as they are known, and names one of them.
-func unpaused(k store.Kind) (n int, first string) {
+// Pause records how many jobs are paused, and how many of them have paused themselves, such as first.
+func (h *Health) Pause(paused, itself int, first string) {
+	if h.Paused = paused; !h.Frozen {
+		h.Itself, h.itself = itself, first
+	}
+}
+
+// unpaused counts the jobs of a kind that nobody has paused, as far as they are known, and names one of them. Those
+// that have paused themselves count.
+func unpaused(k store.Kind, itself map[int64]bool) (n int, first string) {
 	n = k.Count
 	for _, v := range slices.Backward(k.First) {
-		if v.Paused != nil {
+		if v.Paused != nil && !itself[v.ID] {
 			n--
 		} else {
 			first = v.FullName()
@@ -108,6 +126,12 @@ func (h *Health) Judge(lastPass, overdue time.Duration) {
 	if h.Parked > 0 {
 		find(Warning, "%s", some(h.Parked, h.parked, "parked"))
 	}
+	switch {
+	case h.Itself == 1:
+		find(Warning, "job %s has paused itself", h.itself)
+	case h.Itself > 1:
+		find(Warning, "%d jobs have paused themselves, such as %s", h.Itself, h.itself)
+	}
 	if h.Failing > 0 {
 		find(Warning, "%s", some(h.Failing, h.failing, "failing"))
 	}
@@ -138,7 +162,7 @@ func some(n int, first, what string) string {
 func (h *Health) Print(w io.Writer) error {
 	text := strings.Join(h.Problems, "; ")
 	if h.Level == OK {
-		text = fmt.Sprintf("the last pass was %s ago; %s", store.Duration(h.Now.Sub(h.LastPass).Truncate(time.Second)), Plural(h.Jobs, "job"))
+		text = h.fine()
 	}
 	text = strings.ReplaceAll(Line(text), "|", "/")
 	figures := ""
@@ -147,8 +171,25 @@ func (h *Health) Print(w io.Writer) error {
 		if !h.LastPass.IsZero() {
 			age = fmt.Sprintf("last_pass=%ds ", int64(h.Now.Sub(h.LastPass).Seconds()))
 		}
-		figures = fmt.Sprintf(" | %soverdue=%ds failing=%d parked=%d running=%d stuck=%d jobs=%d", age, int64(time.Duration(h.Overdue).Seconds()), h.Failing, h.Parked, h.Running, h.Stuck, h.Jobs)
+		frozen := 0
+		if h.Frozen {
+			frozen = 1
+		}
+		figures = fmt.Sprintf(" | %soverdue=%ds failing=%d parked=%d running=%d stuck=%d jobs=%d paused=%d frozen=%d", age,
+			int64(time.Duration(h.Overdue).Seconds()), h.Failing, h.Parked, h.Running, h.Stuck, h.Jobs, h.Paused, frozen)
 	}
 	_, err := fmt.Fprintf(w, "%s: %s%s\n", h.Level, text, figures)
 	return err
+}
+
+// fine is the text if all is well. It names what is held on purpose.
+func (h *Health) fine() string {
+	text := fmt.Sprintf("the last pass was %s ago; %s", store.Duration(h.Now.Sub(h.LastPass).Truncate(time.Second)), Plural(h.Jobs, "job"))
+	switch {
+	case h.Frozen:
+		return "everything is frozen; " + text
+	case h.Paused > 0:
+		return text + fmt.Sprintf(", %d of them paused", h.Paused)
+	}
+	return text
 }

@@ -23,6 +23,9 @@ type Status struct {
 	Paused   Held               `json:"paused"`    // except a freeze
 	Coming   []tick.UpcomingRun `json:"next_hour"` // the next time of each job, for the first of these jobs
 	ToDo     []string           `json:"to_do"`     // empty: all is well
+
+	itself      int    // jobs that have paused themselves
+	firstItself string // one of them
 }
 
 // Executing are the runs under way, the longest first.
@@ -92,6 +95,9 @@ func (s *Status) Hold(pauses []store.Pause, limit int) {
 	s.Paused = Held{len(list), List(list[:min(limit, len(list))])}
 }
 
+// Itself records how many jobs have paused themselves, such as first.
+func (s *Status) Itself(jobs int, first string) { s.itself, s.firstItself = jobs, first }
+
 // Wait records the runs that have not ended.
 func (s *Status) Wait(open []store.OpenRuns) {
 	s.Waiting = []WaitingRuns{}
@@ -154,7 +160,14 @@ func (s *Status) Judge() {
 	if n := len(s.Parked.First); n > 0 {
 		do("job %s is parked: dbjobs job show %[1]s says why; correct the definition", s.Parked.First[0].Job)
 	}
+	switch {
+	case s.itself == 1:
+		do("job %s has paused itself: dbjobs errors --job %[1]s shows why, dbjobs job resume %[1]s lets it run again", s.firstItself)
+	case s.itself > 1:
+		do("%d jobs have paused themselves, such as %s: dbjobs errors shows why, dbjobs job resume %[2]s lets that one run again", s.itself, s.firstItself)
+	}
 	switch n := s.Failing.Count; {
+	case n == 1 && len(s.Failing.First) == 1 && s.itself == 1 && s.Failing.First[0].Job == s.firstItself: // that is said already
 	case n == 1 && len(s.Failing.First) == 1:
 		do("job %s is failing: dbjobs errors --job %[1]s shows each failed attempt", s.Failing.First[0].Job)
 	case n > 0:

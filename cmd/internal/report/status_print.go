@@ -36,7 +36,7 @@ func (s *Status) Print(w io.Writer) error {
 	p.troubled("PARKED", s.Parked, s)
 	p.table(len(s.Paused.First), []string{"PAUSED", "SINCE", "UNTIL", "BY", "REASON"}, func(t *table) {
 		for _, v := range s.Paused.First {
-			t.row(store.Subject{Scope: v.Scope, Name: v.Subject}.String(), Instant(v.Since), cmp.Or(Instant(v.Until), "resumed"), v.By, v.Reason)
+			t.row(store.Subject{Scope: v.Scope, Name: v.Subject}.String(), Instant(v.Since), Instant(v.Until), v.By, v.Reason)
 		}
 	})
 	p.more(s.Paused.Count-len(s.Paused.First), "dbjobs pauses")

@@ -987,6 +987,14 @@ SELECT COUNT(*) FROM (
   WHERE p.scope <> 'job' AND @holds AND j.removed_at IS NULL
 ) u;
 
+-- The jobs that dbjobs has paused because of their runs: how many, and one of them. Disabled jobs do not count.
+
+-- name: count_paused_itself
+SELECT u.jobs, j.owner, j.name FROM (
+  SELECT COUNT(*) AS jobs, MIN(o.id) AS id FROM dbjobs.pauses p @by_end JOIN dbjobs.jobs o ON o.id = p.subject_id
+  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs' AND @holds AND o.removed_at IS NULL AND o.enabled = @true) u
+JOIN dbjobs.jobs j ON j.id = u.id;
+
 -- name: log_changes
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason, was, became)
 SELECT @now, :by, d.kind, d.subject_id, d.subject, d.action, :reason, d.was, d.became

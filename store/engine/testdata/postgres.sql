@@ -222,6 +222,13 @@ SELECT pg_catalog.COUNT(*) FROM (
   WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND j.removed_at IS NULL
 ) u;
 
+-- name: count_paused_itself
+-- arguments: now
+SELECT u.jobs, j.owner, j.name FROM (
+  SELECT pg_catalog.COUNT(*) AS jobs, pg_catalog.MIN(o.id) AS id FROM dbjobs.pauses p  JOIN dbjobs.jobs o ON o.id = p.subject_id
+  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND o.removed_at IS NULL AND o.enabled = true) u
+JOIN dbjobs.jobs j ON j.id = u.id;
+
 -- name: crowd_runs
 -- arguments: job, resting, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,

@@ -205,6 +205,13 @@ SELECT COUNT(*) FROM (
   WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND j.removed_at IS NULL
 ) u;
 
+-- name: count_paused_itself
+-- arguments: now
+SELECT u.jobs, j.owner, j.name FROM (
+  SELECT COUNT(*) AS jobs, MIN(o.id) AS id FROM dbjobs_pauses p  JOIN dbjobs_jobs o ON o.id = p.subject_id
+  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND o.removed_at IS NULL AND o.enabled = 1) u
+JOIN dbjobs_jobs j ON j.id = u.id;
+
 -- name: crowd_runs
 -- arguments: job, resting, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
