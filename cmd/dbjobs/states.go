@@ -21,7 +21,8 @@ func (c *cli) tellStates(r *tick.Report) {
 	for _, p := range r.Parked {
 		c.tell(slog.LevelWarn, "job %s is parked until it is repaired: %s", p.Job, p.Error)
 	}
-	c.tellMore(r.ParkedJobs-len(r.Parked), "parked")
+	c.tellMore(r.ParkedJobs, len(r.Parked), len(r.Parked), "parked")
+	told := 0
 	for _, f := range r.Failing {
 		if slices.ContainsFunc(r.Runs, func(e tick.Ended) bool { return e.Job == f.Job }) {
 			continue
@@ -34,17 +35,26 @@ func (c *cli) tellStates(r *tick.Report) {
 			what += ": " + f.Error
 		}
 		c.tell(slog.LevelWarn, "job %s is failing: %s", f.Job, what)
+		told++
 	}
-	c.tellMore(r.FailingJobs-len(r.Failing), "failing")
+	c.tellMore(r.FailingJobs, len(r.Failing), told, "failing")
 	for _, u := range r.Unserved {
 		c.tell(slog.LevelWarn, "no tick runs the jobs of the login %s (due: %d, the first since %s); run a tick that logs in as %[1]s, or change the owner to the login of this tick",
 			u.Owner, u.Jobs, report.Instant(u.Since))
 	}
 }
 
-func (c *cli) tellMore(n int, state string) {
-	if n > 0 {
-		c.tell(slog.LevelWarn, "and %s; `dbjobs job list` shows all", report.Plural(n, "more "+state+" job"))
+// tellMore counts the jobs in a state beyond those that are known by name. If it follows no line about such a job, as
+// in a dry run, it counts all.
+func (c *cli) tellMore(jobs, known, told int, state string) {
+	switch {
+	case jobs <= known:
+	case told > 0:
+		c.tell(slog.LevelWarn, "and %s; `dbjobs job list` shows all", report.Plural(jobs-known, "more "+state+" job"))
+	case jobs == 1:
+		c.tell(slog.LevelWarn, "1 job is %s; `dbjobs job list --state %[1]s` shows it", state)
+	default:
+		c.tell(slog.LevelWarn, "%d jobs are %s; `dbjobs job list --state %[2]s` shows them", jobs, state)
 	}
 }
 

@@ -57,10 +57,10 @@ func (c *cli) tick() *cobra.Command {
 		Long: `Runs one pass: decides about every nominal time that is due, records the decisions, executes runs, and exits. Any number
 of ticks may run at the same time.
 
-A pass with nothing to do prints nothing, so cron sends no mail; --json always prints the report. With --quiet a pass
-prints only problems, such as failed runs. Every pass warns about jobs that are parked (the definition cannot be used) or
-failing (the last run has failed); with --quiet, only the pass that parks a job does, and the first pass of each hour. It
-does not warn about disabled or removed jobs. A failed run is recorded. It does not make the pass fail, unless
+A pass with nothing to do prints nothing, but every pass warns about jobs that are parked (the definition cannot be used)
+or failing (the last run has failed). It does not warn about disabled or removed jobs. A line for cron needs --quiet: then
+a pass prints only problems, such as failed runs, and only the pass that parks a job, and the first pass of each hour,
+warn about jobs. --json always prints the report. A failed run is recorded. It does not make the pass fail, unless
 --fail-on-job-error is given.
 
 With --for 55s the process sleeps until something is due and then runs another pass, until that time is over. So one
