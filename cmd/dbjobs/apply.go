@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -272,103 +271,6 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 		c.ring(cmd.Context(), s)
 	}
 	return changes, err
-}
-
-func (c *cli) export() *cobra.Command {
-	var name string
-	var feed feedOptions
-	cmd := &cobra.Command{
-		Use:   "export",
-		Short: "Print the definitions in the database as a manifest, or as a calendar feed",
-		Long: `Prints jobs and schedules as a manifest. Applying that manifest changes nothing. Definitions that belong to
-different manifests cannot be in one file: choose one with --manifest, or those without a manifest with --manifest= .
-
---ical writes a calendar feed instead, to which a calendar program can subscribe: the times of the schedules, in their
-zones. Schedules that run more often than every hour are left out, unless --job names their job.`,
-		Example: `  dbjobs export > jobs.yaml
-  dbjobs export --manifest jobs
-  dbjobs export --ical -o jobs.ics`,
-		Args: positional(),
-	}
-	cmd.Flags().StringVar(&name, "manifest", "", "only definitions that belong to this manifest")
-	feed.flags(cmd)
-	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, _ []string) error {
-		if err := feed.check(cmd); err != nil {
-			return err
-		}
-		if feed.on {
-			return c.exportFeed(ctx, s, feed)
-		}
-		d, owners, err := definitions(ctx, s)
-		if err != nil {
-			return err
-		}
-		switch chosen := cmd.Flags().Changed("manifest"); {
-		case chosen && !slices.Contains(owners, name):
-			return badInput("no definition belongs to the manifest %q; there are %s", name, manifests(owners))
-		case !chosen && len(owners) > 1:
-			return badInput("the definitions belong to different manifests; choose one with --manifest: %s", manifests(owners))
-		case !chosen && len(owners) == 1:
-			name = owners[0]
-		}
-		d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool { return j.Manifest != name })
-		d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool { return s.Manifest != name })
-		d.Calendars = slices.DeleteFunc(d.Calendars, func(c store.Calendar) bool { return c.Manifest != name })
-		groups, err := s.Groups(ctx)
-		if err != nil {
-			return err
-		}
-		for _, g := range groups { // only those that the jobs need
-			if slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return j.Group == g.Name }) {
-				d.Groups = append(d.Groups, g)
-			}
-		}
-		login, err := s.Login(ctx)
-		if err != nil {
-			return err
-		}
-		return manifest.Encode(c.stdout, name, d, login)
-	})
-	return cmd
-}
-
-// definitions reads all jobs and schedules, and the names of the manifests that own them.
-func definitions(ctx context.Context, s *store.Store) (d store.Definitions, owners []string, err error) {
-	jobs, err := s.Jobs(ctx, store.JobFilter{})
-	if err != nil {
-		return d, nil, err
-	}
-	for _, j := range jobs {
-		d.Jobs = append(d.Jobs, j.Job)
-		owners = append(owners, j.Manifest)
-	}
-	if d.Schedules, err = s.Schedules(ctx); err != nil {
-		return d, nil, err
-	}
-	for _, sc := range d.Schedules {
-		owners = append(owners, sc.Manifest)
-	}
-	if d.Calendars, err = s.Calendars(ctx); err != nil {
-		return d, nil, err
-	}
-	for _, cal := range d.Calendars {
-		owners = append(owners, cal.Manifest)
-	}
-	slices.Sort(owners)
-	return d, slices.Compact(owners), nil
-}
-
-func manifests(names []string) string {
-	shown := make([]string, len(names))
-	for i, n := range names {
-		if shown[i] = n; n == "" {
-			shown[i] = `"" (none)`
-		}
-	}
-	if len(shown) == 0 {
-		return "none"
-	}
-	return strings.Join(shown, ", ")
 }
 
 // already adds to ErrExists a hint that says what to do.

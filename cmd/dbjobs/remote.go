@@ -144,12 +144,16 @@ func (o *applyOrder) line() ([]string, string, error) {
 type exportOrder struct {
 	named
 	Manifest *string `json:"manifest"`
+	All      bool    `json:"all"`
 }
 
 func (o *exportOrder) line() ([]string, string, error) {
 	args := []string{"export"}
 	if o.Manifest != nil {
 		args = append(args, "--manifest="+*o.Manifest)
+	}
+	if o.All {
+		args = append(args, "--all")
 	}
 	return args, "", nil
 }

@@ -22,7 +22,7 @@ the database, unless --confirm gives it. Nothing else in the database is touched
 the one that made the tables.
 
 Stop the triggers first. While runs are being executed, uninstall refuses without --force, since their ends would not be
-recorded. "dbjobs export > jobs.yaml" keeps the definitions, and "dbjobs migrate" makes empty tables again.`,
+recorded. "dbjobs export --all > jobs.yaml" keeps the definitions, and "dbjobs migrate" makes empty tables again.`,
 		Example: `  dbjobs uninstall --confirm dbjobs.db
   dbjobs uninstall --confirm app --database postgres://owner@db.example.org/app`,
 	}
@@ -71,7 +71,7 @@ func (c *cli) agreed(cmd *cobra.Command, s *store.Store, u report.Uninstalled, c
 	}
 	c.say("this drops the tables of dbjobs in %s, with %s", u.Database, u.Lost())
 	if u.Jobs > 0 {
-		c.say("dbjobs export > jobs.yaml keeps the definitions")
+		c.say("dbjobs export --all > jobs.yaml keeps the definitions")
 	}
 	c.say("type the name of the database, %s, to go on:", name)
 	line, err := bufio.NewReader(interruptible{cmd.Context(), c.stdin}).ReadString('\n')
