@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"os/user"
 
 	"github.com/spf13/cobra"
@@ -163,6 +165,9 @@ func (c *cli) resumes(cmd *cobra.Command, of subjectOf) *cobra.Command {
 			return err
 		}
 		p, err := s.Resume(ctx, on, missed, c.author(s))
+		if errors.Is(err, store.ErrNotFound) {
+			return cmp.Or(heldByOther(ctx, s, on), err)
+		}
 		if err != nil {
 			return err
 		}
@@ -182,6 +187,39 @@ func (c *cli) resumes(cmd *cobra.Command, of subjectOf) *cobra.Command {
 		return report.JSON(c.stdout, p)
 	})
 	return c.prints(c.authored(cmd))
+}
+
+// heldByOther explains why a job or a schedule cannot be resumed that another pause holds, such as that of a tag. It
+// returns nil if no pause holds it, or if it does not exist.
+func heldByOther(ctx context.Context, s *store.Store, on store.Subject) error {
+	var held *store.Pause
+	switch on.Scope {
+	case store.ScopeJob:
+		j, err := s.Job(ctx, on.Name)
+		if err != nil || j.Paused == nil {
+			return nil
+		}
+		on.Name, held = j.FullName(), j.Paused
+	case store.ScopeSchedule:
+		list, err := s.ScheduleStatuses(ctx, on.Name)
+		if err != nil || len(list) != 1 || list[0].Paused == nil {
+			return nil
+		}
+		held = list[0].Paused
+	default:
+		return nil
+	}
+	by := store.Subject{Scope: held.Scope, Name: held.Subject}
+	command := "job resume --" + by.Scope + " " + by.Name
+	switch by.Scope {
+	case store.ScopeAll:
+		command = "unfreeze"
+	case store.ScopeSchedule:
+		command = "schedule resume " + by.Name
+	case store.ScopeJob: // it began meanwhile
+		command = "job resume " + by.Name
+	}
+	return badInput("%s: not paused itself; the pause of %s holds it: `dbjobs %s`", on, by, command)
 }
 
 // pauseList makes the command that lists the recorded pauses.
