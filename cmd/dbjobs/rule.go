@@ -31,22 +31,21 @@ func (c *cli) ruleNext() *cobra.Command {
 	var lines bool
 	cmd := &cobra.Command{
 		Use: "next RULE", Short: "Print when a rule fires next", Args: positional("RULE?"),
-		Long: `Prints when a rule fires next, in UTC. With --jsonl it answers questions from standard input, one JSON object per line:
+		Long: `Prints when a rule fires next, in UTC, and by the clock of the rule's zone if that is another one. With --jsonl it
+answers questions from standard input, one JSON object per line:
 {"id": 1, "rule": "30 2 * * *", "after": "2026-03-29T00:30:00Z", "count": 3, "zone": "Europe/Berlin"}
 Only "rule" is required.`,
 		Example: `  dbjobs rule next "30 2 * * *" --zone Europe/Berlin --after 2026-03-28T12:00:00Z`,
 	}
 	ruleFlags(cmd, &o)
-	cmd.Flags().StringVar(&after, "after", "", "print times after this instant (now)")
+	cmd.Flags().StringVar(&after, "after", "", "print times after this one, such as tomorrow or 2026-03-28T12:00:00Z (now)")
 	cmd.Flags().IntVar(&o.Count, "count", rulecmd.DefaultCount, "number of times to print")
 	cmd.Flags().BoolVar(&lines, "jsonl", false, "answer questions from standard input")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	cmd.RunE = c.do(func(_ *cobra.Command, args []string) (err error) {
 		o.Rules, o.Now = args, time.Now()
-		if after != "" {
-			if o.After, err = time.Parse(time.RFC3339, after); err != nil {
-				return badInput("--after: found %q, want an instant such as 2026-03-28T12:00:00Z", after)
-			}
+		if o.After, err = instantFlag("after", after, ahead); err != nil {
+			return err
 		}
 		switch {
 		case lines && len(args) > 0:

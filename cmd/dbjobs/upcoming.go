@@ -21,7 +21,7 @@ func (c *cli) upcoming() *cobra.Command {
 		Use: "upcoming", Short: "List what the jobs will run next", Args: positional(),
 		Long: `Lists the next time of each job, the next ones first, and how many more times follow until the end: in the next 24
 hours, or between --from and --to. --all lists each time. A job that is paused until a time is listed from
-that time on. Runs that exist already, such as those that wait, are in "run list".`,
+that time on. Runs that exist already, such as one that was requested for a later time, are in "run list".`,
 		Example: `  dbjobs upcoming --to "tomorrow 08:00"
   dbjobs upcoming --job rollup --all
   dbjobs upcoming --from tomorrow --to 7d --limit 1000 --json`,
@@ -43,6 +43,9 @@ that time on. Runs that exist already, such as those that wait, are in "run list
 		if err != nil {
 			return err
 		}
+		if open := openRuns(jobs); open > 0 && len(names) > 0 {
+			c.say("left out, because on record already: %s; see dbjobs run list --state waiting,queued,running", report.Plural(open, "run"))
+		}
 		if all {
 			u, err := tick.Upcoming(ctx, s, jobs, first, end, limit)
 			if err != nil {
@@ -57,6 +60,14 @@ that time on. Runs that exist already, such as those that wait, are in "run list
 		return c.printUpcoming(u, "jobs", report.NextOfEach)
 	})
 	return c.prints(cmd)
+}
+
+// openRuns counts the runs of jobs that exist and have not ended.
+func openRuns(jobs []store.JobStatus) (n int) {
+	for i := range jobs {
+		n += jobs[i].RunsOpen
+	}
+	return n
 }
 
 // aheadOfNow reads an interval in the future.

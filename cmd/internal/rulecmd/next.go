@@ -78,6 +78,8 @@ func (o *Options) calendar() (*rules.Calendar, error) {
 type times struct {
 	Next      []string `json:"next"`
 	Exhausted bool     `json:"exhausted"`
+
+	instants []time.Time
 }
 
 // nextTimes asks a rule. Exhausted is true if fewer than count exist.
@@ -86,7 +88,7 @@ func nextTimes(r *rules.Rule, after time.Time, count int) (*times, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &times{Next: make([]string, len(list)), Exhausted: len(list) < count}
+	t := &times{Next: make([]string, len(list)), Exhausted: len(list) < count, instants: list}
 	for i, at := range list {
 		t.Next[i] = at.Format(time.RFC3339)
 	}
@@ -96,8 +98,7 @@ func nextTimes(r *rules.Rule, after time.Time, count int) (*times, error) {
 // endOfTime is after the end of the calendar of rules.
 var endOfTime = time.Date(10001, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Next prints the next times of one rule: a line each, in UTC, or one JSON
-// object.
+// Next prints the next times of one rule: a line each, in UTC and in the zone of the rule, or one JSON object.
 func Next(stdout io.Writer, o Options) error {
 	text, err := o.single()
 	if err != nil {
@@ -124,6 +125,11 @@ func Next(stdout io.Writer, o Options) error {
 	if len(t.Next) == 0 {
 		_, err = io.WriteString(stdout, "none: the rule is exhausted\n")
 		return err
+	}
+	if zone := r.Zone(); zone != "UTC" {
+		for i, at := range t.instants {
+			t.Next[i] += "  " + rules.Local(at, zone)
+		}
 	}
 	_, err = io.WriteString(stdout, strings.Join(t.Next, "\n")+"\n")
 	return err

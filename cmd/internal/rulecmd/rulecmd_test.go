@@ -27,11 +27,11 @@ func run(t *testing.T, f func(io.Writer, Options) error, o Options) (string, err
 
 func TestNext(t *testing.T) {
 	out, err := run(t, Next, Options{Rules: []string{"30 2 * * *"}, Zone: "Europe/Berlin", Count: 2})
-	if want := "2026-03-29T01:30:00Z\n2026-03-30T00:30:00Z\n"; out != want || err != nil {
+	if want := "2026-03-29T01:30:00Z  Sun 2026-03-29 03:30:00 +02:00\n2026-03-30T00:30:00Z  Mon 2026-03-30 02:30:00 +02:00\n"; out != want || err != nil {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}
 	out, err = run(t, Next, Options{Rules: []string{"30 2 * * *"}, Zone: "Europe/Berlin", Nonexistent: "skip", Count: 1})
-	if want := "2026-03-30T00:30:00Z\n"; out != want || err != nil {
+	if want := "2026-03-30T00:30:00Z  Mon 2026-03-30 02:30:00 +02:00\n"; out != want || err != nil {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}
 	out, err = run(t, Next, Options{Rules: []string{"I 0:05"}, After: clock.Add(time.Hour), Count: 1, JSON: true})
