@@ -181,17 +181,19 @@ func (k *Known) Hide(text string) string {
 func (p pattern) hide(text string) string {
 	var b strings.Builder
 	done, marked := 0, strings.Contains(text, cut)
+	atCut := false // between the last cut and i there are only blanks
 	for i := 0; i < len(text); {
 		end := p.at(text, i)
-		if end < 0 && marked && strings.HasSuffix(strings.TrimRight(text[done:i], " \t\r\n"), cut) {
+		if end < 0 && atCut {
 			end = p.rest(text, i)
 		}
 		if end < 0 {
 			i++
+			atCut = marked && (atCut && strings.IndexByte(" \t\r\n", text[i-1]) >= 0 || strings.HasSuffix(text[done:i], cut))
 			continue
 		}
 		b.WriteString(text[done:i] + Hidden)
-		i, done = end, end
+		i, done, atCut = end, end, false
 	}
 	return b.String() + text[done:]
 }
@@ -203,13 +205,41 @@ func (p pattern) rest(text string, i int) int {
 		return -1
 	}
 	for broken := 0; broken < longestEscape && i+broken < len(text); broken++ {
-		for from := 1; from <= len(p.folded)-leastCut; from++ {
-			if end := (pattern{folded: p.folded[from:]}).begins(text, i+broken); end >= 0 {
-				return end
-			}
+		if end := p.restAt(text, i+broken); end >= 0 {
+			return end
 		}
 		if strings.IndexByte("0123456789abcdefABCDEFux", text[i+broken]) < 0 {
 			break
+		}
+	}
+	return -1
+}
+
+// restAt is rest where the cut has gone through no escape. Each rest has leastCut letters, so only those rests are
+// read that begin with the letters of the text.
+func (p pattern) restAt(text string, i int) int {
+	var first [leastCut]byte
+	for found, at := 0, i; found < leastCut; {
+		if at >= len(text) {
+			return -1
+		}
+		c, size := letter(text, at)
+		if c == 0 && found == 0 {
+			return -1
+		}
+		if at += size; c != 0 {
+			first[found] = c
+			found++
+		}
+	}
+	for from := 1; from < len(p.folded); from++ {
+		next := strings.Index(p.folded[from:], string(first[:]))
+		if next < 0 {
+			return -1
+		}
+		from += next
+		if end := (pattern{folded: p.folded[from:]}).begins(text, i); end >= 0 {
+			return end
 		}
 	}
 	return -1

@@ -31,6 +31,7 @@ var (
 	assigned = lazyregexp.New(`(?i)(?:^|[^\w.-])(?:` + names + `)(?:\s*=\s*|\\*["']\s*[:=]\s*(\\*["']))`)
 	quote    = lazyregexp.New(`^\\*["']`)
 	another  = lazyregexp.New(`&[A-Za-z][\w.-]*=`)
+	follows  = lazyregexp.New(`^&[A-Za-z][\w.-]*=`)
 	// source is user:password@tcp(host), as Go's driver of MySQL writes it.
 	source = lazyregexp.New("([^\\s:/@'\"`]+:)([^\\s'\"`]+)(@(?:tcp|unix)\\()")
 )
@@ -82,37 +83,65 @@ func hideURLs(text string) string {
 		return text
 	}
 	var b strings.Builder
-	for {
-		at := scheme.FindStringIndex(text)
+	for r, i := (reach{text: text, end: -1, options: -1}), 0; ; {
+		at := scheme.FindStringIndex(text[i:])
 		if at == nil {
-			return b.String() + text
+			return b.String() + text[i:]
 		}
-		b.WriteString(text[:at[1]])
-		text = text[at[1]:]
-		if from, to, ok := passwordIn(extent(text)); ok && text[from:to] != "password" { // advice on how to write a URL has this word
-			b.WriteString(text[:from] + Hidden)
-			text = text[to:]
+		b.WriteString(text[i : i+at[1]])
+		i += at[1]
+		if from, to, ok := r.password(i); ok && text[from:to] != "password" { // advice on how to write a URL has this word
+			b.WriteString(text[i:from] + Hidden)
+			i = to
 		}
 	}
 }
 
-// extent returns the part of a text that may still belong to a URL.
-func extent(text string) string {
-	if end := strings.IndexAny(text, " \t\r\n\"'`<>"); end >= 0 {
-		return text[:end]
-	}
-	return text
+// reach is how far a URL reaches in a text. Several :// may stand in one reach, and it is searched once for all of them.
+type reach struct {
+	text    string
+	end     int // no URL reaches further
+	options int // where the options begin, or end
+	at      int // the last @ before the options
 }
+
+// password returns the place of the password of the URL whose :// ends at i. Each i is after the one before.
+func (r *reach) password(i int) (from, to int, ok bool) {
+	if i > r.end {
+		r.end = len(r.text)
+		if n := strings.IndexAny(r.text[i:], ends); n >= 0 {
+			r.end = i + n
+		}
+	}
+	if i > r.options {
+		r.options = i + optionsIn(r.text[i:r.end])
+		r.at = i + strings.LastIndexByte(r.text[i:r.options], '@') // before i, if there is none
+	}
+	from, to, ok = passwordBefore(r.text[i:r.options], r.at-i)
+	return i + from, i + to, ok
+}
+
+// ends are the characters that end a URL, or a value without quotes.
+const ends = " \t\r\n\"'`<>"
 
 // passwordIn returns the place of the password in the text after the :// of a URL. A password may hold
 // characters that should have been escaped. So it ends at the last @ before the options.
 func passwordIn(rest string) (from, to int, ok bool) {
+	rest = rest[:optionsIn(rest)]
+	return passwordBefore(rest, strings.LastIndexByte(rest, '@'))
+}
+
+// optionsIn returns where the options of a URL begin, or its length.
+func optionsIn(rest string) int {
 	if begin := option.FindStringIndex(rest); begin != nil {
-		rest = rest[:begin[0]]
+		return begin[0]
 	}
-	to = strings.LastIndexByte(rest, '@')
+	return len(rest)
+}
+
+func passwordBefore(rest string, at int) (from, to int, ok bool) {
 	from = strings.IndexByte(rest, ':') + 1
-	return from, to, from > 0 && from <= to && rest[0] != '['
+	return from, at, from > 0 && from <= at && rest[0] != '['
 }
 
 func hideAssigned(text string) string {
@@ -156,14 +185,19 @@ func valueOf(text string) (open string, length int) {
 		}
 		return open, len(text)
 	}
-	value := extent(text)
-	if strings.HasPrefix(value, Hidden) {
+	if strings.HasPrefix(text, Hidden) {
 		return "", len(Hidden)
 	}
-	if next := another.FindStringIndex(value); next != nil {
-		value = value[:next[0]]
+	for ; length < len(text); length++ {
+		next := strings.IndexAny(text[length:], ends+"&")
+		if next < 0 {
+			break
+		}
+		if length += next; text[length] != '&' || follows.MatchString(text[length:]) {
+			return "", length
+		}
 	}
-	return "", len(value)
+	return "", len(text)
 }
 
 // ofURL returns the secrets in a URL, as they are written and as they are decoded. The URL may be

@@ -1,0 +1,125 @@
+package secret
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// Hiding takes a time that grows with the length of a text, not with its square, whatever stands in it. With a square,
+// the texts would take hours.
+func TestHideLongTexts(t *testing.T) {
+	k := &Known{}
+	k.AddURL("postgres://dbjobs:36INQVIXSSV5ZY5RZSM4C3VJAT@127.0.0.1:41207/db")
+	k.Issue(strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n", 26))
+	for name, part := range map[string]string{"blanks": " ", "line ends": "\r\n", "cuts": "…", "cuts and letters": "… MII   ", "URLs": "a://", "URLs with questions": "a://?a"} {
+		if got := k.Hide("…" + strings.Repeat(part, (1<<20)/len(part))); !strings.Contains(got, part) {
+			t.Errorf("%s: %.100q", name, got)
+		}
+	}
+}
+
+// Short ways to the places of secrets lead to the same places as a plain search.
+func TestHideLikePlainSearch(t *testing.T) {
+	parts := []string{"…", "…", " ", "\t", "\n", "a", "b", "A", "ab", "abab", "aaaa", "abcabcabd", `\u0061`, `\u00`, "%61", "%6", "+", `\`, "\xe2\x80", "c", "d", "://", "x://", ":", "@", "?a=", "?a", "&a=", "&", "password=", "password", "[hidden]", "'", `"`, "="}
+	secrets := []string{"ababab", "aaaaaaaa", "abcabcabd", "abcabcabdabcabcabdabcabcabd", "ab%61ab cd", "a…ab", "abc", "b://abababab", strings.Repeat("ab", 20) + "c"}
+	random := rand.New(rand.NewPCG(1, 2))
+	hidden := 0
+	for range 20000 {
+		var b strings.Builder
+		for range 1 + random.IntN(16) {
+			if random.IntN(5) == 0 {
+				s := secrets[random.IntN(len(secrets))]
+				from := random.IntN(len(s))
+				b.WriteString(s[from : from+1+random.IntN(len(s)-from)])
+			} else {
+				b.WriteString(parts[random.IntN(len(parts))])
+			}
+		}
+		text := b.String()
+		for _, p := range added(nil, secrets[random.IntN(len(secrets))]) {
+			got, want := p.hide(text), plainHide(p, text)
+			if got != want {
+				t.Fatalf("%q in %q: %q, want %q", p.text, text, got, want)
+			}
+			if got != text {
+				hidden++
+			}
+		}
+		if got, want := hideURLs(text), plainURLs(text); got != want {
+			t.Fatalf("%q became %q, want %q", text, got, want)
+		}
+		if open, n := valueOf(text); open == "" && n != plainValue(text) {
+			t.Fatalf("the value of %q has length %d, want %d", text, n, plainValue(text))
+		}
+	}
+	if hidden < 1000 {
+		t.Errorf("only %d texts had a secret", hidden)
+	}
+}
+
+func plainHide(p pattern, text string) string {
+	var b strings.Builder
+	done := 0
+	for i := 0; i < len(text); {
+		end := p.at(text, i)
+		if end < 0 && strings.HasSuffix(strings.TrimRight(text[done:i], " \t\r\n"), cut) {
+			end = plainRest(p, text, i)
+		}
+		if i++; end >= 0 {
+			b.WriteString(text[done:i-1] + Hidden)
+			i, done = end, end
+		}
+	}
+	return b.String() + text[done:]
+}
+
+func plainRest(p pattern, text string, i int) int {
+	if len(p.folded) < leastWithin {
+		return -1
+	}
+	for broken := 0; broken < longestEscape && i+broken < len(text); broken++ {
+		for from := 1; from <= len(p.folded)-leastCut; from++ {
+			if end := (pattern{folded: p.folded[from:]}).begins(text, i+broken); end >= 0 {
+				return end
+			}
+		}
+		if strings.IndexByte("0123456789abcdefABCDEFux", text[i+broken]) < 0 {
+			break
+		}
+	}
+	return -1
+}
+
+// extent returns the part of a text that may still belong to a URL.
+func extent(text string) string {
+	if end := strings.IndexAny(text, ends); end >= 0 {
+		return text[:end]
+	}
+	return text
+}
+
+func plainURLs(text string) string {
+	before := ""
+	for {
+		at := scheme.FindStringIndex(text)
+		if at == nil {
+			return before + text
+		}
+		before, text = before+text[:at[1]], text[at[1]:]
+		if from, to, ok := passwordIn(extent(text)); ok && text[from:to] != "password" {
+			before, text = before+text[:from]+Hidden, text[to:]
+		}
+	}
+}
+
+func plainValue(text string) int {
+	value := extent(text)
+	if strings.HasPrefix(value, Hidden) {
+		return len(Hidden)
+	}
+	if next := another.FindStringIndex(value); next != nil {
+		return next[0]
+	}
+	return len(value)
+}
