@@ -74,10 +74,11 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 
 // endStep records the end of an attempt, even while the pass is being stopped.
 //
-// If the database does not answer, endStep tries again. On a server it tries a few times; after that the lease ends, and the
-// run is recovered. On SQLite, the write transaction of another job can block the record as long as that job takes, while the
-// lock on the file keeps this run ours: there endStep tries as long as the pass goes on. tried is the error of a first try
-// that was made before; nil: there was none.
+// If the database does not answer, endStep tries again. A server that restarts, or whose standby takes over, is away for some
+// seconds or minutes: endStep tries for as long as a lease lasts, because another delivery would execute the step again. On
+// SQLite, the write transaction of another job can block the record as long as that job takes, while the lock on the file
+// keeps this run ours: there endStep tries as long as the pass goes on. If the pass is being stopped, a few tries must do.
+// tried is the error of a first try that was made before; nil: there was none.
 func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tried error) error {
 	if errors.Is(context.Cause(ctx), store.ErrOutdated) {
 		return store.ErrOutdated
@@ -87,6 +88,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tr
 	if end.RunError == "" {
 		end.RunError = p.runError(last, t, end)
 	}
+	began := time.Now()
 	for try := 1; ; try++ {
 		err := p.endOnce(last, t, end, tried)
 		tried = nil
@@ -98,9 +100,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tr
 		case errors.Is(err, store.ErrRecorded): // COMMIT took place, and its answer was lost
 			end = succeededAlready
 			continue
-		case !errors.Is(err, store.ErrUnreachable) && !errors.Is(err, context.DeadlineExceeded) && !p.t.Store.Transient(err):
-			return err
-		case over(last), try >= 5 && (!p.fileLocked(err) || ctx.Err() != nil):
+		case !p.passes(err), over(last), try >= 5 && (ctx.Err() != nil || !p.fileLocked(err) && time.Since(began) > lease):
 			return err
 		}
 		select {
@@ -123,6 +123,13 @@ func (p *pass) endOnce(ctx context.Context, t *store.Task, end store.StepEnd, tr
 		return p.t.Store.EndStep(within, t, end, p.holder)
 	}
 	return tried
+}
+
+// passes reports whether an error may pass: the same statement may succeed a little later. A server that does not take writes
+// is a standby that has not yet taken over.
+func (p *pass) passes(err error) bool {
+	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) || p.t.Store.Transient(err) ||
+		errors.Is(err, store.ErrReadOnly) && !p.t.Store.Engine().OneWriter
 }
 
 // fileLocked reports whether an error says that another process has an SQLite file locked. It may stay
@@ -169,6 +176,9 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 	if t.Steps = nil; step.Refers() {
 		var err error
 		if t.Steps, err = p.t.Store.StepFacts(ctx, t.Run.ID); err != nil {
+			if p.passes(err) { // no fault of the step
+				err = fmt.Errorf("%w: %w", executor.ErrNothingDone, err)
+			}
 			return p.failure(ctx, t, step, err), false
 		}
 	}

@@ -326,12 +326,14 @@ func (p *pass) forget(h *held) {
 }
 
 // beat sends heartbeats for the runs that this pass holds, until all of them have ended. Between heartbeats it looks for runs
-// that somebody wants cancelled. It stops these runs, and the runs that this pass no longer holds.
+// that somebody wants cancelled. It stops these runs, and the runs that this pass no longer holds. A heartbeat is due by the
+// clock, however long the looks take, because a database that answers slowly must not let the leases end.
 func (p *pass) beat(ctx context.Context) {
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
 	p.beating.Go(func() {
 		every := time.NewTicker(look)
 		defer every.Stop()
+		due := time.Now().Add(heartbeat)
 		for n := 1; ; n++ {
 			select {
 			case <-ctx.Done():
@@ -347,20 +349,27 @@ func (p *pass) beat(ctx context.Context) {
 			if n == wakeBeats && p.t.Alarm != nil {
 				p.armMidway(ctx)
 			}
-			if n%int(heartbeat/look) > 0 {
+			if now := time.Now(); now.Before(due) {
 				p.lookForCancels(ctx, ids, asked)
-				continue
+			} else if p.extend(ctx, ids, asked) {
+				due = now.Add(heartbeat)
 			}
-			within, cancel := context.WithTimeout(ctx, heartbeat/2)
-			signs, err := p.t.Store.Heartbeat(within, ids, p.holder)
-			cancel()
-			if err != nil { // the next one may get through before the lease ends
-				p.log.Warn("heartbeat", "error", err)
-				continue
-			}
-			p.heed(asked, signs)
 		}
 	})
+}
+
+// extend sends one heartbeat, and reports whether it was recorded. If not, the next look tries again: the leases last for some
+// more of them.
+func (p *pass) extend(ctx context.Context, ids []string, asked []delivery) bool {
+	within, cancel := context.WithTimeout(ctx, heartbeat/2)
+	defer cancel()
+	signs, err := p.t.Store.Heartbeat(within, ids, p.holder)
+	if err != nil {
+		p.log.Warn("heartbeat", "error", err)
+		return false
+	}
+	p.heed(asked, signs)
+	return true
 }
 
 // lookForCancels stops the runs that somebody wants cancelled. If the database does not answer, the next look tries again.

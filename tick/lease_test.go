@@ -1,0 +1,146 @@
+package tick_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// The database answers each look for cancels after 7 s, or refuses one heartbeat. The leases are extended in time all the
+// same: between two heartbeats that are recorded, less time passes than a lease lasts.
+func TestLeaseIsExtendedBesideSlowLooks(t *testing.T) {
+	const lease = 90 * time.Second
+	for name, c := range map[string]struct {
+		slow    time.Duration
+		refused int // the number of the heartbeat
+	}{"slow": {slow: 14 * time.Second}, "refused": {refused: 2}, "both": {slow: 7 * time.Second, refused: 2}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // an hour takes no time
+				var mu sync.Mutex
+				var beats []time.Time
+				tried := 0
+				var calls storetest.Calls
+				calls.Before = func(call storetest.Call) error {
+					switch {
+					case strings.HasPrefix(call.SQL, "SELECT id, fence, cancel_at FROM"):
+						time.Sleep(c.slow)
+					case strings.Contains(call.SQL, "SET lease_until =") && call.Kind == storetest.Exec:
+						mu.Lock()
+						defer mu.Unlock()
+						if tried++; tried == c.refused {
+							return errors.New("broken by the test")
+						}
+						beats = append(beats, time.Now())
+					}
+					return nil
+				}
+				d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
+				ticktest.Request(t, d, "job")
+				beats = append(beats, time.Now())
+				if _, err := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+					time.Sleep(time.Hour)
+					return executor.Result{}, nil
+				}).Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				beats = append(beats, time.Now())
+				for i, at := range beats[1:] {
+					if gap := at.Sub(beats[i]); gap >= lease {
+						t.Errorf("no heartbeat for %s, after %d", gap, i)
+					}
+				}
+				if len(beats) < 60 {
+					t.Errorf("%d heartbeats", len(beats))
+				}
+			})
+		})
+	}
+}
+
+// A program has ended well while the server restarts, or while its standby has not yet taken over: longer than a few tries
+// take. Its end is recorded all the same, and it is not executed again.
+func TestLeaseOutlivesARestart(t *testing.T) {
+	away := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	standby := map[string]error{
+		"postgres": storetest.RefusedError{Err: &pgconn.PgError{Code: "25006", Message: "cannot execute UPDATE in a read-only transaction"}},
+		"mariadb":  storetest.RefusedError{Err: &mysql.MySQLError{Number: 1290, Message: "running with the --read-only option"}},
+	}
+	for name, failure := range map[string]func(engine string) error{
+		"restart": func(string) error { return away },
+		"standby": func(engine string) error { return standby[strings.Replace(engine, "mysql", "mariadb", 1)] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+				var back atomic.Pointer[time.Time] // nil: the database is there
+				var calls storetest.Calls
+				calls.Before = func(call storetest.Call) error {
+					if at := back.Load(); at != nil && time.Now().Before(*at) && call.Kind != storetest.Rollback {
+						return failure(d.Engine)
+					}
+					return nil
+				}
+				steps := []store.Step{ticktest.Call("a"), ticktest.Call("b")}
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: steps}}})
+				ticktest.Request(t, d, "job")
+				tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+				executed := 0
+				tk.Executors["doing"] = ticktest.Doing(func(context.Context, executor.Request) (executor.Result, error) {
+					executed++
+					at := time.Now().Add(3 * time.Second)
+					back.Store(&at)
+					return executor.Result{}, nil
+				})
+				_, err := tk.Run(t.Context())
+				if got := ticktest.States(t, d, "job"); executed != 2 || !slices.Equal(got, []string{store.Succeeded}) {
+					t.Errorf("executed %d times: %v; %v", executed, got, err)
+				}
+			})
+		})
+	}
+}
+
+// The connection breaks between two steps, while the facts of the first are read for the second. That uses up no attempt.
+func TestLeaseAgainBetweenSteps(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		pass, broken := 0, 0
+		var calls storetest.Calls
+		calls.Before = func(call storetest.Call) error {
+			if pass == 1 && strings.Contains(call.SQL, "result FROM "+d.Table("attempts")) {
+				broken++
+				return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+			}
+			return nil
+		}
+		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
+		steps := []store.Step{ticktest.Step("ask", "SELECT 1 AS n"), note(d, false, "job", "${steps.ask.rows}")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: steps}}})
+		ticktest.Request(t, d, "job")
+		tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+		for pass = 1; pass <= 2; pass++ {
+			if _, err := tk.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			d.Clock.Add(10 * time.Second)
+		}
+		if got, want := noted(t, d, "job"), "succeeded | 1"; got != want || broken == 0 {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
+}
