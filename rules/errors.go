@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // A SyntaxError says where the text of a rule does not follow the grammar of its
@@ -39,6 +40,31 @@ func refuse(form string, pos int, text, format string, args ...any) error {
 		text = text[:longestQuote] + "…"
 	}
 	return &SyntaxError{Form: form, Pos: pos, Found: text, Allowed: fmt.Sprintf(format, args...)}
+}
+
+// zoneInText replaces the refusal of a text that begins or ends with a time zone
+// by one that says where the zone belongs.
+func zoneInText(err error, text string) error {
+	e, ok := errors.AsType[*SyntaxError](err)
+	words := strings.Fields(text)
+	if !ok || e.Form == "rrule" || len(words) < 2 {
+		return err
+	}
+	first, last := words[0], words[len(words)-1]
+	name := strings.TrimPrefix(strings.TrimPrefix(first, "CRON_"), "TZ=")
+	word, at := first, strings.Index(text, first)
+	if !isZone(name) {
+		name, word, at = last, last, strings.LastIndex(text, last)
+	}
+	if !isZone(name) {
+		return err
+	}
+	return refuse(e.Form, at, word, "the zone is no part of the rule's text; give it beside the rule: as zone: %s in a file, or as --zone %s", name, name)
+}
+
+func isZone(name string) bool {
+	_, err := zoneNamed(name)
+	return name != "" && err == nil
 }
 
 var (

@@ -70,11 +70,11 @@ const longest = 64 << 10
 func Parse(text string, d Defaults) (*Rule, error) {
 	r, in, err := begin(text, d)
 	if err != nil {
-		return nil, err
+		return nil, zoneInText(err, text)
 	}
 	z := r.zone
 	if err := r.form.parse(r, in); err != nil {
-		return nil, err
+		return nil, zoneInText(err, text)
 	}
 	if err := r.setCalendar(d.Calendar, d.OnHoliday, z); err != nil {
 		return nil, err
