@@ -174,6 +174,7 @@ var (
 	ErrSchema      = engine.ErrSchema
 	ErrUnreachable = engine.ErrUnreachable
 	ErrReadOnly    = engine.ErrReadOnly
+	ErrDenied      = engine.ErrDenied
 	ErrLocked      = engine.ErrLocked
 	ErrNoAnswer    = engine.ErrNoAnswer
 	ErrOutdated    = engine.ErrOutdated

@@ -52,7 +52,7 @@ func TestRightsOfTheReadmeAreEnough(t *testing.T) {
 			if s, err := store.Open(t.Context(), as("ticker"), store.Options{}); err == nil { // MariaDB hides the database itself
 				_, err = s.Migrate(t.Context())
 				s.Close()
-				if !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), "lacks a right") {
+				if !errors.Is(err, store.ErrDenied) || errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), "lacks a right") {
 					t.Errorf("without any right: %v", err)
 				}
 			} else if !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), "lacks a right") {

@@ -103,7 +103,7 @@ func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 	now := t.Now()
 	var at time.Time
 	switch {
-	case errors.Is(failure, store.ErrUnreachable):
+	case errors.Is(failure, store.ErrUnreachable), errors.Is(failure, store.ErrDenied): // somebody mends that
 		return now.Add(againLeast)
 	case !r.mayWake:
 		return at

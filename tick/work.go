@@ -126,9 +126,9 @@ func (p *pass) endOnce(ctx context.Context, t *store.Task, end store.StepEnd, tr
 }
 
 // passes reports whether an error may pass: the same statement may succeed a little later. A server that does not take writes
-// is a standby that has not yet taken over.
+// is a standby that has not yet taken over, and a right that is missing may be one that migrate is about to give.
 func (p *pass) passes(err error) bool {
-	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) || p.t.Store.Transient(err) ||
+	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrDenied) || errors.Is(err, context.DeadlineExceeded) || p.t.Store.Transient(err) ||
 		errors.Is(err, store.ErrReadOnly) && !p.t.Store.Engine().OneWriter
 }
 

@@ -26,7 +26,7 @@ const (
 	exitDiffers     = 2 // the answer of diff; for diff, a mistake is exitFailed
 	exitJobFailed   = 3 // done, but a job failed (tick --fail-on-job-error, run-now --wait), or import left something out
 	exitSchema      = 4 // this program cannot use the version of the schema
-	exitDatabase    = 5 // the database is unreachable, or not writable
+	exitDatabase    = 5 // the database is unreachable, not writable, or gives the login too few rights
 	exitInterrupted = 130
 )
 
@@ -74,7 +74,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitJobFailed
 	case is(store.ErrSchema):
 		return exitSchema
-	case is(store.ErrUnreachable, store.ErrReadOnly):
+	case is(store.ErrUnreachable, store.ErrReadOnly, store.ErrDenied):
 		return exitDatabase
 	}
 	return exitFailed

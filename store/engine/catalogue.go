@@ -123,7 +123,7 @@ func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
 			rights = map[string]string{"SELECT": rights["SELECT"], "UPDATE (migrated_at)": "UPDATE " + t.name + " SET migrated_at = migrated_at WHERE 1 = 0"}
 		}
 		for verb, st := range rights {
-			if err := db.explain(ctx, st); err != nil && db.e.classify(err) == refused {
+			if err := db.explain(ctx, st); err != nil && db.e.classify(err) == forbidden {
 				denied = append(denied, verb+" on "+t.name)
 			} else if ctx.Err() != nil {
 				return nil, err

@@ -88,7 +88,8 @@ const (
 	diskFull          // the disk is full
 	unreachable       // there is no connection, or it broke
 	gone              // the server had ended the session before the statement arrived: no part of the statement was executed
-	refused           // the server refuses the login, or the login lacks a right
+	refused           // the server refuses the login, or does not have its database
+	forbidden         // the login lacks a right
 	crowded           // all connections that the server or the login may have are in use
 	duplicate         // a unique key exists already
 	outdated          // a routine found that the run was delivered again

@@ -16,6 +16,7 @@ var (
 	ErrSchema      = errors.New("the schema does not fit this program")
 	ErrUnreachable = errors.New("database out of reach")
 	ErrReadOnly    = errors.New("database not writable")
+	ErrDenied      = errors.New("not allowed") // the login lacks a right
 	ErrOutdated    = errors.New("the run was delivered again") // a write with an old fence
 )
 
@@ -39,6 +40,8 @@ func (db *DB) Wrap(doing string, err error) error {
 		return fmt.Errorf("%s: %w: %w", doing, ErrLocked, err)
 	case unreachable, refused, crowded, gone:
 		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, err, db.e.advise(err))
+	case forbidden:
+		return fmt.Errorf("%s: %w: %w%s", doing, ErrDenied, err, db.e.advise(err))
 	case duplicate:
 		return fmt.Errorf("%s: %w: %w", doing, ErrExists, err)
 	case outdated:
@@ -51,7 +54,7 @@ func (db *DB) Wrap(doing string, err error) error {
 func (db *DB) class(err error) class {
 	c := db.e.classify(err)
 	var never connectError
-	if c == other && errors.As(err, &never) {
+	if (c == other || c == forbidden) && errors.As(err, &never) {
 		return refused
 	}
 	return c
@@ -111,4 +114,4 @@ func isBroken(err error) bool {
 }
 
 // rights is the advice about a missing right.
-const rights = "; this login lacks a right that dbjobs needs: store/README.md lists them, with their GRANTs"
+const rights = "; this login lacks a right that dbjobs needs: `dbjobs migrate --print-grants KIND --login NAME` prints the rights of a ticker, or of an admin, who migrates and uninstalls"

@@ -31,8 +31,10 @@ func classifyMySQL(err error) class {
 			return gone
 		case 1053, 1077, 1079, 1927:
 			return unreachable
-		case 1044, 1045, 1049, 1698, 1130, 1129, 3159, 1142, 1143, 1227, 1370:
+		case 1045, 1049, 1698, 1130, 1129, 3159:
 			return refused
+		case 1044, 1142, 1143, 1227, 1370:
+			return forbidden
 		case 1040, 1203, 1226:
 			return crowded
 		}

@@ -36,8 +36,10 @@ func classifyPostgres(err error) class {
 			return outdated
 		case "57P05", "25P03", "25P04": // the session or its transaction was idle or open for too long; the server ended it before it read the statement
 			return gone
-		case "28P01", "28000", "3D000", "42501": // login and database; a missing right
+		case "28P01", "28000", "3D000": // login and database
 			return refused
+		case "42501":
+			return forbidden
 		case "53300":
 			return crowded
 		}

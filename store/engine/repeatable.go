@@ -219,7 +219,7 @@ func (db *DB) bringIn(ctx context.Context, tx *Tx, r Repeatable, statements []st
 		if err == nil {
 			continue
 		}
-		if right := db.e.rightsOf[r.Kind]; right != "" && db.class(err) == refused {
+		if right := db.e.rightsOf[r.Kind]; right != "" && db.class(err) == forbidden {
 			return fmt.Errorf("%w; this needs the rights %s on the database", db.Wrap("bring in "+r.Name, err), right)
 		}
 		return db.Wrap("bring in "+r.Name, err)
