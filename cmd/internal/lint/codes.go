@@ -9,7 +9,7 @@ import (
 
 // The codes of warnings, besides those of package rules. They are for filters, and never change.
 const (
-	Zoneless         = "zoneless"           // a cron text that names no zone
+	Zoneless         = "zoneless"           // a rule that names no zone and needs one
 	SecretInStep     = "secret-in-step"     // a value of a step looks like a secret
 	SecretInVariable = "secret-in-variable" // a variable that a file names has a value that looks like a secret
 	UnlikelyStep     = "unlikely-step"      // a step has something that is allowed, but hardly meant

@@ -117,10 +117,10 @@ func (l *linter) job(j *store.Job) {
 	l.times(j)
 }
 
-// zoneless warns of a cron text without a zone.
+// zoneless warns of a rule without a zone.
 func (l *linter) zoneless(kind, subject, name string) {
 	if slices.Contains(l.Manifest.Zoneless, kind+" "+name) {
-		l.warn(kind, subject, Zoneless, "its cron text is read in UTC")
+		l.warn(kind, subject, Zoneless, "its rule is read in UTC")
 	}
 }
 

@@ -23,7 +23,7 @@ type Manifest struct {
 	Named bool   // the name is in the file itself; many files are called jobs.yaml
 	store.Definitions
 
-	// Zoneless has the schedules and jobs, such as "job tidy", that name no zone although their cron text means
+	// Zoneless has the schedules and jobs, such as "job tidy", that name no zone although their rule means
 	// other times in another zone.
 	Zoneless []string
 	// Chosen has the schedules and jobs that say what happens to a wall time at a clock change, such as "job

@@ -103,10 +103,10 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 	if d.Calendar = f.calendars[s.Calendar]; d.Calendar != nil { // a calendar of the database is read when the rule is planned
 		d.OnHoliday = s.OnHoliday
 	}
-	hours, err := f.parseRule(s.Rule, d, zoneless)
+	needsZone, err := f.parseRule(s.Rule, d, zoneless)
 	if err != nil {
 		f.problem(f.places[rulePath], rulePath, "%s", strings.TrimPrefix(err.Error(), "rule: "))
-	} else if hours {
+	} else if needsZone {
 		f.m.Zoneless = append(f.m.Zoneless, subject)
 	}
 	return err == nil
@@ -120,14 +120,14 @@ type ruleText struct {
 }
 
 // parseRule parses a rule. If several jobs have the same rule, it parses it once. For a rule without a zone, it
-// reports whether the rule has hours.
-func (f *file) parseRule(text string, d rules.Defaults, zoneless bool) (hours bool, err error) {
+// reports whether the rule needs one.
+func (f *file) parseRule(text string, d rules.Defaults, zoneless bool) (needsZone bool, err error) {
 	if !strings.Contains(text, "~") { // a ~ takes its time from the name
 		d.Seed = ""
 	}
 	key := ruleText{text, d, zoneless}
-	if hours, known := f.rules[key]; known {
-		return hours, nil
+	if needs, known := f.rules[key]; known {
+		return needs, nil
 	}
 	r, err := rules.Parse(text, d)
 	if err != nil {
@@ -136,16 +136,13 @@ func (f *file) parseRule(text string, d rules.Defaults, zoneless bool) (hours bo
 	if f.rules == nil {
 		f.rules = map[ruleText]bool{}
 	}
-	f.rules[key] = zoneless && f.hasHours(r, text)
+	f.rules[key] = zoneless && f.dependsOnZone(r, text)
 	return f.rules[key], nil
 }
 
-// hasHours reports whether a rule in UTC is a cron text that means other times in another zone. "Every five
-// minutes" is not one.
-func (f *file) hasHours(r *rules.Rule, text string) bool {
-	if r.Form() != "cron" {
-		return false
-	}
+// dependsOnZone reports whether a rule in UTC means other times in another zone. "Every five minutes" does not, nor does
+// a text that has its zone in it.
+func (f *file) dependsOnZone(r *rules.Rule, text string) bool {
 	west, errWest := rules.Parse(text, rules.Defaults{Zone: "Etc/GMT+5", Start: f.now, Seed: "seed"})
 	next, err := r.Next(f.now)
 	if err != nil || errWest != nil {
