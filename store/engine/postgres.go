@@ -139,6 +139,9 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkPostgresOptions(u.Query()); err != nil {
+		return nil, err
+	}
 	c, err := pgx.ParseConfig(raw) // its error omits the URL's password, and Open hides other secrets
 	if err != nil {
 		return nil, &URLError{"malformed: " + afterColon(err.Error())}

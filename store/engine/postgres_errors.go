@@ -91,6 +91,9 @@ func adviseOnPostgres(err error) string {
 	if pe.Code == "42501" && strings.Contains(pe.Message, "row-level security") {
 		return "; with owners (`dbjobs migrate --owners`), only an administrator may write what belongs to another login, or name that"
 	}
+	if pe.Code == "42704" && strings.Contains(pe.Message, "configuration parameter") {
+		return "; an option of the URL, after ?, that is not about the connection is a parameter of the server"
+	}
 	return postgresAdvice[pe.Code]
 }
 
