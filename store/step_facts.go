@@ -23,9 +23,6 @@ type StepFacts struct {
 // mostResult bounds the result of an attempt. A larger one is not kept.
 const mostResult = 32 << 10
 
-// mostSteps bounds how many attempts of a run are searched for the facts of steps: the newest ones.
-const mostSteps = 200
-
 // reference finds the references to facts of steps in a spec. They may stand anywhere in the spec.
 var reference = lazyregexp.New(`\$\{steps\.([^}"\\]*)\}`)
 
@@ -97,13 +94,10 @@ func (s *Store) StepFacts(ctx context.Context, run string) (map[string]StepFacts
 	var name, result string
 	var n *int64
 	rd := engine.Reads(&name, &f.State, optional[int64]{&n}, engine.Nullable(&f.Error), engine.Nullable(&f.Output), engine.Nullable(&result))
-	err := s.db.Query(ctx, "step_facts", engine.Args{"id": engine.ID(run), "limit": mostSteps}, rd.Each(func(fault string) error {
+	err := s.db.Query(ctx, "step_facts", engine.Args{"id": engine.ID(run)}, rd.Each(func(fault string) error {
 		defer func() { name, result, f = "", "", StepFacts{} }()
 		if fault != "" {
 			return fmt.Errorf("what an earlier step told cannot be read: %s", fault)
-		}
-		if _, newer := facts[name]; newer {
-			return nil
 		}
 		f.Rows = n
 		dec := json.NewDecoder(strings.NewReader(result))

@@ -173,6 +173,44 @@ func TestStepFactsOfTheLastStep(t *testing.T) {
 	})
 }
 
+// However often a later step was tried, a step gets the facts of the earlier one: those of its last attempt, if it ran
+// again.
+func TestStepFactsAfterManyTries(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
+		apply := func(ask, tried string) {
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("ask", ask), ticktest.Step("tried", tried),
+				note(d, false, "job", "${steps.ask.row.n}", "${steps.ask.status}", "${steps.tried.status}")}}}})
+		}
+		apply("SELECT 42 AS n", "SELECT broken")
+		run, err := d.RunNow(t.Context(), "job", store.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		for more := 1; more <= 512; more *= 2 { // as if it had been tried so often
+			d.Exec(t, fmt.Sprintf(`INSERT INTO %[1]s (run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, error)
+				SELECT run_id, number + %[2]d, step, step_name, attempt + %[2]d, fence + %[2]d, holder, state, started_at, finished_at, error
+				FROM %[1]s WHERE step_name = 'tried'`, d.Table("attempts"), more))
+		}
+		again := func(from, want string) {
+			t.Helper()
+			if _, err := d.RetryRun(t.Context(), run.ID, from, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+			ticktest.Run(t, d)
+			if got := noted(t, d, "job"); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		again("note", "succeeded | 42 | succeeded | failed")
+		d.Exec(t, "DELETE FROM effects")
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET state = 'failed' WHERE state = 'succeeded'", d.Table("runs")))
+		apply("SELECT 43 AS n", "SELECT 1")
+		again("ask", "succeeded | 43 | succeeded | succeeded")
+	})
+}
+
 // A reference to a step that does not exist is refused with the definition. So is a reference to a step that can never
 // have ended before. A reference to a step that a run may leave out is not refused.
 func TestStepFactsOfNoStepAreRefused(t *testing.T) {

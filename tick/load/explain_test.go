@@ -72,6 +72,7 @@ var hot = []struct {
 	{"expired_runs", `^SELECT id FROM dbjobs.runs WHERE expires_at`, "runs_expire"},
 	{"surplus_runs", `(?s)^SELECT r.id FROM .*number <= d.below`, "runs_number"},
 	{"delete_runs", `^DELETE FROM dbjobs.runs`, "PRIMARY"},
+	{"step_facts", `(?s)^SELECT a.step_name, .*GROUP BY step_name`, "PRIMARY"},
 	{"runs_unwell", `(?s)r.unwell = |'lost'\) AND r.state = \S+ AND r.created_at`, "runs_unwell"},
 }
 
@@ -200,8 +201,12 @@ func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storete
 	if list, err := d.Runs(t.Context(), store.RunFilter{Limit: 20}); err != nil || len(list) != 20 {
 		t.Fatal(err, len(list))
 	}
+	if facts, err := d.StepFacts(t.Context(), "00000000-0000-7000-8000-000000000007"); err != nil || facts["one"].State != store.Succeeded {
+		t.Fatal(err, facts)
+	}
+	ledger := regexp.MustCompile(`dbjobs[._](runs|attempts)`)
 	for _, call := range c.All() {
-		if strings.Contains(call.SQL, "dbjobs_runs") || strings.Contains(call.SQL, "dbjobs.runs") { // all pauses are read, too
+		if ledger.MatchString(call.SQL) { // all pauses are read, too
 			calls = append(calls, call)
 		}
 	}

@@ -1092,9 +1092,13 @@ SELECT scheduled_for FROM dbjobs.runs WHERE job_id = :job AND occurrence > :afte
 
 -- The facts that the steps of a run have reported so far, the newest first.
 
+-- The last attempt of each step of a run that has ended. A step may have many attempts, and only the last ones are
+-- read with their outputs.
+
 -- name: step_facts
-SELECT step_name, state, rows_affected, error, output, result FROM dbjobs.attempts
-WHERE run_id = :id AND state <> 'running' ORDER BY number DESC LIMIT :limit;
+SELECT a.step_name, a.state, a.rows_affected, a.error, a.output, a.result
+FROM (SELECT MAX(number) AS number FROM dbjobs.attempts WHERE run_id = :id AND state <> 'running' GROUP BY step_name) AS l
+JOIN dbjobs.attempts a ON a.run_id = :id AND a.number = l.number;
 
 -- name: gaps
 SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM dbjobs.gaps

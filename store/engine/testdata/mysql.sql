@@ -1476,9 +1476,10 @@ SELECT kind, job_id FROM (
 SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (each_) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
 
 -- name: step_facts
--- arguments: id, limit
-SELECT step_name, state, rows_affected, error, output, result FROM dbjobs_attempts
-WHERE run_id = ? AND state <> 'running' ORDER BY number DESC LIMIT ?;
+-- arguments: id, id
+SELECT a.step_name, a.state, a.rows_affected, a.error, a.output, a.result
+FROM (SELECT MAX(number) AS number FROM dbjobs_attempts WHERE run_id = ? AND state <> 'running' GROUP BY step_name) AS l
+JOIN dbjobs_attempts a ON a.run_id = ? AND a.number = l.number;
 
 -- name: stretches
 -- arguments: name, name, since, since, limit

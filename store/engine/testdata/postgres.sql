@@ -1587,9 +1587,10 @@ SELECT kind, job_id FROM (
 SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id = ANY($1::bigint[]) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
 
 -- name: step_facts
--- arguments: id, limit
-SELECT step_name, state, rows_affected, error, output, result FROM dbjobs.attempts
-WHERE run_id = $1 AND state <> 'running' ORDER BY number DESC LIMIT $2;
+-- arguments: id
+SELECT a.step_name, a.state, a.rows_affected, a.error, a.output, a.result
+FROM (SELECT pg_catalog.MAX(number) AS number FROM dbjobs.attempts WHERE run_id = $1 AND state <> 'running' GROUP BY step_name) AS l
+JOIN dbjobs.attempts a ON a.run_id = $1 AND a.number = l.number;
 
 -- name: stretches
 -- arguments: name, since, limit
