@@ -26,6 +26,9 @@ const (
 	mostForeseen = 20_000 // runs that a pass makes and may settle with their ends: some megabytes
 )
 
+// Recovers is the instant after which a pass takes the process of a run for dead, if its lease ends then.
+func Recovers(lease time.Time) time.Time { return lease.Add(heartbeat) }
+
 // Tick is a pass to be run. Store, Executors, Name, Holder and Now are required.
 type Tick struct {
 	Store     *store.Store

@@ -7,14 +7,16 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 func (c *cli) runCancel() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel RUN", Short: "Cancel a run, even one that another machine executes", Args: positional("RUN"),
 		Long: `Cancels a run. If it has not started, the next tick cancels it. If it is running, the process that executes it
-checks for this every 1.5 seconds and stops its statement in the database. The job continues with its next
-occurrence.`,
+checks for this every 1.5 seconds and stops its statement in the database. If that process is dead, ticks
+see that when the run's lease is over, after two minutes at most; then the next tick cancels the run. The job continues
+with its next occurrence.`,
 		Example: `  dbjobs run cancel rollup#12 --reason "it reads the old table"`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
@@ -26,6 +28,9 @@ occurrence.`,
 			what := "the next dbjobs tick cancels it"
 			if r.State == store.Running {
 				what = "the process that executes it stops it within seconds"
+				if !r.LeaseUntil.IsZero() {
+					what += "; if that process is dead, the first dbjobs tick after " + report.Instant(tick.Recovers(r.LeaseUntil)) + " does"
+				}
 			}
 			c.say("cancelling run %s: %s", r.Label(), what)
 			return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,9 @@ var forever = map[string]struct{ statement, left string }{
 		"SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND query = 'SELECT pg_sleep(3600)'"},
 	"mariadb": {"DO SLEEP(3600)", "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info = 'DO SLEEP(3600)'"},
 }
+
+// cancelsRunning matches what run cancel says of a run that is being executed.
+var cancelsRunning = regexp.MustCompile(`: the process that executes it stops it within seconds; if that process is dead, the first dbjobs tick after \S+T\S+ does\n$`)
 
 // TestCancelReachesAnotherProcess: a tick in its own process executes a run. A command in another process cancels the
 // run, and aborts a job. The statements are gone from the server, and the tick ends as usual.
@@ -65,7 +69,10 @@ func TestCancelReachesAnotherProcess(t *testing.T) {
 			waitUntil(t, "both runs are being executed", func() bool {
 				return state(t, s, one) == store.Running && state(t, s, two) == store.Running && executing(t, s, engine) == 2
 			})
-			dbjobs("run", "cancel", one)
+			told, err := command("run", "cancel", one).CombinedOutput()
+			if err != nil || !cancelsRunning.Match(told) {
+				t.Errorf("run cancel: %v: %s", err, told)
+			}
 			dbjobs("job", "abort", "two", "--by", "ada")
 			select {
 			case err := <-ended:
