@@ -29,15 +29,15 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 	both := map[string]told{
 		"nothing":   {[]string{"INSERT INTO effects VALUES (1, 'x')"}, "", 1},
 		"a word":    {[]string{"INSERT INTO effects VALUES (1, 'not returning'), (2, 'x')"}, "", 2},
-		"a row":     {[]string{"SELECT 2 AS b, 'x' AS a, NULL AS c"}, `{"b": 2, "a": "x", "c": null}`, -2},
+		"a row":     {[]string{"SELECT 2 AS b, 'x' AS a, NULL AS c"}, `{"b": 2, "a": "x", "c": null}`, 1},
 		"no row":    {[]string{"SELECT 1 AS n FROM effects WHERE n = 99"}, "", 0},
-		"several":   {[]string{"INSERT INTO effects VALUES (7, 'y')", "SELECT 1 AS one -- a remark", "SELECT 2 AS two;"}, "{\"one\": 1}\n{\"two\": 2}", -2},
-		"many rows": {[]string{numbers(1000)}, "{\"n\": 1}\n{\"n\": 2}\n*{\"n\": 20}\n… 980 more rows", -2},
-		"text":      {[]string{"SELECT 'line\nend \"quoted\" <&> 語' AS told"}, `{"told": "line\nend \"quoted\" <&> 語"}`, -2},
-		"long":      {[]string{"SELECT '" + strings.Repeat("x", 5000) + "' AS told"}, `{"told": "xxx*x…"}`, -2},
+		"several":   {[]string{"INSERT INTO effects VALUES (7, 'y')", "SELECT 1 AS one -- a remark", "SELECT 2 AS two;"}, "{\"one\": 1}\n{\"two\": 2}", 3},
+		"many rows": {[]string{numbers(1000)}, "{\"n\": 1}\n{\"n\": 2}\n*{\"n\": 20}\n… 980 more rows", 1000},
+		"text":      {[]string{"SELECT 'line\nend \"quoted\" <&> 語' AS told"}, `{"told": "line\nend \"quoted\" <&> 語"}`, 1},
+		"long":      {[]string{"SELECT '" + strings.Repeat("x", 5000) + "' AS told"}, `{"told": "xxx*x…"}`, 1},
 		"failure":   {[]string{"SELECT 1 AS n", "SELECT broken"}, "{\"n\": 1}", -1},
-		"a with":    {[]string{"WITH w AS (SELECT 5 AS n) SELECT n, n + 1 AS m FROM w ORDER BY n"}, `{"n": 5, "m": 6}`, -2},
-		"ordered":   {[]string{"SELECT * FROM (SELECT 1 AS n UNION ALL SELECT 3 UNION ALL SELECT 2) AS q ORDER BY n DESC"}, "{\"n\": 3}\n{\"n\": 2}\n{\"n\": 1}", -2},
+		"a with":    {[]string{"WITH w AS (SELECT 5 AS n) SELECT n, n + 1 AS m FROM w ORDER BY n"}, `{"n": 5, "m": 6}`, 1},
+		"ordered":   {[]string{"SELECT * FROM (SELECT 1 AS n UNION ALL SELECT 3 UNION ALL SELECT 2) AS q ORDER BY n DESC"}, "{\"n\": 3}\n{\"n\": 2}\n{\"n\": 1}", 3},
 	}
 	own := map[string]map[string]told{
 		"postgres": {
@@ -46,21 +46,21 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 			"raised":         {[]string{"DO $$ BEGIN RAISE WARNING 'so' USING DETAIL = 'a', HINT = 'b'; END $$"}, "WARNING: so\nDETAIL: a\nHINT: b", 0},
 			"many notices":   {[]string{"DO $$ BEGIN FOR i IN 1..100 LOOP RAISE NOTICE '%', i; END LOOP; END $$"}, "NOTICE: 1\n*NOTICE: 20\n… 80 more notices", 0},
 			"one text":       {[]string{"SELECT 1 AS a; INSERT INTO effects VALUES (6, 'z'); SELECT 2 AS b"}, "{\"a\": 1}\n{\"b\": 2}", -2},
-			"types":          {[]string{`SELECT 1.50::numeric AS d, true AS y, '{"a": [1]}'::jsonb AS j, date '2026-01-02' AS day, 'NaN'::float8 AS nan, '\x00ff'::bytea AS raw`}, `{"d": 1.50, "y": true, "j": {"a": [1]}, "day": "2026-01-02", "nan": "NaN", "raw": "\\x00ff"}`, -2},
+			"types":          {[]string{`SELECT 1.50::numeric AS d, true AS y, '{"a": [1]}'::jsonb AS j, date '2026-01-02' AS day, 'NaN'::float8 AS nan, '\x00ff'::bytea AS raw`}, `{"d": 1.50, "y": true, "j": {"a": [1]}, "day": "2026-01-02", "nan": "NaN", "raw": "\\x00ff"}`, 1},
 			"fails in block": {[]string{"DO $$ BEGIN RAISE NOTICE 'before'; PERFORM 1 / 0; END $$"}, "NOTICE: before\nCONTEXT: *PL/pgSQL function inline_code_block line 1 at PERFORM", -1},
 		},
 		"mariadb": {
 			"returning": {[]string{"INSERT INTO effects VALUES (3, 'x'), (4, 'y') RETURNING n"}, "{\"n\": 3}\n{\"n\": 4}", 2},
 			"warning":   {[]string{"DROP TABLE IF EXISTS nowhere"}, "NOTE: Unknown table '*nowhere' (1051)", 0},
 			"ignored":   {[]string{"INSERT IGNORE INTO strict VALUES (1), (1)"}, "WARNING: Duplicate entry '1' for key '*PRIMARY' (1062)", 1},
-			"procedure": {[]string{"CALL rows_of()"}, "{\"a\": 1}\n{\"b\": 2}", -2},
+			"procedure": {[]string{"CALL rows_of()"}, "{\"a\": 1}\n{\"b\": 2}", 2},
 			"changes":   {[]string{"CALL changes()"}, "", 2},
-			"types":     {[]string{"SELECT 1.50 AS d, TIMESTAMP'2026-01-02 03:04:05.5' AS at, DATE'2026-01-02' AS day, X'00ff' AS raw"}, `{"d": 1.50, "at": "2026-01-02 03:04:05.5", "day": "2026-01-02", "raw": "0x00ff"}`, -2},
+			"types":     {[]string{"SELECT 1.50 AS d, TIMESTAMP'2026-01-02 03:04:05.5' AS at, DATE'2026-01-02' AS day, X'00ff' AS raw"}, `{"d": 1.50, "at": "2026-01-02 03:04:05.5", "day": "2026-01-02", "raw": "0x00ff"}`, 1},
 		},
 		"sqlite": {
 			"returning": {[]string{"INSERT INTO effects VALUES (3, 'x'), (4, 'y') RETURNING n"}, "{\"n\": 3}\n{\"n\": 4}", 2},
-			"pragma":    {[]string{"PRAGMA integrity_check"}, `{"integrity_check": "ok"}`, -2},
-			"types":     {[]string{"SELECT 1.5 AS d, x'00ff' AS raw, 9e999 AS inf"}, `{"d": 1.5, "raw": "0x00ff", "inf": "+Inf"}`, -2},
+			"pragma":    {[]string{"PRAGMA integrity_check"}, `{"integrity_check": "ok"}`, 1},
+			"types":     {[]string{"SELECT 1.5 AS d, x'00ff' AS raw, 9e999 AS inf"}, `{"d": 1.5, "raw": "0x00ff", "inf": "+Inf"}`, 1},
 		},
 	}
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

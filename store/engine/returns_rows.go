@@ -61,10 +61,8 @@ func (c *mysqlJobConn) execute(ctx context.Context, t *Told, query string, args 
 		return 0, err
 	case !columns: // also where RETURNING is only a word of a text
 		return c.rowCount(ctx)
-	case returning.MatchString(query):
-		return n, nil
 	}
-	return 0, nil
+	return n, nil
 }
 
 var mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR"}
@@ -184,10 +182,7 @@ func (c *sqliteJobConn) ExecContext(ctx context.Context, query string, args []dr
 		return nil, err
 	}
 	n, columns, err := t.read(ctx, rows)
-	switch v := verb(query); {
-	case v == "SELECT" || v == "WITH" || v == "VALUES":
-		n = 0
-	case err == nil && !columns && writes.MatchString(v): // RETURNING is only a word of a text
+	if err == nil && !columns && writes.MatchString(verb(query)) { // RETURNING is only a word of a text
 		n, err = c.changes(ctx)
 	}
 	return driver.RowsAffected(n), err

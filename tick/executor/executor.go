@@ -34,7 +34,7 @@ var ErrFinal = errors.New("not tried again")
 
 // Result is what an attempt reports. Rows, Ended and Skip are set only if the attempt succeeded.
 type Result struct {
-	Rows   *int64 // affected, if known
+	Rows   *int64 // affected or returned, if known
 	Output string // any text, also from a failed attempt. store.Output gathers it in bounded memory
 	Facts  string // a JSON object with the facts that later steps may name: row, rows, code, body
 	Ended  bool   // the end of the attempt is already on record (EndIn)

@@ -266,7 +266,7 @@ type execer interface {
 	ExecContext(context.Context, string, ...any) (sql.Result, error)
 }
 
-// execute runs statements in order, and adds up the rows that they affected. If a statement fails, the
+// execute runs statements in order, and adds up the rows that they changed or returned. If a statement fails, the
 // result still has the reports of the statements before it. A statement that was stopped on the server
 // may return without an error.
 func (s session) execute(e *engine.Engine, q execer, spec SQLSpec) (res Result, err error) {
@@ -316,7 +316,7 @@ func (s *SQLSpec) verdict(t *engine.Told) error {
 	return nil
 }
 
-// affected returns how many rows a statement changed, as far as its engine reports it. A text of
+// affected returns how many rows a statement changed or returned, as far as its engine reports it. A text of
 // nothing but comments does nothing on any engine. For such a text, SQLite's driver gives no result at
 // all, and database/sql has no way to ask whether there is one.
 func affected(res sql.Result) (rows int64) {
