@@ -1090,10 +1090,8 @@ ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 -- name: nominal_runs
 SELECT scheduled_for FROM dbjobs.runs WHERE job_id = :job AND occurrence > :after AND occurrence <= :through LIMIT :limit;
 
--- The facts that the steps of a run have reported so far, the newest first.
-
--- The last attempt of each step of a run that has ended. A step may have many attempts, and only the last ones are
--- read with their outputs.
+-- The facts that the steps of a run have reported so far: those of the last attempt of each step. Outputs are read of these
+-- attempts only, because a step may have many.
 
 -- name: step_facts
 SELECT a.step_name, a.state, a.rows_affected, a.error, a.output, a.result
