@@ -278,6 +278,42 @@ func TestReadmeNamesTheKeys(t *testing.T) {
 	}
 }
 
+// TestReadmeNamesTheFlags: a key of a job is a flag of the same name, or the page says that it is not.
+func TestReadmeNamesTheFlags(t *testing.T) {
+	flags := map[string]bool{}
+	eachCommand(allCommands(), func(c *cobra.Command) {
+		if c.CommandPath() == "dbjobs job create" {
+			c.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
+		}
+	})
+	section := readPage(t, jobsPage).section("Keys of a job")
+	before, _, _ := strings.Cut(section.text, "\n|")
+	for _, row := range section.rows("Keys of a job") {
+		key := strings.Trim(row[0], "`")
+		if other := slices.Contains(codeIn(before), key); flags[strings.ReplaceAll(key, "_", "-")] == (other && key != "max_running") {
+			t.Errorf("%s: the key %s is a flag: %t; is said to be none, or another: %t", jobsPage, key, !other, other)
+		}
+	}
+	for _, flag := range codeIn(before) {
+		if name, ok := strings.CutPrefix(flag, "--"); ok && !flags[name] {
+			t.Errorf("%s: job create has no flag %s", jobsPage, flag)
+		}
+	}
+}
+
+// TestReadmeViewsNameCommands: the command with the same answer as a view can be typed.
+func TestReadmeViewsNameCommands(t *testing.T) {
+	known := map[string]bool{}
+	eachCommand(allCommands(), func(c *cobra.Command) { known[c.CommandPath()] = true })
+	for _, row := range readPage(t, databasePage).rows("Views") {
+		for _, name := range codeIn(row[2]) {
+			if !known["dbjobs "+name] {
+				t.Errorf("%s: %s: there is no command %s", databasePage, row[0], name)
+			}
+		}
+	}
+}
+
 // TestReadmeManifests: apply accepts each part of a page that is a whole file of jobs.
 func TestReadmeManifests(t *testing.T) {
 	read := 0
