@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -16,7 +17,8 @@ type FailureFilter struct {
 	Limit int
 }
 
-// FailedAttempt is an attempt that failed, or whose process was lost, with its run and its job.
+// FailedAttempt is an attempt that failed, or whose process was lost, with its run and its job. If the run has no such
+// attempt on record, because a worker has executed it by SQL, it is the run itself, without a step.
 type FailedAttempt struct {
 	Attempt
 	Job       string `json:"job"` // owner/name
@@ -24,10 +26,10 @@ type FailedAttempt struct {
 	RunState  string `json:"run_state"` // the state of the run
 }
 
-// Failures lists attempts that failed or were lost, the newest first. If the filter names no job, attempts are left
+// Failures lists attempts that failed or were lost, and runs that failed without one, the newest first. If the filter names no job, attempts are left
 // out whose runs were made before Since and have succeeded.
 func (s *Store) Failures(ctx context.Context, f FailureFilter) (list []FailedAttempt, err error) {
-	a := engine.Args{"since": f.Since, "until": f.Until, "limit": f.Limit}
+	a := engine.Args{"job": int64(0), "since": f.Since, "until": f.Until, "limit": f.Limit}
 	if f.Until.IsZero() {
 		a["until"] = engine.Last
 	}
@@ -46,6 +48,31 @@ func (s *Store) Failures(ctx context.Context, f FailureFilter) (list []FailedAtt
 		if v.Fault, v.Job = fault, j.FullName(); j.Name == "" { // plain SQL has deleted the job's row
 			v.Job = fmt.Sprintf("job %d", id)
 		}
+		list = append(list, v)
+		v, j = FailedAttempt{}, Job{}
+		return nil
+	}))
+	if err != nil {
+		return nil, err
+	}
+	runs, err := s.failedRuns(ctx, a)
+	list = append(list, runs...)
+	slices.SortStableFunc(list, func(x, y FailedAttempt) int { return y.FinishedAt.Compare(x.FinishedAt) })
+	return list[:min(f.Limit, len(list))], err
+}
+
+// failedRuns lists runs that failed or were lost without an attempt on record that says so, the newest first.
+func (s *Store) failedRuns(ctx context.Context, a engine.Args) (list []FailedAttempt, err error) {
+	var v FailedAttempt
+	var j Job
+	var id int64
+	rd := engine.Reads(&v.RunID, &v.Attempt.Attempt, &v.Fence, engine.Nullable(&v.Holder), &v.State, engine.At(&v.StartedAt), engine.At(&v.FinishedAt),
+		engine.Nullable(&v.Error), engine.Nullable(&j.Owner), engine.Nullable(&j.Name), &id, engine.Nullable(&v.RunNumber))
+	err = s.db.Query(ctx, "failures_of_runs", a, rd.Each(func(fault string) error {
+		if v.Fault, v.Job = fault, j.FullName(); j.Name == "" {
+			v.Job = fmt.Sprintf("job %d", id)
+		}
+		v.RunState = v.State
 		list = append(list, v)
 		v, j = FailedAttempt{}, Job{}
 		return nil

@@ -63,6 +63,7 @@ var actions = map[string]string{
 	"expired_runs":       "look for old runs",
 	"failures":           "read failed attempts",
 	"failures_of_job":    "read the failed attempts of a job",
+	"failures_of_runs":   "read the runs that failed without an attempt",
 	"nominal_runs":       "read the runs of nominal times",
 	"finish":             "end a run",
 	"finish_jobs":        "remove jobs that are done",

@@ -16,7 +16,7 @@ var (
 	ErrSchema      = errors.New("the schema does not fit this program")
 	ErrUnreachable = errors.New("database out of reach")
 	ErrReadOnly    = errors.New("database not writable")
-	ErrDenied      = errors.New("not allowed") // the login lacks a right
+	ErrDenied      = errors.New("not allowed")                 // the login lacks a right
 	ErrOutdated    = errors.New("the run was delivered again") // a write with an old fence
 )
 

@@ -497,6 +497,14 @@ FROM dbjobs.runs r CROSS JOIN LATERAL (SELECT * FROM dbjobs.attempts x WHERE x.r
 WHERE r.job_id = $1 AND a.finished_at >= $2 AND a.finished_at < $3
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT $4;
 
+-- name: failures_of_runs
+-- arguments: since, until, job, limit
+SELECT r.id, r.attempt, r.fence, r.holder, r.state, r.started_at, r.finished_at, r.error, j.owner, j.name, r.job_id, r.number
+FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state IN ('failed', 'lost') AND r.finished_at >= $1 AND r.finished_at < $2 AND (r.job_id = $3 OR $3 = 0)
+AND NOT EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.state IN ('failed', 'lost'))
+ORDER BY r.finished_at DESC, r.id DESC LIMIT $4;
+
 -- name: figures
 -- arguments: before
 SELECT
