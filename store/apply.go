@@ -114,7 +114,9 @@ type applier struct {
 	known     knownJobs
 	kinds     kinds // of the jobs that exist
 	done      doneJobs
-	checked   bool // see Definitions.Checked
+	checked   bool    // see Definitions.Checked
+	refused   []error // mistakes in names, to be returned together: the first ones
+	refusals  int     // how many such mistakes there are
 	changes   []Change
 	log       []json.RawMessage // rows for the change log, not written yet
 	dry       dryRun

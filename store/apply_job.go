@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -50,10 +51,8 @@ func (a *applier) jobs(ctx context.Context, jobs []Job) error {
 		edits = append(edits, changed...)
 		progress(len(part) - len(changed))
 	}
-	for i := range edits {
-		if err := a.after(&edits[i].job); err != nil {
-			return err
-		}
+	if err := a.names(edits); err != nil {
+		return err
 	}
 	if err := a.circles(edits); err != nil {
 		return err
@@ -65,6 +64,31 @@ func (a *applier) jobs(ctx context.Context, jobs []Job) error {
 		progress(len(part))
 	}
 	return nil
+}
+
+// names finds the jobs that jobs name: those after which they run, and their hooks. It returns all mistakes together,
+// also those in names of groups.
+func (a *applier) names(edits []*edit) error {
+	for _, e := range edits {
+		if err := a.after(&e.job); err != nil {
+			a.refuse(err)
+		}
+		given := e.job.On
+		a.hooks(&e.job)
+		e.renamed = given != e.job.On
+	}
+	if more := a.refusals - len(a.refused); more > 0 {
+		a.refused = append(a.refused, fmt.Errorf("and %d more such mistakes", more))
+	}
+	return errors.Join(a.refused...)
+}
+
+// refuse keeps a mistake, to return it with the others.
+func (a *applier) refuse(err error) {
+	const most = 100
+	if a.refusals++; a.refusals <= most {
+		a.refused = append(a.refused, err)
+	}
 }
 
 // fullName returns the name of a job that may not have its owner yet.
@@ -159,7 +183,7 @@ func (a *applier) check(given *fitting, there map[string]*Job, twice func(j Job,
 		return nil, given.err
 	}
 	if _, ok := a.groups[j.Group]; j.Group != "" && !ok {
-		return nil, &FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; add it to a manifest: groups: {%s: 1}", j.Group, j.Group)}
+		a.refuse(&FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; add it to a manifest: groups: {%s: 1}", j.Group, j.Group)})
 	}
 	known := a.known.byName[j.FullName()] != nil
 	if err := twice(*j, given.asked, known); err != nil {

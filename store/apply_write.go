@@ -47,11 +47,6 @@ func (a *applier) batch(ctx context.Context, list []*edit) error {
 	w := &edits{a: a}
 	var changing []*edit
 	for _, e := range list {
-		given := e.job.On
-		if err := a.hooks(&e.job); err != nil {
-			return err
-		}
-		e.renamed = given != e.job.On
 		if e.differs || changed(e.old, &e.job) {
 			changing = append(changing, e)
 		}

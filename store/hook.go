@@ -256,14 +256,15 @@ func (s *Store) readHooks(ctx context.Context, tx *engine.Tx, events []Event) (m
 
 // hooks finds the jobs that a job names as hooks, which may be anywhere in the same file, and
 // writes their names in one form.
-func (a *applier) hooks(j *Job) error {
-	return j.On.Each(func(event string, hook *string) error {
+func (a *applier) hooks(j *Job) {
+	_ = j.On.Each(func(event string, hook *string) error {
 		if *hook == "" || *hook == NoHook {
 			return nil
 		}
 		other, err := a.known.find(*hook, j.Owner)
 		if err != nil {
-			return &FieldError{"job " + j.FullName(), "on." + event, err.Error()}
+			a.refuse(&FieldError{"job " + j.FullName(), "on." + event, err.Error()})
+			return nil
 		}
 		if *hook = other.FullName(); other.Owner == j.Owner && other.Name != NoHook {
 			*hook = other.Name
