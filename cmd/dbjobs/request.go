@@ -42,11 +42,21 @@ type handler struct {
 	ticks, works turns
 }
 
+// routes maps paths to what answers them. What fits none of them is refused in the form of all refusals.
 func (h *handler) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", h.health)
 	mux.Handle("POST /tick", h.pass("tick", &h.ticks, "limit"))
 	mux.Handle("POST /work", h.pass("work", &h.works, "limit", "queue"))
+	for path, method := range map[string]string{"/healthz": http.MethodGet, "/tick": http.MethodPost, "/work": http.MethodPost} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", method)
+			refusal(http.StatusMethodNotAllowed, failureKind(exitUsage), path+" takes "+method+", not "+r.Method).write(w)
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		refusal(http.StatusNotFound, failureKind(exitUsage), "no such path; there are POST /tick, POST /work and GET /healthz").write(w)
+	})
 	return mux
 }
 
@@ -144,7 +154,7 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request) *reply {
 		status = refused.Status
 	}
 	h.tellRefusal(r, err)
-	a := refusal(status, "Refused", "this caller is not allowed; see the log of dbjobs for the reason")
+	a := refusal(status, "Refused", "this caller is not allowed; the log of dbjobs has the reason, of several refusals within ten seconds that of the first")
 	if status == http.StatusServiceUnavailable {
 		a = refusal(status, "Refused", "the caller could not be checked; try again")
 		a.after = soon

@@ -56,9 +56,11 @@ func TestServeAnswers(t *testing.T) {
 		{http.MethodPost, "/tick?queue=reports", bearer, http.StatusBadRequest, "no parameter"},
 		{http.MethodPost, "/work?qeueu=reports", bearer, http.StatusBadRequest, "it has limit and queue"},
 		{http.MethodPost, "/tick?limt=1", "", http.StatusUnauthorized, "Refused"},
-		{http.MethodGet, "/tick", bearer, http.StatusMethodNotAllowed, ""},
-		{http.MethodPost, "/migrate", bearer, http.StatusNotFound, ""},
-		{http.MethodPost, "/", bearer, http.StatusNotFound, ""},
+		{http.MethodGet, "/tick", bearer, http.StatusMethodNotAllowed, `{"kind":"BadInput","error":"/tick takes POST, not GET"}`},
+		{http.MethodDelete, "/healthz", "", http.StatusMethodNotAllowed, `{"kind":"BadInput","error":"/healthz takes GET, not DELETE"}`},
+		{http.MethodPost, "/migrate", bearer, http.StatusNotFound, `{"kind":"BadInput","error":"no such path; there are POST /tick, POST /work and GET /healthz"}`},
+		{http.MethodPost, "/", bearer, http.StatusNotFound, `{"kind":"BadInput"`},
+		{http.MethodPost, "/tick/", bearer, http.StatusNotFound, `{"kind":"BadInput"`},
 		{http.MethodGet, "/healthz", "", http.StatusOK, "ok"},
 	} {
 		a, err := srv.ask(t.Context(), c.method, c.path, "Authorization", c.authorization)
