@@ -17,6 +17,21 @@ func (p *present) Scan(src any) error {
 	return nil
 }
 
+// written scans a text byte for byte, even if it is not UTF-8, as SQLite stores it.
+type written struct{ p *string }
+
+func (w written) Scan(src any) error {
+	if b, ok := src.([]byte); ok {
+		src = string(b)
+	}
+	text, ok := src.(string)
+	if !ok {
+		return engine.Holds(src, "text")
+	}
+	*w.p = text
+	return nil
+}
+
 // longestWait is the longest duration of a policy. mostMillis is the most milliseconds that a Duration can hold.
 const (
 	longestWait = 100 * 365 * 24 * time.Hour

@@ -73,9 +73,11 @@ func ids(list *[]string) func(*sql.Rows) error {
 
 // Queues returns the queues that have queued runs, in the order of their names. It goes from queue to queue along the
 // index, however long the queues are. With one recursive statement, MariaDB would read all of their runs.
+//
+// A name may be any bytes, where somebody wrote it by hand. The runs of such a queue cannot be read, so Take ends them.
 func (s *Store) Queues(ctx context.Context) (list []string, err error) {
 	for name := ""; ; list = append(list, name) {
-		err := s.db.Row(ctx, "next_queue", engine.Args{"after": name}, &name)
+		err := s.db.Row(ctx, "next_queue", engine.Args{"after": name}, written{&name})
 		if errors.Is(err, ErrNotFound) {
 			return list, nil
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -117,4 +118,38 @@ func TestUnreadableRunFails(t *testing.T) {
 			t.Errorf("%s, %s; want the first one failed, the second one queued", first, second)
 		}
 	})
+}
+
+// A worker takes from all queues, also if the name of one cannot be read. The runs of that queue fail, and their jobs go
+// on.
+func TestUnreadableQueue(t *testing.T) {
+	storetest.Needs(t, "sqlite") // the others store no such text
+	d := storetest.Open(t, "sqlite", store.Options{})
+	inQueues(t, d, 1, "a", "b", "c", "d")
+	d.Exec(t, "UPDATE "+d.Table("runs")+" SET queue = CAST(X'62ff' AS text) WHERE queue = 'b'")
+	d.Exec(t, "UPDATE "+d.Table("runs")+" SET queue = CAST(X'fffe' AS text) WHERE queue = 'd'")
+	tk, executed := worker(t, d)
+	tk.Budget = time.Hour
+	if r, err := tk.Work(t.Context()); err != nil || r.Succeeded != 2 || r.Failed != 2 || len(r.Parked) > 0 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	if r, err := tk.Work(t.Context()); err != nil || r.Started+r.Failed != 0 {
+		t.Fatalf("again: %v: %+v", err, r)
+	}
+	for job, name := range map[string]string{"b 0": `b\xff`, "d 0": `\xff\xfe`} {
+		run := ticktest.LastRun(t, d, job)
+		if want := fmt.Sprintf(`its row cannot be read: column queue: holds "%s", want UTF-8 text`, name); run.State != store.Failed || run.Error != want {
+			t.Errorf("%s %s, want %s", run.State, run.Error, want)
+		}
+		if _, err := d.RunNow(t.Context(), job, store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ticktest.DecideOnly(t, d)
+	if r, err := tk.Work(t.Context()); err != nil || r.Succeeded != 2 {
+		t.Fatalf("later: %v: %+v", err, r)
+	}
+	if got, want := slices.Sorted(slices.Values(executed())), []string{"a 0", "b 0", "c 0", "d 0"}; !slices.Equal(got, want) {
+		t.Errorf("executed %q, want %q", got, want)
+	}
 }
