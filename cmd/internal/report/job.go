@@ -16,7 +16,7 @@ import (
 
 // Jobs prints the table of job list.
 func Jobs(w io.Writer, jobs []store.JobStatus) error {
-	t := newTable(w, "JOB", "OWNER", "STATE", "NEXT RUN", "OVERDUE", "LAST RUN", "RESULT", "FAILED", "SCHEDULE")
+	t := newTable(w, "JOB", "OWNER", "STATE", "NEXT RUN", "OVERDUE", "LAST RUN", "RESULT", "FAILED IN A ROW", "SCHEDULE")
 	for _, j := range jobs {
 		t.row(j.Name, j.Owner, jobState(j), nextRun(j), length(j.Overdue), Instant(j.LastFinished), j.LastState, positive(j.Streak), When(j.Job))
 	}
@@ -29,7 +29,13 @@ func jobState(j store.JobStatus) string {
 	switch {
 	case j.State == store.JobPaused && !j.Paused.Until.IsZero():
 		return j.State + " until " + Instant(j.Paused.Until)
-	case j.Failing() && (j.State == store.JobSleeping || j.State == store.JobEnabled):
+	}
+	return failingState(&j)
+}
+
+// failingState returns the state of a job, or failing, if it waits and its last run has failed.
+func failingState(j *store.JobStatus) string {
+	if j.Failing() && (j.State == store.JobSleeping || j.State == store.JobEnabled) {
 		return store.JobFailing
 	}
 	return j.State
@@ -88,7 +94,7 @@ func Job(w io.Writer, j JobDetail) error {
 	f.add("job", j.Name)
 	f.add("owner", j.Owner)
 	f.add("description", j.Description)
-	f.add("state", j.State)
+	f.add("state", failingState(&j.JobStatus))
 	f.add("parked because", j.Parked)
 	if j.Paused != nil {
 		f.add("paused", Paused(*j.Paused))

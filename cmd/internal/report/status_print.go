@@ -102,7 +102,7 @@ func (p *sections) more(n int, where string) {
 
 // troubled writes the table of the jobs with one kind of trouble.
 func (p *sections) troubled(kind string, list Troubled, s *Status) {
-	heading := map[string][]string{"OVERDUE": {kind, "FOR", "SINCE"}, "FAILING": {kind, "TIMES", "LAST SUCCESS", "ERROR"}, "PARKED": {kind, "BECAUSE"}}[kind]
+	heading := map[string][]string{"OVERDUE": {kind, "FOR", "SINCE"}, "FAILING": {kind, "FAILED IN A ROW", "LAST SUCCESS", "ERROR"}, "PARKED": {kind, "BECAUSE"}}[kind]
 	p.table(len(list.First), heading, func(t *table) {
 		for _, j := range list.First {
 			switch kind {
