@@ -92,7 +92,7 @@ func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 		if err != nil {
 			return err
 		}
-		return &FieldError{"schedule " + c.Name, "cannot be removed", "it is used by " + users + "; remove it from these jobs first"}
+		return &FieldError{"schedule " + c.Name, "cannot be removed", "it is used by " + users + "; remove it from these jobs first, as `dbjobs schedule remove " + c.Name + " --detach` does"}
 	}
 	if err := a.run(ctx, "delete_schedule", engine.Args{"id": c.ID}); err != nil {
 		return err

@@ -276,7 +276,7 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 // already adds to ErrExists a hint that says what to do.
 func already(err error, what, name string) error {
 	if errors.Is(err, store.ErrExists) {
-		return &usageError{problem: what + " " + name + " already exists", hint: "change it with dbjobs apply, or remove it first"}
+		return &usageError{problem: what + " " + name + " already exists", hint: "change it with `dbjobs " + what + " alter " + name + "`, or remove it first"}
 	}
 	return err
 }

@@ -225,6 +225,9 @@ func unknownCommand(g *cobra.Command, args []string) error {
 	return e
 }
 
+// severalFlags are keys of a file of jobs that are several flags of a command.
+var severalFlags = map[string][]string{"retry": {"attempts", "backoff", "max-backoff"}, "keep": {"keep-runs", "keep-age"}}
+
 func unknownFlagHint(cmd *cobra.Command, problem string) string {
 	hint := "see " + cmd.CommandPath() + " --help"
 	name, ok := strings.CutPrefix(problem, "unknown flag: --")
@@ -234,6 +237,10 @@ func unknownFlagHint(cmd *cobra.Command, problem string) string {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if flags := severalFlags[name]; flags != nil && slices.Contains(names, flags[0]) {
+		last := len(flags) - 1
+		return "the flags are --" + strings.Join(flags[:last], ", --") + " and --" + flags[last] + "; " + hint
+	}
 	if n := nearest.To(name, names); n != "" {
 		return "did you mean --" + n + "? " + hint
 	}
