@@ -193,14 +193,18 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	defer runtime.UnlockOSThread()
 	watching.begin()
 	apart(cmd)
+	leftOver.reap()
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	defer leftOver.reap()
 	watching.add(cmd.Process.Pid)
 	ended := make(chan error, 1)
 	gone := make(chan struct{})
 	go func() {
-		ended <- cmd.Wait()
+		err := cmd.Wait()
+		leftOver.add(cmd.Process.Pid)
+		ended <- err
 		close(gone)
 	}()
 	select {

@@ -3,7 +3,6 @@
 package executor
 
 import (
-	"errors"
 	"os/exec"
 	"syscall"
 	"time"
@@ -21,18 +20,20 @@ func endGroup(cmd *exec.Cmd, grace time.Duration, ended <-chan struct{}) {
 	defer over.Stop()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	for gone := false; ; {
+	for waited := false; ; {
 		select {
 		case <-over.C:
 			_ = syscall.Kill(group, syscall.SIGKILL)
 			_ = cmd.Process.Kill() // the program may have moved to another group
 			return
 		case <-ended:
-			gone, ended = true, nil
+			waited, ended = true, nil
 		case <-look.C:
 		}
-		if gone && errors.Is(syscall.Kill(group, 0), syscall.ESRCH) {
-			return
+		if waited {
+			if leftOver.reap(); gone(cmd.Process.Pid) {
+				return
+			}
 		}
 	}
 }

@@ -1,0 +1,102 @@
+package executor_test
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// adopt makes this process the parent of the processes that its programs leave behind, as process 1 of a container is.
+func adopt(t *testing.T) {
+	t.Helper()
+	const setChildSubreaper = 36 // PR_SET_CHILD_SUBREAPER
+	set := func(on uintptr) {
+		if _, _, err := syscall.RawSyscall(syscall.SYS_PRCTL, setChildSubreaper, on, 0); err != 0 {
+			t.Fatal(err)
+		}
+	}
+	set(1)
+	t.Cleanup(func() { set(0) })
+}
+
+// parent is the parent of a process, and whether the process is a zombie; 0: it is gone.
+func parent(t *testing.T, pid int) (ppid int, zombie bool) {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false
+	}
+	_, after, _ := strings.Cut(string(stat), ") ")
+	var state string
+	if _, err := fmt.Sscan(after, &state, &ppid); err != nil {
+		t.Fatal(err)
+	}
+	return ppid, state == "Z"
+}
+
+// Process 1 of a container is the parent of what a stopped program has started. There, too, the attempt ends as soon as the
+// group has ended, before its grace is over, and leaves no zombie.
+func TestExecStopsTheGroupAsProcessOne(t *testing.T) {
+	adopt(t)
+	type end struct {
+		pids []int
+		out  string
+	}
+	ended := make(chan end, 1)
+	go func() {
+		defer close(ended)
+		pids, res := stopped(t, 3, `sleep 1000 & echo $! >> $PIDS; sh -c 'trap "sleep 0.2; echo tidied; exit 0" TERM; sleep 1000 & echo $$ >> $PIDS; wait' &
+			while [ $(grep -c . $PIDS) -lt 2 ]; do sleep 0.01; done; echo $$ >> $PIDS; exec sleep 1000`, time.Hour)
+		ended <- end{pids, res.Output}
+	}()
+	select {
+	case e := <-ended:
+		if len(e.pids) != 3 || e.out != "tidied\n" {
+			t.Errorf("%d processes, output %q", len(e.pids), e.out)
+		}
+		for _, pid := range e.pids {
+			if of, zombie := parent(t, pid); of != 0 {
+				t.Errorf("process %d is still there, as a child of %d; a zombie: %t", pid, of, zombie)
+			}
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("all processes have ended, and the attempt goes on")
+	}
+}
+
+// What a program leaves in the background ends later, as a child of process 1. It stays a zombie only until another program has run.
+func TestExecBackgroundAsProcessOne(t *testing.T) {
+	adopt(t)
+	res, err := execute(t.Context(), t, anything, "shell", sh(`sleep 1000 & echo $!`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(res.Output))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := execute(t.Context(), t, anything, "shell", sh("true")); err != nil || !lives(pid) {
+		t.Errorf("another program ended what lives in the background, or failed: %v", err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); lives(pid); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("process %d lives on", pid)
+		}
+	}
+	if of, zombie := parent(t, pid); of != os.Getpid() || !zombie {
+		t.Fatalf("process %d has the parent %d; a zombie: %t: nothing is shown", pid, of, zombie)
+	}
+	if _, err := execute(t.Context(), t, anything, "shell", sh("true")); err != nil {
+		t.Fatal(err)
+	}
+	if of, _ := parent(t, pid); of != 0 {
+		t.Errorf("process %d is still a zombie", pid)
+	}
+}
