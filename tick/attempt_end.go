@@ -41,6 +41,9 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		end.State, end.Final, end.Error = store.Cancelled, store.Cancelled, "cancelled on request"
 		return end
 	case cause != nil: // the pass ends: that uses up a delivery, not an attempt
+		if errors.Is(cause, errEarly) {
+			p.early.Store(true)
+		}
 		end.State, end.Error = "cut", errCut.Error()
 		if end.Redeliver = t.Run.Losses+1 < max(t.Job.MaxDeliveries, 1); !end.Redeliver {
 			end.Final = store.Lost

@@ -1,11 +1,13 @@
 package tick
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // margin is the part of a budget that is reserved for giving back the runs that still execute.
@@ -59,9 +61,30 @@ func (p *pass) budget(ctx context.Context) (context.Context, context.CancelFunc)
 }
 
 // halfUsed reports whether half of the budget is used and a run has started. Until then, a run without
-// a timeout may start. A run with a timeout may start whenever it fits into what is left.
+// a timeout may start. A run with a timeout may start whenever it fits into what is left. A run that was stopped early must
+// not start again here.
 func (p *pass) halfUsed() bool {
-	return p.report.Started > 0 && p.t.Now().Sub(p.began) > p.t.Budget/2
+	return p.early.Load() || p.report.Started > 0 && p.t.Now().Sub(p.began) > p.t.Budget/2
+}
+
+// within bounds an attempt by the budget. most is how long the attempt may take, with its stop; 0: there is no budget.
+//
+// A program that is stopped needs its grace. So a program is stopped that much before the time for work is over, but it has
+// two thirds of the time that is left. A program with a timeout that fits into the time for work is not stopped before: runs
+// start where their timeout fits. In both cases the end of most may leave less than the grace.
+func (p *pass) within(ctx context.Context, t *store.Task, step *store.Step, x executor.Executor) (stops context.Context, most time.Duration, release func()) {
+	if p.t.Budget <= 0 {
+		return ctx, 0, func() {}
+	}
+	left := p.left()
+	most = max(left+margin(p.whole())/4, 1) // a quarter of the margin before lastEnd
+	programs, ok := x.(executor.Graceful)
+	if !ok || t.Job.Timeout > 0 || step.Timeout > 0 && time.Duration(step.Timeout) <= left {
+		return ctx, most, func() {}
+	}
+	before := min(programs.Grace(step.Spec), left/3)
+	stops, release = context.WithTimeoutCause(ctx, left-before, errEarly)
+	return stops, most, release
 }
 
 // stopwatch adds up durations by the host's clock.
@@ -126,6 +149,9 @@ func over(ctx context.Context) bool {
 // and runs that never fit into a budget of this length. Without the report, the latter would wait for
 // ever for a host with a longer budget, and nobody would know.
 func (p *pass) leftOver(ctx context.Context) error {
+	if p.early.Load() {
+		p.report.early, p.report.CutShort = true, cmp.Or(p.report.CutShort, usedUp)
+	}
 	whole := p.whole()
 	if whole <= 0 || over(ctx) {
 		return nil
@@ -141,7 +167,7 @@ func (p *pass) leftOver(ctx context.Context) error {
 		}
 		p.report.TooLong = append(p.report.TooLong, list...)
 	}
-	if !p.halfUsed() {
+	if p.report.CutShort != "" || !p.halfUsed() {
 		return nil
 	}
 	queued, err := p.t.Store.Queues(ctx)

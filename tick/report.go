@@ -84,6 +84,8 @@ type Report struct {
 
 	due  time.Time // like NextRun, but it may lie in the past
 	wake time.Time // the same instant by the host's clock
+	// early says that a program was stopped for the end of the budget. So runs without a timeout wait for another budget.
+	early bool
 	// These fields decide about the alarm: by how much the host's clock is ahead of the database's, when a freeze ends,
 	// whether the last probe found something left to do, and whether the database is the one that the settings name.
 	skew        time.Duration
@@ -155,7 +157,7 @@ func (r *Report) join(next Report) {
 	r.Runs = append(r.Runs, next.Runs...)
 	r.addUnheard(next.UnheardEvents, next.Unheard)
 	r.addUntold(next.UntoldSignals, next.Untold)
-	r.MoreDue, r.due = next.MoreDue, next.due
+	r.MoreDue, r.due, r.early = next.MoreDue, next.due, r.early || next.early
 	r.skew, r.frozenUntil, r.left, r.mayWake = next.skew, next.frozenUntil, next.left, next.mayWake
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued

@@ -45,6 +45,7 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 		if t.Budget > 0 && total.Passes > 0 {
 			pass.whole, pass.Budget = t.Budget, t.Budget-t.Now().Sub(began)
 		}
+		pass.early = total.early
 		if t.Limit > 0 {
 			if pass.Limit = t.Limit - total.Started; pass.Limit == 0 {
 				pass.Limit = -1

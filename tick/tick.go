@@ -66,6 +66,7 @@ type Tick struct {
 	Log   *slog.Logger
 	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
 	whole time.Duration    // in a later pass of RunFor: the budget of all passes; Budget is what is left of it
+	early bool             // in a later pass of RunFor: an earlier one has stopped a program for the end of the budget
 	// monitor sends the heartbeats of runs to their services; nil outside of monitored.
 	monitor *monitor
 	// Sleep is how RunFor waits; nil: a real sleep. It returns early if the context ends.
@@ -150,6 +151,9 @@ func (p *pass) decideAndExecute(work context.Context) error {
 	return p.tellLocked(work)
 }
 
+// usedUp says in the report that the budget has ended the pass.
+const usedUp = "the budget was used up; the next pass goes on"
+
 // cutShort turns an error into a remark in the report if the end of the budget caused the error: the
 // next pass does the rest. The context work ends with the budget.
 func (p *pass) cutShort(ctx, work context.Context, err error) error {
@@ -158,7 +162,7 @@ func (p *pass) cutShort(ctx, work context.Context, err error) error {
 	if !ended || stopped(work) == nil || ctx.Err() != nil {
 		return err
 	}
-	p.report.CutShort = "the budget was used up; the next pass goes on"
+	p.report.CutShort = usedUp
 	if errors.Is(err, store.ErrReadOnly) {
 		p.report.CutShort = "the budget was used up waiting for another process, which holds the lock of the database file; the next pass goes on"
 	}
@@ -197,7 +201,8 @@ type pass struct {
 	foreseen    atomic.Int64
 	unkept      []store.Parked // jobs whose decisions or runs were refused, and for which the database has refused this record, too
 	began       time.Time
-	ends        time.Time // of the budget, by the host's clock
+	ends        time.Time   // of the budget, by the host's clock
+	early       atomic.Bool // a program was stopped for the end of the budget before the time for work was over
 	workers
 }
 
@@ -218,6 +223,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.settlements = map[string]*store.Settlement{}
 	p.foreseen.Store(mostForeseen)
 	p.without, p.failed = map[int64]bool{}, map[store.Need]error{}
+	p.early.Store(t.early)
 	p.init(t.Concurrency)
 	if err := store.CheckTrigger(t.Name, t.StartupID); err != nil {
 		return p, err

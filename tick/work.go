@@ -19,6 +19,7 @@ var (
 	errCancelled = errors.New("cancelled")
 	errTimeout   = errors.New("timeout")
 	errOverdue   = errors.New("timeout of the run")
+	errEarly     = errors.New("stopped early, so that its grace fits into the budget") // a kind of errCut
 )
 
 // errLater says that a run has ended, and that its end is recorded later, with those of other runs.
@@ -173,6 +174,8 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, errTimeout)
 		defer cancel()
 	}
+	ctx, most, release := p.within(ctx, t, step, x)
+	defer release()
 	if t.Steps = nil; step.Refers() {
 		var err error
 		if t.Steps, err = p.t.Store.StepFacts(ctx, t.Run.ID); err != nil {
@@ -192,7 +195,7 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 	}
 	var commit func()
 	inDoubt := false // it is not known whether the COMMIT of an atomic step took place
-	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, Now: p.t.Now(), EndFollows: success.Succeeds(), EndIn: func(ctx context.Context, tx *sql.Tx, res executor.Result) (err error) {
+	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, Now: p.t.Now(), Most: most, EndFollows: success.Succeeds(), EndIn: func(ctx context.Context, tx *sql.Tx, res executor.Result) (err error) {
 		tells(t, &success, res)
 		commit, err = p.t.Store.EndStepIn(ctx, tx, t, success, p.holder)
 		inDoubt = err == nil

@@ -258,5 +258,10 @@ func IsFactVariable(name string) bool {
 		slices.ContainsFunc(References(), func(fact string) bool { return factVariable(fact) == name })
 }
 
-// defaultGrace is the time between SIGTERM and SIGKILL.
-const defaultGrace = 10 * time.Second
+// grace is the time between SIGTERM and SIGKILL.
+func (s ProgramSpec) grace() time.Duration {
+	if s.Grace == nil {
+		return 10 * time.Second
+	}
+	return time.Duration(*s.Grace)
+}

@@ -32,6 +32,12 @@ var anything = &executor.Host{Own: true}
 // execute runs a program as a step of a job of ann.
 func execute(ctx context.Context, t *testing.T, h *executor.Host, kind string, spec executor.ProgramSpec) (executor.Result, error) {
 	t.Helper()
+	return executeWithin(ctx, t, h, kind, spec, 0)
+}
+
+// executeWithin does the same, in an attempt that may not take longer than most.
+func executeWithin(ctx context.Context, t *testing.T, h *executor.Host, kind string, spec executor.ProgramSpec, most time.Duration) (executor.Result, error) {
+	t.Helper()
 	x, err := executor.KindOf(kind).Open(nil, h)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +48,7 @@ func execute(ctx context.Context, t *testing.T, h *executor.Host, kind string, s
 	}
 	task := &store.Task{Job: store.Job{Name: "dump", Owner: "ann"}}
 	task.Run = store.Run{ID: "0a1b", Job: "dump", Owner: "ann", Attempt: 2, Fence: 7, Args: `{"day": "1; touch x", "n": 3}`, ScheduledFor: time.Date(2026, 1, 5, 8, 5, 0, 0, time.UTC)}
-	return x.Execute(ctx, executor.Request{Task: task, Spec: raw})
+	return x.Execute(ctx, executor.Request{Task: task, Spec: raw, Most: most})
 }
 
 func sh(text string) executor.ProgramSpec { return executor.ProgramSpec{Run: []string{text}} }
@@ -179,7 +185,7 @@ func lives(pid int) bool {
 
 // stopped runs a text of the shell that writes process ids into the file $PIDS, one a line. It stops the text when
 // there are the wanted number of ids, and returns them.
-func stopped(t *testing.T, many int, text string, grace time.Duration) (pids []int, res executor.Result) {
+func stopped(t *testing.T, many int, text string, grace, most time.Duration) (pids []int, res executor.Result) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "pids")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -193,7 +199,7 @@ func stopped(t *testing.T, many int, text string, grace time.Duration) (pids []i
 		}
 	}()
 	g := store.Duration(grace)
-	res, err := execute(ctx, t, anything, "shell", executor.ProgramSpec{Run: []string{text}, Env: map[string]string{"PIDS": file}, Grace: &g})
+	res, err := executeWithin(ctx, t, anything, "shell", executor.ProgramSpec{Run: []string{text}, Env: map[string]string{"PIDS": file}, Grace: &g}, most)
 	if !errors.Is(err, errStop) {
 		t.Fatalf("a program that was stopped: %v", err)
 	}
@@ -231,7 +237,7 @@ func TestExecStopsTheGroup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pids, res := stopped(t, c.many, c.text, c.grace)
+			pids, res := stopped(t, c.many, c.text, c.grace, 0)
 			if len(pids) < c.many || res.Output != c.out {
 				t.Errorf("%d processes, output %q; want %d, %q", len(pids), res.Output, c.many, c.out)
 			}
@@ -244,6 +250,32 @@ func TestExecStopsTheGroup(t *testing.T) {
 			}
 		})
 	}
+}
+
+// beforeTheGrace does something that must not take the grace, which is longer than any test.
+func beforeTheGrace(t *testing.T, do func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("the attempt goes on until the grace is over")
+	}
+}
+
+// SIGKILL comes before the end of the grace where the attempt would take too long.
+func TestExecKillsInTime(t *testing.T) {
+	t.Parallel()
+	beforeTheGrace(t, func() {
+		pids, _ := stopped(t, 1, `trap "" TERM; echo $$ >> $PIDS; while :; do sleep 0.1; done`, time.Hour, 500*time.Millisecond)
+		if len(pids) != 1 || lives(pids[0]) {
+			t.Errorf("processes that still live: %d", pids)
+		}
+	})
 }
 
 // A process that stays in the background does not hold the run, and goes on.

@@ -19,6 +19,8 @@ type Request struct {
 	Task *store.Task
 	Spec json.RawMessage
 	Now  time.Time // by the host's clock
+	// Most is how long the attempt may take, also if it has to be stopped; 0: no bound. After it, its end could not be recorded.
+	Most time.Duration
 	// EndIn records the attempt as succeeded within the transaction of an atomic step, under the fence of the
 	// delivery: its error means that the run was delivered again, and the transaction must be rolled back.
 	EndIn func(ctx context.Context, tx *sql.Tx, r Result) error
@@ -45,6 +47,12 @@ type Result struct {
 // that it stopped. If it returns an error, it still returns what the attempt reported.
 type Executor interface {
 	Execute(ctx context.Context, r Request) (Result, error)
+}
+
+// Graceful is an Executor whose attempts may take a while to end when their context ends.
+type Graceful interface {
+	Executor
+	Grace(spec json.RawMessage) time.Duration // at most
 }
 
 // Registry finds executors by the name that a step gives.

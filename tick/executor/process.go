@@ -44,8 +44,23 @@ type programs struct {
 	read  func(json.RawMessage) (ProgramSpec, error)
 }
 
+// Grace is the time that a program gets between SIGTERM and SIGKILL.
+func (e *programs) Grace(raw json.RawMessage) time.Duration {
+	spec, err := e.read(raw)
+	if err != nil { // no program will be started
+		return 0
+	}
+	return spec.grace()
+}
+
 // Execute runs the program once.
 func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
+	last := context.WithoutCancel(ctx)
+	if r.Most > 0 {
+		within, release := context.WithTimeout(last, r.Most)
+		defer release()
+		last = within
+	}
 	spec, err := e.read(r.Spec)
 	if err != nil {
 		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
@@ -67,13 +82,9 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 	if slices.ContainsFunc(slices.Concat(cmd.Args, cmd.Env), hasNUL) {
 		return Result{}, fmt.Errorf("an argument or a variable has a NUL, which no program can be given; %w", ErrFinal)
 	}
-	grace := defaultGrace
-	if spec.Grace != nil {
-		grace = time.Duration(*spec.Grace)
-	}
 	output := &store.Output{Hide: e.host.hide}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = output, output, linger // one writer for both, so that the order is kept
-	err = runGroup(ctx, cmd, grace)
+	err = runGroup(ctx, last, cmd, spec.grace())
 	if stuck, ok := errors.AsType[*stuckError](err); ok {
 		return Result{Output: stuck.Error()}, context.Cause(ctx)
 	}
@@ -184,11 +195,12 @@ func (e *stuckError) Error() string {
 	return fmt.Sprintf("process %d could not be killed, and goes on", e.pid)
 }
 
-// runGroup runs the program until the program or ctx has ended. If ctx ends, runGroup ends the program's group.
+// runGroup runs the program until the program or ctx has ended. If ctx ends, runGroup ends the program's group: by SIGKILL after
+// the grace, or when last ends if that is earlier.
 //
 // Crash window: between the start of a program and its entry in the watch's list, only the kernel ends the program together
 // with the tick, and only on Linux.
-func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
+func runGroup(ctx, last context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	runtime.LockOSThread() // the kernel ends the program with the thread that has started it, see apart
 	defer runtime.UnlockOSThread()
 	watching.begin()
@@ -213,7 +225,9 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 		return err
 	case <-ctx.Done():
 	}
-	endGroup(cmd, grace, gone)
+	most, release := context.WithTimeout(last, grace)
+	defer release()
+	endGroup(most, cmd, gone)
 	over := time.NewTimer(stuck)
 	defer over.Stop()
 	select {

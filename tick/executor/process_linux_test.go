@@ -42,30 +42,18 @@ func parent(t *testing.T, pid int) (ppid int, zombie bool) {
 // group has ended, before its grace is over, and leaves no zombie.
 func TestExecStopsTheGroupAsProcessOne(t *testing.T) {
 	adopt(t)
-	type end struct {
-		pids []int
-		out  string
-	}
-	ended := make(chan end, 1)
-	go func() {
-		defer close(ended)
+	beforeTheGrace(t, func() {
 		pids, res := stopped(t, 3, `sleep 1000 & echo $! >> $PIDS; sh -c 'trap "sleep 0.2; echo tidied; exit 0" TERM; sleep 1000 & echo $$ >> $PIDS; wait' &
-			while [ $(grep -c . $PIDS) -lt 2 ]; do sleep 0.01; done; echo $$ >> $PIDS; exec sleep 1000`, time.Hour)
-		ended <- end{pids, res.Output}
-	}()
-	select {
-	case e := <-ended:
-		if len(e.pids) != 3 || e.out != "tidied\n" {
-			t.Errorf("%d processes, output %q", len(e.pids), e.out)
+			while [ $(grep -c . $PIDS) -lt 2 ]; do sleep 0.01; done; echo $$ >> $PIDS; exec sleep 1000`, time.Hour, 0)
+		if len(pids) != 3 || res.Output != "tidied\n" {
+			t.Errorf("%d processes, output %q", len(pids), res.Output)
 		}
-		for _, pid := range e.pids {
+		for _, pid := range pids {
 			if of, zombie := parent(t, pid); of != 0 {
 				t.Errorf("process %d is still there, as a child of %d; a zombie: %t", pid, of, zombie)
 			}
 		}
-	case <-time.After(time.Minute):
-		t.Fatal("all processes have ended, and the attempt goes on")
-	}
+	})
 }
 
 // What a program leaves in the background ends later, as a child of process 1. It stays a zombie only until another program has run.

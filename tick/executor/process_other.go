@@ -3,8 +3,8 @@
 package executor
 
 import (
+	"context"
 	"os/exec"
-	"time"
 )
 
 // These systems have no process groups and no SIGTERM. A program that is stopped is killed at once, and the processes that it
@@ -12,7 +12,7 @@ import (
 
 func apart(*exec.Cmd) {}
 
-func endGroup(cmd *exec.Cmd, _ time.Duration, _ <-chan struct{}) {
+func endGroup(_ context.Context, cmd *exec.Cmd, _ <-chan struct{}) {
 	_ = cmd.Process.Kill() // it may have ended just now
 }
 

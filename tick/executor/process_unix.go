@@ -3,26 +3,25 @@
 package executor
 
 import (
+	"context"
 	"os/exec"
 	"syscall"
 	"time"
 )
 
-// endGroup asks the program's process group to end, and kills it after the grace. ended is closed when the program itself has
+// endGroup asks the program's process group to end, and kills it when grace ends. ended is closed when the program itself has
 // ended and has been waited for: the processes that it has started may take the rest of the grace.
 //
 // The number of the group cannot belong to another group by then. The number is in use as long as a process of the group
 // lives, and the kernel uses all other numbers before it uses this number again.
-func endGroup(cmd *exec.Cmd, grace time.Duration, ended <-chan struct{}) {
+func endGroup(grace context.Context, cmd *exec.Cmd, ended <-chan struct{}) {
 	group := -cmd.Process.Pid
 	_ = syscall.Kill(group, syscall.SIGTERM) // it may have ended just now
-	over := time.NewTimer(grace)
-	defer over.Stop()
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
 	for waited := false; ; {
 		select {
-		case <-over.C:
+		case <-grace.Done():
 			_ = syscall.Kill(group, syscall.SIGKILL)
 			_ = cmd.Process.Kill() // the program may have moved to another group
 			return
