@@ -206,8 +206,8 @@ func TestAtomicStepLearnsWhetherTheEndFollows(t *testing.T) {
 	}
 }
 
-// An atomic step that is followed by another one begins a new count of the deliveries that did not come back, whoever
-// records its end: the program, or the routine for a step that executes as the owner of the job.
+// An atomic step that is followed by another one begins a new count of the deliveries that did not come back. Its
+// end is recorded by the program, or by the routine for a step that executes as the owner of the job.
 func TestAtomicStepBeginsANewCountOfDeliveries(t *testing.T) {
 	for name, login := range map[string]string{"by the program": "", "by the owner": "another"} {
 		t.Run(name, func(t *testing.T) {

@@ -112,7 +112,7 @@
 //     pass.end (tick/tick.go) records the pass with Store.RecordTick (store/probe.go), and Tick
 //     (cmd/internal/report/tick.go) prints the report.
 //
-// While a run executes or waits for a place, pass.beat (tick/workers.go) extends its lease with
+// While a run executes or waits for a place, pass.beat (tick/heartbeat.go) extends its lease with
 // Store.Heartbeat (store/work.go) and looks whether somebody wants the run cancelled. What waits
 // when the pass ends is given back with Store.GiveBack (store/give_back.go).
 //
@@ -182,7 +182,7 @@
 //	tick/tick.go      the pass, from the probe to its record
 //	tick/needs.go     the needs, in pages of jobs
 //	tick/decide/      the decision for one job, and for groups of jobs that share a cap
-//	tick/workers.go   taking runs, heartbeats; tick/ahead.go has what was taken ahead
+//	tick/workers.go   taking runs; tick/ahead.go has what was taken ahead, tick/heartbeat.go extends the leases
 //	tick/wake.go      alarms for what is due next, instead of a trigger of each minute
 //	tick/silence.go   the hook of the host for a trigger that was silent
 //	tick/work.go      executing runs; tick/record.go records their ends together; tick/monitor.go tells their heartbeats

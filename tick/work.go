@@ -89,7 +89,8 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tr
 	if end.RunError == "" {
 		end.RunError = p.runError(last, t, end)
 	}
-	began := time.Now()
+	patient, done := context.WithTimeout(last, lease)
+	defer done()
 	for try := 1; ; try++ {
 		err := p.endOnce(last, t, end, tried)
 		tried = nil
@@ -101,7 +102,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tr
 		case errors.Is(err, store.ErrRecorded): // COMMIT took place, and its answer was lost
 			end = succeededAlready
 			continue
-		case !p.passes(err), over(last), try >= 5 && (ctx.Err() != nil || !p.fileLocked(err) && time.Since(began) > lease):
+		case !p.passes(err), over(last), try >= 5 && (ctx.Err() != nil || !p.fileLocked(err) && over(patient)):
 			return err
 		}
 		select {

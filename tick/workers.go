@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -322,79 +321,5 @@ func (p *pass) forget(h *held) {
 	if left == 0 && p.stop != nil {
 		p.stop()
 		p.beating.Wait()
-	}
-}
-
-// beat sends heartbeats for the runs that this pass holds, until all of them have ended. Between heartbeats it looks for runs
-// that somebody wants cancelled. It stops these runs, and the runs that this pass no longer holds. A heartbeat is due by the
-// clock, however long the looks take, because a database that answers slowly must not let the leases end.
-func (p *pass) beat(ctx context.Context) {
-	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
-	p.beating.Go(func() {
-		every := time.NewTicker(look)
-		defer every.Stop()
-		due := time.Now().Add(heartbeat)
-		for n := 1; ; n++ {
-			select {
-			case <-ctx.Done():
-				return
-			case <-every.C:
-			}
-			p.mu.Lock()
-			ids, asked := make([]string, 0, len(p.running)), make([]delivery, 0, len(p.running))
-			for h := range p.running {
-				ids, asked = append(ids, h.run), append(asked, h)
-			}
-			p.mu.Unlock()
-			if n == wakeBeats && p.t.Alarm != nil {
-				p.armMidway(ctx)
-			}
-			if now := time.Now(); now.Before(due) {
-				p.lookForCancels(ctx, ids, asked)
-			} else if p.extend(ctx, ids, asked) {
-				due = now.Add(heartbeat)
-			}
-		}
-	})
-}
-
-// extend sends one heartbeat, and reports whether it was recorded. If not, the next look tries again: the leases last for some
-// more of them.
-func (p *pass) extend(ctx context.Context, ids []string, asked []delivery) bool {
-	within, cancel := context.WithTimeout(ctx, heartbeat/2)
-	defer cancel()
-	signs, err := p.t.Store.Heartbeat(within, ids, p.holder)
-	if err != nil {
-		p.log.Warn("heartbeat", "error", err)
-		return false
-	}
-	p.heed(asked, signs)
-	return true
-}
-
-// lookForCancels stops the runs that somebody wants cancelled. If the database does not answer, the next look tries again.
-func (p *pass) lookForCancels(ctx context.Context, ids []string, asked []delivery) {
-	ctx, cancel := context.WithTimeout(ctx, heartbeat/2)
-	defer cancel()
-	signs, err := p.t.Store.Held(ctx, ids, p.holder)
-	if err != nil {
-		p.log.Debug("looking for runs to be cancelled", "error", err)
-		return
-	}
-	p.heed(slices.DeleteFunc(asked, func(h delivery) bool { return !signs[h.run].Cancel }), signs)
-}
-
-func (p *pass) heed(asked []delivery, signs map[string]store.Sign) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, h := range asked {
-		one, here := p.running[h]
-		switch sign, held := signs[h.run]; {
-		case !here: // the run has ended in the meantime
-		case !held || sign.Fence != h.fence:
-			one.stop(store.ErrOutdated)
-		case sign.Cancel:
-			one.stop(errCancelled)
-		}
 	}
 }
