@@ -264,9 +264,7 @@ func (a *applier) hooks(j *Job) {
 		other, err := a.known.find(*hook, j.Owner)
 		if err != nil {
 			a.refuse(&FieldError{"job " + j.FullName(), "on." + event, err.Error()})
-			return nil
-		}
-		if *hook = other.FullName(); other.Owner == j.Owner && other.Name != NoHook {
+		} else if *hook = other.FullName(); other.Owner == j.Owner && other.Name != NoHook {
 			*hook = other.Name
 		}
 		return nil
