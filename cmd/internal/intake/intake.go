@@ -36,7 +36,7 @@ type Result struct {
 	Rest   string   `json:"rest,omitempty"` // what else the source has: "2 settings, 9 comments and blank lines"
 
 	Hooks     []store.Job      `json:"-"` // jobs that Items name for their events
-	Schedules []store.Schedule `json:"-"` // those that Items name
+	Schedules []store.Schedule `json:"-"` // those that Items name, in the order of the Items; each is of one job
 }
 
 // Imported counts the items that became jobs.
@@ -85,8 +85,8 @@ func (r *Result) prefix(text string) {
 	}
 }
 
-// Finish names the jobs, each with the prefix, disables them, and leaves out jobs that a manifest cannot contain.
-// The caller calls it once, before Write.
+// Finish names the jobs and schedules, each with the prefix, disables the jobs, and leaves out jobs that a manifest
+// cannot contain. The caller calls it once, before Write.
 func (r *Result) Finish(now time.Time, prefix string) {
 	if prefix != "" {
 		r.prefix(prefix)
@@ -95,13 +95,21 @@ func (r *Result) Finish(now time.Time, prefix string) {
 	for i := range r.Hooks {
 		taken[r.Hooks[i].Name] = true
 	}
-	for i := range r.Items {
+	schedules := map[string]bool{}
+	for i, next := 0, 0; i < len(r.Items); i++ {
 		item := &r.Items[i]
 		j := item.Definition
 		if j == nil {
 			continue
 		}
-		j.Name = unique(j.Name, taken)
+		first := j.Name
+		j.Name = unique(first, taken)
+		for k, name := range j.Schedules { // their names begin with that of the job
+			j.Schedules[k] = unique(j.Name+strings.TrimPrefix(name, first), schedules)
+			schedules[j.Schedules[k]] = true
+			r.Schedules[next].Name = j.Schedules[k]
+			next++
+		}
 		j.Disabled = true
 		if err := r.check(*j, now); err != nil {
 			item.Definition = nil

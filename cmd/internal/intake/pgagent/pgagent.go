@@ -42,14 +42,16 @@ type Step struct {
 type Schedule struct {
 	Name       string      `json:"jscname"`
 	Enabled    bool        `json:"jscenabled"`
-	Start      time.Time   `json:"jscstart"`
-	End        *time.Time  `json:"jscend"`
+	Start      time.Time   `json:"-"` // jscstart
+	End        *time.Time  `json:"-"` // jscend
 	Minutes    []bool      `json:"jscminutes"`
 	Hours      []bool      `json:"jschours"`
 	Weekdays   []bool      `json:"jscweekdays"`  // from Sunday
 	Monthdays  []bool      `json:"jscmonthdays"` // the 32nd is the last day
 	Months     []bool      `json:"jscmonths"`
 	Exceptions []Exception `json:"exceptions"`
+
+	never bool // it begins at no time
 }
 
 // Exception removes times from a schedule: those of a date, those of a time of day, or a single one.

@@ -76,9 +76,9 @@ func installed(t *testing.T) *sql.DB {
 }
 
 // written returns the manifest. apply must accept it.
-func written(t *testing.T, r *intake.Result, now time.Time) string {
+func written(t *testing.T, r *intake.Result, now time.Time, prefix string) string {
 	t.Helper()
-	r.Finish(now, "")
+	r.Finish(now, prefix)
 	var b bytes.Buffer
 	if err := r.Write(&b); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestRealJobs(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	r := Convert(jobs, Options{Source: "pgAgent", Zone: "Europe/Berlin", Now: now})
-	got := written(t, r, now)
+	got := written(t, r, now, "")
 	flat := regexp.MustCompile(`\n +`).ReplaceAllString(got, "\n")
 	for _, want := range []string{
 		"rule: 30 2 * * 1,5\n", "on_failure: next\n", "shell: echo done\n", "description: why\n",

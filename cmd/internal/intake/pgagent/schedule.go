@@ -31,6 +31,9 @@ func schedule(s *Schedule, several bool, o Options, note func(string, ...any)) (
 	if !s.Enabled {
 		return out, "it is not enabled."
 	}
+	if s.never {
+		return out, "it never begins."
+	}
 	if s.End != nil && s.End.Before(o.Now) {
 		return out, "it is over."
 	}

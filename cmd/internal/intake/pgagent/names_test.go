@@ -1,0 +1,93 @@
+package pgagent
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var today = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+
+// named is a job with a schedule for each of some days of the month.
+func named(name string, days ...int) Job {
+	j := Job{Name: name, Enabled: true, Steps: []Step{{Name: "a", Enabled: true, Kind: "s", Code: "SELECT 1"}}}
+	for _, day := range days {
+		s := Schedule{Name: "s", Enabled: true, Minutes: make([]bool, 60), Hours: make([]bool, 24), Weekdays: make([]bool, 7),
+			Monthdays: make([]bool, 32), Months: make([]bool, 12)}
+		s.Minutes[0], s.Hours[0], s.Monthdays[day-1] = true, true, true
+		j.Schedules = append(j.Schedules, s)
+	}
+	return j
+}
+
+// Jobs of the same name, and jobs whose names look like those of schedules, have schedules of their own.
+func TestNamesOfSchedules(t *testing.T) {
+	long := strings.Repeat("x", 99)
+	jobs := []Job{named("x", 1, 2), named("x", 3, 4), named("x-2", 5, 6), named("x 1", 7, 8), named("x", 9, 10), named(long, 11, 12), named(long, 13, 14)}
+	for _, prefix := range []string{"", "p-"} {
+		r := Convert(jobs, Options{Source: "pgAgent", Zone: "UTC", Now: today})
+		written(t, r, today, prefix)
+		rules := map[string]string{}
+		for _, s := range r.Schedules {
+			if rules[s.Name] != "" {
+				t.Errorf("prefix %q: %q is given twice", prefix, s.Name)
+			}
+			rules[s.Name] = s.Rule
+		}
+		for i, item := range r.Items {
+			for k, name := range item.Definition.Schedules {
+				if want := fmt.Sprintf("0 0 %d * *", 2*i+k+1); rules[name] != want {
+					t.Errorf("prefix %q: %s has the schedule %q with %q, want %q", prefix, item.Job, name, rules[name], want)
+				}
+			}
+		}
+		if got := r.Items[1].Definition.Schedules; !slices.Equal(got, []string{prefix + "x-2 1", prefix + "x-2 2"}) {
+			t.Errorf("the names do not follow the name of the job: %q", got)
+		}
+	}
+}
+
+// A time of PostgreSQL may be infinite, or beyond the times of Go. It is no end then, or no begin.
+func TestInfinity(t *testing.T) {
+	for _, c := range []struct{ start, end, reason string }{
+		{"2026-01-01T00:00:00+00:00", "infinity", ""},
+		{"2026-01-01T00:00:00+00:00", "12026-01-01T00:00:00+00:00", ""},
+		{"-infinity", "infinity", ""},
+		{"0044-03-15T00:00:00+00:53:28 BC", "infinity", ""},
+		{"0001-01-01T00:00:00+00:53:28", "infinity", ""},
+		{"infinity", "infinity", "never begins"},
+		{"-infinity", "-infinity", "is over"},
+	} {
+		for _, several := range []bool{false, true} {
+			j := named("x", 1)
+			text := fmt.Sprintf(`{"jscname": "s", "jscenabled": true, "jscstart": %q, "jscend": %q, "jscminutes": [true, false]}`, c.start, c.end)
+			if err := json.Unmarshal([]byte(text), &j.Schedules[0]); err != nil {
+				t.Fatal(text, err)
+			}
+			if several {
+				j.Schedules = append(j.Schedules, named("x", 2).Schedules...)
+			}
+			r := Convert([]Job{j}, Options{Source: "pgAgent", Zone: "Europe/Berlin", Now: today})
+			got := written(t, r, today, "")
+			if c.reason != "" && !strings.Contains(got, c.reason) || strings.Contains(got, "is left out") != (c.reason != "") ||
+				strings.Contains(got, "UNTIL") || strings.Contains(got, "DTSTART") || strings.Contains(got, "not_") {
+				t.Errorf("%s, several %v:\n%s", text, several, got)
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"jscstart": "soon"}`), new(Schedule)); err == nil {
+		t.Error("a word is read as a time")
+	}
+	s := named("x", 1).Schedules[0]
+	if err := json.Unmarshal([]byte(`{"jscstart": "-infinity", "jscend": null}`), &s); err != nil {
+		t.Fatal(err)
+	}
+	s.Exceptions = []Exception{{Time: new("02:00:00")}}
+	own, reason := schedule(&s, false, Options{Zone: "UTC", Now: today}, func(string, ...any) {})
+	if reason != "" || !strings.HasPrefix(own.Rule, "DTSTART:19700101T000000\n") {
+		t.Errorf("%q %s", own.Rule, reason)
+	}
+}
