@@ -94,10 +94,18 @@ func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 		}
 		return &FieldError{"schedule " + c.Name, "cannot be removed", "it is used by " + users + "; remove it from these jobs first, as `dbjobs schedule remove " + c.Name + " --detach` does"}
 	}
+	if err := a.endPauses(ctx, ScopeSchedule, c.ID); err != nil {
+		return err
+	}
 	if err := a.run(ctx, "delete_schedule", engine.Args{"id": c.ID}); err != nil {
 		return err
 	}
 	return a.record("schedule", c.Name, "remove", c.ID, c, nil)
+}
+
+// endPauses ends the pauses of jobs or schedules before these are removed. Afterwards no command could name them.
+func (a *applier) endPauses(ctx context.Context, scope string, ids ...int64) error {
+	return a.run(ctx, "end_pauses", engine.Args{"now": a.now, "scope": scope, "ids": ids, "resumed_by": a.o.By})
 }
 
 // users names jobs that use a schedule, and counts those beyond the first few.
@@ -121,9 +129,9 @@ func (a *applier) users(ctx context.Context, c Schedule) (string, error) {
 }
 
 // removeJobs marks the rows as removed, which keeps them as history and frees the names, and deletes
-// their links and their own schedules. The next pass notices the changed rows. It refuses to remove a
-// job that another job runs after, unless that job is removed, too: it would stay enabled and never
-// run again.
+// their links and their own schedules. Their pauses end. The next pass notices the changed rows. It
+// refuses to remove a job that another job runs after, unless that job is removed, too: it would stay
+// enabled and never run again.
 func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bool) error {
 	ids := make([]int64, len(jobs))
 	for i := range jobs {
@@ -152,6 +160,9 @@ func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bo
 		f := slices.MinFunc(list, func(x, y Job) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Owner, y.Owner)) })
 		return &FieldError{"job " + jobs[i].FullName(), "cannot be removed",
 			fmt.Sprintf("job %s runs after it and would never run again; remove `after` from %s, or remove that job too", f.FullName(), f.Name)}
+	}
+	if err := a.endPauses(ctx, ScopeJob, ids...); err != nil {
+		return err
 	}
 	statements := []string{"remove_jobs", "finish_links", "finish_schedules"}
 	if slices.ContainsFunc(jobs, func(j Job) bool { return len(j.After) > 1 }) {

@@ -248,8 +248,11 @@ func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 		as(`job abort both --reason|stop`, "abort", "both", nil, "stop"),
 		both(`tick`),
 		refused(`job remove fetch`, "drop_job", "fetch"), // others run after it
+		as(`job pause both`, "pause", "both"),
 		as(`job remove both`, "drop_job", "both"),
 		refused(`schedule remove nightly`, "drop_schedule", "nightly"), // it is used
+		as(`schedule pause nightly`, "pause", "nightly", "schedule"),
+		as(`schedule pause weekdays`, "pause", "weekdays", "schedule"),
 		as(`schedule remove nightly --detach`, "drop_schedule", "nightly", true),
 		as(`schedule remove --unused`, "drop_unused_schedules"),
 		both(`tick`),

@@ -958,6 +958,12 @@ UPDATE dbjobs.pauses SET resumed_at = @now, resumed_by = :resumed_by, missed = :
 WHERE scope = :scope AND (subject_id = :subject_id OR :subject_id = 0) AND (:subject = '' OR subject = :subject)
 AND resumed_at IS NULL AND (until_at IS NULL OR until_at > @now);
 
+-- The pauses of jobs or schedules that are removed.
+
+-- name: end_pauses
+UPDATE dbjobs.pauses SET resumed_at = @now, resumed_by = :resumed_by
+WHERE scope = :scope AND subject_id @these AND resumed_at IS NULL AND ends_at > @now;
+
 -- name: pauses
 SELECT @pause_columns, j.owner, j.name, s.name
 FROM dbjobs.pauses p

@@ -336,6 +336,11 @@ UPDATE dbjobs_gaps SET through_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETI
 -- arguments: id, fence, number, final, step, step_name, holder, lease_ms, waited_ms, rows, error, run_error, output, result, now
 CALL dbjobs_end_own(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+-- name: end_pauses
+-- arguments: now, resumed_by, scope, each_ids, now
+UPDATE dbjobs_pauses SET resumed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), resumed_by = ?
+WHERE scope = ? AND subject_id IN (each_) AND resumed_at IS NULL AND ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
+
 -- name: end_queued
 -- arguments: rows, now
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d

@@ -336,6 +336,11 @@ UPDATE dbjobs.gaps SET through_at = coalesce($1::timestamptz, pg_catalog.stateme
 SELECT dbjobs.end_own($1::uuid, $2::integer, $3::integer, $4::text, $5::integer, $6::text, $7::text, $8::bigint, $9::bigint,
   $10::bigint, $11::text, $12::text, $13::text, $14::text, $15::timestamptz);
 
+-- name: end_pauses
+-- arguments: now, resumed_by, scope, ids
+UPDATE dbjobs.pauses SET resumed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), resumed_by = $2
+WHERE scope = $3 AND subject_id = ANY($4::bigint[]) AND resumed_at IS NULL AND ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp());
+
 -- name: end_queued
 -- arguments: now, rows
 UPDATE dbjobs.runs AS r SET state = 'failed', finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), error = d.error

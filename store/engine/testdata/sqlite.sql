@@ -328,6 +328,11 @@ WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state 
 -- arguments: now, ids
 UPDATE dbjobs_gaps SET through_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE job_id IN (SELECT value FROM json_each(?2)) AND through_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'));
 
+-- name: end_pauses
+-- arguments: now, resumed_by, scope, ids
+UPDATE dbjobs_pauses SET resumed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), resumed_by = ?2
+WHERE scope = ?3 AND subject_id IN (SELECT value FROM json_each(?4)) AND resumed_at IS NULL AND ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'));
+
 -- name: end_queued
 -- arguments: now, rows
 UPDATE dbjobs_runs AS r SET state = 'failed', finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), error = d.error

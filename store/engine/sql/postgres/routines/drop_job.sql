@@ -12,6 +12,8 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('job %s: cannot be removed: job %s runs after it and would never run again', dbjobs.job_name(its_id), follower),
       HINT = 'Remove after from that job, or drop that job first.';
   END IF;
+  UPDATE dbjobs.pauses p SET resumed_at = statement_timestamp(), resumed_by = session_user
+  WHERE p.scope = 'job' AND p.subject_id = its_id AND p.resumed_at IS NULL AND p.ends_at > statement_timestamp();
   UPDATE dbjobs.jobs j SET removed_at = statement_timestamp() WHERE j.id = its_id AND j.removed_at IS NULL;
   DELETE FROM dbjobs.job_schedules l WHERE l.job_id = its_id;
   DELETE FROM dbjobs.schedules s WHERE s.job_id = its_id;
