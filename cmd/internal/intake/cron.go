@@ -123,7 +123,7 @@ func (f *cronField) number(text string) (int, error) {
 }
 
 // Rule writes the fields as a cron text of dbjobs with the same meaning. Fields that dbjobs reads stay as they
-// are. If a set needs a star that dbjobs refuses, there is no such text.
+// are. There is no such text if dbjobs refuses a random value.
 func (c *Cron) Rule(fields [5]string) (string, error) {
 	sets := [5]uint64{c.Minute, c.Hour, c.Day, c.Month, c.Weekday}
 	for i := range fields {
@@ -134,16 +134,35 @@ func (c *Cron) Rule(fields [5]string) (string, error) {
 		if err == nil {
 			continue
 		}
-		// A star in a day field means AND, which a list does not.
-		both := c.DayStar && i == 2 && !c.WeekdayStar || c.WeekdayStar && i == 4 && !c.DayStar
-		if both || strings.Contains(fields[i], "~") {
+		if strings.Contains(fields[i], "~") {
 			return "", fmt.Errorf("dbjobs does not read %.40q: %w", fields[i], err)
 		}
-		fields[i] = listOf(sets[i])
+		if (i == 2 || i == 4) && strings.HasPrefix(fields[i], "*") {
+			fields[i] = cronFields[i].starred(fields[i], sets[i])
+		} else {
+			fields[i] = listOf(sets[i])
+		}
 	}
 	text := strings.Join(fields[:], " ")
 	_, err := rules.Parse(text, rules.Defaults{Seed: "seed"})
 	return text, err
+}
+
+// starred writes a set with the star that its text begins with, because a star in a day field means AND. A step
+// beyond the field is the same as the widest step: both leave the first value only.
+func (f *cronField) starred(text string, set uint64) string {
+	first, _, _ := strings.Cut(text, ",")
+	if _, step, stepped := strings.Cut(first, "/"); stepped {
+		if n, err := strconv.Atoi(step); err == nil && n > f.high {
+			first = fmt.Sprintf("*/%d", f.high)
+		}
+	}
+	var random bool
+	covered, err := f.item(first, &random)
+	if rest := set &^ covered; rest != 0 && err == nil {
+		return first + "," + listOf(rest)
+	}
+	return first
 }
 
 // completed adds the bounds that a random range leaves out.

@@ -139,9 +139,10 @@ func when(j *store.Job, schedule, zone string, from time.Time, note func(string,
 	}
 	if last {
 		set := strings.Fields(own.Rule)
-		if set[2] = strings.Join(append(days, "L"), ","); plain[2] != fields[2] {
-			note("$, the last day of the month, is L here.")
+		if set[2] += ",L"; len(days) == 0 {
+			set[2] = "L"
 		}
+		note("$, the last day of the month, is L here.")
 		own.Rule = strings.Join(set, " ")
 	}
 	if text != schedule {

@@ -160,3 +160,14 @@ func TestRealGrammar(t *testing.T) {
 		t.Errorf("both take only %d of %d", both, len(list))
 	}
 }
+
+// The last day of the month stays beside days that dbjobs reads in another form only.
+func TestLastDay(t *testing.T) {
+	for text, want := range map[string]string{"0 0 $ * */8": "0 0 L * */7", "0 0 1-9/40,$ * *": "0 0 1,L * *"} {
+		r := Convert([]Row{{ID: 1, Schedule: text, Command: "SELECT 1"}}, Options{From: from})
+		r.Finish(from, "")
+		if own := r.Items[0].Definition; own == nil || own.Own.Rule != want {
+			t.Errorf("%s is %+v, want %s: %s", text, own, want, r.Items[0].Reason)
+		}
+	}
+}
