@@ -118,7 +118,8 @@ func head(o Options) []string {
 	} else {
 		list = append(list, "Each run makes a Job from the CronJob, and waits for its end: so image, volumes, backoffLimit, "+
 			"activeDeadlineSeconds and parallelism stay as they are. Suspend the CronJob, and do not delete it. The tick needs kubectl with "+
-			"the right to create and get jobs and to get cronjobs, and the settings of the host have to allow /bin/sh. --command writes the command of the container instead.",
+			"the right to get cronjobs and to create, get, list, watch and delete jobs: a run that is tried again replaces its failed Job. "+
+			"The settings of the host have to allow /bin/sh. --command writes the command of the container instead.",
 			"A run that is stopped (cancel, timeout, the end of a pass) leaves its Job; only with overlap: replace it is deleted. Programs get a "+
 				"clean environment: where the tick runs in a pod, kubectl needs env: {KUBERNETES_SERVICE_HOST: kubernetes.default.svc, KUBERNETES_SERVICE_PORT: 443}.")
 	}

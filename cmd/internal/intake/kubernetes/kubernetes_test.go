@@ -60,39 +60,66 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// There is no Kubernetes here, so a script replaces kubectl. It takes the orders and gives the answers of the test.
+// There is no Kubernetes here, so a script replaces kubectl. The file job holds the conditions of the Job that is there.
+// A Job that is made gets the conditions NEXT, at once or while the script sleeps.
 func TestScriptOfARun(t *testing.T) {
-	dir := t.TempDir()
-	stub := "#!/bin/sh\necho \"$*\" >> " + dir + "/calls\ncase $3 in create) exit $CREATE ;; get) echo \"$STATE\"; exit $GET ;; esac\n"
-	if err := os.WriteFile(dir+"/kubectl", []byte(stub), 0o755); err != nil {
-		t.Fatal(err)
-	}
 	j := &store.Job{}
 	create(j, "shop", "backup", func(string, ...any) {})
 	var spec executor.ProgramSpec
 	if err := json.Unmarshal(j.Steps[0].Spec, &spec); err != nil {
 		t.Fatal(err)
 	}
+	const none, first, again = "none", "create get", "create get delete create get"
 	for _, c := range []struct {
-		create, get, state string
-		code               int
+		job, next string
+		code      int
+		calls     string
 	}{
-		{"0", "0", "SuccessCriteriaMet Complete", 0},
-		{"0", "0", "FailureTarget Failed", 1},
-		{"1", "0", "Complete", 0}, // made by an earlier delivery of the run
-		{"1", "1", "", 1},
-		{"0", "1", "", 1}, // deleted meanwhile
+		{none, "SuccessCriteriaMet Complete", 0, first},
+		{none, "FailureTarget Failed", 1, first + " logs"},
+		{none, "", 0, first + " get"},
+		{"Complete", "Failed", 0, first + " get"},              // made by an earlier delivery of the run
+		{"", "Failed", 0, first + " get get"},                  // that Job goes on
+		{"FailureTarget", "Failed", 0, first + " get get"},     // so does that one
+		{"FailureTarget Failed", "Complete", 0, again},         // made by an earlier attempt
+		{"FailureTarget Failed", "", 0, again + " get"},        // the new one goes on
+		{"FailureTarget Failed", "Failed", 1, again + " logs"}, // and fails, too
+		{none, "refused", 1, first},                            // there is no such CronJob
+		{"Failed", "refused", 1, "create get delete create"},   // there is none any more
+		{none, "gone", 1, first},                               // deleted meanwhile
+		{"kept Failed", "Complete", 1, "create get delete"},    // the right to delete is missing
 	} {
-		cmd := exec.Command("/bin/sh", "-c", spec.Run[0])
-		cmd.Env = []string{"PATH=" + dir + ":/usr/bin:/bin", "DBJOBS_RUN_ID=01a2048b-2176-7000-b6bf-bebcba89094d",
-			"CREATE=" + c.create, "GET=" + c.get, "STATE=" + c.state}
-		out, err := cmd.CombinedOutput()
-		if code := cmd.ProcessState.ExitCode(); code != c.code {
-			t.Errorf("%+v: exit code %d: %v %s", c, code, err, out)
+		dir := t.TempDir()
+		kubectl := `#!/bin/sh
+cd ` + dir + `; echo "$*" >> calls
+case $3 in
+create) [ ! -e job ] && [ "$NEXT" != refused ] || exit 1; [ "$NEXT" = gone ] || echo "$NEXT" > job ;;
+get) cat job ;;
+delete) grep -q kept job && exit 1; rm job ;;
+esac
+`
+		files := map[string]string{"kubectl": kubectl, "sleep": "#!/bin/sh\necho Complete > " + dir + "/job\n"}
+		if c.job != none {
+			files["job"] = c.job
 		}
-	}
-	calls, err := os.ReadFile(dir + "/calls")
-	if first, _, _ := strings.Cut(string(calls), "\n"); err != nil || first != "-n shop create job --from=cronjob/backup backup-bebcba89094d" {
-		t.Errorf("%q %v", first, err)
+		for name, text := range files {
+			if err := os.WriteFile(dir+"/"+name, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.Command("/bin/sh", "-c", spec.Run[0])
+		cmd.Env = []string{"PATH=" + dir + ":/usr/bin:/bin", "DBJOBS_RUN_ID=01a2048b-2176-7000-b6bf-bebcba89094d", "NEXT=" + c.next}
+		out, err := cmd.CombinedOutput()
+		text, _ := os.ReadFile(dir + "/calls")
+		var calls []string
+		for call := range strings.Lines(string(text)) {
+			calls = append(calls, strings.Fields(call)[2])
+		}
+		if code := cmd.ProcessState.ExitCode(); code != c.code || strings.Join(calls, " ") != c.calls {
+			t.Errorf("%+v: exit code %d, calls %q: %v %s", c, code, calls, err, out)
+		}
+		if !strings.HasPrefix(string(text), "-n shop create job --from=cronjob/backup backup-bebcba89094d\n") {
+			t.Errorf("%s", text)
+		}
 	}
 }

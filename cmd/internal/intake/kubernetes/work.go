@@ -12,7 +12,8 @@ import (
 )
 
 // create makes a Job from the CronJob, and waits for its end. The name of the Job follows from the run, so a run
-// that is delivered again finds the Job that it has made.
+// that is delivered again finds the Job that it has made. If that Job has failed, this is another attempt: a new
+// Job replaces it.
 func create(j *store.Job, namespace, name string, note func(string, ...any)) {
 	kubectl := "kubectl"
 	if namespace != "" {
@@ -27,10 +28,15 @@ func create(j *store.Job, namespace, name string, note func(string, ...any)) {
 		text += fmt.Sprintf(`trap '%s delete job "$job" --wait=false; exit 143' TERM
 `, kubectl)
 	}
-	text += fmt.Sprintf(`%[2]s create job --from=cronjob/%[1]s "$job" || %[2]s get job "$job" >/dev/null || exit
+	text += fmt.Sprintf(`make() { %[2]s create job --from=cronjob/%[1]s "$job"; }
+state() { %[2]s get job "$job" -o 'jsonpath={.status.conditions[?(@.status=="True")].type}'; }
+if ! make; then
+  old=$(state) || exit
+  case $old in *Failed*) %[2]s delete job "$job" --wait && make || exit ;; esac
+fi
 while :; do
-  state=$(%[2]s get job "$job" -o 'jsonpath={.status.conditions[?(@.status=="True")].type}') || exit
-  case $state in
+  now=$(state) || exit
+  case $now in
   *Complete*) exit 0 ;;
   *Failed*) %[2]s logs --tail=50 "job/$job"; exit 1 ;;
   esac
