@@ -79,6 +79,9 @@ func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, dryRun 
 	if err != nil {
 		return err
 	}
+	if err := c.findCalendars(ctx, s, m.Definitions); err != nil {
+		return err
+	}
 	a := report.NewAltered(dryRun, r.Changes)
 	if len(r.Changes) > 0 {
 		p.jobs[v.FullName()], p.to[v.Name] = &r.Before, r.After

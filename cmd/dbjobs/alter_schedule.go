@@ -42,9 +42,12 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 		if err != nil {
 			return err
 		}
+		if err := c.findCalendars(ctx, s, store.Definitions{Schedules: []store.Schedule{r.Before, r.After}}); err != nil {
+			return err
+		}
 		a := report.NewAltered(dryRun, r.Changes)
 		if len(r.Changes) > 0 {
-			a.Times = append(a.Times, report.Times{Schedule: args[0], Before: timesOf(r.Before), After: timesOf(r.After)})
+			a.Times = append(a.Times, report.Times{Schedule: args[0], Before: c.timesOf(r.Before), After: c.timesOf(r.After)})
 		}
 		a.Warnings = c.warnings(m, r.Changes)
 		c.warn(a.Warnings)
@@ -57,10 +60,10 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 }
 
 // timesOf returns the next times of a schedule.
-func timesOf(s store.Schedule) []time.Time {
+func (c *cli) timesOf(s store.Schedule) []time.Time {
 	now := time.Now()
 	p := &preview{now: now}
-	return report.List(p.next(store.JobStatus{Job: store.Job{CreatedAt: now}}, []store.Rule{{Linked: true, Schedule: s}}))
+	return report.List(p.next(store.JobStatus{Job: store.Job{CreatedAt: now}}, []store.Rule{{Linked: true, Schedule: s, Calendar: c.calendars[s.Calendar]}}))
 }
 
 func (c *cli) scheduleRemove() *cobra.Command {

@@ -264,13 +264,19 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 	if err != nil {
 		return changes, err
 	}
-	all := d
-	all.Schedules = slices.AppendSeq(slices.Clone(d.Schedules), maps.Values(c.shared))
-	c.calendars, err = s.KnownCalendars(cmd.Context(), all)
+	err = c.findCalendars(cmd.Context(), s, d)
 	if !o.DryRun {
 		c.ring(cmd.Context(), s)
 	}
 	return changes, err
+}
+
+// findCalendars reads the calendars of definitions, and of the schedules that they use: without them, neither the next times
+// are known nor what to warn of.
+func (c *cli) findCalendars(ctx context.Context, s *store.Store, d store.Definitions) (err error) {
+	d.Schedules = slices.AppendSeq(slices.Clone(d.Schedules), maps.Values(c.shared))
+	c.calendars, err = s.KnownCalendars(ctx, d)
+	return err
 }
 
 // already adds to ErrExists a hint that says what to do.

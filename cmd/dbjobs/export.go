@@ -76,7 +76,7 @@ func exported(ctx context.Context, s *store.Store, o exportOptions) (d store.Def
 		return d, "", badInput("no definition belongs to the manifest %q; there are %s", name, manifests(owners))
 	case !o.chosen && !o.all && len(owners) > 1:
 		return d, "", badInput("the definitions belong to different manifests: %s; choose one with --manifest, or print everything as one file with --all", manifests(owners))
-	case !o.chosen && len(owners) == 1:
+	case !o.chosen && !o.all && len(owners) == 1:
 		name = owners[0]
 	}
 	if !o.all {
@@ -88,8 +88,8 @@ func exported(ctx context.Context, s *store.Store, o exportOptions) (d store.Def
 		return d, "", err
 	}
 	groups, err := s.Groups(ctx)
-	for _, g := range groups { // only those that the jobs need
-		if slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return j.Group == g.Name }) {
+	for _, g := range groups { // of one file, only those that its jobs need
+		if o.all || slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return j.Group == g.Name }) {
 			d.Groups = append(d.Groups, g)
 		}
 	}

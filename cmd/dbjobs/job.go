@@ -114,6 +114,9 @@ func (c *cli) jobCreate() *cobra.Command {
 			return already(err, "job", args[0])
 		}
 		c.ring(cmd.Context(), s)
+		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil {
+			return err
+		}
 		first := ""
 		for _, f := range c.firstRuns(m.Definitions, changes) {
 			first = "; first run: " + report.First(f)

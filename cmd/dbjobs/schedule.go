@@ -43,6 +43,9 @@ func (c *cli) scheduleCreate() *cobra.Command {
 			return already(err, "schedule", args[0])
 		}
 		c.ring(cmd.Context(), s)
+		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil {
+			return err
+		}
 		c.say("created schedule %s", args[0])
 		warnings := c.warnings(m, changes)
 		if c.warn(warnings); !c.asJSON {
