@@ -121,6 +121,16 @@ func zoneData(name string) (data, proper string) {
 	return "", proper
 }
 
+// Location returns a zone of the linked tzdata in the form that the standard library uses.
+func Location(name string) (*time.Location, error) {
+	z, err := zoneNamed(name)
+	if err != nil || z == utc {
+		return time.UTC, err
+	}
+	data, _ := zoneData(name)
+	return time.LoadLocationFromTZData(name, []byte(data))
+}
+
 // Shift is an instant from which on a zone has another offset, in seconds east of
 // UTC. Name is the name of the zone's time from then on, such as CEST.
 type Shift struct {
@@ -133,16 +143,13 @@ type Shift struct {
 // Shifts returns the shifts of a zone before an instant. It begins with the shift
 // that is in force at another instant, from.
 func Shifts(name string, from, before time.Time) (list []Shift, err error) {
-	z, err := zoneNamed(name)
+	location, err := Location(name)
 	if err != nil {
 		return nil, err
 	}
-	location := time.UTC
-	if z != utc {
-		data, _ := zoneData(name)
-		if location, err = time.LoadLocationFromTZData(name, []byte(data)); err != nil {
-			return nil, err
-		}
+	z, err := zoneNamed(name)
+	if err != nil {
+		return nil, err
 	}
 	for s := z.at(from.Unix()); s.from < before.Unix(); s = z.at(s.to) {
 		in := time.Unix(max(s.from, from.Unix()), 0).In(location)

@@ -23,15 +23,19 @@ func instantFlag(flag, text string, d direction) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	t, ok := readInstant(text, time.Now().In(report.Zone()), d)
+	now := time.Now().In(report.Zone())
+	t, ok := readInstant(text, now, d)
+	if _, exact := exactInstant(text, now, d); ok && !exact && noZone != "" && report.Zone() == time.Local {
+		return t, badInput("--%s: the variable TZ is %s, which names no time zone; correct it, or give the time with its offset, such as 2026-12-01T08:00:00+01:00", flag, shown(noZone))
+	}
 	if !ok {
 		return t, badInput("--%s: found %s, want a time such as 2026-12-01T08:00:00Z, 2026-12-01, tomorrow 08:00, or 2h", flag, shown(text))
 	}
 	return t.UTC(), nil
 }
 
-// readInstant reads a time relative to now, in the zone of now.
-func readInstant(text string, now time.Time, d direction) (time.Time, bool) {
+// exactInstant reads a time that is the same in each zone.
+func exactInstant(text string, now time.Time, d direction) (time.Time, bool) {
 	text = strings.TrimSpace(text)
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, true
@@ -39,9 +43,15 @@ func readInstant(text string, now time.Time, d direction) (time.Time, bool) {
 	if length, err := store.ParseDuration(text); err == nil {
 		return now.Add(time.Duration(d) * time.Duration(length)), true
 	}
-	if strings.EqualFold(text, "now") {
-		return now, true
+	return now, strings.EqualFold(text, "now")
+}
+
+// readInstant reads a time relative to now, in the zone of now.
+func readInstant(text string, now time.Time, d direction) (time.Time, bool) {
+	if t, exact := exactInstant(text, now, d); exact {
+		return t, true
 	}
+	text = strings.TrimSpace(text)
 	day, clock, timed := strings.Cut(text, " ")
 	if !timed {
 		day, clock, timed = strings.Cut(text, "T")

@@ -45,6 +45,9 @@ func main() {
 	if os.Getenv("GOMEMLIMIT") == "" && isPass(os.Args[1:]) {
 		debug.SetMemoryLimit(passMemory)
 	}
+	if tz := os.Getenv("TZ"); tz != "" {
+		time.Local, noZone = zoneOf(tz, time.Local)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // the first signal asks, the second one kills
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ()))
