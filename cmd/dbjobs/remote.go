@@ -128,7 +128,7 @@ func (o *applyOrder) line() ([]string, string, error) {
 		return nil, "", badInput("event: apply needs a manifest: its text, or the same as JSON; or, as from, the s3:// or gs:// URL of one")
 	case none:
 	case json.Unmarshal(manifest, &text) != nil:
-		text = string(manifest) // JSON is YAML
+		text = string(manifest) // a manifest may be JSON
 	}
 	args := authorship([]string{"apply", "--json", "--file=" + cmp.Or(from, "-")}, o.By, o.Reason)
 	if o.DryRun {
