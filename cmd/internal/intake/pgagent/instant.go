@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// early stands for times that are too early to be told apart.
+// early stands for all earlier times: the difference between them does not matter.
 var early = time.Unix(0, 0).UTC()
 
 // UnmarshalJSON reads a row. Its times have the form of PostgreSQL, which knows times that Go does not.
