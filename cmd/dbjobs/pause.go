@@ -195,18 +195,15 @@ func heldByOther(ctx context.Context, s *store.Store, on store.Subject) error {
 	var held *store.Pause
 	switch on.Scope {
 	case store.ScopeJob:
-		j, err := s.Job(ctx, on.Name)
-		if err != nil || j.Paused == nil {
-			return nil
+		if j, err := s.Job(ctx, on.Name); err == nil && j.Paused != nil {
+			on.Name, held = j.FullName(), j.Paused
 		}
-		on.Name, held = j.FullName(), j.Paused
 	case store.ScopeSchedule:
-		list, err := s.ScheduleStatuses(ctx, on.Name)
-		if err != nil || len(list) != 1 || list[0].Paused == nil {
-			return nil
+		if list, err := s.ScheduleStatuses(ctx, on.Name); err == nil && len(list) == 1 {
+			held = list[0].Paused
 		}
-		held = list[0].Paused
-	default:
+	}
+	if held == nil {
 		return nil
 	}
 	by := store.Subject{Scope: held.Scope, Name: held.Subject}

@@ -6,7 +6,8 @@ locals {
   # The container is killed at the timeout; by then the pass has ended by itself.
   margin_seconds = 10
 
-  environment = merge(var.environment, {
+  # Cloud Run kills 10 s after SIGTERM: runs get the first seconds to end, and programs the rest.
+  environment = merge({ DBJOBS_GRACE = "3s" }, var.environment, {
     DBJOBS_NAME       = var.name
     DBJOBS_BUDGET     = "${var.timeout_seconds - local.margin_seconds}s"
     DBJOBS_STARTUP_ID = var.image
