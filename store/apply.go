@@ -86,7 +86,7 @@ func (s *Store) inTurn(ctx context.Context, o ApplyOptions, fn func(*applier) er
 		transaction = s.db.InSnapshot
 	}
 	err = transaction(ctx, func(tx *engine.Tx) error {
-		a := &applier{s: s, tx: tx, o: o, login: login, dry: dryRun{on: o.DryRun, links: map[link]int{}}}
+		a := &applier{s: s, tx: tx, o: o, login: login, dry: dryRun{on: o.DryRun, links: map[link]int{}, defined: map[int64]*Job{}}}
 		if err := a.takeTurns(ctx); err != nil {
 			return err
 		}

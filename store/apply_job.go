@@ -75,7 +75,9 @@ func (a *applier) names(edits []*edit) error {
 		}
 		given := e.job.On
 		a.hooks(&e.job)
-		e.renamed = given != e.job.On
+		if e.renamed = given != e.job.On; a.dry.on {
+			a.dry.defined[e.job.ID] = &e.job
+		}
 	}
 	if more := a.refusals - len(a.refused); more > 0 {
 		a.refused = append(a.refused, fmt.Errorf("and %d more such mistakes", more))

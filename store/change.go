@@ -112,7 +112,12 @@ func (s *Store) RemoveJob(ctx context.Context, name string, who Author) error {
 		if err != nil {
 			return err
 		}
-		return a.removeJobs(ctx, []Job{j.Job}, nil)
+		going := map[int64]bool{j.ID: true}
+		uses, err := a.hookUses(ctx, &j.Job, going)
+		if err != nil {
+			return err
+		}
+		return a.removeJobs(ctx, []Job{j.Job}, going, uses)
 	})
 }
 

@@ -17,7 +17,8 @@ type dryRun struct {
 	// formerly are the same jobs as they were, and shared the schedules that would have another name.
 	formerly []Job
 	shared   []renamedSchedule
-	links    map[link]int // 1: the job uses the schedule from now on; -1: it no longer uses it
+	links    map[link]int   // 1: the job uses the schedule from now on; -1: it no longer uses it
+	defined  map[int64]*Job // as the definitions give them, with the hooks that they name
 }
 
 // link names a shared schedule and a job that uses it.

@@ -27,6 +27,13 @@ func (a *applier) leave(ctx context.Context, d Definitions) error {
 	for _, k := range gone {
 		going[k.ID] = true
 	}
+	var uses map[string]hookUse
+	if a.o.Prune && len(gone) > 0 {
+		var err error
+		if uses, err = a.hookUses(ctx, nil, going); err != nil {
+			return err
+		}
+	}
 	for part := range slices.Chunk(gone, batchSize) {
 		if !a.o.Prune {
 			for _, k := range part {
@@ -38,7 +45,7 @@ func (a *applier) leave(ctx context.Context, d Definitions) error {
 		if err != nil {
 			return err
 		}
-		if err := a.removeJobs(ctx, jobs, going); err != nil {
+		if err := a.removeJobs(ctx, jobs, going, uses); err != nil {
 			return err
 		}
 	}
@@ -131,8 +138,8 @@ func (a *applier) users(ctx context.Context, c Schedule) (string, error) {
 // removeJobs marks the rows as removed, which keeps them as history and frees the names, and deletes
 // their links and their own schedules. Their pauses end. The next pass notices the changed rows. It
 // refuses to remove a job that another job runs after, unless that job is removed, too: it would stay
-// enabled and never run again.
-func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bool) error {
+// enabled and never run again. It also refuses to remove a hook that is in use.
+func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bool, uses map[string]hookUse) error {
 	ids := make([]int64, len(jobs))
 	for i := range jobs {
 		ids[i] = jobs[i].ID
@@ -155,6 +162,9 @@ func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bo
 	for i := range jobs {
 		list := append(followers[jobs[i].ID], a.newFollowers(jobs[i].ID, followers[jobs[i].ID], going)...)
 		if len(list) == 0 {
+			if err := jobs[i].mayGo(uses); err != nil {
+				return err
+			}
 			continue
 		}
 		f := slices.MinFunc(list, func(x, y Job) int { return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Owner, y.Owner)) })

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -71,4 +72,48 @@ func TestAPauseEndsWithItsSubject(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A job that others name as a hook stays, as one after which others run does: the definitions of the others could not
+// be applied again.
+func TestAHookInUseIsNotRemoved(t *testing.T) {
+	steps := []store.Step{sqlStep("", "SELECT 1")}
+	job := func(name string, on store.Hooks) store.Job { return store.Job{Name: name, On: on, Steps: steps} }
+	hook, other, user := job("hook", store.Hooks{Failed: "hook"}), job("other", store.Hooks{}), job("user", store.Hooks{Late: "hook"})
+	file := func(jobs ...store.Job) store.Definitions { return store.Definitions{Jobs: jobs} }
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		apply := func(defs store.Definitions) (made error) {
+			t.Helper()
+			o := store.ApplyOptions{Manifest: "m", Prune: true, DryRun: true}
+			told, toldError := d.Apply(t.Context(), defs, o)
+			o.DryRun = false
+			changes, made := d.Apply(t.Context(), defs, o)
+			if text(toldError) != text(made) || len(told) != len(changes) {
+				t.Errorf("the dry run reports %v, apply makes %v\n%v\n%v", told, changes, toldError, made)
+			}
+			return made
+		}
+		refused := func(how string, err error) {
+			t.Helper()
+			if err == nil || !strings.Contains(err.Error(), "hook: cannot be removed: it is the hook of job ") || !strings.HasSuffix(err.Error(), "user for late; remove `on.late` from user, or remove that job too") {
+				t.Errorf("%s: %v", how, err)
+			}
+		}
+		fine := func(how string, err error) {
+			t.Helper()
+			if err != nil {
+				t.Errorf("%s: %v", how, err)
+			}
+		}
+		fine("all", apply(file(hook, other, user)))
+		refused("remove", d.RemoveJob(t.Context(), "hook", store.Author{}))
+		refused("pruned while the file names it", apply(file(other, user)))
+		refused("pruned while a new job names it", apply(file(job("new", store.Hooks{}), user)))
+		fine("the user names another one", apply(file(other, job("user", store.Hooks{Late: "other"}))))
+		fine("again", apply(file(hook, user)))
+		fine("together", apply(file(other)))
+		fine("again", apply(file(hook, user)))
+		fine("the user goes", d.RemoveJob(t.Context(), "user", store.Author{}))
+		fine("it names itself", d.RemoveJob(t.Context(), "hook", store.Author{}))
+	})
 }

@@ -250,6 +250,9 @@ func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 		refused(`job remove fetch`, "drop_job", "fetch"), // others run after it
 		as(`job pause both`, "pause", "both"),
 		as(`job remove both`, "drop_job", "both"),
+		refused(`job remove fetch`, "drop_job", "fetch"), // it is the hook of clean
+		as(`job alter clean --reset on-failed`, "alter_job", "clean", `{"on": {"failed": null}}`),
+		as(`job remove fetch`, "drop_job", "fetch"),
 		refused(`schedule remove nightly`, "drop_schedule", "nightly"), // it is used
 		as(`schedule pause nightly`, "pause", "nightly", "schedule"),
 		as(`schedule pause weekdays`, "pause", "weekdays", "schedule"),

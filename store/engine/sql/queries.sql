@@ -920,6 +920,13 @@ SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE removed_at IS NULL
 AND (owner = :owner AND :name IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
   OR :full IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
 
+-- The jobs that name other jobs as hooks, or with :name one job of that name.
+
+-- name: hook_uses
+SELECT id, owner, name, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs.jobs
+WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL
+AND (:name = '' OR :name IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) OR :full IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused));
+
 -- name: lock_altered
 SELECT id FROM dbjobs.schedules WHERE id @these ORDER BY id @lock;
 

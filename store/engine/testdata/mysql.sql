@@ -606,6 +606,12 @@ SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (each_) AND holder = ? 
 -- arguments: id, fence
 CALL dbjobs_holds_own(?, ?);
 
+-- name: hook_uses
+-- arguments: name, name, full
+SELECT id, owner, name, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs_jobs
+WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL
+AND (? = '' OR ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) OR ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused));
+
 -- name: hooked_jobs
 -- arguments: owner, name, full
 SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE removed_at IS NULL

@@ -659,6 +659,12 @@ SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND hold
 -- arguments: id, fence
 SELECT dbjobs.holds_own($1::uuid, $2::integer);
 
+-- name: hook_uses
+-- arguments: name, full
+SELECT id, owner, name, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs.jobs
+WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL
+AND ($1 = '' OR $1 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) OR $2 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused));
+
 -- name: hooked_jobs
 -- arguments: owner, name, full
 SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE removed_at IS NULL

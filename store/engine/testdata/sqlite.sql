@@ -600,6 +600,12 @@ UPDATE dbjobs_runs SET lease_until = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(
 -- arguments: ids, holder
 SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) AND holder = ?2 AND state = 'running';
 
+-- name: hook_uses
+-- arguments: name, full
+SELECT id, owner, name, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs_jobs
+WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL
+AND (?1 = '' OR ?1 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) OR ?2 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused));
+
 -- name: hooked_jobs
 -- arguments: owner, name, full
 SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE removed_at IS NULL

@@ -12,6 +12,14 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('job %s: cannot be removed: job %s runs after it and would never run again', dbjobs.job_name(its_id), follower),
       HINT = 'Remove after from that job, or drop that job first.';
   END IF;
+  SELECT dbjobs.full_name(f.owner, f.name) INTO follower FROM dbjobs.jobs f WHERE f.removed_at IS NULL AND f.id <> its_id
+    AND (f.owner = was ->> 'owner' AND was ->> 'name' IN (f.on_failed, f.on_recovered, f.on_missed, f.on_late, f.on_lost, f.on_parked, f.on_paused)
+      OR dbjobs.full_name(was ->> 'owner', was ->> 'name') IN (f.on_failed, f.on_recovered, f.on_missed, f.on_late, f.on_lost, f.on_parked, f.on_paused))
+  ORDER BY f.name, f.owner LIMIT 1;
+  IF follower IS NOT NULL THEN
+    RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('job %s: cannot be removed: it is the hook of job %s', dbjobs.job_name(its_id), follower),
+      HINT = 'Remove it from on of that job, or drop that job first.';
+  END IF;
   UPDATE dbjobs.pauses p SET resumed_at = statement_timestamp(), resumed_by = session_user
   WHERE p.scope = 'job' AND p.subject_id = its_id AND p.resumed_at IS NULL AND p.ends_at > statement_timestamp();
   UPDATE dbjobs.jobs j SET removed_at = statement_timestamp() WHERE j.id = its_id AND j.removed_at IS NULL;

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// hookUse is a job that names another one as a hook, and the event.
+type hookUse struct {
+	by    Job
+	event string
+}
+
+// hookUses finds the jobs that are hooks of jobs that stay: by their full names, each with its first user. If only is
+// given, other hooks may be left out.
+func (a *applier) hookUses(ctx context.Context, only *Job, going map[int64]bool) (map[string]hookUse, error) {
+	uses := map[string]hookUse{}
+	add := func(j *Job) {
+		if going[j.ID] {
+			return
+		}
+		on := j.On.Of(j.Owner)
+		_ = on.Each(func(event string, hook *string) error { // never fails
+			old, known := uses[*hook]
+			if *hook != "" && *hook != NoHook && (!known || cmp.Or(cmp.Compare(j.Name, old.by.Name), cmp.Compare(j.Owner, old.by.Owner)) < 0) {
+				uses[*hook] = hookUse{Job{Owner: j.Owner, Name: j.Name}, event}
+			}
+			return nil
+		})
+	}
+	args := engine.Args{"name": "", "full": ""}
+	if only != nil {
+		args = engine.Args{"name": only.Name, "full": only.FullName()}
+	}
+	var j Job
+	to := []any{&j.ID, &j.Owner, &j.Name}
+	_ = j.On.Each(func(_ string, hook *string) error { // never fails
+		to = append(to, engine.Nullable(hook))
+		return nil
+	})
+	err := a.tx.Query(ctx, "hook_uses", args, engine.Reads(to...).Each(func(string) error {
+		if a.dry.job(&j); a.dry.defined[j.ID] == nil {
+			add(&j)
+		}
+		j = Job{}
+		return nil
+	}))
+	for _, j := range a.dry.defined {
+		add(j)
+	}
+	return uses, err
+}
+
+// mayGo refuses to remove a job that is a hook of a job that stays. The definition of that job would name nothing, and
+// could not be applied again.
+func (j *Job) mayGo(uses map[string]hookUse) error {
+	u, used := uses[j.FullName()]
+	if !used {
+		return nil
+	}
+	return &FieldError{"job " + j.FullName(), "cannot be removed",
+		fmt.Sprintf("it is the hook of job %s for %s; remove `on.%[2]s` from %s, or remove that job too", u.by.FullName(), u.event, u.by.Name)}
+}
