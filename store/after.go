@@ -65,7 +65,8 @@ type Follower struct {
 	Queue    string
 	Priority int
 	On       string
-	Of       int // how many jobs it runs after
+	Of       int  // how many jobs it runs after
+	UsedUp   bool // it has made as many runs as max_runs allows
 }
 
 // Follows reports whether the job runs after a run that has ended in this state.
@@ -91,7 +92,7 @@ func (s *Store) readFollowers(ctx context.Context, tx *engine.Tx, ids []int64, b
 	var pairs []pair
 	var followers []int64
 	var f pair
-	err := tx.Query(ctx, "batch_followers", engine.Args{"ids": ids}, engine.Reads(&f.of, &f.JobID, &f.Queue, &f.Priority, &f.On, &f.Of).Each(func(fault string) error {
+	err := tx.Query(ctx, "batch_followers", engine.Args{"ids": ids}, engine.Reads(&f.of, &f.JobID, &f.Queue, &f.Priority, &f.On, &f.Of, &f.UsedUp).Each(func(fault string) error {
 		if fault == "" { // otherwise the follower's own decision reports what is wrong with it
 			pairs, followers = append(pairs, f), append(followers, f.JobID)
 		}

@@ -72,6 +72,9 @@ type Job struct {
 // Removed returns when the job was removed; since then its definition is only history. Zero: the job exists.
 func (j *Job) Removed() time.Time { return j.removedAt }
 
+// UsedUp reports whether the job is finished with this number of runs, because of MaxRuns.
+func (j *Job) UsedUp(made int64) bool { return j.MaxRuns > 0 && made >= j.MaxRuns }
+
 // policies lists all policies, in the order of the columns and of an exported manifest.
 var policies = []Policy{
 	{Key: "description", column: "description", check: checkDescription, field: func(j *Job) any { return &j.Description }},

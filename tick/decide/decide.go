@@ -155,7 +155,7 @@ func (d *decision) next() {
 		d.plan.NextRun = d.snapshot.Plan.NextRun
 		return
 	}
-	if limit := d.job().MaxRuns; limit > 0 && d.plan.RunsMade >= limit {
+	if d.usedUp() {
 		return
 	}
 	from := later(later(d.dueBy(), d.plan.DecidedThrough), d.job().NotBefore.Add(-instant))

@@ -106,6 +106,9 @@ func (d *decision) makeFollowers(run *store.Run) {
 			}
 			continue
 		}
+		if f.UsedUp {
+			continue
+		}
 		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: store.OccurrenceAfter(run.ID),
 			State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
 			IntervalStart: run.IntervalStart, IntervalEnd: run.IntervalEnd, Args: run.Args})
@@ -113,11 +116,12 @@ func (d *decision) makeFollowers(run *store.Run) {
 }
 
 // meet is for a job that runs after several jobs. It makes a run for each interval for which all of these
-// have ended. A job that is disabled or gone gets no run for such an interval, also not later.
+// have ended. A job that is disabled or gone, or whose max_runs are used up, gets no run for such an interval, also
+// not later.
 func (d *decision) meet() {
 	for _, m := range d.snapshot.Met {
 		d.met = append(d.met, m.Meets)
-		if d.gone() || d.job().Disabled {
+		if d.gone() || d.job().Disabled || d.usedUp() {
 			continue
 		}
 		d.plan.RunsMade++

@@ -44,6 +44,9 @@ func (d *decision) decideOccurrences() {
 	d.applyPolicies(owed)
 	if id := d.pass.StartupID; id != "" && !d.othersJob && d.job().OnStartup && !d.plan.KnowsStartup(id) {
 		d.plan.AddStartup(id)
+		if d.usedUp() {
+			return
+		}
 		d.plan.RunsMade++
 		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: store.OccurrenceStart(id), State: store.Waiting,
 			Queue: d.job().Queue, Priority: d.job().Priority, ReadyAt: d.now})
@@ -54,10 +57,12 @@ func (d *decision) decideOccurrences() {
 // job is disabled, or its max_runs are used up. Unless the definition has changed, such a job decides nothing, whatever has
 // woken it. The change decides what was due before it.
 func (d *decision) rests() bool {
-	limit := d.job().MaxRuns
 	return len(d.snapshot.Runs) == 0 && !d.snapshot.Plan.DecidedThrough.IsZero() &&
-		(d.job().Disabled || limit > 0 && d.snapshot.Plan.RunsMade >= limit)
+		(d.job().Disabled || d.job().UsedUp(d.snapshot.Plan.RunsMade))
 }
+
+// usedUp reports whether the job has made as many runs as max_runs allows.
+func (d *decision) usedUp() bool { return d.job().UsedUp(d.plan.RunsMade) }
 
 // applyPolicies makes runs of the nominal times that are owed, as far as the policies allow. The other
 // times become gaps. From the oldest time on: times up to missed are gaps by the policy missed, then

@@ -31,8 +31,7 @@ func (d *decision) addRepetition() {
 		return
 	}
 	d.countEnds()
-	limit, was := d.job().MaxRuns, d.snapshot.Planned
-	if limit > 0 && d.plan.RunsMade >= limit && (!was.Known || was.MaxRuns == limit) { // it is finished
+	if was := d.snapshot.Planned; d.usedUp() && (!was.Known || was.MaxRuns == d.job().MaxRuns) { // it is finished
 		return
 	}
 	t := d.nextRepeat()

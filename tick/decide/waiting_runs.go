@@ -15,6 +15,9 @@ func (d *decision) admit() {
 	for i := range d.active { // a run that is cancelled or held makes room, at any position in the list
 		r := &d.active[i]
 		if r.Number == 0 { // a run that was requested since the last decision
+			if r.Predecessor() != "" && d.usedUp() && !d.gone() && !r.Ended() { // several runs of the other job have ended together
+				r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "max_runs is used up"
+			}
 			d.plan.RunsMade++
 			r.Number = d.plan.RunsMade
 		}

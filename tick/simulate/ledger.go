@@ -246,6 +246,7 @@ func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad) store.Sna
 	}
 	for _, f := range e.followers {
 		if !f.gone && !f.circle && !f.lost {
+			f.UsedUp = f.job.UsedUp(f.plan.RunsMade)
 			c.Followers = append(c.Followers, f.Follower)
 		}
 	}

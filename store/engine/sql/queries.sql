@@ -370,7 +370,8 @@ WHERE s.job_id @among AND (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.j
 -- name: batch_followers
 -- overridden: postgres
 SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end,
-  (SELECT COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = a.job_id)
+  (SELECT COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = a.job_id),
+  CASE WHEN j.max_runs <= (SELECT p.runs_made FROM dbjobs.plans p WHERE p.job_id = j.id) THEN @true ELSE @false END
 FROM dbjobs.job_after a CROSS JOIN dbjobs.jobs j
 WHERE a.after_job_id @among AND j.id = a.job_id AND j.removed_at IS NULL AND j.enabled = @true ORDER BY a.after_job_id, j.id;
 

@@ -65,7 +65,8 @@ ORDER BY e.job_id, e.meets, e.after_job_id;
 -- name: batch_followers
 -- arguments: ids
 SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end,
-  (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = a.job_id)
+  (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = a.job_id),
+  CASE WHEN j.max_runs <= (SELECT p.runs_made FROM dbjobs.plans p WHERE p.job_id = j.id) THEN true ELSE false END
 FROM pg_catalog.unnest($1::bigint[]) AS i(id)
 CROSS JOIN LATERAL (SELECT * FROM dbjobs.job_after x WHERE x.after_job_id = i.id OFFSET 0) AS a
 CROSS JOIN LATERAL (SELECT * FROM dbjobs.jobs y WHERE y.id = a.job_id OFFSET 0) AS j

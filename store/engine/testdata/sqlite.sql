@@ -59,7 +59,8 @@ ORDER BY e.job_id, e.meets, e.after_job_id;
 -- name: batch_followers
 -- arguments: ids
 SELECT a.after_job_id, j.id, j.queue, j.priority, a.on_end,
-  (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = a.job_id)
+  (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = a.job_id),
+  CASE WHEN j.max_runs <= (SELECT p.runs_made FROM dbjobs_plans p WHERE p.job_id = j.id) THEN 1 ELSE 0 END
 FROM dbjobs_job_after a CROSS JOIN dbjobs_jobs j
 WHERE a.after_job_id IN (SELECT value FROM json_each(?1)) AND j.id = a.job_id AND j.removed_at IS NULL AND j.enabled = 1 ORDER BY a.after_job_id, j.id;
 

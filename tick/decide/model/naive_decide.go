@@ -45,8 +45,10 @@ func (t *tale) decide(now time.Time) bool {
 		}
 		t.owe(now, last, upTo, since, changed)
 		if boots && !p.Disabled {
-			t.numbers++
 			t.booted[t.n.startup] = true
+		}
+		if boots && !p.Disabled && (p.MaxRuns == 0 || t.numbers < p.MaxRuns) {
+			t.numbers++
 			t.runs = append(t.runs, &store.Run{Number: t.numbers, Occurrence: "start:" + t.n.startup, State: store.Waiting, ReadyAt: now})
 		}
 	}

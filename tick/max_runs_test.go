@@ -1,0 +1,104 @@
+package tick_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// max_runs bounds the runs of a job, whatever makes them: its rules, starts of the host, and runs of other jobs. A
+// larger max_runs lets the job run again, but not for what came in the meantime. A request always has its run.
+func TestMaxRunsBoundsEachKindOfRun(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Nop("")}
+		follows := func(jobs ...string) (list []store.After) {
+			for _, j := range jobs {
+				list = append(list, store.After{Job: j})
+			}
+			return list
+		}
+		jobs := func(most int64) store.Definitions {
+			return store.Definitions{Jobs: []store.Job{
+				{Name: "first", Own: ticktest.EveryFiveMinutes(), Steps: ok},
+				{Name: "second", Own: ticktest.EveryFiveMinutes(), Steps: ok},
+				{Name: "start", OnStartup: true, MaxRuns: most, Steps: ok},
+				{Name: "rule", Own: ticktest.EveryFiveMinutes(), OnStartup: true, MaxRuns: most, Steps: ok},
+				{Name: "after", After: follows("first"), MaxRuns: most, Steps: ok},
+				{Name: "both", After: follows("first", "second"), MaxRuns: most, Steps: ok},
+			}}
+		}
+		starts := 0
+		run := func(starting bool) {
+			t.Helper()
+			d.Clock.Add(5 * time.Minute)
+			tk := ticktest.New(t, d.Store)
+			if starting {
+				starts++
+			}
+			tk.StartupID = fmt.Sprint("boot-", starts)
+			if r, err := tk.Run(t.Context()); err != nil || len(r.Parked) != 0 {
+				t.Fatalf("%v: %+v", err, r)
+			}
+			if r, err := tk.Run(t.Context()); err != nil || r.Made+r.Decided != 0 {
+				t.Errorf("the pass after it finds something to do: %v: %+v", err, r)
+			}
+		}
+		have := func(want int) {
+			t.Helper()
+			for _, job := range []string{"start", "rule", "after", "both"} {
+				if got := ticktest.States(t, d, job); len(got) != want {
+					t.Errorf("%s has %q, want %d runs", job, got, want)
+				}
+			}
+		}
+		ticktest.Apply(t, d, jobs(2))
+		ticktest.Run(t, d)
+		for range 4 {
+			run(true)
+		}
+		have(2)
+		ticktest.Apply(t, d, jobs(3))
+		run(false)
+		if got := ticktest.States(t, d, "start"); len(got) != 2 {
+			t.Errorf("a start that came before the change: %q", got)
+		}
+		run(true)
+		have(3)
+		if _, err := d.RunNow(t.Context(), "after", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		run(false)
+		if got := ticktest.States(t, d, "after"); len(got) != 4 || got[3] != store.Succeeded {
+			t.Errorf("on request: %q", got)
+		}
+	})
+}
+
+// Several runs of another job that end together do not exceed max_runs either: what is too much is cancelled.
+func TestMaxRunsAfterRunsThatEndTogether(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Nop("")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "first", Own: ticktest.EveryFiveMinutes(), Missed: "all", Overlap: "allow", MaxRunning: 4, Steps: ok},
+			{Name: "after", After: []store.After{{Job: "first"}}, MaxRuns: 2, Steps: ok},
+		}})
+		ticktest.Run(t, d)
+		d.Clock.Add(20 * time.Minute)
+		ticktest.Run(t, d)
+		ran := 0
+		for _, s := range ticktest.States(t, d, "after") {
+			if s == store.Succeeded {
+				ran++
+			} else if s != store.Cancelled {
+				t.Errorf("a run is %s", s)
+			}
+		}
+		if ran != 2 {
+			t.Errorf("%d runs succeeded, want 2", ran)
+		}
+	})
+}
