@@ -11,7 +11,8 @@ import (
 )
 
 // oneJob checks that a command about one job or one schedule finds its rows by a key, however many
-// others there are. None of its statements reads a table from end to end.
+// others there are. None of its statements reads a table from end to end, but that which looks for
+// the jobs that name a job as a hook: no index has the names of hooks.
 func oneJob(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) {
 	if d.Engine == "postgres" { // the ids were given by hand
 		d.Exec(t, "SELECT setval(pg_get_serial_sequence('dbjobs.jobs', 'id'), 1000000), setval(pg_get_serial_sequence('dbjobs.schedules', 'id'), 1000000)")
@@ -44,6 +45,9 @@ func oneJob(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) {
 		for _, call := range c.All() {
 			if call.SQL == "" || strings.Contains(call.SQL, "pauses p") && strings.Contains(call.SQL, "LEFT JOIN") {
 				continue // all pauses are read
+			}
+			if name == "job remove" && strings.Contains(call.SQL, "IN (on_failed") {
+				continue // it looks for hooks
 			}
 			plan := explain(t, d, call)
 			for _, problem := range wholeTables(d.Engine, call.SQL, plan, n) {
