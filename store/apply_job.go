@@ -45,6 +45,9 @@ func (a *applier) jobs(ctx context.Context, jobs []Job) error {
 		if err == nil {
 			err = a.insert(ctx, changed)
 		}
+		if errors.Is(err, ErrDenied) && len(a.refused) > 0 { // row security refuses a job whose group is not there for the login
+			return errors.Join(a.refused...)
+		}
 		if err != nil {
 			return err
 		}
