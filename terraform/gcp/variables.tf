@@ -100,7 +100,7 @@ variable "manifests" {
 }
 
 variable "environment" {
-  description = "More variables of the program, such as DBJOBS_CONCURRENCY or DBJOBS_INSTANCE."
+  description = "More variables of the program, such as DBJOBS_CONCURRENCY or DBJOBS_INSTANCE. DBJOBS_GRACE is 3s if it is not set here."
   type        = map(string)
   default     = {}
 

@@ -37,6 +37,7 @@ run "job" {
   assert {
     condition = { for e in google_cloud_run_v2_job.this.template[0].template[0].containers[0].env : e.name => e.value if length(e.value_source) == 0 } == {
       DBJOBS_NAME       = "dbjobs"
+      DBJOBS_GRACE      = "3s"
       DBJOBS_BUDGET     = "290s"
       DBJOBS_STARTUP_ID = "europe-west3-docker.pkg.dev/acme-prod/tools/dbjobs:1"
     }
@@ -51,6 +52,16 @@ run "job" {
   assert {
     condition     = length(google_cloud_run_v2_job.this.template[0].template[0].volumes) == 0 && length(google_cloud_run_v2_job.this.template[0].template[0].vpc_access) == 0 && length(google_project_iam_member.cloud_sql) == 0
     error_message = "there is a network or a volume that nobody asked for"
+  }
+}
+
+run "a_grace_of_ones_own" {
+  variables {
+    environment = { DBJOBS_GRACE = "1s" }
+  }
+  assert {
+    condition     = [for e in google_cloud_run_v2_job.this.template[0].template[0].containers[0].env : e.value if e.name == "DBJOBS_GRACE"] == ["1s"]
+    error_message = "the grace is not the one of environment"
   }
 }
 

@@ -40,6 +40,7 @@ run "service" {
   assert {
     condition = { for e in google_cloud_run_v2_service.this["tick"].template[0].containers[0].env : e.name => e.value if length(e.value_source) == 0 } == {
       DBJOBS_NAME            = "dbjobs"
+      DBJOBS_GRACE           = "3s"
       DBJOBS_BUDGET          = "290s"
       DBJOBS_STARTUP_ID      = "europe-west3-docker.pkg.dev/acme-prod/tools/dbjobs:1"
       DBJOBS_REQUEST_TIMEOUT = "299s"
