@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -98,19 +99,35 @@ func TestSessionTakesNothingButComments(t *testing.T) {
 	})
 }
 
-// A statement that waits for rows from its client fails, because no client sends them. Otherwise it would hold its pass
-// for ever. A statement that only mentions such a statement does not fail.
+// A statement that waits for rows from its client fails, wherever it is in a text, because no client sends them. Otherwise
+// it would hold its pass for ever. A statement that only mentions such a statement does not fail.
 func TestSessionRefusesACopyFromTheClient(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "postgres" {
 			t.Skip("COPY is PostgreSQL's")
 		}
 		d.Exec(t, "CREATE TABLE effects (what text)")
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Timeout: store.Duration(time.Minute), Steps: []store.Step{
-			ticktest.Step("one", "INSERT INTO effects VALUES ('COPY effects FROM STDIN')"), ticktest.Step("two", "-- rows\n/* to */ copy effects (what)\nfrom stdin WITH (FORMAT csv)")}}}})
-		ticktest.Request(t, d, "job")
-		if r := ticktest.Run(t, d); r.Failed != 1 || r.Runs[0].Step != 2 || !strings.Contains(r.Runs[0].Error, "COPY FROM STDIN would wait for ever") {
-			t.Fatalf("%+v", r)
+		mentioned := ticktest.Step("one", "INSERT INTO effects VALUES ('; COPY effects FROM STDIN')")
+		var defs store.Definitions
+		for i, last := range []store.Step{
+			ticktest.Step("two", "-- rows\n/* to */ copy effects (what)\nfrom stdin WITH (FORMAT csv)"),
+			ticktest.Step("two", "SELECT repeat('x', 100000); COPY effects FROM STDIN; SELECT 1"),
+			ticktest.AtomicStep("INSERT INTO effects VALUES ('undone'); COPY effects FROM STDIN"),
+		} {
+			defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint("job", i), Timeout: store.Duration(time.Minute), Steps: []store.Step{mentioned, last}})
+		}
+		ticktest.Apply(t, d, defs)
+		for _, j := range defs.Jobs {
+			ticktest.Request(t, d, j.Name)
+		}
+		r := ticktest.Run(t, d)
+		for _, one := range r.Runs {
+			if one.State != store.Failed || one.Step != 2 || !strings.Contains(one.Error, "COPY from stdin failed: no client sends rows") {
+				t.Errorf("%+v", one)
+			}
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); len(r.Runs) != len(defs.Jobs) || n != len(defs.Jobs) {
+			t.Errorf("%d runs, %d effects", len(r.Runs), n)
 		}
 	})
 }

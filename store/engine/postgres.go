@@ -159,6 +159,7 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	if o.forJobs {
 		c.OnNotice = postgresNotice
+		c.BuildFrontend = refusesCopies
 		c.BuildContextWatcherHandler = stopsPostgres
 	}
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0

@@ -12,7 +12,6 @@ import (
 )
 
 var postgresJobs = jobSQL{
-	refuses:         postgresRefuses,
 	textArguments:   true,
 	transactionOpen: postgresTransactionOpen,
 	reset:           postgresReset,
@@ -21,16 +20,6 @@ var postgresJobs = jobSQL{
 	unsent:          postgresUnsent,
 	savepointGone:   postgresSavepointGone,
 	describe:        describePostgres,
-}
-
-// copyFromClient matches a COPY that reads its rows from the client.
-var copyFromClient = lazyregexp.New(`(?is)^(\s|--[^\n]*\n|/\*.*?\*/)*COPY\b[^;]*\bFROM\s+STDIN\b`)
-
-func postgresRefuses(text string) string {
-	if !copyFromClient.MatchString(text) {
-		return ""
-	}
-	return "COPY FROM STDIN would wait for ever, because no client sends rows; copy from a file of the server, or use INSERT"
 }
 
 func postgresTransactionOpen(_ context.Context, conn *sql.Conn) (open bool, err error) {
