@@ -18,9 +18,10 @@ func (p *passes) bySQL(now time.Time, c model.Change) {
 		became := c.Closed.Define(c.Calendar)
 		p.exec("UPDATE dbjobs_calendars SET working_days = ?1, days = ?2 WHERE name = ?3", became.WorkingDays, became.Text(), became.Name)
 	case "pause":
-		p.exec("INSERT INTO dbjobs_pauses (scope, subject_id, subject, since, until_at) VALUES (?1, ?2, ?3, ?4, ?5)", c.Scope, p.subjectID(c), subject(c), p.at(now), p.at(c.Until))
+		p.exec("INSERT INTO dbjobs_pauses (scope, subject_id, subject, since, until_at) VALUES (?1, ?2, ?3, ?4, ?5)", c.Scope, p.subjectID(c), p.subject(c), p.at(now), p.at(c.Until))
 	case "resume":
-		p.exec("UPDATE dbjobs_pauses SET resumed_at = ?1, missed = ?5 WHERE scope = ?2 AND subject_id IS ?3 AND subject IS ?4 AND resumed_at IS NULL", p.at(now), c.Scope, p.subjectID(c), subject(c), c.Missed)
+		p.exec("UPDATE dbjobs_pauses SET resumed_at = ?1, missed = ?5 WHERE scope = ?2 AND coalesce(subject_id, 0) = ?3 AND coalesce(subject, '-') = ?4 AND resumed_at IS NULL",
+			p.at(now), c.Scope, cmp.Or(p.subjectID(c), any(0)), cmp.Or(p.subject(c), any("-")), c.Missed)
 	case "rule":
 		where, r := "name = ?5", c.Rule.Schedule("")
 		who := any(model.SharedName(c.Shared))
@@ -32,7 +33,7 @@ func (p *passes) bySQL(now time.Time, c model.Change) {
 	case "policy":
 		p.policy(c)
 	case "request":
-		p.exec("INSERT INTO dbjobs_runs (id, job_id, occurrence, queue, ready_at, created_at) SELECT ?1, id, ?2, queue, ?3, ?3 FROM dbjobs_jobs WHERE id = ?4",
+		p.exec("INSERT INTO dbjobs_runs (id, job_id, occurrence, queue, ready_at, created_at) VALUES (?1, ?4, ?2, (SELECT queue FROM dbjobs_jobs WHERE id = ?4), ?3, ?3)",
 			store.NewRunID(now, 0), c.Request, p.at(now), p.ids[c.Job])
 	}
 }
@@ -45,13 +46,33 @@ func (p *passes) skip(c model.Change) {
 	}
 	var err error
 	if c.What == "skip" {
-		_, err = tick.SkipNext(context.Background(), p.store, model.JobName(c.Job), schedule, c.Count, store.Author{})
+		_, err = tick.SkipNext(context.Background(), p.d.Store, model.JobName(c.Job), schedule, c.Count, store.Author{})
 	} else {
-		_, err = tick.UndoSkips(context.Background(), p.store, model.JobName(c.Job), schedule, store.Author{})
+		_, err = tick.UndoSkips(context.Background(), p.d.Store, model.JobName(c.Job), schedule, store.Author{})
 	}
 	if refused := new(store.FieldError); err != nil && !errors.As(err, &refused) {
 		p.t.Fatal(err)
 	}
+}
+
+// ask cancels a run of a job, or tries one again.
+func (p *passes) ask(c model.Change) {
+	ctx := context.Background()
+	runs, err := p.d.Runs(ctx, store.RunFilter{Job: model.JobName(c.Job), Limit: 1 << 30})
+	p.must(err)
+	list := make([]*store.Run, len(runs))
+	for i := range runs {
+		list[i] = &runs[i]
+	}
+	r := model.Nth(list, c)
+	switch {
+	case r == nil:
+	case c.What == "cancel":
+		_, err = p.d.CancelRun(ctx, r.ID, store.Author{})
+	default:
+		_, err = p.d.RetryRun(ctx, r.ID, "", store.Author{})
+	}
+	p.must(err)
 }
 
 func (p *passes) subjectID(c model.Change) (id any) {
@@ -59,15 +80,15 @@ func (p *passes) subjectID(c model.Change) (id any) {
 	case "job":
 		return p.ids[c.Job]
 	case "schedule":
-		return c.Shared + 1 // they were made in this order
+		return p.schedules[model.SharedName(c.Shared)]
 	}
 	return nil
 }
 
-func subject(c model.Change) any {
+func (p *passes) subject(c model.Change) any {
 	switch c.Scope {
 	case "owner":
-		return "" // SQLite knows one
+		return p.owner
 	case "tag":
 		return c.Tag
 	}

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,7 +21,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// passes tells a scenario by the program itself: definitions through Apply and plain SQL, whole passes on SQLite by a
+// passes tells a scenario by the program itself: definitions through Apply and plain SQL, whole passes on an engine by a
 // clock that the scenario moves, and its own worker that speaks SQL, like a worker in any language.
 type passes struct {
 	t     testing.TB
@@ -30,30 +29,13 @@ type passes struct {
 	jobs  map[string]*model.Job // by name
 	ids   map[uint64]int64      // of jobs, by seed
 	names map[int64]uint64
-	store *store.Store
-	db    *sql.DB
-	clock *storetest.Clock
+	d     *storetest.DB
 	pass  *tick.Tick
-	trace strings.Builder // what every pass reported
-}
+	owner string // of the jobs
 
-// prepared is an empty database, migrated once for all scenarios.
-var prepared = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "dbjobs-model")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "jobs.db")
-	s, err := store.Open(context.Background(), "sqlite:"+path, store.Options{Create: true})
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Close(); err != nil { // Close brings the journal into the file
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
+	schedules map[string]int64 // by name
+	trace     strings.Builder  // what every pass reported
+}
 
 func (p *passes) must(err error) {
 	if err != nil {
@@ -62,19 +44,9 @@ func (p *passes) must(err error) {
 	}
 }
 
-func newPasses(t testing.TB, s *model.Scenario) model.Narrator { return startPasses(t, s) }
-
-func startPasses(t testing.TB, s *model.Scenario) *passes {
-	p := &passes{t: t, s: s, clock: storetest.NewClock(s.Start)}
-	empty, err := prepared()
-	p.must(err)
-	path := filepath.Join(storetest.Memory(p.t), "jobs.db")
-	p.must(os.WriteFile(path, empty, 0o600))
-	p.store, err = store.Open(context.Background(), "sqlite:"+path, store.Options{Clock: p.clock.Now})
-	p.must(err)
-	p.t.Cleanup(func() { p.store.Close() })
-	p.db = storetest.SQL(p.t, p.store)
-
+func startPasses(t testing.TB, engine string, s *model.Scenario) *passes {
+	p := &passes{t: t, s: s, d: storetest.Open(t, engine, store.Options{})}
+	p.d.Clock.Set(s.Start)
 	p.jobs, p.ids, p.names = map[string]*model.Job{}, map[uint64]int64{}, map[int64]uint64{}
 	var d store.Definitions
 	for i, c := range s.Calendars {
@@ -92,16 +64,23 @@ func startPasses(t testing.TB, s *model.Scenario) *passes {
 			d.Jobs[i].Own = &own
 		}
 	}
-	_, err = p.store.Apply(context.Background(), d, store.ApplyOptions{})
+	_, err := p.d.Apply(context.Background(), d, store.ApplyOptions{})
 	p.must(err)
-	p.rows("SELECT id, name FROM dbjobs_jobs", func(scan func(...any) error) {
+	p.schedules = map[string]int64{}
+	p.rows("SELECT id, name FROM dbjobs_schedules WHERE name IS NOT NULL", func(scan func(...any) error) {
 		var id int64
 		var name string
 		p.must(scan(&id, &name))
+		p.schedules[name] = id
+	})
+	p.rows("SELECT id, name, owner FROM dbjobs_jobs", func(scan func(...any) error) {
+		var id int64
+		var name string
+		p.must(scan(&id, &name, &p.owner))
 		p.ids[p.jobs[name].Seed], p.names[id] = id, p.jobs[name].Seed
 	})
 	// One run at a time: the runs of one job must end in the order in which they were let go.
-	p.pass = &tick.Tick{Store: p.store, Name: "model", Holder: "model", Version: "test", Now: p.clock.Now, Concurrency: 1, Executors: executor.Registry{"sql": p}}
+	p.pass = &tick.Tick{Store: p.d.Store, Name: "model", Holder: "model", Version: "test", Now: p.d.Clock.Now, Concurrency: 1, Executors: executor.Registry{"sql": p}}
 	return p
 }
 
@@ -113,16 +92,38 @@ func (p *passes) Execute(_ context.Context, r executor.Request) (executor.Result
 	return executor.Result{}, nil
 }
 
+var placeholder = regexp.MustCompile(`\?(\d+)`)
+
+// words is a statement in the words of the engine. It is written with SQLite's names of tables and places of arguments.
+func (p *passes) words(query string, args []any) (string, []any) {
+	query = strings.ReplaceAll(query, "dbjobs_", p.d.Table(""))
+	switch p.d.Engine {
+	case "postgres":
+		query = placeholder.ReplaceAllString(query, "$$$1")
+	case "mariadb":
+		var each []any
+		for _, m := range placeholder.FindAllStringSubmatch(query, -1) {
+			n, err := strconv.Atoi(m[1])
+			p.must(err)
+			each = append(each, args[n-1])
+		}
+		return placeholder.ReplaceAllString(query, "?"), each
+	}
+	return query, args
+}
+
 func (p *passes) exec(query string, args ...any) {
 	p.t.Helper()
-	if _, err := p.db.Exec(query, args...); err != nil {
+	query, args = p.words(query, args)
+	if _, err := p.d.SQL.Exec(query, args...); err != nil {
 		p.t.Fatalf("%s: %v", query, err)
 	}
 }
 
 func (p *passes) rows(query string, each func(scan func(...any) error), args ...any) {
 	p.t.Helper()
-	rows, err := p.db.Query(query, args...)
+	query, args = p.words(query, args)
+	rows, err := p.d.SQL.Query(query, args...)
 	p.must(err)
 	defer rows.Close()
 	for rows.Next() {
@@ -135,11 +136,11 @@ func (p *passes) at(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
-	return p.store.Engine().Instant(t)
+	return p.d.Store.Engine().Instant(t)
 }
 
 func (p *passes) Change(now time.Time, list []model.Change) {
-	p.clock.Set(now)
+	p.d.Clock.Set(now)
 	var d store.Definitions
 	var known []store.JobStatus
 	job := func(seed uint64) *store.Job { // the current definition, to be applied with a change
@@ -151,7 +152,7 @@ func (p *passes) Change(now time.Time, list []model.Change) {
 		}
 		if known == nil {
 			var err error
-			known, err = p.store.Jobs(context.Background(), store.JobFilter{})
+			known, err = p.d.Jobs(context.Background(), store.JobFilter{})
 			p.must(err)
 		}
 		i := slices.IndexFunc(known, func(j store.JobStatus) bool { return j.Name == name })
@@ -160,7 +161,7 @@ func (p *passes) Change(now time.Time, list []model.Change) {
 	}
 	apply := func() {
 		if len(d.Calendars)+len(d.Schedules)+len(d.Jobs) > 0 {
-			_, err := p.store.Apply(context.Background(), d, store.ApplyOptions{})
+			_, err := p.d.Apply(context.Background(), d, store.ApplyOptions{})
 			p.must(err)
 		}
 		d, known = store.Definitions{}, nil
@@ -170,6 +171,9 @@ func (p *passes) Change(now time.Time, list []model.Change) {
 		case c.What == "skip", c.What == "unskip":
 			apply()
 			p.skip(c)
+		case c.What == "cancel", c.What == "retry":
+			apply()
+			p.ask(c)
 		case c.SQL, c.Scope != "", c.What == "request":
 			p.bySQL(now, c)
 		case c.What == "calendar":
@@ -197,7 +201,7 @@ func (p *passes) Change(now time.Time, list []model.Change) {
 }
 
 func (p *passes) Tick(now time.Time, startup string) []model.Hold {
-	p.clock.Set(now)
+	p.d.Clock.Set(now)
 	p.pass.StartupID = startup
 	r, err := p.pass.Run(context.Background())
 	if err != nil {
@@ -211,8 +215,6 @@ func (p *passes) Tick(now time.Time, startup string) []model.Hold {
 	return p.stopped()
 }
 
-const holdColumns = " RETURNING job_id, occurrence, fence"
-
 func (p *passes) holds(list *[]model.Hold) func(scan func(...any) error) {
 	return func(scan func(...any) error) {
 		var job int64
@@ -224,9 +226,11 @@ func (p *passes) holds(list *[]model.Hold) func(scan func(...any) error) {
 }
 
 func (p *passes) Take(now time.Time) (list []model.Hold) {
-	p.rows(`UPDATE dbjobs_runs SET state = 'running', fence = fence + 1, holder = 'worker', lease_until = '2030-01-01T00:00:00.000000Z', attempt = attempt + 1, attempts = attempts + 1,
-		started_at = coalesce(started_at, ?1) WHERE state = 'queued' AND queue = 'worker'
-		AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses WHERE scope = 'all' AND resumed_at IS NULL AND (until_at IS NULL OR until_at > ?1))`+holdColumns, p.holds(&list), p.at(now))
+	const taken = ` WHERE state = 'queued' AND queue = 'worker'
+		AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses WHERE scope = 'all' AND resumed_at IS NULL AND (until_at IS NULL OR until_at > ?1))`
+	p.rows("SELECT job_id, occurrence, fence + 1 FROM dbjobs_runs"+taken, p.holds(&list), p.at(now))
+	p.exec(`UPDATE dbjobs_runs SET state = 'running', fence = fence + 1, holder = 'worker', lease_until = ?2, attempt = attempt + 1, attempts = attempts + 1,
+		started_at = coalesce(started_at, ?1)`+taken, p.at(now), p.at(now.AddDate(10, 0, 0)))
 	for _, h := range list {
 		if j := p.jobs[model.JobName(h.Job)]; j.Vanishes(h) {
 			p.exec("UPDATE dbjobs_runs SET lease_until = ?1 WHERE job_id = ?2 AND occurrence = ?3", p.at(j.Lease(now, h)), p.ids[h.Job], h.Occurrence)
@@ -248,7 +252,7 @@ func (p *passes) Ledger() map[uint64][]string {
 	ctx := context.Background()
 	rulesOf := p.s.Rules()
 	schedules := map[int64]int{}
-	p.rows("SELECT id, name FROM dbjobs_schedules", func(scan func(...any) error) {
+	p.rows("SELECT id, name FROM dbjobs_schedules ORDER BY id", func(scan func(...any) error) {
 		var id int64
 		var name sql.NullString
 		p.must(scan(&id, &name))
@@ -260,7 +264,7 @@ func (p *passes) Ledger() map[uint64][]string {
 		}
 	})
 	all, ran := map[uint64][]string{}, map[uint64]map[int64]bool{}
-	runs, err := p.store.Runs(ctx, store.RunFilter{Limit: 1 << 30})
+	runs, err := p.d.Runs(ctx, store.RunFilter{Limit: 1 << 30})
 	p.must(err)
 	heldBy := map[string]string{} // after the last decision: a list of runs shows what holds them now
 	p.rows("SELECT id, held_by FROM dbjobs_runs WHERE held_by IS NOT NULL", func(scan func(...any) error) {
@@ -279,7 +283,7 @@ func (p *passes) Ledger() map[uint64][]string {
 		all[seed] = append(all[seed], model.RunLine(r))
 	}
 	for seed, id := range p.ids {
-		gaps, err := p.store.Gaps(ctx, model.JobName(seed), 1<<30)
+		gaps, err := p.d.Gaps(ctx, model.JobName(seed), 1<<30)
 		p.must(err)
 		var list []model.Skipped
 		for _, g := range gaps {
@@ -300,14 +304,23 @@ func (p *passes) Ledger() map[uint64][]string {
 // there twice, is a difference.
 func TestPassesKeepTheLedgerOfTheNaiveWalk(t *testing.T) {
 	t.Parallel()
-	model.Compare(t, os.Getenv, prove.Cases(20, 100*model.Crowd), newPasses)
+	for _, e := range storetest.Engines(t) {
+		cases := 20
+		if e != "sqlite" {
+			cases = 6
+		}
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			model.Compare(t, os.Getenv, prove.Cases(cases, 100*model.Crowd), func(t testing.TB, s *model.Scenario) model.Narrator { return startPasses(t, e, s) })
+		})
+	}
 }
 
 func TestEqualSeedsGiveEqualTraces(t *testing.T) {
 	trace := func() string {
 		s := model.NewScenario(model.Crowd, 8)
 		s.Steps = s.Steps[:20]
-		p := startPasses(t, s)
+		p := startPasses(t, "sqlite", s)
 		ledger := model.Tell(s, p)
 		return s.String() + p.trace.String() + fmt.Sprint(ledger)
 	}

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -238,15 +236,8 @@ func (r *restless) edit() {
 func TestAlarmsUnderRandomEdits(t *testing.T) {
 	t.Parallel()
 	edits, seed := prove.Cases(100, 10_000), uint64(1)
-	empty, err := prepared()
-	r := &restless{T: t, rnd: rand.New(rand.NewPCG(seed, 19)), clock: storetest.NewClock(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)), edited: map[string]time.Time{}, ids: map[string]int64{}}
-	r.must(err)
-	path := filepath.Join(storetest.Memory(t), "jobs.db")
-	r.must(os.WriteFile(path, empty, 0o600))
-	r.store, err = store.Open(t.Context(), "sqlite:"+path, store.Options{Clock: r.clock.Now})
-	r.must(err)
-	t.Cleanup(func() { r.store.Close() })
-	r.db = storetest.SQL(t, r.store)
+	d := storetest.Open(t, "sqlite", store.Options{})
+	r := &restless{T: t, rnd: rand.New(rand.NewPCG(seed, 19)), clock: d.Clock, store: d.Store, db: d.SQL, edited: map[string]time.Time{}, ids: map[string]int64{}}
 	r.bells = &platform{rnd: r.rnd, now: r.clock.Now, fates: map[time.Time]fate{}}
 	r.tick = &tick.Tick{Store: r.store, Name: "test", Holder: "test", Version: "test", Now: r.clock.Now, Concurrency: 1, Executors: executor.Registry{"doing": r}, Alarm: r.bells,
 		Sleep: func(_ context.Context, d time.Duration) { r.clock.Add(d) }}

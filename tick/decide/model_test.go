@@ -143,6 +143,11 @@ func (d *decisions) Change(now time.Time, list []model.Change) {
 			d.skip(now, b, c)
 		case "request":
 			b.add(store.Run{Occurrence: c.Request, State: store.Waiting, ReadyAt: now})
+		case "cancel", "retry":
+			if r := model.Nth(b.runs, c); r != nil {
+				model.Ask(r, c.What, now)
+				b.woken = b.woken || r.State != store.Running
+			}
 		}
 	}
 }
@@ -280,8 +285,8 @@ func (b *casebook) execute(now time.Time) (any bool) {
 		switch attempts := int(*p.Retry.Attempts); {
 		case b.job.Succeeds(r.Occurrence, r.Attempts):
 			r.State, r.FinishedAt = store.Succeeded, now
-		case attempts == 0 || r.Attempts < attempts:
-			r.State, r.ReadyAt = store.Waiting, now.Add(model.Backoff(p.Retry, r.Attempts))
+		case attempts == 0 || r.Attempt < attempts:
+			r.State, r.ReadyAt = store.Waiting, now.Add(model.Backoff(p.Retry, r.Attempt))
 		default:
 			r.State, r.FinishedAt = store.Failed, now
 		}
@@ -290,7 +295,7 @@ func (b *casebook) execute(now time.Time) (any bool) {
 }
 
 func (b *casebook) start(r *store.Run, now time.Time) {
-	r.State, r.Fence, r.Attempts, r.LeaseUntil = store.Running, r.Fence+1, r.Attempts+1, b.job.Lease(now, model.Hold{Job: b.job.Seed, Occurrence: r.Occurrence, Fence: r.Fence + 1})
+	r.State, r.Fence, r.Attempt, r.Attempts, r.LeaseUntil = store.Running, r.Fence+1, r.Attempt+1, r.Attempts+1, b.job.Lease(now, model.Hold{Job: b.job.Seed, Occurrence: r.Occurrence, Fence: r.Fence + 1})
 	if r.StartedAt.IsZero() {
 		r.StartedAt = now
 	}

@@ -71,6 +71,8 @@ type tale struct {
 	numbers     int64
 	lastFor     time.Time
 	streak      int
+	last        *store.Run // that ended last, and how
+	lastState   string
 	cut         bool      // a link was taken away
 	asleep      bool      // it has no further nominal time: only a change or a run wakes it
 	wakeAt      time.Time // if it is asleep: when a pause ends that holds runs
@@ -231,6 +233,11 @@ func (t *tale) change(now time.Time, c Change) {
 	case "request":
 		t.woken = true
 		t.runs = append(t.runs, &store.Run{Occurrence: c.Request, State: store.Waiting, ReadyAt: now, Queue: "request"})
+	case "cancel", "retry":
+		if r := Nth(t.runs, c); r != nil {
+			Ask(r, c.What, now)
+			t.woken = t.woken || r.State != store.Running // its holder ends the run
+		}
 	}
 }
 
@@ -264,8 +271,8 @@ func (t *tale) execute(now time.Time) (any bool) {
 		switch attempts := int(*t.policy.Retry.Attempts); {
 		case t.job.Succeeds(r.Occurrence, r.Attempts):
 			r.State, r.FinishedAt = store.Succeeded, now
-		case attempts == 0 || r.Attempts < attempts:
-			r.State, r.ReadyAt = store.Waiting, now.Add(Backoff(t.policy.Retry, r.Attempts))
+		case attempts == 0 || r.Attempt < attempts:
+			r.State, r.ReadyAt = store.Waiting, now.Add(Backoff(t.policy.Retry, r.Attempt))
 		default:
 			r.State, r.FinishedAt = store.Failed, now
 		}
@@ -274,7 +281,7 @@ func (t *tale) execute(now time.Time) (any bool) {
 }
 
 func (t *tale) start(r *store.Run, now time.Time) {
-	r.State, r.Fence, r.Attempts = store.Running, r.Fence+1, r.Attempts+1
+	r.State, r.Fence, r.Attempt, r.Attempts = store.Running, r.Fence+1, r.Attempt+1, r.Attempts+1
 	if r.StartedAt.IsZero() {
 		r.StartedAt = now
 	}

@@ -291,7 +291,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 
 func (t *tale) overlaps() bool {
 	for _, r := range t.runs {
-		if t.policy.Overlap == "skip" && !r.Ended() || t.policy.Overlap == "wait" && r.State == store.Waiting && r.StartedAt.IsZero() && !r.ScheduledFor.IsZero() {
+		if t.policy.Overlap == "skip" && !r.Ended() || t.policy.Overlap == "wait" && r.State == store.Waiting && r.Fence == 0 && !r.ScheduledFor.IsZero() {
 			return true
 		}
 	}

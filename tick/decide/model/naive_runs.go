@@ -2,10 +2,37 @@ package model
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 )
+
+// Nth returns the run that somebody cancels or tries again: of the runs of a job with which that can be done, in the
+// order of their occurrences, the one at the place that the change gives. It returns nil if there is none.
+func Nth(runs []*store.Run, c Change) *store.Run {
+	list := slices.DeleteFunc(slices.Clone(runs), func(r *store.Run) bool {
+		return r.State == store.Succeeded || r.Ended() != (c.What == "retry")
+	})
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortFunc(list, func(x, y *store.Run) int { return strings.Compare(x.Occurrence, y.Occurrence) })
+	return list[c.Count%len(list)]
+}
+
+// Ask is what the commands run cancel and run retry do to a run.
+func Ask(r *store.Run, what string, now time.Time) {
+	switch {
+	case what == "retry":
+		r.State, r.HeldBy, r.ReadyAt, r.Attempt, r.Losses = store.Waiting, "", now, 0, 0
+		r.StartedAt, r.FinishedAt, r.SettledAt, r.CancelAt, r.LeaseUntil = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	case r.CancelAt.IsZero():
+		if r.CancelAt = now; r.State == store.Queued {
+			r.State = store.Waiting
+		}
+	}
+}
 
 // ready reports whether a run may have to change its state.
 func (t *tale) ready(now time.Time) bool {
@@ -22,11 +49,15 @@ func (t *tale) settle(now time.Time) {
 	paused := false
 	for _, r := range ended {
 		r.SettledAt = now
+		again := t.last == r && (t.lastState == store.Failed || t.lastState == store.Lost) // it was tried again by hand
+		t.last, t.lastState = r, r.State
 		switch r.State {
 		case store.Succeeded:
 			t.streak = 0
 		case store.Failed, store.Lost:
-			t.streak++
+			if !again {
+				t.streak++
+			}
 			if !paused && (t.policy.OnError == "pause" || t.policy.PauseAfterFailures > 0 && t.streak >= t.policy.PauseAfterFailures) {
 				paused, t.paused = true, true
 				t.n.pauses = append(t.n.pauses, &interval{Change{Scope: "job", Job: t.job.Seed}, now, time.Time{}})
@@ -58,8 +89,8 @@ func (t *tale) admit(now time.Time) {
 		room = t.policy.MaxRunning
 	}
 	for _, r := range t.runs {
-		if r.State == store.Waiting && !r.CancelAt.IsZero() { // its holder never learned of that
-			r.State, r.FinishedAt = store.Cancelled, now
+		if r.State == store.Waiting && !r.CancelAt.IsZero() { // nobody has it, or its holder never learned of that
+			r.State, r.HeldBy, r.FinishedAt = store.Cancelled, "", now
 		}
 		if r.State == store.Queued && t.stays(r, now) {
 			r.State = store.Waiting

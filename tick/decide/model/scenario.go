@@ -75,7 +75,7 @@ type Step struct {
 
 // Change is one thing that somebody does.
 type Change struct {
-	What    string // pause, resume, rule, calendar, link, unlink, policy, request, skip, unskip
+	What    string // pause, resume, rule, calendar, link, unlink, policy, request, skip, unskip, cancel, retry
 	SQL     bool   // rule, calendar, policy: by plain SQL, which does not record when
 	Scope   string // of a pause: all, owner, tag, schedule, job
 	Job     uint64 // the job it is about, if it is about one
@@ -89,7 +89,7 @@ type Change struct {
 
 	Calendar int // the number of the calendar it is about
 	Closed   Calendar
-	Count    int // of times to skip
+	Count    int // of times to skip; of a run to cancel or to retry: its place among those of its job, see Nth
 }
 
 func (c Change) String() string {
@@ -107,7 +107,7 @@ func (c Change) String() string {
 	case "resume":
 		return fmt.Sprintf("resume %s (job %d, schedule %d, tag %s), missed %t", c.Scope, c.Job, c.Shared, c.Tag, c.Missed)
 	}
-	return fmt.Sprintf("%s job %d, schedule %d %s", c.What, c.Job, c.Shared, c.Request)
+	return fmt.Sprintf("%s job %d, schedule %d %s %d", c.What, c.Job, c.Shared, c.Request, c.Count)
 }
 
 // String prints the scenario in a form that can be read.
@@ -244,7 +244,7 @@ func (s *Scenario) addJob(rng *rand.Rand, seed uint64) {
 			continue
 		}
 		c := Change{Job: seed, Shared: -1, SQL: rng.IntN(2) == 0}
-		switch shared := rng.IntN(len(s.Shared)); rng.IntN(11) {
+		switch shared := rng.IntN(len(s.Shared)); rng.IntN(14) {
 		case 0, 1:
 			c.What, c.Scope = "pause", "job"
 			if rng.IntN(2) == 0 {
@@ -282,6 +282,10 @@ func (s *Scenario) addJob(rng *rand.Rand, seed uint64) {
 			if c.What = "unskip"; rng.IntN(3) == 0 {
 				c.Shared = shared
 			}
+		case 11:
+			c.What, c.Count = "cancel", rng.IntN(8)
+		case 12, 13:
+			c.What, c.Count = "retry", rng.IntN(64)
 		}
 		st.Changes = append(st.Changes, c)
 	}
