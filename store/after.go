@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -46,9 +47,14 @@ func AfterText(list []After) string {
 	return strings.Join(names, " and ")
 }
 
+var errItself = errors.New("a job cannot run after itself")
+
 // checkAfter refuses a list that no job can run after.
-func checkAfter(list []After) error {
+func checkAfter(j *Job, list []After) error {
 	for i, f := range list {
+		if f.Job == j.Name || f.Job == j.FullName() {
+			return errItself
+		}
 		if err := cmp.Or(notEmpty(f.Job), CheckHook(f.Job), oneOf(f.On, Ends()...)); err != nil {
 			return err
 		}

@@ -115,7 +115,7 @@ type applier struct {
 	kinds     kinds // of the jobs that exist
 	done      doneJobs
 	checked   bool    // see Definitions.Checked
-	refused   []error // mistakes in names, to be returned together: the first ones
+	refused   []error // mistakes, to be returned together: the first ones
 	refusals  int     // how many such mistakes there are
 	changes   []Change
 	log       []json.RawMessage // rows for the change log, not written yet
@@ -232,7 +232,8 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 	err := a.mayTake("schedule "+c.Name, old.Manifest)
 	switch {
 	case err != nil && !a.o.CreateOnly:
-		return err
+		a.refuse(err)
+		return nil
 	case ok && a.o.CreateOnly:
 		return fmt.Errorf("schedule %s: %w", c.Name, ErrExists)
 	case ok && same(old, c):

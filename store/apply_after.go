@@ -30,7 +30,7 @@ func (a *applier) after(j *Job) error {
 			other = done
 		}
 		if f.Job, f.id = other.FullName(), other.ID; other.ID == j.ID {
-			return refuse("a job cannot run after itself")
+			return refuse(errItself.Error())
 		}
 		if slices.Contains(ids, f.id) {
 			return refuse("names job " + f.Job + " twice")

@@ -46,7 +46,7 @@ func (a *applier) jobs(ctx context.Context, jobs []Job) error {
 			err = a.insert(ctx, changed)
 		}
 		if errors.Is(err, ErrDenied) && len(a.refused) > 0 { // row security refuses a job whose group is not there for the login
-			return errors.Join(a.refused...)
+			return a.mistakes()
 		}
 		if err != nil {
 			return err
@@ -70,7 +70,7 @@ func (a *applier) jobs(ctx context.Context, jobs []Job) error {
 }
 
 // names finds the jobs that jobs name: those after which they run, and their hooks. It returns all mistakes together,
-// also those in names of groups.
+// also those that were found before.
 func (a *applier) names(edits []*edit) error {
 	for _, e := range edits {
 		if err := a.after(&e.job); err != nil {
@@ -82,10 +82,16 @@ func (a *applier) names(edits []*edit) error {
 			a.dry.defined[e.job.ID] = &e.job
 		}
 	}
-	if more := a.refusals - len(a.refused); more > 0 {
-		a.refused = append(a.refused, fmt.Errorf("and %d more such mistakes", more))
+	return a.mistakes()
+}
+
+// mistakes returns all mistakes that were kept.
+func (a *applier) mistakes() error {
+	all := slices.Clone(a.refused)
+	if more := a.refusals - len(all); more > 0 {
+		all = append(all, fmt.Errorf("and %d more such mistakes", more))
 	}
-	return errors.Join(a.refused...)
+	return errors.Join(all...)
 }
 
 // refuse keeps a mistake, to return it with the others.
@@ -143,6 +149,10 @@ func (a *applier) compare(now looked, twice func(j Job, asked string, known bool
 	}
 	var edits []*edit
 	for i := range now.given {
+		if err := now.given[i].err; err != nil {
+			a.refuse(err)
+			continue
+		}
 		e, err := a.check(&now.given[i], old, twice)
 		if err != nil {
 			return nil, err
@@ -184,15 +194,13 @@ func (a *applier) fit(jobs []Job) []fitting {
 // check refuses an invalid job. It returns nil if nothing has to be done for the job.
 func (a *applier) check(given *fitting, there map[string]*Job, twice func(j Job, asked string, known bool) error) (*edit, error) {
 	j := &given.job
-	if given.err != nil {
-		return nil, given.err
-	}
 	if _, ok := a.groups[j.Group]; j.Group != "" && !ok {
 		a.refuse(&FieldError{"job " + j.FullName(), "group", fmt.Sprintf("there is no group %q; add it to a manifest: groups: {%s: 1}", j.Group, j.Group)})
 	}
 	known := a.known.byName[j.FullName()] != nil
 	if err := twice(*j, given.asked, known); err != nil {
-		return nil, err
+		a.refuse(err)
+		return nil, nil
 	}
 	if known && a.o.CreateOnly {
 		return nil, fmt.Errorf("job %s: %w", j.FullName(), ErrExists)
@@ -202,7 +210,8 @@ func (a *applier) check(given *fitting, there map[string]*Job, twice func(j Job,
 		old = &Job{}
 	}
 	if err := a.mayTake("job "+j.FullName(), old.Manifest); err != nil {
-		return nil, err
+		a.refuse(err)
+		return nil, nil
 	}
 	if !known && !a.o.CreateOnly && a.done.has(*j) {
 		a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: "job", Subject: j.FullName(), Action: "done"})

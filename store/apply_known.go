@@ -55,8 +55,18 @@ func (k *knownJobs) find(name, owner string) (*Job, error) {
 			names[i] = j.FullName()
 		}
 		slices.Sort(names)
-		return nil, fmt.Errorf("job %q: several owners have a job with this name: %s", name, strings.Join(names, ", "))
+		return nil, &severalError{name, names}
 	}
+}
+
+// severalError says that a name without an owner means several jobs.
+type severalError struct {
+	name string
+	jobs []string
+}
+
+func (e *severalError) Error() string {
+	return fmt.Sprintf("job %q: several owners have a job with this name: %s", e.name, strings.Join(e.jobs, ", "))
 }
 
 // plainName returns the name of a job without its owner.

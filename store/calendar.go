@@ -250,7 +250,8 @@ func (a *applier) calendar(ctx context.Context, c Calendar) error {
 	err := a.mayTake("calendar "+c.Name, old.Manifest)
 	switch {
 	case err != nil && !a.o.CreateOnly:
-		return err
+		a.refuse(err)
+		return nil
 	case ok && a.o.CreateOnly:
 		return fmt.Errorf("calendar %s: %w", c.Name, ErrExists)
 	case ok && same(old, c):

@@ -99,6 +99,9 @@ func (a *applier) record(kind, subject, action string, id int64, before, after a
 
 // flush writes the collected changes to the change log.
 func (a *applier) flush(ctx context.Context) error {
+	if err := a.mistakes(); err != nil {
+		return err
+	}
 	rows := a.log
 	a.log = nil
 	return a.write(ctx, "log_changes", rows)

@@ -20,9 +20,7 @@ type doneJobs struct {
 
 // findDone reads the done jobs, if the definitions may contain one of them. That is so if they create a job that does
 // not exist, or run after one that does not.
-func (a *applier) findDone(ctx context.Context, jobs []Job) error {
-	d := doneJobs{map[string]Job{}, map[int64]map[string]json.RawMessage{}}
-	a.done = d
+func (a *applier) findDone(ctx context.Context, jobs []Job) (err error) {
 	var names []string
 	for i := range jobs {
 		j := &jobs[i]
@@ -35,11 +33,18 @@ func (a *applier) findDone(ctx context.Context, jobs []Job) error {
 			}
 		}
 	}
+	a.done, err = readDone(ctx, a.tx, names)
+	return err
+}
+
+// readDone reads which jobs with these names are done.
+func readDone(ctx context.Context, q engine.Runner, names []string) (doneJobs, error) {
+	d := doneJobs{map[string]Job{}, map[int64]map[string]json.RawMessage{}}
 	for part := range slices.Chunk(legible(names), page) {
 		var j Job
 		var done bool
 		var became map[string]json.RawMessage
-		err := a.tx.Query(ctx, "removed_jobs", engine.Args{"ids": part}, engine.Reads(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became}).Each(func(string) error {
+		err := q.Query(ctx, "removed_jobs", engine.Args{"ids": part}, engine.Reads(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became}).Each(func(string) error {
 			if delete(d.jobs, j.FullName()); done {
 				d.jobs[j.FullName()], d.became[j.ID] = j, became
 			}
@@ -47,10 +52,10 @@ func (a *applier) findDone(ctx context.Context, jobs []Job) error {
 			return nil
 		}))
 		if err != nil {
-			return err
+			return d, err
 		}
 	}
-	return nil
+	return d, nil
 }
 
 // find looks a job up as knownJobs does.

@@ -121,7 +121,7 @@ func (p *Policy) problem(j *Job) error {
 			}
 		}
 	case *[]After:
-		return checkAfter(*v)
+		return checkAfter(j, *v)
 	case *int:
 		return p.below(int64(*v))
 	case *int64:

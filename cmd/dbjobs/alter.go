@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -77,7 +76,7 @@ func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, dryRun 
 		return m.Jobs[0], nil
 	})
 	if err != nil {
-		return err
+		return m.Place(err)
 	}
 	if err := c.findCalendars(ctx, s, m.Definitions); err != nil {
 		return err
@@ -104,31 +103,6 @@ func (c *cli) sayAltered(what, owner string, a report.Altered) {
 	if owner != "" {
 		c.say("%s is from the manifest %s, and its next apply changes it back; to prevent that, change the file too (dbjobs diff shows what differs)", what, shown(owner))
 	}
-}
-
-// resolveIn refuses names of schedules and targets that do not exist.
-func (c *cli) resolveIn(ctx context.Context, s *store.Store, m *manifest.Manifest) error {
-	if err := c.resolveTargets(m); err != nil {
-		return err
-	}
-	used := m.Elsewhere()
-	known, err := s.KnownSchedules(ctx, used)
-	if err != nil {
-		return err
-	}
-	names := slices.Sorted(maps.Keys(known))
-	if len(names) < len(used) { // a name is missing: the message lists the names that exist
-		all, err := s.Schedules(ctx)
-		if err != nil {
-			return err
-		}
-		names = names[:0]
-		for _, sc := range all {
-			names = append(names, sc.Name)
-		}
-	}
-	c.shared = known
-	return m.Resolve(names)
 }
 
 // newJobPreview makes the preview of one job, as it is now and as it will be.

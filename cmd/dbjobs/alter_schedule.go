@@ -39,6 +39,9 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 			}
 			return m.Schedules[0], nil
 		})
+		if m != nil {
+			err = m.Place(err)
+		}
 		if err != nil {
 			return err
 		}

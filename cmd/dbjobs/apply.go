@@ -58,7 +58,7 @@ ${env:NAME}. The database stores the value: for a password, use ${secret:NAME}.`
 				return err
 			}
 		}
-		changes, err := c.change(cmd, m.Definitions, o)
+		changes, err := c.change(cmd, m, o)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (c *cli) reads(cmd *cobra.Command, paths *[]string, o *store.ApplyOptions) 
 
 // manifest reads the manifest that is brought in, and looks up the names that it uses but does not define.
 func (c *cli) manifest(cmd *cobra.Command, paths []string, o *store.ApplyOptions) (*manifest.Manifest, error) {
-	m, err := c.readManifest(cmd, paths)
+	m, err := c.resolved(cmd, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +91,25 @@ func (c *cli) manifest(cmd *cobra.Command, paths []string, o *store.ApplyOptions
 		return nil, badInput("%s", problem)
 	}
 	o.Manifest = m.Name
-	return m, c.resolve(cmd, m)
+	return m, nil
+}
+
+// resolved reads files, and looks up the names of these kinds that they use but do not define. All mistakes of the
+// files are told together. If the names cannot be looked up, that is told only if there is no other mistake.
+func (c *cli) resolved(cmd *cobra.Command, paths []string, kinds ...string) (*manifest.Manifest, error) {
+	m, wrong := c.readManifest(cmd, paths)
+	if m == nil {
+		return nil, wrong
+	}
+	err := c.resolve(cmd, m, kinds...)
+	if _, more := errors.AsType[*manifest.Error](err); wrong != nil && !more {
+		return nil, wrong
+	}
+	return m, err
 }
 
 // readManifest reads the files that the command line names, and the files of folders. One file may be standard
-// input.
+// input. If the files have mistakes, the manifest has what could be read.
 func (c *cli) readManifest(cmd *cobra.Command, paths []string) (*manifest.Manifest, error) {
 	if len(paths) == 0 {
 		return nil, badInput("%s needs a manifest; give it with -f jobs.yaml, or -f - for standard input", cmd.Name())
@@ -202,45 +216,53 @@ func (i interruptible) Read(b []byte) (int, error) {
 	}
 }
 
-// resolve looks up what the manifest names but does not define, before anything is created: schedules of the
+// resolve looks up what the manifest names but does not define, before anything is created: definitions of the
 // database, and targets of the host. If this host has no targets, other hosts may execute the jobs: then a
 // wrong name fails the run.
-func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest) error {
-	if len(m.Elsewhere()) == 0 {
-		return c.resolveTargets(m)
+func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest, kinds ...string) error {
+	if len(m.References(kinds...)) == 0 {
+		return c.resolveIn(cmd.Context(), nil, m, kinds...)
 	}
 	if err := c.find(cmd); err != nil {
 		return err
 	}
 	if c.db.Embedded && !c.db.Exists() {
-		return cmp.Or(c.resolveTargets(m), m.Resolve(nil))
+		return c.resolveIn(cmd.Context(), nil, m, kinds...)
 	}
 	s, err := c.open(cmd, use)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	return c.resolveIn(cmd.Context(), s, m)
+	return c.resolveIn(cmd.Context(), s, m, kinds...)
 }
 
-func (c *cli) resolveTargets(m *manifest.Manifest) error {
-	if !m.NamesTargets() {
-		return nil
+// resolveIn is resolve for a database that is open. Without one, no definition is known.
+func (c *cli) resolveIn(ctx context.Context, s *store.Store, m *manifest.Manifest, kinds ...string) error {
+	known, host := &store.Known{}, manifest.Targets{}
+	if m.NamesTargets() {
+		set, err := c.host()
+		if err != nil {
+			return err
+		}
+		host.From = set.From
+		for _, o := range set.Targets {
+			host.Names = append(host.Names, o.Name)
+		}
 	}
-	set, err := c.host()
-	if err != nil || len(set.Targets) == 0 {
-		return err
+	if s != nil {
+		var err error
+		if known, err = s.Known(ctx, m.References(kinds...)); err != nil {
+			return err
+		}
 	}
-	names := make([]string, len(set.Targets))
-	for i, o := range set.Targets {
-		names[i] = o.Name
-	}
-	return m.ResolveTargets(set.From, names)
+	c.shared = known.Schedules
+	return m.Resolve(known, host, kinds...)
 }
 
 // change writes definitions. It creates the embedded database if it is missing; a dry run creates
 // nothing.
-func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptions) ([]store.Change, error) {
+func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOptions) ([]store.Change, error) {
 	a := begin
 	if o.DryRun {
 		a = use
@@ -260,11 +282,11 @@ func (c *cli) change(cmd *cobra.Command, d store.Definitions, o store.ApplyOptio
 		}
 	}
 	o.Author, o.Start = c.author(s), decide.Start
-	changes, err := s.Apply(cmd.Context(), d, o)
+	changes, err := s.Apply(cmd.Context(), m.Definitions, o)
 	if err != nil {
-		return changes, err
+		return changes, m.Place(err)
 	}
-	err = c.findCalendars(cmd.Context(), s, d)
+	err = c.findCalendars(cmd.Context(), s, m.Definitions)
 	if !o.DryRun {
 		c.ring(cmd.Context(), s)
 	}

@@ -47,7 +47,7 @@ Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 
 		if err != nil {
 			return err
 		}
-		changes, err := c.change(cmd, m.Definitions, o)
+		changes, err := c.change(cmd, m, o)
 		if err != nil {
 			return err
 		}

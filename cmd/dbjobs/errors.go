@@ -106,19 +106,18 @@ func (c *cli) explain(code int, err error) []string {
 	if code == exitInterrupted {
 		err = errInterrupted
 	}
-	if m, ok := errors.AsType[*manifest.Error](err); ok {
-		lines := make([]string, len(m.Problems))
-		for i, p := range m.Problems {
-			lines[i] = fmt.Sprint(p)
-		}
-		return lines
-	}
 	where := ""
 	if c.db.URL != "" && (code == exitDatabase || code == exitSchema) && (c.chosen == nil || c.chosen.name != c.db.Display()) {
 		where = c.db.Display() + ": "
 	}
 	var lines []string
 	for _, e := range each(err) {
+		if m, ok := errors.AsType[*manifest.Error](e); ok {
+			for _, p := range m.Problems {
+				lines = append(lines, p.String())
+			}
+			continue
+		}
 		if line := report.Line(c.scrub(where + e.Error())); !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}

@@ -111,7 +111,7 @@ func (c *cli) jobCreate() *cobra.Command {
 		defer s.Close()
 		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), Start: decide.Start})
 		if err != nil {
-			return already(err, "job", args[0])
+			return already(m.Place(err), "job", args[0])
 		}
 		c.ring(cmd.Context(), s)
 		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil {

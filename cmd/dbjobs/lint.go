@@ -50,7 +50,7 @@ func (c *cli) strictly(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOp
 	if is.New = c.db.Embedded && !c.db.Exists(); !is.New {
 		var err error
 		o.DryRun = true
-		if is.Changes, err = c.change(cmd, m.Definitions, o); err != nil {
+		if is.Changes, err = c.change(cmd, m, o); err != nil {
 			return err
 		}
 	}

@@ -33,6 +33,9 @@ func (c *cli) scheduleCreate() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := c.resolve(cmd, m); err != nil {
+			return err
+		}
 		s, err := c.open(cmd, begin)
 		if err != nil {
 			return err
@@ -40,7 +43,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 		defer s.Close()
 		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s)})
 		if err != nil {
-			return already(err, "schedule", args[0])
+			return already(m.Place(err), "schedule", args[0])
 		}
 		c.ring(cmd.Context(), s)
 		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil {

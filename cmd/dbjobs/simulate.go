@@ -181,11 +181,8 @@ func readOutage(text string) (d simulate.Outage, err error) {
 
 // inputOf returns what a manifest defines, as if it was applied at an instant.
 func (c *cli) inputOf(cmd *cobra.Command, paths []string, at time.Time) (in simulate.Input, err error) {
-	m, err := c.readManifest(cmd, paths)
+	m, err := c.resolved(cmd, paths, store.KindSchedule)
 	if err != nil {
-		return in, err
-	}
-	if err := c.resolve(cmd, m); err != nil {
 		return in, err
 	}
 	return simulate.Of(m.Definitions, c.shared, at)
@@ -198,11 +195,8 @@ func (c *cli) other(cmd *cobra.Command, o *simulation, in simulate.Input, at tim
 		other.SetTook(nil, 0, time.Duration(o.took))
 		return other, err
 	}
-	m, err := c.readManifest(cmd, o.diff)
+	m, err := c.resolved(cmd, o.diff, store.KindSchedule)
 	if err != nil {
-		return other, err
-	}
-	if err := c.resolve(cmd, m); err != nil {
 		return other, err
 	}
 	owner, err := c.login(cmd)

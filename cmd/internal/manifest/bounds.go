@@ -96,7 +96,8 @@ func crowded(data []byte) bool {
 
 // bounded makes an error of the first problems, in the order of the file, and of the number of the problems
 // after them.
-func bounded(file string, list []Problem) *Error {
+func bounded(list []Problem) *Error {
+	file := list[0].File
 	more := 0
 	list = slices.DeleteFunc(list, func(p Problem) bool {
 		if p.Text == "" {

@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
 )
 
 // TestWhatAManifestCosts: a hostile file, or a file that is no manifest, is refused at a bounded cost, with a bounded
@@ -41,7 +43,7 @@ func TestWhatAManifestCosts(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		m, err := Read([]Input{{Path: "jobs.yaml", In: strings.NewReader(c.text)}}, Options{Now: now})
 		if err == nil {
-			err = m.Resolve(nil)
+			err = m.Resolve(&store.Known{}, Targets{})
 		}
 		runtime.ReadMemStats(&after)
 		e, ok := errors.AsType[*Error](err)

@@ -66,32 +66,24 @@ func (e Edit) job(j store.Job, change func(d *draft) error) (*Manifest, error) {
 	if err := change(d); err != nil {
 		return nil, err
 	}
-	for _, name := range j.Schedules {
-		f.names[name] = true
-	}
 	d.put("steps", d.steps)
 	if node := f.reread(e.Given, &d.object); node != nil {
 		f.readJob(pair{quoted(j.Name), node})
 	}
-	f.ofFlags(d.step)
+	f.ofStep(d.step)
 	if err := f.flagError("jobs", j.Name, append(AlterFlags(), StepFlags()...)); err != nil {
 		return nil, err
 	}
+	has := namesOf(&j)
+	f.m.references = slices.DeleteFunc(f.m.references, func(r reference) bool { return has[r.Name] })
 	to := &f.m.Jobs[0]
 	to.ID, to.Owner, to.Manifest, to.CreatedAt = j.ID, j.Owner, j.Manifest, j.CreatedAt
 	return f.m, nil
 }
 
-// ofFlags puts flags into the problems in place of paths of a manifest: for schedules, for targets, and for
-// keys of the step that the flags are about.
-func (f *file) ofFlags(step int) {
-	for i := range f.m.elsewhere {
-		f.m.elsewhere[i].at = Problem{File: f.file, Path: "--schedule"}
-	}
-	for _, r := range f.targets {
-		r.at = Problem{File: f.file, Path: "--target"}
-		f.m.targets = append(f.m.targets, r)
-	}
+// ofStep leaves the step that the flags are about out of the paths of problems, and says of problems with other steps
+// which step has them.
+func (f *file) ofStep(step int) {
 	of := fmt.Sprintf(".steps[%d]", step)
 	for i := range f.problems {
 		p := &f.problems[i]
@@ -99,6 +91,12 @@ func (f *file) ofFlags(step int) {
 			p.Path = before + key
 		} else if _, other, ok := strings.Cut(p.Path, ".steps["); ok {
 			p.Text = "steps[" + other + ": " + p.Text
+		}
+	}
+	for i := range f.references {
+		p := &f.references[i].at
+		if before, key, ok := strings.Cut(p.Path, of); ok {
+			p.Path = before + key
 		}
 	}
 }

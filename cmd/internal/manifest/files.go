@@ -50,7 +50,8 @@ func isManifest(name string) bool {
 
 // Read reads a manifest of several files, and of the files that they include. A name means the same in all of
 // them. The zone and the defaults of a file hold for that file, and for the files that it includes. If the
-// manifest has problems, the error is an *Error; any other error comes from reading.
+// manifest has problems, the error is an *Error, and the manifest has what could be read: its names may be checked, too.
+// Any other error comes from reading.
 func Read(inputs []Input, o Options) (*Manifest, error) {
 	r := &reader{o: o, m: &Manifest{Name: o.Name}, names: map[string]bool{}, calendars: map[string]*rules.Calendar{}, defined: map[string]Problem{}, left: MaxBytes}
 	for _, in := range inputs {
@@ -70,13 +71,17 @@ func Read(inputs []Input, o Options) (*Manifest, error) {
 	for _, f := range r.files {
 		f.readJobs(f.jobs)
 	}
-	var problems []Problem
 	for _, f := range r.files {
-		problems = append(problems, f.problems...)
-		r.m.targets = append(r.m.targets, f.targets...)
+		r.m.problems = append(r.m.problems, f.problems...)
+		r.m.references = append(r.m.references, f.references...)
 	}
-	if len(problems) > 0 {
-		return nil, bounded(problems[0].File, problems)
+	r.m.places = r.defined
+	for _, to := range r.m.references {
+		r.m.places[to.at.Path] = to.at
+	}
+	r.m.references = slices.DeleteFunc(r.m.references, r.defines)
+	if len(r.m.problems) > 0 {
+		return r.m, bounded(r.m.problems)
 	}
 	r.m.Checked = true
 	return r.m, nil
@@ -104,7 +109,7 @@ func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 	f := &file{decoder: &decoder{file: in.Path, length: len(data), env: r.o.Env}, m: r.m, now: r.o.Now, names: r.names, calendars: r.calendars, defined: r.defined,
 		from: from, at: at, real: realPath(in), alone: r.o.Alone || in.Alone}
 	if from != nil {
-		f.zone, f.defaults = from.zone, from.defaults
+		f.zone, f.defaults, f.usual = from.zone, from.defaults, from.usual
 	}
 	r.files = append(r.files, f)
 	if r.left -= len(data); r.left < 0 {

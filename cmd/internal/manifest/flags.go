@@ -98,7 +98,6 @@ func JobFromFlags(name string, given Given, now time.Time) (*Manifest, error) {
 	if node := f.reread(given, entry); node != nil {
 		f.readJob(pair{quoted(name), node})
 	}
-	f.ofFlags(-1)
 	return f.m, f.flagError("jobs", name, slices.Concat(RuleFlags, JobFlags))
 }
 
@@ -158,26 +157,33 @@ func (fl Flag) node(values []string) *yaml.Node {
 	}
 }
 
-// flagError replaces the paths in the problems by the flags that stand for them.
+// flagError replaces the paths in the problems, and of the names that are used, by the flags that stand for them.
 func (f *file) flagError(section, name string, flags []Flag) error {
+	for i := range f.references {
+		ofFlag(&f.references[i].at, section, name, flags)
+	}
+	f.m.references, f.m.flags = f.references, flags
+	f.m.places = map[string]Problem{join(section, name): {File: f.file}}
+	for i := range f.problems {
+		ofFlag(&f.problems[i], section, name, flags)
+	}
 	if len(f.problems) == 0 {
 		return nil
 	}
-	prefix := join(section, name)
-	for i := range f.problems {
-		p := &f.problems[i]
-		p.Line, p.Column = 0, 0
-		path := strings.TrimPrefix(strings.TrimPrefix(p.Path, prefix), ".")
-		path, _, _ = strings.Cut(strings.TrimPrefix(path, "rule."), "[")
-		if strings.HasPrefix(p.Path, "--") {
-			continue
-		}
-		p.Path = fmt.Sprintf("%q", name)
-		for _, fl := range flags {
-			if fl.Path == path || fl.Name == path {
-				p.Path = "--" + fl.Name
-			}
+	return &Error{f.problems}
+}
+
+func ofFlag(p *Problem, section, name string, flags []Flag) {
+	p.Line, p.Column = 0, 0
+	if strings.HasPrefix(p.Path, "--") {
+		return
+	}
+	path := strings.TrimPrefix(strings.TrimPrefix(p.Path, join(section, name)), ".")
+	path, _, _ = strings.Cut(strings.TrimPrefix(path, "rule."), "[")
+	p.Path = fmt.Sprintf("%q", name)
+	for _, fl := range flags {
+		if fl.Path == path || fl.Name == path {
+			p.Path = "--" + fl.Name
 		}
 	}
-	return &Error{f.problems}
 }

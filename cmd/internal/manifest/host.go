@@ -100,7 +100,7 @@ func DecodeHost(data []byte, file string) (*Host, error) {
 		}
 	}
 	if len(d.problems) > 0 {
-		return nil, bounded(file, d.problems)
+		return nil, bounded(d.problems)
 	}
 	return h, nil
 }

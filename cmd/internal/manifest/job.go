@@ -55,6 +55,7 @@ func (f *file) readJob(p pair) {
 	j := &k.job // begin resets it for the next job
 
 	zone := f.readWhen(j, k.when, path)
+	f.useJobs(j, p.key, path)
 	if len(f.problems) > before {
 		return
 	}

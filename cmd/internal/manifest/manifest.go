@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
-	"github.com/dbjobs/dbjobs/store/nearest"
 )
 
 // Manifest is a jobs.yaml, read and checked, with all defaults filled in.
@@ -33,15 +33,10 @@ type Manifest struct {
 	// Variables are the places in the file that named variables of the environment.
 	Variables []Variable
 
-	elsewhere []reference // schedules that jobs name and the manifest does not define
-	targets   []reference // targets of the host that steps name
-}
-
-// reference is a place in the file that names a schedule, or a target.
-type reference struct {
-	name string
-	hint string  // what may be meant, if the name looks like a rule or can be read as one
-	at   Problem // without a text
+	problems   []Problem
+	references []reference        // names that the manifest uses and does not define
+	places     map[string]Problem // of definitions and of the names that they use, by path
+	flags      []Flag             // of the command that stands in place of a file
 }
 
 // Options say how to read a manifest.
@@ -53,68 +48,6 @@ type Options struct {
 
 	// Env looks up a variable that a file names as ${env:NAME}. If it is nil, such a text stays as it is.
 	Env func(name string) (string, bool)
-}
-
-// Elsewhere returns the schedules that jobs use and the file does not define, each once.
-func (m *Manifest) Elsewhere() []string {
-	names := make([]string, len(m.elsewhere))
-	for i, r := range m.elsewhere {
-		names[i] = r.name
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// Resolve checks the schedules that jobs name against those of the file and of the database.
-func (m *Manifest) Resolve(inDatabase []string) error {
-	names, known := make([]string, 0, len(m.Schedules)+len(inDatabase)), make(map[string]bool, len(inDatabase))
-	for _, s := range m.Schedules {
-		names = append(names, s.Name)
-	}
-	names = append(names, inDatabase...)
-	for _, name := range inDatabase {
-		known[name] = true
-	}
-	return unknown(m.elsewhere, known, func(name string) string { return "there is no schedule " + excerpt(name) }, "the schedules are ", names)
-}
-
-// NamesTargets reports whether a step names a target.
-func (m *Manifest) NamesTargets() bool { return len(m.targets) > 0 }
-
-// ResolveTargets checks the targets that steps name against those of a host's settings.
-func (m *Manifest) ResolveTargets(settings string, names []string) error {
-	known := make(map[string]bool, len(names))
-	for _, name := range names {
-		known[name] = true
-	}
-	return unknown(m.targets, known, func(name string) string {
-		return fmt.Sprintf("the settings of this host (%s) have no target %s", settings, excerpt(name))
-	},
-		"the targets are ", names)
-}
-
-// unknown refuses references to names that are not known. text says what is missing; names has the names that
-// may be meant.
-func unknown(list []reference, known map[string]bool, text func(name string) string, before string, names []string) error {
-	var problems []Problem
-	for _, r := range list {
-		if known[r.name] {
-			continue
-		}
-		r.at.Text = text(r.name)
-		if r.hint != "" {
-			r.at.Text += r.hint
-		} else if n := nearest.To(r.name, names); n != "" {
-			r.at.Text += fmt.Sprintf("; did you mean %s?", n)
-		} else if len(names) > 0 {
-			r.at.Text += "; " + before + strings.Join(names[:min(20, len(names))], ", ")
-		}
-		problems = append(problems, r.at)
-	}
-	if len(problems) > 0 {
-		return bounded(problems[0].File, problems)
-	}
-	return nil
 }
 
 // document parses the only document of the file.
@@ -166,6 +99,7 @@ type file struct {
 	defaults store.Job
 	job      *jobReading        // nil: no job was read yet
 	names    map[string]bool    // of the schedules read so far
+	usual    map[string]Problem // where the defaults are, by path below defaults
 	defined  map[string]Problem // where definitions are; nil: there are no others
 	rules    map[ruleText]bool  // the rules that were read, and the answer of parseRule for each
 
@@ -192,9 +126,23 @@ func (f *file) readTop(r *reader, root *yaml.Node) (include *yaml.Node) {
 		f.readZone(&f.zone, zone, "zone")
 	}
 	if defaults != nil {
-		f.mapping(defaults, "defaults", policies(&f.defaults, true))
+		f.readDefaults(defaults)
 	}
 	return include
+}
+
+// readDefaults reads the policies of jobs that give none, and keeps their places.
+func (f *file) readDefaults(n *yaml.Node) {
+	f.places = map[string]*yaml.Node{}
+	f.mapping(n, "defaults", policies(&f.defaults, true))
+	usual := maps.Clone(f.usual)
+	if usual == nil {
+		usual = map[string]Problem{}
+	}
+	for path, at := range f.places {
+		usual[strings.TrimPrefix(path, "defaults.")] = f.place(at, path)
+	}
+	f.usual = usual
 }
 
 func (f *file) readJobs(n *yaml.Node) {

@@ -43,8 +43,8 @@ func TestProblems(t *testing.T) {
 				}
 			}
 			m, err := decode(t, string(text))
-			if err == nil {
-				err = m.Resolve(nil)
+			if m != nil {
+				err = m.Resolve(&store.Known{}, Targets{})
 			}
 			if err == nil {
 				t.Fatal("was accepted")
@@ -98,8 +98,8 @@ func checkRoundTrip(t *testing.T, m *Manifest) {
 	if err != nil {
 		t.Fatalf("what was written is refused: %v\n%s", err, out.String())
 	}
-	again.elsewhere, m.elsewhere, m.Named = nil, nil, again.Named
-	again.targets, m.targets = nil, nil
+	again.references, m.references, m.Named = nil, nil, again.Named
+	again.places, m.places = nil, nil
 	if len(again.Zoneless) > 0 {
 		t.Errorf("what was written names no zone for %q\n%s", again.Zoneless, out.String())
 	}
@@ -123,19 +123,23 @@ func TestHeartbeatIsGivenAsAWhole(t *testing.T) {
 	}
 }
 
+func schedules(name string) *store.Known {
+	return &store.Known{Schedules: map[string]store.Schedule{name: {}}}
+}
+
 func TestNamesOfSchedulesMayBeInTheDatabase(t *testing.T) {
 	m, err := decode(t, "jobs: {a: {schedule: nightly, sql: SELECT 1}}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Elsewhere()) == 0 {
+	if len(m.References()) == 0 {
 		t.Error("nothing to resolve")
 	}
-	if err := m.Resolve([]string{"nightly"}); err != nil {
+	if err := m.Resolve(schedules("nightly"), Targets{}); err != nil {
 		t.Error(err)
 	}
-	err = m.Resolve([]string{"nightlyy"})
-	if err == nil || !strings.Contains(err.Error(), "jobs.yaml:1:22: jobs.a.schedule: ") || !strings.Contains(err.Error(), "did you mean nightlyy?") {
+	err = m.Resolve(schedules("night"), Targets{})
+	if err == nil || !strings.Contains(err.Error(), "jobs.yaml:1:22: jobs.a.schedule: ") || !strings.Contains(err.Error(), `there is no schedule "nightly"`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -253,10 +257,10 @@ func TestTargetsOfTheHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.ResolveTargets("here", []string{"crm", "shop"}); err != nil {
+	if err := m.Resolve(&store.Known{}, Targets{"here", []string{"crm", "shop"}}); err != nil {
 		t.Error(err)
 	}
-	err = m.ResolveTargets("here", []string{"shpo"})
+	err = m.Resolve(&store.Known{}, Targets{"here", []string{"shpo"}})
 	want := "jobs.yaml:1:20: jobs.a.target: the settings of this host (here) have no target \"shop\"; did you mean shpo?\n" +
 		"jobs.yaml:1:63: jobs.b.steps[0].target: the settings of this host (here) have no target \"crm\"; the targets are shpo"
 	if err == nil || err.Error() != want {

@@ -18,10 +18,10 @@ import (
 
 // decoder reads the nodes of one file and collects its problems.
 type decoder struct {
-	file     string
-	problems []Problem
-	places   map[string]*yaml.Node // fields of the job or schedule that is being read, by path
-	targets  []reference           // that steps name
+	file       string
+	problems   []Problem
+	places     map[string]*yaml.Node // fields of the job or schedule that is being read, by path
+	references []reference           // names of other definitions, and of targets of the host
 
 	length, values, bytes int                         // length of the file; values and bytes read so far
 	env                   func(string) (string, bool) // variables of the environment; nil: the file has none

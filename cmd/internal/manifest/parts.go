@@ -28,7 +28,7 @@ func (f *file) readInParts(jobs []pair) bool {
 	var work sync.WaitGroup
 	for some := range slices.Chunk(jobs, (len(jobs)+workers-1)/workers) {
 		part, read := *f, *f.decoder
-		read.problems, read.targets, read.places = nil, nil, nil
+		read.problems, read.references, read.places = nil, nil, nil
 		read.values, read.bytes = 0, 0
 		part.rules = nil
 		part.decoder, part.m, part.job = &read, &Manifest{Definitions: store.Definitions{Jobs: make([]store.Job, 0, len(some))}}, nil
@@ -55,12 +55,11 @@ func (f *file) readInParts(jobs []pair) bool {
 	f.values, f.bytes = values, bytes
 	f.m.Jobs = slices.Grow(f.m.Jobs, len(jobs))
 	for _, part := range parts {
-		f.targets = append(f.targets, part.targets...)
+		f.references = append(f.references, part.references...)
 		f.m.Jobs = append(f.m.Jobs, part.m.Jobs...)
 		f.m.Renames = append(f.m.Renames, part.m.Renames...)
 		f.m.Chosen = append(f.m.Chosen, part.m.Chosen...)
 		f.m.Zoneless = append(f.m.Zoneless, part.m.Zoneless...)
-		f.m.elsewhere = append(f.m.elsewhere, part.m.elsewhere...)
 	}
 	for _, p := range jobs {
 		f.once(p.key, join("jobs", p.key.Value))

@@ -39,8 +39,8 @@ func TestManyJobsAreReadAsOneAfterTheOther(t *testing.T) {
 			if !reflect.DeepEqual(problem, problems) || !reflect.DeepEqual(one, all) || (problem == nil) != (name == "well") {
 				t.Errorf("one after the other: %v; on all processors: %v", problem, problems)
 			}
-			if problem == nil && (len(all.Jobs) != jobs || len(all.Renames) != jobs || len(all.Elsewhere()) != 2) {
-				t.Error(len(all.Jobs), len(all.Renames), all.Elsewhere())
+			if problem == nil && (len(all.Jobs) != jobs || len(all.Renames) != jobs || len(all.References()) != 2) {
+				t.Error(len(all.Jobs), len(all.Renames), all.References())
 			}
 		})
 	}

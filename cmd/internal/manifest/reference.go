@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,82 +11,268 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/nearest"
-	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-// misnamed says what is wrong with a ${...} reference, and which one was probably meant.
-func misnamed(err error) string {
-	unknown, ok := errors.AsType[*executor.ReferenceError](err)
-	if !ok {
-		return err.Error()
-	}
-	known := make([]string, 0, 9)
-	for _, name := range append(executor.References(), "args.NAME") {
-		known = append(known, "${"+name+"}")
-	}
-	found := "${" + unknown.Name + "}"
-	if nearest.To(found, known) != "" {
-		return fmt.Sprintf("%s is not known; %s", found, oneOf(found, known))
-	}
-	if meant := meantOfMany(unknown.Name); meant != "" {
-		return fmt.Sprintf("%s is not known; did you mean ${%s}?", cut(found, maxText/2), cut(meant, maxText/2))
-	}
-	return err.Error()
+// kindTarget is the kind of a name that the settings of a host define.
+const kindTarget = "target"
+
+// reference is a place in the file that names another definition, or a target.
+type reference struct {
+	store.Reference
+	hint string  // what may be meant, if the name looks like a rule or can be read as one
+	at   Problem // without a text
 }
 
-// meantOfMany returns the reference that was probably meant, if it contains names from the file: args.NAME,
-// secret:NAME, or steps.NAME and a fact of that step. It returns an empty text if no reference is similar.
-func meantOfMany(name string) string {
-	if i := strings.IndexAny(name, ".:"); i > 0 && i+1 < len(name) {
-		switch first := name[:i]; nearest.To(first, []string{"args", "secret", "steps"}) {
-		case "args":
-			return "args." + name[i+1:]
-		case "secret":
-			return "secret:" + name[i+1:]
-		case "steps":
-			return meantOfStep(first, name[i+1:])
-		}
+// refer keeps the use of a name. Whether the name is defined is known when all files are read.
+func (d *decoder) refer(to store.Reference, at Problem) {
+	if store.CheckHook(to.Name) == nil { // no definition can have any other name: that is a mistake of its own
+		d.references = append(d.references, reference{Reference: to, at: at})
 	}
-	return ""
 }
 
-// meantOfStep returns the fact of a step that was probably meant. rest is what follows the first word of the
-// reference. The last part of it is one of a few words, or a column after what should be row. A name may
-// contain dots.
-func meantOfStep(first, rest string) string {
-	if _, _, ok := store.StepFact(rest); ok && first != "steps" {
-		return "steps." + rest
+// useSchedule keeps the name of a schedule that the file does not define.
+func (f *file) useSchedule(name string, n *yaml.Node, path string) {
+	if f.names[name] {
+		return
 	}
-	parts := strings.Split(rest, ".")
-	n := len(parts)
-	if n > 2 {
-		if fact := nearest.To(parts[n-2], []string{"row", "body", "rows"}); fact != "" {
-			parts[n-2] = strings.TrimSuffix(fact, "s")
-			return "steps." + strings.Join(parts, ".")
-		}
+	hint := ""
+	if err := asRule(name, "UTC", f.now); err == nil {
+		hint = "; for a rule of the job's own, write rule"
+	} else if strings.ContainsAny(name, " \t@=") {
+		hint = ", and it is not a valid rule either: " + strings.TrimPrefix(err.Error(), "rule: ")
 	}
-	if n > 1 {
-		if parts[n-1] = nearest.To(parts[n-1], store.FactsOfSteps()); parts[n-1] != "" {
-			return "steps." + strings.Join(parts, ".")
-		}
-	}
-	return ""
+	at := f.place(cmp.Or(f.places[path], n), path)
+	f.references = append(f.references, reference{store.Reference{Kind: store.KindSchedule, Name: name}, hint, at})
 }
 
-// misnamedStep reports a reference to a step that the job does not have, if the job has a step with a similar
-// name.
-func (f *file) misnamedStep(j *store.Job, owner *yaml.Node, path string) {
-	names := make([]string, len(j.Steps))
-	for i := range j.Steps {
-		names[i] = j.Steps[i].Name
+// useJobs keeps the names of the group, the predecessors and the hooks of a job.
+func (f *file) useJobs(j *store.Job, key *yaml.Node, path string) {
+	use := func(to store.Reference, below string) {
+		at, given := f.usual[below]
+		if n := f.places[path+"."+below]; n != nil {
+			at = f.place(n, path+"."+below)
+		} else if !given {
+			at = f.place(key, path)
+		}
+		f.refer(to, at)
 	}
-	for i := range j.Steps {
-		for _, r := range j.Steps[i].References() {
-			if slices.Contains(names, r.Step) || nearest.To(r.Step, names) == "" {
-				continue
-			}
-			f.invalid(&store.FieldError{Subject: "job " + j.Name + ", step " + names[i], Field: j.Steps[i].Executor,
-				Problem: fmt.Sprintf("%s: there is no step %s in the job; %s", cut(r.Text, maxText/3), excerpt(r.Step), oneOf(r.Step, names))}, owner, path)
+	if j.Group != "" {
+		use(store.Reference{Kind: store.KindGroup, Name: j.Group}, "group")
+	}
+	for i, a := range j.After {
+		below := fmt.Sprintf("after[%d]", i)
+		if f.places[path+"."+below] == nil {
+			below = "after"
+		}
+		if f.places[path+"."+below+".job"] != nil {
+			below += ".job"
+		}
+		use(store.Reference{Kind: store.KindJob, Name: a.Job, Owner: j.Owner, Done: true}, below)
+	}
+	_ = j.On.Each(func(event string, hook *string) error { // never fails
+		if *hook != "" && *hook != store.NoHook {
+			use(store.Reference{Kind: store.KindJob, Name: *hook, Owner: j.Owner}, "on."+event)
+		}
+		return nil
+	})
+}
+
+// namesOf returns the names that a job uses.
+func namesOf(j *store.Job) map[string]bool {
+	has := map[string]bool{j.Group: true}
+	for _, name := range j.Schedules {
+		has[name] = true
+	}
+	for _, a := range j.After {
+		has[a.Job] = true
+	}
+	_ = j.On.Each(func(_ string, hook *string) error { // never fails
+		has[*hook] = true
+		return nil
+	})
+	if j.Own != nil {
+		has[j.Own.Calendar] = true
+	}
+	return has
+}
+
+// defines reports whether the manifest has the definition that a reference names, also one with problems.
+func (r *reader) defines(to reference) bool {
+	name := to.Name
+	if to.Kind == store.KindJob {
+		name = name[strings.LastIndexByte(name, '/')+1:]
+	}
+	_, ok := r.defined[join(to.Kind+"s", name)]
+	return ok
+}
+
+// References returns the names that the manifest uses and does not define, each once: those of these kinds, or
+// of all kinds.
+func (m *Manifest) References(kinds ...string) []store.Reference {
+	var list []store.Reference
+	seen := map[store.Reference]bool{}
+	for _, r := range m.references {
+		if r.Kind != kindTarget && !seen[r.Reference] && (len(kinds) == 0 || slices.Contains(kinds, r.Kind)) {
+			seen[r.Reference] = true
+			list = append(list, r.Reference)
 		}
 	}
+	return list
+}
+
+// NamesTargets reports whether a step names a target.
+func (m *Manifest) NamesTargets() bool {
+	return slices.ContainsFunc(m.references, func(r reference) bool { return r.Kind == kindTarget })
+}
+
+// Targets are those of the settings of a host.
+type Targets struct {
+	From  string // the file of the settings
+	Names []string
+}
+
+// Resolve checks the names that the manifest uses and does not define: those of these kinds, or of all kinds,
+// against the definitions of the database, and the targets of steps against those of the host, if it has any. Its
+// error has these problems and all others of the manifest.
+func (m *Manifest) Resolve(known *store.Known, host Targets, kinds ...string) error {
+	problems := slices.Clone(m.problems)
+	seen := map[Problem]bool{} // several jobs have a name from the same defaults
+	for _, r := range m.references {
+		switch {
+		case r.Kind == kindTarget:
+			r.at.Text = host.missing(r.Name)
+		case len(kinds) == 0 || slices.Contains(kinds, r.Kind):
+			r.at.Text = m.missing(known, r)
+		}
+		if r.at.Text = cut(r.at.Text, maxText); r.at.Text != "" && !seen[r.at] {
+			seen[r.at] = true
+			problems = append(problems, r.at)
+		}
+	}
+	if len(problems) > 0 {
+		return bounded(problems)
+	}
+	return nil
+}
+
+// missing says what is wrong with a name, and what may be meant; empty: nothing is wrong.
+func (m *Manifest) missing(known *store.Known, r reference) string {
+	text := known.Missing(r.Reference)
+	if text == "" {
+		return ""
+	}
+	names := slices.Clone(known.Names(r.Kind))
+	for _, name := range m.names(r.Kind) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if r.hint != "" || slices.Contains(names, r.Name) { // several owners have it
+		return text + r.hint
+	}
+	if r.Kind == store.KindGroup && nearest.To(r.Name, names) == "" {
+		return fmt.Sprintf("%s; add it to a manifest: groups: {%s: 1}", text, r.Name)
+	}
+	return text + orOneOf(r.Name, r.Kind+"s", names)
+}
+
+// Place gives the mistakes that the database found in the manifest's definitions the place that they have in the
+// manifest, or the flag. Other errors stay as they are.
+func (m *Manifest) Place(err error) error {
+	var problems []Problem
+	var others []error
+	for _, err := range parts(err) {
+		if e, ok := errors.AsType[*store.FieldError](err); !ok {
+			others = append(others, err)
+		} else if p, ok := m.placeOf(e); ok {
+			problems = append(problems, p)
+		} else {
+			others = append(others, err)
+		}
+	}
+	if len(problems) == 0 {
+		return err
+	}
+	if len(others) == 0 {
+		return bounded(problems)
+	}
+	return errors.Join(append([]error{bounded(problems)}, others...)...)
+}
+
+// parts returns the errors that errors.Join has joined.
+func parts(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// placeOf returns the place of the field that an error names, or of its definition.
+func (m *Manifest) placeOf(e *store.FieldError) (p Problem, ok bool) {
+	subject, step, inStep := strings.Cut(e.Subject, ", step ")
+	kind, name, _ := strings.Cut(subject, " ")
+	section := kind + "s"
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	path := join(section, name)
+	if p, ok = m.places[path]; !ok {
+		return p, false
+	}
+	if inStep {
+		p.Path, p.Text = path, "step "+step+": "+e.Field+": "+e.Problem
+		return p, true
+	}
+	if at, given := m.places[path+"."+e.Field]; given {
+		p = at
+	}
+	p.Path, p.Text = path+"."+e.Field, e.Problem
+	if m.flags != nil {
+		if ofFlag(&p, section, name, m.flags); !strings.HasPrefix(p.Path, "--") {
+			p.Text = e.Field + ": " + e.Problem
+		}
+	}
+	return p, true
+}
+
+// names returns the names of the manifest's own definitions of a kind.
+func (m *Manifest) names(kind string) (names []string) {
+	if m.flags != nil { // they define one thing, which is of no use to itself
+		return nil
+	}
+	switch kind {
+	case store.KindSchedule:
+		for i := range m.Schedules {
+			names = append(names, m.Schedules[i].Name)
+		}
+	case store.KindCalendar:
+		for i := range m.Calendars {
+			names = append(names, m.Calendars[i].Name)
+		}
+	case store.KindGroup:
+		for i := range m.Groups {
+			names = append(names, m.Groups[i].Name)
+		}
+	case store.KindJob:
+		for i := range m.Jobs {
+			names = append(names, m.Jobs[i].Name)
+		}
+	}
+	return names
+}
+
+func (t *Targets) missing(name string) string {
+	if len(t.Names) == 0 || slices.Contains(t.Names, name) {
+		return ""
+	}
+	return fmt.Sprintf("the settings of this host (%s) have no target %s%s", t.From, excerpt(name), orOneOf(name, "targets", t.Names))
+}
+
+// orOneOf says which name was probably meant, or which names there are.
+func orOneOf(name, kind string, names []string) string {
+	if n := nearest.To(name, names); n != "" {
+		return fmt.Sprintf("; did you mean %s?", n)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; the " + kind + " are " + strings.Join(names[:min(20, len(names))], ", ")
 }

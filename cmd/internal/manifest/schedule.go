@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -80,6 +81,9 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 		}
 	} else {
 		text(&s.Rule)(f.decoder, v, path)
+	}
+	if at := join(path, "calendar"); s.Calendar != "" {
+		f.refer(store.Reference{Kind: store.KindCalendar, Name: s.Calendar}, f.place(cmp.Or(f.places[at], n), at))
 	}
 	if len(f.problems) > before {
 		return false

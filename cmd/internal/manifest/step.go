@@ -148,7 +148,7 @@ func readValue(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 	case executor.Text, executor.TargetName:
 		s := ""
 		if text(&s)(d, n, path); s != "" && key.Type == executor.TargetName {
-			d.targets = append(d.targets, reference{name: s, at: d.place(n, path)})
+			d.refer(store.Reference{Kind: kindTarget, Name: s}, d.place(n, path))
 		}
 		if s != "" {
 			return s

@@ -2,7 +2,6 @@ package manifest
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -80,7 +79,7 @@ func (f *file) scheduleName(j *store.Job, n *yaml.Node, path string) {
 	name, before := "", len(f.problems)
 	if text(&name)(f.decoder, n, path); len(f.problems) == before {
 		j.Schedules = []string{name}
-		f.refer(name, n, path)
+		f.useSchedule(name, n, path)
 	}
 }
 
@@ -88,24 +87,6 @@ func (f *file) scheduleName(j *store.Job, n *yaml.Node, path string) {
 func (f *file) scheduleNames(j *store.Job, n *yaml.Node, path string) {
 	texts(&j.Schedules)(f.decoder, n, path)
 	for i, name := range j.Schedules {
-		f.refer(name, n, fmt.Sprintf("%s[%d]", path, i))
+		f.useSchedule(name, n, fmt.Sprintf("%s[%d]", path, i))
 	}
-}
-
-// refer keeps the name of a schedule that the file does not define, for a later call of Resolve.
-func (f *file) refer(name string, n *yaml.Node, path string) {
-	if f.names[name] {
-		return
-	}
-	if at := f.places[path]; at != nil {
-		n = at
-	}
-	hint := ""
-	if err := asRule(name, "UTC", f.now); err == nil {
-		hint = "; for a rule of the job's own, write rule"
-	} else if strings.ContainsAny(name, " \t@=") {
-		hint = ", and it is not a valid rule either: " + strings.TrimPrefix(err.Error(), "rule: ")
-	}
-	f.m.elsewhere = append(f.m.elsewhere,
-		reference{name, hint, Problem{File: f.file, Line: n.Line, Column: n.Column, Path: path}})
 }

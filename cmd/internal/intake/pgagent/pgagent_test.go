@@ -19,6 +19,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/engine"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -85,7 +86,7 @@ func written(t *testing.T, r *intake.Result, now time.Time, prefix string) strin
 	}
 	m, err := manifest.Read([]manifest.Input{{Path: "it", In: bytes.NewReader(b.Bytes())}}, manifest.Options{Now: now, Env: os.LookupEnv})
 	if err == nil {
-		err = m.Resolve(nil)
+		err = m.Resolve(&store.Known{}, manifest.Targets{})
 	}
 	if err != nil || len(m.Jobs) != r.Imported() {
 		t.Fatalf("apply refuses it: %v\n%s", err, b.String())
