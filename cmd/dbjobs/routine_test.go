@@ -186,7 +186,8 @@ func withRoutines(t *testing.T) []string {
 }
 
 // TestRoutinesDoWhatCommandsDo: each command runs on one database, and the corresponding routine on another. Then the
-// definitions, the change log, the runs and the plans are the same, also after the next passes.
+// definitions, the change log, the runs and the plans are the same, also after the next passes. The rules have few times, so
+// that none comes between a pass over the one database and that over the other.
 func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 	type step struct {
 		command string
@@ -201,29 +202,33 @@ func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 	refused := func(command, name string, args ...any) step { return step{command, routine(name, args...), true} }
 	session := []step{
 		as(`schedule create nightly --rule|0 2 * * *|--zone Europe/Berlin --description|at night`, "create_schedule", "nightly", "0 2 * * *", "Europe/Berlin", `{"description": "at night"}`),
-		as(`schedule create often --rule|every 5m`, "create_schedule", "often", "every 5m"),
+		as(`schedule create often --rule|every 12h`, "create_schedule", "often", "every 12h"),
 		as(`schedule create weekdays --rule|0 6 * * MON-FRI|--calendar bank --on-holiday next --nonexistent skip --ambiguous last`, "create_schedule", "weekdays", "0 6 * * MON-FRI", nil,
 			`{"calendar": "bank", "on_holiday": "next", "nonexistent": "skip", "ambiguous": "last"}`),
-		as(`job create load --sql|SELECT 1|--rule|every 1h|--zone Europe/Berlin --tag b --tag a --timeout 1h30m --attempts 3 --reason|it is needed`,
-			"create_job", "load", "SELECT 1", "every 1h", `{"zone": "Europe/Berlin", "tags": ["b", "a"], "timeout": "1h30m", "retry": 2}`, "it is needed"),
+		as(`job create load --sql|SELECT 1|--rule|every 6h|--zone Europe/Berlin --tag b --tag a --timeout 1h30m --attempts 3 --reason|it is needed`,
+			"create_job", "load", "SELECT 1", "every 6h", `{"zone": "Europe/Berlin", "tags": ["b", "a"], "timeout": "1h30m", "retry": 2}`, "it is needed"),
 		as(`job create clean --sql|SELECT 2|--schedule nightly --schedule weekdays --on-failed load`, "create_job", "clean", "SELECT 2", nil, `{"schedules": ["weekdays", "nightly"], "on": {"failed": "load"}}`),
 		as(`job create then --sql|SELECT 3|--after load --atomic`, "create_job", "then", "SELECT 3", nil, `{"after": "load", "atomic": true}`),
 		as(`job create both --sql|SELECT 4|--after load --after|{job: clean, on: end}`, "create_job", "both", "SELECT 4", nil, `{"after": ["load", {"job": "clean", "on": "end"}]}`),
 		both(`tick`),
-		as(`job alter load --rule|every 2h|--timeout 90s --backoff 1.5s --reset tag`, "alter_job", "load", `{"rule": "every 2h", "timeout": "90s", "retry": {"backoff": "1.5s"}, "tags": null}`),
+		as(`job alter load --rule|every 8h|--timeout 90s --backoff 1.5s --reset tag`, "alter_job", "load", `{"rule": "every 8h", "timeout": "90s", "retry": {"backoff": "1.5s"}, "tags": null}`),
 		as(`job alter load --timeout 90s`, "alter_job", "load", `{"timeout": "1m 30s"}`), // nothing changes
+		refused(`job alter load --timeout never`, "alter_job", "load", `{"timeout": "never"}`),
+		refused(`job alter load --priorty 5`, "alter_job", "load", `{"priorty": 5}`),
+		refused(`job alter load --priority 5 --reason|`+strings.Repeat("x", 1001), "alter_job", "load", `{"priority": 5}`, strings.Repeat("x", 1001)),
 		as(`job alter clean --priority 5 --overlap allow --max-running 2 --description|cleans up`, "alter_job", "clean", `{"priority": 5, "overlap": "allow", "max_running": 2, "description": "cleans up"}`),
 		as(`job alter then --reset after`, "alter_job", "then", `{"after": null}`),
 		both(`tick`),
 		as(`job step add then --name last --sql|SELECT 5|--timeout 5m --attempts 2`, "add_step", "then", "last", "SELECT 5", `{"timeout": "5m", "retry": 1}`),
 		as(`job step add then --name first --sql|SELECT 6|--on-failure next --before|step 1`, "add_step", "then", "first", "SELECT 6", `{"on_failure": "next"}`, "step 1"),
+		refused(`job step add then --name last --sql|SELECT 5`, "add_step", "then", "last", "SELECT 5"), // it is there already
 		as(`job step alter then last --reset timeout --backoff 2s`, "alter_step", "then", "last", `{"timeout": null, "retry": {"backoff": "2s"}}`),
 		as(`job step alter then|step 1|--sql|SELECT 7`, "alter_step", "then", "step 1", `{"sql": "SELECT 7"}`),
 		as(`job step drop then first`, "drop_step", "then", "first"),
 		as(`job schedule add then often`, "add_job_schedule", "then", "often"),
 		both(`tick`),
 		as(`job schedule drop clean weekdays`, "drop_job_schedule", "clean", "weekdays"),
-		as(`job schedule drop load|every 2h`, "drop_job_schedule", "load", "every 2h"),
+		as(`job schedule drop load|every 8h`, "drop_job_schedule", "load", "every 8h"),
 		both(`tick`),
 		as(`schedule alter weekdays --rule|0 7 * * MON-FRI|--reset calendar --reset on-holiday --zone Asia/Tokyo`, "alter_schedule", "weekdays", `{"rule": "0 7 * * MON-FRI", "calendar": null, "on_holiday": null, "zone": "Asia/Tokyo"}`),
 		as(`job rename load fetch`, "rename_job", "load", "fetch"),

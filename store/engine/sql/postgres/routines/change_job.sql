@@ -1,4 +1,5 @@
--- Changes a locked job, unless it is as it should be.
+-- Changes a locked job, unless it is as it should be. The code that takes back what was written must not end with 000: such a code
+-- stands for its whole class, and the handler would also catch each JB... that refuses a change.
 CREATE FUNCTION dbjobs.change_job(its_id bigint, options jsonb, reason text) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -8,10 +9,10 @@ BEGIN
   PERFORM dbjobs.put_job('job ' || dbjobs.job_name(its_id), its_id, coalesce(options, '{}'));
   became := dbjobs.job_document(its_id);
   IF became = was THEN
-    RAISE EXCEPTION USING ERRCODE = 'JB000', MESSAGE = 'it is as before'; -- takes back what was written
+    RAISE EXCEPTION USING ERRCODE = 'JB010', MESSAGE = 'it is as before'; -- takes back what was written
   END IF;
   PERFORM dbjobs.log_change('job', its_id, dbjobs.job_name(its_id), 'change', reason, was, became);
-EXCEPTION WHEN SQLSTATE 'JB000' THEN
+EXCEPTION WHEN SQLSTATE 'JB010' THEN
   RETURN;
 END
 $$
