@@ -105,7 +105,7 @@ func (p *pageFacts) readJobs(ctx context.Context, s *store.Store, o pageOptions,
 		}
 		rank := func(v store.JobStatus) int {
 			switch {
-			case v.Streak > 0 || v.Parked != "" || v.Overdue > 0:
+			case v.Failing() || v.Parked != "" || v.Overdue > 0:
 				return 0
 			case ran[v.ID]:
 				return 1
@@ -144,7 +144,7 @@ func chosenJobs(ctx context.Context, s *store.Store, names []string) (list []sto
 }
 
 func (p *pageFacts) addJob(v *store.JobStatus, times tick.UpcomingTimes) {
-	j := webpage.Job{Name: p.cli.text(v.FullName()), State: v.State, Schedule: p.cli.text(report.When(v.Job)), Streak: v.Streak,
+	j := webpage.Job{Name: p.cli.text(v.FullName()), State: v.State, Schedule: p.cli.text(report.When(v.Job)), Streak: v.Streak, Failing: v.Failing(),
 		Error: p.cli.text(v.LastError), Next: webpage.Millis(v.NextRun), Ahead: make([]int64, 0, len(times.Times)), More: times.More}
 	switch {
 	case v.Parked != "":

@@ -52,6 +52,12 @@ function startOfDay(t, days = 0) {
 // time is an element with the machine's form of an instant beside what people read.
 const time = (t, text = instant(t)) => t ? el("time", { datetime: new Date(t).toISOString() }, text) : "–";
 
+// head is the beginning of a text that is longer than a few lines, or the text. brief has the rest behind a switch, so that
+// one error does not fill a screen.
+const few = 300;
+const head = text => text.length > few ? Array.from(text).slice(0, few).join("") + " …" : text;
+const brief = text => text.length > few ? el("details", { class: "brief" }, el("summary", null, head(text)), Array.from(text).slice(few).join("")) : text;
+
 // length writes a time span in its two largest units.
 function length(ms) {
   if (!Number.isFinite(ms)) return "–";

@@ -8,8 +8,8 @@ function attention() {
   }
   if (!facts.triggers.length) list.push(["no trigger", "no tick is on record"]);
   for (const j of facts.jobs) {
-    if (j.state === "parked") list.push(["parked", `${j.name}: ${j.why || ""}`]);
-    else if (j.streak) list.push(["failing", `${j.name}: ${plural(j.streak, "failure")} in a row. ${j.error || ""}`]);
+    if (j.state === "parked") list.push(["parked", [`${j.name}: `, brief(j.why || "")]]);
+    else if (j.failing) list.push(["failing", [`${j.name}: ${plural(j.streak, "failure")} in a row. `, brief(j.error || "")]]);
     if (j.overdue) list.push(["overdue", el("span", null, `${j.name}: due since `, time(j.overdue))]);
   }
   const paused = facts.jobs.filter(j => j.state === "paused");
@@ -33,7 +33,7 @@ const took = r => r.started && r.ended ? r.ended - r.started : NaN;
 const name = x => facts.jobs[x.job].name;
 const runColumns = [
   ["Job", r => name(r), "name"], ["State", r => tag(r.state)], ["Nominal time", r => r.nominal ? time(r.nominal) : "on request"], ["Started", r => time(r.started)],
-  ["Late", r => length(late(r)), "number"], ["Took", r => length(took(r)), "number"], ["Error", r => r.error, "long"], ["Run", r => el("code", null, r.id)],
+  ["Late", r => length(late(r)), "number"], ["Took", r => length(took(r)), "number"], ["Error", r => brief(r.error), "long"], ["Run", r => el("code", null, r.id)],
 ];
 
 // spark is the lengths of a job's last runs, as bars. What it shows stands beside it in numbers.

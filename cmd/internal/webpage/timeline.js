@@ -161,7 +161,7 @@ const timeline = (() => {
   function describe(r) {
     const took = r.started && r.ended ? `, took ${length(r.ended - r.started)}` : "";
     const late = r.nominal && r.started ? `, ${length(Math.max(0, r.started - r.nominal))} after its nominal time ${instant(r.nominal)}` : "";
-    return `${facts.jobs[r.job].name}: ${r.state}, ${r.started ? "started" : "made"} ${instant(r.from)}${late}${took}. ${r.error} Run ${r.id}`;
+    return `${facts.jobs[r.job].name}: ${r.state}, ${r.started ? "started" : "made"} ${instant(r.from)}${late}${took}. ${head(r.error)} Run ${r.id}`;
   }
 
   function pick(j, r) {

@@ -34,9 +34,11 @@ func manyFacts(n int) *Facts {
 		case 3:
 			j.State, j.Why = "parked", "its rule cannot be read: <b>"
 		case 5:
-			j.Streak, j.Error = 4, hostile[0]
+			j.Streak, j.Failing, j.Error = 4, true, hostile[0]+strings.Repeat(" no such table: \U0001F600", 1000)+" the end"
 		case 6:
 			j.State, j.Why = "paused", "since 2026-11-19T00:00:00Z by ann: migration"
+		case 8:
+			j.State, j.Streak, j.Error = "disabled", 4, hostile[0]
 		case 7:
 			j.Overdue = Millis(made.Add(-time.Hour))
 		}
@@ -114,6 +116,8 @@ func TestPage(t *testing.T) {
 	file := written(t, f)
 	b := open(t, file, 1280, 900, false)
 	b.want("headline", `document.getElementById("h-attention").textContent`, "3 things to look at")
+	b.want("an error of 20 kB", `(li => [li.querySelector("summary").textContent.length < 700, li.getBoundingClientRect().height < 200, li.textContent.endsWith("the end")].join())(
+		[...document.querySelectorAll("#needs li")].find(li => li.textContent.startsWith("failing")))`, "true,true,true")
 	b.want("jobs", rows, fmt.Sprint(len(f.Jobs)))
 	b.shoot("desktop", "header")
 	b.shoot("desktop-jobs", "#h-jobs")
