@@ -204,6 +204,9 @@ func (e Edit) resetKeys(d *draft) error {
 			d.drop("rule")
 		case slices.Contains([]string{"zone", "nonexistent", "ambiguous"}, path):
 			d.drop("rule." + path)
+		case path == "start":
+			d.drop("start")
+			d.drop("start_zone") // it is the zone of nothing else
 		case ofStep(path) != nil && len(d.steps.Content) == 1:
 			entry := d.at(0)
 			entry.drop(path)

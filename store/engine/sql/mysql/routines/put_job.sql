@@ -8,9 +8,11 @@ BEGIN
   CALL dbjobs_check_options(subject, options, '["description", "disabled", "tags", "queue", "priority", "group", "overlap", "max_running", "missed", "missed_limit", "missed_within", "missed_grace", "retry", "max_deliveries", "on_error", "pause_after_failures", "timeout", "jitter", "max_runs", "not_before", "not_after", "start", "start_zone", "repeat_after", "on_startup", "keep", "remove_when_done", "on", "heartbeat", "rule", "zone", "schedule", "schedules", "after", "steps", "sql", "args", "atomic", "fail_if", "target"]');
   SELECT j.owner INTO its_owner FROM dbjobs_jobs j WHERE j.id = its_id;
   CALL dbjobs_job_columns(its_id, c);
-  IF COALESCE(JSON_TYPE(JSON_EXTRACT(options, '$.start')), 'NULL') <> 'NULL' THEN
-    IF JSON_EXTRACT(options, '$.start_zone') IS NULL THEN -- the zone of the rule
-      SET a_zone = COALESCE(JSON_UNQUOTE(JSON_EXTRACT(options, '$.rule.zone')), JSON_UNQUOTE(JSON_EXTRACT(options, '$.zone')), (SELECT s.zone FROM dbjobs_schedules s WHERE s.job_id = its_id), 'UTC');
+  IF JSON_CONTAINS_PATH(options, 'one', '$.start') THEN
+    IF JSON_EXTRACT(options, '$.start_zone') IS NULL THEN -- the zone of the rule; without a start, none
+      IF JSON_TYPE(JSON_EXTRACT(options, '$.start')) <> 'NULL' AND JSON_UNQUOTE(JSON_EXTRACT(options, '$.start')) <> '' THEN
+        SET a_zone = COALESCE(JSON_UNQUOTE(JSON_EXTRACT(options, '$.rule.zone')), JSON_UNQUOTE(JSON_EXTRACT(options, '$.zone')), (SELECT s.zone FROM dbjobs_schedules s WHERE s.job_id = its_id), 'UTC');
+      END IF;
       SET options = JSON_SET(options, '$.start_zone', a_zone);
     END IF;
     IF JSON_EXTRACT(options, '$.not_before') IS NULL THEN -- a decision finds it

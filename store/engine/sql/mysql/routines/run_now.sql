@@ -16,7 +16,7 @@ BEGIN
   END;
   CALL dbjobs_begin(mine);
   CALL dbjobs_find_job(job, its_id, named);
-  IF LENGTH(request_key) > 186 OR request_key REGEXP '[[:cntrl:]]' OR TRIM(request_key) <> request_key THEN
+  IF LENGTH(request_key) > 186 OR request_key REGEXP '[[:cntrl:]]' OR CHAR_LENGTH(TRIM(request_key)) <> CHAR_LENGTH(request_key) THEN -- to <>, a blank at the end is nothing
     CALL dbjobs_refuse('JB003', CONCAT('job ', LEFT(named, 40), ': key: has more than 186 bytes, a control character, or a blank around it'));
   END IF;
   IF NOT COALESCE(JSON_VALID(args), true) OR COALESCE(JSON_TYPE(args), 'NULL') NOT IN ('OBJECT', 'NULL') THEN

@@ -10,9 +10,9 @@ BEGIN
   PERFORM dbjobs.check_options(subject, options, (SELECT array_agg(DISTINCT split_part(p.key, '.', 1)) FROM dbjobs.policies() p)
     || ARRAY['rule', 'zone', 'schedule', 'schedules', 'after', 'steps', 'sql', 'args', 'atomic', 'fail_if', 'target']);
   SELECT * INTO j FROM dbjobs.jobs WHERE id = its_id;
-  IF options ? 'start' AND options -> 'start' <> 'null' AND NOT options ? 'start_zone' THEN -- the zone of the rule
-    options := options || jsonb_build_object('start_zone', coalesce(options #>> '{rule,zone}', options ->> 'zone',
-      (SELECT s.zone FROM dbjobs.schedules s WHERE s.job_id = its_id), 'UTC'));
+  IF options ? 'start' AND NOT options ? 'start_zone' THEN -- the zone of the rule; without a start, none
+    options := options || jsonb_build_object('start_zone', CASE WHEN options ->> 'start' <> '' THEN coalesce(options #>> '{rule,zone}', options ->> 'zone',
+      (SELECT s.zone FROM dbjobs.schedules s WHERE s.job_id = its_id), 'UTC') END);
   END IF;
   c := dbjobs.policy_columns(subject, j.owner, options);
   IF c ? 'start_rule' AND NOT c ? 'not_before' THEN -- a decision finds it
