@@ -95,7 +95,7 @@ func (c *cli) manifest(cmd *cobra.Command, paths []string, o *store.ApplyOptions
 }
 
 // resolved reads files, and looks up the names of these kinds that they use but do not define. All mistakes of the
-// files are told together. If the names cannot be looked up, that is told only if there is no other mistake.
+// files are reported together. If the names cannot be looked up, that is reported only if there is no other mistake.
 func (c *cli) resolved(cmd *cobra.Command, paths []string, kinds ...string) (*manifest.Manifest, error) {
 	m, wrong := c.readManifest(cmd, paths)
 	if m == nil {

@@ -79,7 +79,7 @@ func entryList(values []string) *yaml.Node {
 	all := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, v := range values {
 		var doc yaml.Node
-		if strings.HasPrefix(v, "{") && yaml.Unmarshal(paired([]byte(v)), &doc) == nil && len(doc.Content) > 0 {
+		if strings.HasPrefix(v, "{") && yaml.Unmarshal(Paired([]byte(v)), &doc) == nil && len(doc.Content) > 0 {
 			all.Content = append(all.Content, doc.Content[0])
 			continue
 		}

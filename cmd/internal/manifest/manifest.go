@@ -58,7 +58,7 @@ func (d *decoder) document(data []byte) *yaml.Node {
 		d.problems = append(d.problems, Problem{File: d.file, Line: line, Column: column, Text: fmt.Sprintf("found the byte %#x, which is not UTF-8", data[at])})
 		return nil
 	}
-	data = paired(data)
+	data = Paired(data)
 	if len(data) >= manyBytes {
 		if root := parseInParts(data, runtime.GOMAXPROCS(0)); root != nil {
 			return root

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// paired writes the characters beyond U+FFFF of a JSON text as themselves. JSON may escape one as a pair, such as
+// Paired writes the characters beyond U+FFFF of a JSON text as themselves. JSON may escape one as a pair, such as
 // \ud83d\udcbe, and YAML has no pairs. Any other text stays as it is.
-func paired(text []byte) []byte {
+func Paired(text []byte) []byte {
 	if !bytes.Contains(text, []byte(`\ud`)) && !bytes.Contains(text, []byte(`\uD`)) || !json.Valid(text) {
 		return text
 	}

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -83,7 +84,7 @@ func Read(text string, o Options) (*intake.Result, error) {
 		o.Zone = "UTC"
 	}
 	r := &intake.Result{Source: o.Source, Zone: o.Zone}
-	loader, err := yaml.NewLoader(bytes.NewReader([]byte(text)))
+	loader, err := yaml.NewLoader(bytes.NewReader(manifest.Paired([]byte(text))))
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,16 @@ func TestObjects(t *testing.T) {
 			t.Errorf("%s differs; -update writes it. Now it is:\n%s", golden, b.String())
 		}
 	}
+	escaped := `{"kind": "CronJob", "metadata": {"name": "a", "annotations": {"note": "\ud83d\ude00"}}, "spec": {"schedule": "0 5 * * *", "jobTemplate": ` +
+		`{"spec": {"template": {"spec": {"containers": [{"name": "c", "command": ["echo", "\ud83d\ude00"]}]}}}}}}`
+	r, err := Read(escaped, Options{Command: true, From: from})
+	if err != nil {
+		t.Fatalf("JSON that escapes a character as a pair: %v", err)
+	}
+	var b bytes.Buffer
+	if r.Finish(from, ""); r.Write(&b) != nil || !strings.Contains(b.String(), "😀") {
+		t.Errorf("JSON that escapes a character as a pair became %s", b.String())
+	}
 	if _, err := Read("a: [", Options{}); err == nil {
 		t.Error("half a text is read")
 	}
