@@ -50,6 +50,7 @@ func Cut(text string, most int) string {
 type pattern struct {
 	text   string
 	folded string
+	isURL  bool // or a key: some of its rests begin like texts that are not secret
 }
 
 // AddURL adds the secrets in a URL, which may be malformed.
@@ -152,12 +153,16 @@ func added(list []pattern, text string) []pattern {
 	if len(text) < leastAlone || slices.ContainsFunc(list, func(p pattern) bool { return p.text == text }) {
 		return list
 	}
-	list = append(list, pattern{text, fold(text, letter)})
+	list = append(list, newPattern(text, fold(text, letter)))
 	// A part of the secret may look like an escape. It is then escaped once more.
 	if literal := fold(text, character); literal != list[len(list)-1].folded {
-		list = append(list, pattern{text, literal})
+		list = append(list, newPattern(text, literal))
 	}
 	return list
+}
+
+func newPattern(text, folded string) pattern {
+	return pattern{text, folded, strings.Contains(folded, "://") || strings.Contains(folded, "-----")}
 }
 
 // Hide hides the known secrets, and all that looks like a credential.
@@ -215,13 +220,19 @@ func (p pattern) rest(text string, i int) int {
 	return -1
 }
 
-// restAt is rest where the cut has gone through no escape. Each rest has leastCut letters, so only those rests are
-// read that begin with the letters of the text.
+// restAt is rest where the cut has gone through no escape. Whichever rest it is, its first letters are those of the
+// text: as many as make a beginning, or all up to the next cut. So the secret is searched for these letters once,
+// however often it repeats itself.
 func (p pattern) restAt(text string, i int) int {
-	var first [leastCut]byte
-	for found, at := 0, i; found < leastCut; {
-		if at >= len(text) {
-			return -1
+	if p.isURL {
+		return p.anyRestAt(text, i)
+	}
+	var first [leastBegun]byte
+	found, isBegun := 0, false
+	for at := i; at < len(text) && !isBegun; {
+		if found >= leastCut && cutAt(text, at) >= 0 {
+			isBegun = true
+			break
 		}
 		c, size := letter(text, at)
 		if c == 0 && found == 0 {
@@ -231,16 +242,40 @@ func (p pattern) restAt(text string, i int) int {
 			first[found] = c
 			found++
 		}
+		isBegun = found == leastBegun
 	}
-	for from := 1; from < len(p.folded); from++ {
-		next := strings.Index(p.folded[from:], string(first[:]))
-		if next < 0 {
-			return -1
+	if found < leastCut {
+		return -1
+	}
+	letters := string(first[:found])
+	if isBegun {
+		if from := strings.Index(p.folded[1:], letters); from >= 0 {
+			return pattern{folded: p.folded[1+from:]}.begins(text, i)
 		}
-		from += next
+	}
+	for ; found >= leastCut; found-- { // a rest that is shorter, as a whole
+		if from := len(p.folded) - found; from > 0 && p.folded[from:] == letters[:found] {
+			return pattern{folded: p.folded[from:]}.begins(text, i)
+		}
+	}
+	return -1
+}
+
+// anyRestAt is restAt by trying all rests.
+func (p pattern) anyRestAt(text string, i int) int {
+	for from := 1; from <= len(p.folded)-leastCut; from++ {
 		if end := (pattern{folded: p.folded[from:]}).begins(text, i); end >= 0 {
 			return end
 		}
+	}
+	return -1
+}
+
+// cutAt returns how far a cut is from i, if it is there or has gone through the escape that begins there; otherwise -1.
+func cutAt(text string, i int) int {
+	left := strings.Index(text[i:min(len(text), i+longestEscape+len(cut))], cut)
+	if left == 0 || left > 0 && strings.IndexByte(`%\`, text[i]) >= 0 {
+		return left
 	}
 	return -1
 }
@@ -273,7 +308,7 @@ func (p pattern) at(text string, i int) int {
 func (p pattern) begins(text string, i int) int {
 	for found := 0; i < len(text); {
 		if found >= leastCut {
-			if left := strings.Index(text[i:min(len(text), i+longestEscape+len(cut))], cut); left == 0 || left > 0 && strings.IndexByte(`%\`, text[i]) >= 0 {
+			if left := cutAt(text, i); left >= 0 {
 				return i + left
 			}
 		}

@@ -19,10 +19,24 @@ func TestHideLongTexts(t *testing.T) {
 	}
 }
 
+// A secret that repeats itself is searched once for what stands beside each cut, and not for each of its rests. With the
+// rests, this would take minutes.
+func TestHideASecretThatRepeatsItself(t *testing.T) {
+	k := &Known{}
+	k.Issue(strings.Repeat("a", 20_000))
+	const cuts = 5000
+	if got := k.Hide(strings.Repeat("…aaaab", cuts)); strings.Count(got, Hidden+"b") != cuts || strings.Contains(got, "aa") {
+		t.Errorf("%.100q", got)
+	}
+	if got := k.Hide(strings.Repeat("a", 64<<10)); got != strings.Repeat(Hidden, 4) {
+		t.Errorf("%.100q", got)
+	}
+}
+
 // Short ways to the places of secrets lead to the same places as a plain search.
 func TestHideLikePlainSearch(t *testing.T) {
 	parts := []string{"…", "…", " ", "\t", "\n", "a", "b", "A", "ab", "abab", "aaaa", "abcabcabd", `\u0061`, `\u00`, "%61", "%6", "+", `\`, "\xe2\x80", "c", "d", "://", "x://", ":", "@", "?a=", "?a", "&a=", "&", "password=", "password", "[hidden]", "'", `"`, "="}
-	secrets := []string{"ababab", "aaaaaaaa", "abcabcabd", "abcabcabdabcabcabdabcabcabd", "ab%61ab cd", "a…ab", "abc", "b://abababab", strings.Repeat("ab", 20) + "c"}
+	secrets := []string{"ababab", "aaaaaaaa", "abcabcabd", "abcabcabdabcabcabdabcabcabd", "ab%61ab cd", "a…ab", "abc", "ab-----abab", strings.Repeat("a", 60), strings.Repeat("aab", 20), "b://abababab", strings.Repeat("ab", 20) + "c"}
 	random := rand.New(rand.NewPCG(1, 2))
 	hidden := 0
 	for range 20000 {
