@@ -367,5 +367,5 @@ func (d *decisions) Ledger() map[uint64][]string {
 // Of each nominal time, both ledgers have a run or, for each of its rules, one reason: what is missing, or there twice,
 // is a difference.
 func TestDecideKeepsTheLedgerOfTheNaiveWalk(t *testing.T) {
-	model.Compare(t, os.Getenv, prove.Cases(2*model.Crowd, 100*model.Crowd), newDecisions)
+	model.Compare(t, os.Getenv, prove.Cases(2*model.Crowd, 100*model.Crowd), "", newDecisions)
 }

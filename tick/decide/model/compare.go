@@ -67,9 +67,9 @@ func shrink(s *Scenario, fails func(*Scenario) bool) *Scenario {
 	return s
 }
 
-// Compare compares a narrator with the naive walk, crowd after crowd, for n seeds. DBJOBS_MODEL_SEED
-// replays one seed.
-func Compare(t *testing.T, getenv func(string) string, n int, other Maker) {
+// Compare compares a narrator with the naive walk, crowd after crowd, for n seeds. The jobs belong to an owner.
+// DBJOBS_MODEL_SEED replays one seed.
+func Compare(t *testing.T, getenv func(string) string, n int, owner string, other Maker) {
 	first := uint64(0)
 	if v := getenv("DBJOBS_MODEL_SEED"); v != "" {
 		var err error
@@ -83,6 +83,7 @@ func Compare(t *testing.T, getenv func(string) string, n int, other Maker) {
 		if n == 1 {
 			s = NewScenario(start/Crowd*Crowd, Crowd).only(first)
 		}
+		s.Owner = owner
 		var want, got map[uint64][]string
 		t.Run(fmt.Sprint(start), func(t *testing.T) { want, got = Tell(s, walk(s)), Tell(s, other(t, s)) })
 		for i := range s.Jobs {

@@ -300,6 +300,7 @@ func (t *tale) overlaps() bool {
 
 func (t *tale) makeRun(now, at time.Time) {
 	start, spread := t.lastFor, time.Duration(t.policy.Jitter)
+	named := store.Job{Owner: t.n.s.Owner, Name: t.job.Name()}
 	var before time.Time
 	for i := range t.links {
 		times := t.rule(i).times(t.n.s.Span)
@@ -316,7 +317,7 @@ func (t *tale) makeRun(now, at time.Time) {
 	t.numbers++
 	t.lastFor = at
 	t.runs = append(t.runs, &store.Run{Number: t.numbers, Occurrence: "at:" + at.Format("2006-01-02T15:04:05.000000Z"), State: store.Waiting,
-		ScheduledFor: at, IntervalStart: start, IntervalEnd: at, ReadyAt: later(now, at.Add(decide.Jitter(t.job.Name(), at, spread)))})
+		ScheduledFor: at, IntervalStart: start, IntervalEnd: at, ReadyAt: later(now, at.Add(decide.Jitter(named.FullName(), at, spread)))})
 }
 
 // openFrom returns the time from which nominal times stay open. While pauses hold all schedules, the times in

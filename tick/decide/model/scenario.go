@@ -21,6 +21,7 @@ import (
 type Scenario struct {
 	Span  Window
 	Start time.Time
+	Owner string // that the database gives the jobs: its login, or none
 	// The schedules that all jobs may share, the calendars that rules may name, and the jobs, as they are made at the start.
 	// Jobs are known by their seed.
 	Shared    []Rule
