@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
@@ -28,5 +30,40 @@ func TestRoomIsWhatTheLoginStillGets(t *testing.T) {
 		if left, known, err := s.Room(t.Context()); err != nil || !known || left > 3 {
 			t.Error(left, known, err)
 		}
+	})
+}
+
+// Jobs do not take the last connection that a login may have: the store needs it for the heartbeats of their runs.
+func TestJobsLeaveTheStoreAConnection(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine == "sqlite" {
+			t.Skip("a file has no bound of connections")
+		}
+		login, url := d.Account(t, "ticker")
+		d.Exec(t, map[string]string{"postgres": "ALTER ROLE " + login + " CONNECTION LIMIT 2", "mariadb": "ALTER USER '" + login + "'@'%' WITH MAX_USER_CONNECTIONS 2"}[d.Engine])
+		s, err := store.Open(t.Context(), url, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		sessions, err := s.JobSessions(store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sessions.Close()
+		first, err := sessions.Take(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if second, err := sessions.Take(soon, nil); err == nil {
+			second.Release(false)
+			t.Error("a second job got the connection of the store")
+		}
+		if _, _, err := s.Room(t.Context()); err != nil {
+			t.Error(err)
+		}
+		first.Release(false)
 	})
 }

@@ -129,16 +129,20 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 const idle = 32
 
 // makeRoom closes the connections that wait for a statement, also those for jobs: another process may need one of
-// them.
+// them. While a job's statements are executed, one of the store's own stays. Otherwise jobs could take all connections
+// that the login may have, no heartbeat could extend the leases of their runs, and another pass would execute them again.
 func (db *DB) makeRoom() {
-	db.pool.SetMaxIdleConns(0)
-	db.pool.SetMaxIdleConns(idle)
 	db.mu.Lock()
 	all := slices.Clone(db.sessions)
 	db.mu.Unlock()
+	stays := 0
 	for _, s := range all {
-		s.giveUp()
+		if s.giveUp(); s.atWork() {
+			stays = 1
+		}
 	}
+	db.pool.SetMaxIdleConns(stays)
+	db.pool.SetMaxIdleConns(idle)
 }
 
 // Close ends the connections.

@@ -36,6 +36,7 @@ type Sessions struct {
 	closed  bool
 
 	inUse, most, taken int
+	working            int // sessions in which an attempt executes its statements
 }
 
 // How long sessions are kept.
@@ -98,6 +99,9 @@ func (p *Sessions) Take(ctx context.Context, texts []string) (*Session, error) {
 		return nil, err
 	}
 	s.used, s.lasts = true, slices.ContainsFunc(texts, p.e.lasts)
+	p.mu.Lock()
+	p.working++
+	p.mu.Unlock()
 	return s, nil
 }
 
@@ -165,10 +169,18 @@ func (p *Sessions) look(ctx context.Context, conn *sql.Conn) (number int64, what
 	return number, what, err
 }
 
-// Exec executes a statement in a session of its own.
+// Exec executes a statement beside the sessions. It is in a connection of the DB, which may have one where the server gives
+// no more of them.
 func (p *Sessions) Exec(ctx context.Context, text string) error {
-	_, err := p.pool.ExecContext(ctx, text)
+	_, err := p.db.pool.ExecContext(ctx, text)
 	return err
+}
+
+// atWork reports whether an attempt executes its statements.
+func (p *Sessions) atWork() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.working > 0
 }
 
 // Kept reports whether the session is older than the attempt: the server may have ended it before it got a statement.
@@ -207,6 +219,7 @@ func (s *Session) Release(well bool) {
 	p := s.of
 	p.mu.Lock()
 	p.inUse--
+	p.working--
 	reset := well && !s.lasts && !s.old.Load() && p.e.jobs.reset != nil
 	queue := p.taken > p.most // attempts have begun after others had ended, so another one may follow
 	renew := p.renews && !p.closed && (reset || queue)
