@@ -184,19 +184,14 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 // all of them in one statement. In sessions for jobs, each statement is its own transaction unless the text begins
 // one, and results are not cut off; other settings stay as they are.
 func mysqlSession(c *mysql.Config, forJobs bool) {
-	c.Collation = "utf8mb4_bin"
-	ours := map[string]string{"character_set_client": "utf8mb4", "character_set_results": "utf8mb4", "collation_connection": c.Collation,
-		"autocommit": "1", "completion_type": "0", "sql_select_limit": "9223372036854775807"} // no limit; some servers that only speak the protocol accept no larger number
+	c.Collation = mysqlOfEach["collation_connection"]
+	ours := map[string]string{"autocommit": "1", "completion_type": "0"}
+	maps.Copy(ours, mysqlOfEach)
 	if forJobs {
 		ours[mysqlUnreset] = "COALESCE(" + mysqlUnreset + " + 1, 0)"
 	} else {
-		maps.Copy(ours, map[string]string{
-			"sql_mode":         "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
-			"sql_safe_updates": "0",
-			"sql_big_selects":  "1", // otherwise max_join_size applies
-			"sql_auto_is_null": "0",
-			mysqlIsolation:     "'REPEATABLE-READ'", // outside of transactions: uncommitted changes of others are not seen
-		})
+		maps.Copy(ours, mysqlOfStore)
+		ours[mysqlIsolation] = "'REPEATABLE-READ'" // outside of transactions: uncommitted changes of others are not seen
 	}
 	if c.Params == nil {
 		c.Params = map[string]string{}
@@ -208,6 +203,15 @@ func mysqlSession(c *mysql.Config, forJobs bool) {
 	}
 	maps.Copy(c.Params, ours)
 }
+
+// mysqlOfEach has settings of all our sessions, mysqlOfStore those of the sessions in which the store's own statements are
+// executed. Within a transaction, none of them ends it.
+var (
+	mysqlOfEach = map[string]string{"character_set_client": "utf8mb4", "character_set_results": "utf8mb4", "collation_connection": "utf8mb4_bin",
+		"sql_select_limit": "9223372036854775807"} // no limit; some servers that only speak the protocol accept no larger number
+	mysqlOfStore = map[string]string{"sql_mode": "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'", "sql_safe_updates": "0", "sql_auto_is_null": "0",
+		"sql_big_selects": "1"} // otherwise max_join_size applies
+)
 
 // mysqlIsolation is the variable of the session's isolation: each server reads its own name, and takes the other one
 // as a comment.

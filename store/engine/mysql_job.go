@@ -5,7 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -22,6 +25,7 @@ var mysqlJobs = jobSQL{
 	savepointGone:   mysqlSavepointGone,
 	unsent:          func(err error) bool { return classifyMySQL(err) == gone },
 	undone:          undoneByMySQL,
+	forRecord:       mysqlForRecord,
 	tableOptions:    " ENGINE = InnoDB", // the default engine for temporary tables may have no transactions
 	describe:        describeMySQL,
 }
@@ -52,6 +56,27 @@ func mysqlTransactionOpen(ctx context.Context, conn *sql.Conn) (open bool, err e
 	}
 	return open, err
 }
+
+// mysqlForRecord undoes USE and SET. A procedure may set something, too.
+func mysqlForRecord(database string, texts []string) (list []string) {
+	if slices.ContainsFunc(texts, func(text string) bool { return verb(text) == "USE" }) {
+		list = append(list, "USE `"+strings.ReplaceAll(database, "`", "``")+"`")
+	}
+	if slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, "set", "call", "execute") }) {
+		list = append(list, mysqlOfRecord)
+	}
+	return list
+}
+
+var mysqlOfRecord = func() string {
+	settings := maps.Clone(mysqlOfEach)
+	maps.Copy(settings, mysqlOfStore)
+	var set []string
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		set = append(set, name+" = "+settings[name])
+	}
+	return "SET " + strings.Join(set, ", ")
+}()
 
 func mysqlSavepointGone(err error) bool {
 	var me *mysql.MySQLError

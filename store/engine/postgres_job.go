@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -20,6 +21,7 @@ var postgresJobs = jobSQL{
 	unsent:          postgresUnsent,
 	savepointGone:   postgresSavepointGone,
 	describe:        describePostgres,
+	forRecord:       postgresForRecord,
 }
 
 func postgresTransactionOpen(_ context.Context, conn *sql.Conn) (open bool, err error) {
@@ -29,6 +31,21 @@ func postgresTransactionOpen(_ context.Context, conn *sql.Conn) (open bool, err 
 		return nil
 	})
 	return open, err
+}
+
+// postgresForRecord undoes SET ROLE and the like, and another encoding. What waits for the end of the transaction, such as
+// deferred constraints, is still done in that role.
+func postgresForRecord(_ string, texts []string) (list []string) {
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, words...) })
+	}
+	if has("role", "authorization") {
+		list = append(list, "SET CONSTRAINTS ALL IMMEDIATE", "RESET SESSION AUTHORIZATION", "RESET ROLE")
+	}
+	if has("encoding", "names") {
+		list = append(list, "SET LOCAL client_encoding = 'UTF8'")
+	}
+	return list
 }
 
 // postgresUnsent reports whether the error says that the session was idle for too long.

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -195,6 +197,20 @@ func (s *Session) Last(ctx context.Context) context.Context {
 		return ctx
 	}
 	return context.WithValue(ctx, last{}, true)
+}
+
+// ForRecord returns what is executed after these statements of an atomic step, and before its record is written in the same
+// session. The record needs the session in which the statements began, as far as it depends on that: its database, its
+// role, its encoding. The words of the statements show what they may have changed.
+func (s *Session) ForRecord(texts []string) []string {
+	if s.of.e.jobs.forRecord == nil {
+		return nil
+	}
+	database := ""
+	if u, err := url.Parse(s.of.db.url); err == nil {
+		database = strings.TrimPrefix(u.Path, "/")
+	}
+	return s.of.e.jobs.forRecord(database, texts)
 }
 
 // alive reports whether a session that has waited can still be used, as far as that is known without a trip.

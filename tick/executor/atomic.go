@@ -76,6 +76,11 @@ func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Requ
 		} else if err != nil {
 			return res, describe(d.engine, err, "")
 		}
+		for _, text := range taken.ForRecord(textsOf(list)) {
+			if _, err := tx.ExecContext(s.after, text); err != nil {
+				return res, describe(d.engine, err, "")
+			}
+		}
 	}
 	if err := r.EndIn(s.statements, tx, res); err != nil {
 		return res, err

@@ -44,6 +44,14 @@ func Texts(list ...string) []Statement {
 	return out
 }
 
+func textsOf(list []Statement) []string {
+	out := make([]string, len(list))
+	for i, st := range list {
+		out[i] = st.Text
+	}
+	return out
+}
+
 type specJSON struct {
 	SQL    []Statement `json:"sql"`
 	Args   []any       `json:"args,omitempty"`

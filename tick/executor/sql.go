@@ -138,12 +138,8 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 // execute runs the statements in a session of the database. If the store's own database cannot be reached, that is
 // not the fault of the step, and uses up none of its attempts. A target is like any other service that a step uses.
 func (d *database) execute(ctx context.Context, spec SQLSpec, r Request) (Result, error) {
-	texts := make([]string, len(spec.SQL))
-	for i, st := range spec.SQL {
-		texts[i] = st.Text
-	}
 	for {
-		taken, err := d.take(ctx, texts)
+		taken, err := d.take(ctx, textsOf(spec.SQL))
 		if err != nil && d.beside != nil {
 			return Result{}, fmt.Errorf("target %s: no connection could be made: %w", quoted(spec.Target), err)
 		} else if err != nil {

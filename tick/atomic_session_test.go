@@ -1,0 +1,66 @@
+package tick_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// What an atomic step does to its session does not reach the record that is written there: the step succeeds, and its output
+// is what it has returned.
+func TestAtomicStepMayChangeItsSession(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		var lists [][]string
+		const insert, told = "INSERT INTO effects VALUES (1)", "SELECT 'grün' AS word"
+		switch d.Engine {
+		case "postgres":
+			role, _ := d.As(t)
+			d.Exec(t, "REVOKE ALL ON SCHEMA dbjobs FROM "+role)
+			d.Exec(t, "GRANT ALL ON effects TO "+role)
+			d.Exec(t, "GRANT "+role+" TO current_user")
+			lists = [][]string{{"SET ROLE " + role, insert, told}, {"SET LOCAL ROLE " + role, insert, told},
+				{"SET client_encoding = 'LATIN1'", insert, told}, {"SET NAMES 'LATIN1'; " + insert, told}}
+		case "mariadb":
+			var database string
+			if err := d.SQL.QueryRow("SELECT DATABASE()").Scan(&database); err != nil {
+				t.Fatal(err)
+			}
+			elsewhere := strings.Replace(insert, "effects", "`"+database+"`.effects", 1)
+			lists = [][]string{{"USE information_schema", elsewhere, told}, {"/* not here */ use information_schema", elsewhere, told},
+				{"SET NAMES latin1", insert, told}, {"SET sql_select_limit = 1, sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'", insert, told}}
+		default:
+			t.Skip("a session of SQLite has nothing of that kind")
+		}
+		var defs store.Definitions
+		for i, list := range lists {
+			defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint("job", i), Steps: []store.Step{ticktest.AtomicStep(list...)}})
+		}
+		ticktest.Apply(t, d, defs)
+		for _, j := range defs.Jobs {
+			ticktest.Request(t, d, j.Name)
+		}
+		if r := ticktest.Run(t, d); r.Succeeded != len(lists) {
+			t.Errorf("%+v", r.Runs)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != len(lists) {
+			t.Errorf("%d effects of %d steps", n, len(lists))
+		}
+		attempts := map[string]string{"postgres": "dbjobs.attempts", "mariadb": "dbjobs_attempts"}[d.Engine]
+		rows, err := d.SQL.Query("SELECT coalesce(output, '') FROM " + attempts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var output string
+			if err := rows.Scan(&output); err != nil || output != `{"word": "grün"}` {
+				t.Errorf("%v: the record has the output %q", err, output)
+			}
+		}
+	})
+}
