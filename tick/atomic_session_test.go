@@ -64,3 +64,19 @@ func TestAtomicStepMayChangeItsSession(t *testing.T) {
 		}
 	})
 }
+
+// An error that tells of a lost connection may be about a server behind the database, as those of dblink and of foreign tables
+// are. The connection of the step is still there: this is a failed attempt.
+func TestAtomicStepThatDoesNotReachAnotherServer(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("other engines have numbers of their own for servers behind them")
+		}
+		d.Exec(t, "CREATE FUNCTION away() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'could not establish connection' USING ERRCODE = '08001'; END $$")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.AtomicStep("SELECT away()")}}}})
+		ticktest.Request(t, d, "job")
+		if r := ticktest.Run(t, d); r.Failed != 1 || !strings.HasPrefix(r.Runs[0].Error, "ERROR: could not establish connection") {
+			t.Errorf("%+v", r)
+		}
+	})
+}

@@ -70,8 +70,15 @@ func (e *Engine) Locked(err error) bool {
 	return errors.Is(err, ErrLocked) || e.classify(err) == lockTimeout
 }
 
+// raised is the severity of an error after which the session goes on. So a code of a lost connection is not about this
+// session: a function has raised it, or it is about a server behind this one, as those of dblink are.
+const raised = "ERROR"
+
 // Broken reports whether the connection was lost, or was never made.
 func (e *Engine) Broken(err error) bool {
+	if f, told := e.Describe(err, ""); told && f.Severity == raised {
+		return false
+	}
 	var never connectError
 	c := e.classify(err)
 	return errors.As(err, &never) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && (c == unreachable || c == gone)

@@ -51,7 +51,7 @@ func postgresForRecord(_ string, texts []string) (list []string) {
 // postgresUnsent reports whether the error says that the session was idle for too long.
 func postgresUnsent(err error) bool {
 	var pe *pgconn.PgError
-	return errors.As(err, &pe) && pe.Code == "57P05"
+	return errors.As(err, &pe) && pe.Code == "57P05" && severity(pe) != raised
 }
 
 func postgresSavepointGone(err error) bool {
