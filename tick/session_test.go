@@ -191,3 +191,17 @@ func TestSessionSaysThatATransactionWasLeftOpen(t *testing.T) {
 		}
 	})
 }
+
+// The question whether a step has left a transaction open is answered also where the session returns no rows.
+func TestSessionThatReturnsNoRows(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "mariadb" {
+			t.Skip("sql_select_limit is a setting of MariaDB and MySQL")
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SET sql_select_limit = 0")}}}})
+		ticktest.Request(t, d, "job")
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
+			t.Fatalf("%+v", r)
+		}
+	})
+}

@@ -55,6 +55,7 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 			"ignored":   {[]string{"INSERT IGNORE INTO strict VALUES (1), (1)"}, "WARNING: Duplicate entry '1' for key '*PRIMARY' (1062)", 1},
 			"procedure": {[]string{"CALL rows_of()"}, "{\"a\": 1}\n{\"b\": 2}", 2},
 			"changes":   {[]string{"CALL changes()"}, "", 2},
+			"no days":   {[]string{"SELECT CAST('0000-00-00' AS DATE) AS zero, CAST('2026-00-00' AS DATE) AS part, CAST('2026-02-00 00:00:00' AS DATETIME) AS at"}, `{"zero": "0000-00-00", "part": "2026-00-00", "at": "2026-02-00 00:00:00"}`, 1},
 			"types":     {[]string{"SELECT 1.50 AS d, TIMESTAMP'2026-01-02 03:04:05.5' AS at, DATE'2026-01-02' AS day, X'00ff' AS raw"}, `{"d": 1.50, "at": "2026-01-02 03:04:05.5", "day": "2026-01-02", "raw": "0x00ff"}`, 1},
 		},
 		"sqlite": {

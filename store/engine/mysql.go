@@ -148,8 +148,8 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 		return nil, err
 	}
 	// Instants are read as text. For an invalid date such as 2026-00-00, the driver would return an error
-	// that ends the rows, and for 0000-00-00 an ordinary time.
-	c.InterpolateParams, c.ClientFoundRows, c.ParseTime, c.Loc = true, true, o.forJobs, time.UTC
+	// that ends the rows, or another day; and for 0000-00-00 an ordinary time.
+	c.InterpolateParams, c.ClientFoundRows, c.ParseTime, c.Loc = true, true, false, time.UTC
 	c.MultiStatements = false
 	if c.Timeout == 0 {
 		c.Timeout = 10 * time.Second

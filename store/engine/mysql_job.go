@@ -45,7 +45,7 @@ func mysqlTextPlaces(text string) (list []bool) {
 }
 
 func mysqlTransactionOpen(ctx context.Context, conn *sql.Conn) (open bool, err error) {
-	err = conn.QueryRowContext(ctx, "SELECT @@in_transaction").Scan(&open)
+	err = conn.QueryRowContext(ctx, "SELECT @@in_transaction LIMIT 1").Scan(&open) // otherwise sql_select_limit applies
 	var me *mysql.MySQLError
 	if errors.As(err, &me) && me.Number == 1193 { // MySQL has no such variable; it refuses SET TRANSACTION while a transaction is open
 		me = nil
