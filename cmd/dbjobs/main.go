@@ -48,9 +48,25 @@ func main() {
 	if tz := os.Getenv("TZ"); tz != "" {
 		time.Local, noZone = zoneOf(tz, time.Local)
 	}
+	os.Exit(run(listen(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ()))
+}
+
+// listen returns a context that ends when a signal asks the program to end. The first SIGINT or SIGTERM asks, the second
+// one kills. A terminal that closes sends SIGHUP, often several times, so each of these only asks; under nohup, none does.
+//
+// A pass goes on if the reader of its output is gone: it ends the runs that it executes, and then reports that the output
+// was not written. Other commands end with SIGPIPE, as a pipe expects it. A channel, and not signal.Ignore, because programs
+// would inherit that the signal is ignored.
+func listen() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // the first signal asks, the second one kills
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, os.Environ()))
+	context.AfterFunc(ctx, stop)
+	if !signal.Ignored(syscall.SIGHUP) {
+		ctx, _ = signal.NotifyContext(ctx, syscall.SIGHUP)
+	}
+	if isPass(os.Args[1:]) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	}
+	return ctx
 }
 
 // isPass reports whether a command line runs one pass or several. The command line of a Lambda function is

@@ -167,7 +167,7 @@ func TestASignalEndsASleep(t *testing.T) {
 
 // TestSignalReachesTheProgram: the real signals, sent to the program as it is built.
 func TestSignalReachesTheProgram(t *testing.T) {
-	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 		cmd := exec.Command(program(t), "apply", "-f", "-")
 		cmd.Env = []string{"HOME=" + t.TempDir()}
 		stdin, err := cmd.StdinPipe() // stays open: the program waits

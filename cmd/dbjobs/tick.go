@@ -154,7 +154,7 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	flags.IntVar(&f.limit, "limit", 0, "start at most `N` runs; 0 means no limit")
 	flags.IntVar(&f.concurrency, "concurrency", 0, "execute up to `N` runs at the same time, each in a session of its own; 0 means 4 at first; if more runs wait, a quarter of the connections that the server has left, from 2 to 8")
 	flags.Var(durationFlag{&f.budget}, "budget", "time for the whole pass, such as 50s; 0s means no limit, but one minute for each answer of the database")
-	flags.Var(durationFlag{&f.grace}, "grace", "time that executing runs get to end when the process receives SIGINT or SIGTERM; a second signal ends it at once")
+	flags.Var(durationFlag{&f.grace}, "grace", "time that executing runs get to end when the process receives SIGINT, SIGTERM or SIGHUP; a second SIGINT or SIGTERM ends it at once")
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the clocks of database and host differ by more; 0s turns this off")
 	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with code 3 if a run failed; tick: also while a job is failing or parked")
 	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "where metrics go: none, emf (CloudWatch embedded metric format), or FILE.prom for node_exporter's textfile collector")
