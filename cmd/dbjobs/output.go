@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -9,7 +10,8 @@ import (
 )
 
 // writeTo writes a file, or standard output where the path is -, and counts the bytes. A reader of the file
-// sees the old content or the new one at any time, never a part of it.
+// sees the old content or the new one at any time, never a part of it. A link stays, and the file that it leads to
+// is replaced. What is no file, such as /dev/stdout or a named pipe, is written to, and never replaced.
 func (c *cli) writeTo(path string, write func(io.Writer) error) (size int64, err error) {
 	if path == "-" {
 		n := &counted{w: c.stdout}
@@ -18,8 +20,14 @@ func (c *cli) writeTo(path string, write func(io.Writer) error) (size int64, err
 	}
 	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
-		if mode = info.Mode().Perm(); info.IsDir() {
+		switch mode = info.Mode().Perm(); {
+		case info.IsDir():
 			return 0, badInput("%s is a folder; -o takes a file", path)
+		case !info.Mode().IsRegular():
+			return writeInto(path, write)
+		}
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return 0, err
 		}
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
@@ -41,6 +49,18 @@ func (c *cli) writeTo(path string, write func(io.Writer) error) (size int64, err
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
+	return n.size, err
+}
+
+// writeInto writes to a device, a pipe or a terminal.
+func writeInto(path string, write func(io.Writer) error) (size int64, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return 0, err
+	}
+	buffer := bufio.NewWriter(f)
+	n := &counted{w: buffer}
+	err = errors.Join(write(n), buffer.Flush(), f.Close())
 	return n.size, err
 }
 
