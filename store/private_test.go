@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -47,9 +48,50 @@ func TestSQLiteFilesArePrivate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := info.Mode().Perm(); got != want && filepath.Ext(e.Name()) == ".db" || got&^want != 0 {
+			if got := info.Mode().Perm(); got != want {
 				t.Errorf("%s is %s, want %s", e.Name(), got, want)
 			}
 		}
+	}
+}
+
+// The sign of life of a holder is beside the file of the database, by whatever link the holder names it, and belongs to
+// whom the database belongs: otherwise a process that names it otherwise, or is of that user, takes a living holder for dead.
+func TestASignOfLifeIsForAllWhoWriteTheDatabase(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	path, link := filepath.Join(dir, "jobs.db"), filepath.Join(elsewhere, "link.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	owner := os.Geteuid()
+	if owner == 0 { // the tick of root, with a database of another user
+		owner = 65534
+		if err := os.Chown(path, owner, owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := store.Open(t.Context(), "sqlite:"+link, store.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	release, err := s.Hold(store.Holder{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	signs, err := filepath.Glob(path + "-holder-*")
+	if err != nil || len(signs) != 1 {
+		t.Fatalf("%q, %v", signs, err)
+	}
+	info, err := os.Stat(signs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != owner {
+		t.Errorf("%s belongs to %+v, want %d", signs[0], info.Sys(), owner)
 	}
 }

@@ -41,16 +41,16 @@ type Engine struct {
 
 	encrypted  func(options url.Values) bool // nil: there is nothing to encrypt
 	connector  func(rawURL string, o Options) (driver.Connector, error)
-	where      func(rawURL string) string                           // name of the database for messages; nil: the URL without its secrets
-	version    func(answer string) string                           // makes the answer of the statement engine readable; nil: it is readable
-	classify   func(error) class                                    // of a driver's error
-	starting   func(error) bool                                     // the server says in its own way that it is starting; nil: it never says so
-	atFault    func(error) bool                                     // see Engine.Refused
-	advise     func(error) string                                   // what to do about an error whose text does not say it; "" for others
-	holderLock func(rawURL, holder string) (path string, err error) // see DB.Hold; nil: there is only the heartbeat
-	ddlCommits bool                                                 // DDL ends a transaction, so each statement stands alone
-	untold     string                                               // why the engine may refuse lock_holders
-	lacks      func(statement string, err error) bool               // the server lacks something for a statement that is not essential; nil: every statement is
+	where      func(rawURL string) string                                     // name of the database for messages; nil: the URL without its secrets
+	version    func(answer string) string                                     // makes the answer of the statement engine readable; nil: it is readable
+	classify   func(error) class                                              // of a driver's error
+	starting   func(error) bool                                               // the server says in its own way that it is starting; nil: it never says so
+	atFault    func(error) bool                                               // see Engine.Refused
+	advise     func(error) string                                             // what to do about an error whose text does not say it; "" for others
+	holderLock func(rawURL, holder string) (path, database string, err error) // see DB.Hold; nil: there is only the heartbeat
+	ddlCommits bool                                                           // DDL ends a transaction, so each statement stands alone
+	untold     string                                                         // why the engine may refuse lock_holders
+	lacks      func(statement string, err error) bool                         // the server lacks something for a statement that is not essential; nil: every statement is
 
 	views map[string]string // macros of the views: no text of a view has arguments
 

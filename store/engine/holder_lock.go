@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"hash/fnv"
+	"path/filepath"
 )
 
 // Hold shows that a holder of runs is alive, until release is called.
@@ -14,11 +15,11 @@ func (db *DB) Hold(holder string) (release func(), err error) {
 	if db.e.holderLock == nil {
 		return func() {}, nil
 	}
-	path, err := db.e.holderLock(db.url, holder)
+	path, database, err := db.e.holderLock(db.url, holder)
 	if err != nil {
 		return nil, err
 	}
-	if release, err = lockFile(path); err != nil {
+	if release, err = lockFile(path, database); err != nil {
 		return nil, fmt.Errorf("%w: lock file beside the database: %w", ErrReadOnly, err)
 	}
 	return release, nil
@@ -30,14 +31,20 @@ func (db *DB) Alive(holder string) bool {
 	if db.e.holderLock == nil || holder == "" {
 		return false
 	}
-	path, err := db.e.holderLock(db.url, holder)
+	path, _, err := db.e.holderLock(db.url, holder)
 	return err == nil && locked(path)
 }
 
-// sqliteHolderLock is the path of the file whose lock shows that the holder is alive.
-func sqliteHolderLock(rawURL, holder string) (string, error) {
-	path, _, err := sqlitePath(rawURL)
+// sqliteHolderLock is the path of the file whose lock shows that the holder is alive. It is beside the file of the
+// database itself, by whatever link a process names that.
+func sqliteHolderLock(rawURL, holder string) (path, database string, err error) {
+	if database, _, err = sqlitePath(rawURL); err != nil {
+		return "", "", err
+	}
+	if database, err = filepath.EvalSymlinks(database); err != nil {
+		return "", "", err
+	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(holder)) // never fails
-	return fmt.Sprintf("%s-holder-%016x", path, h.Sum64()), err
+	return fmt.Sprintf("%s-holder-%016x", database, h.Sum64()), database, nil
 }

@@ -8,12 +8,14 @@ import (
 	"syscall"
 )
 
-// lockFile holds an exclusive lock on a file until the process ends or release is called.
-func lockFile(path string) (release func(), err error) {
+// lockFile holds an exclusive lock on a file until the process ends or release is called. Every user who may write the
+// database must be able to see the lock: for a user who cannot open the file, its holder would be dead.
+func lockFile(path, database string) (release func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
+	likeDatabase(f, database)
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
 		return nil, err
@@ -22,6 +24,23 @@ func lockFile(path string) (release func(), err error) {
 		os.Remove(path) // while it is still locked, so that no process can mistake it for a sign of life
 		f.Close()
 	}, nil
+}
+
+// likeDatabase gives a file the owner, the group and the mode of the database, as far as this user and the file system
+// may: SQLite does the same with the files that it makes beside the database.
+func likeDatabase(f *os.File, database string) {
+	info, err := os.Stat(database)
+	if err != nil {
+		return
+	}
+	if own, ok := info.Sys().(*syscall.Stat_t); ok {
+		uid := -1
+		if os.Geteuid() == 0 {
+			uid = int(own.Uid)
+		}
+		_ = f.Chown(uid, int(own.Gid)) // only a member of the group may give the file to it
+	}
+	_ = f.Chmod(info.Mode().Perm())
 }
 
 // locked reports whether a process holds the lock of a file. A file without a holder is removed.
