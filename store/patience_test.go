@@ -1,10 +1,13 @@
 package store_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -81,5 +84,50 @@ func TestPatienceWithADatabaseThatWakes(t *testing.T) {
 				t.Errorf("a wrong password: %v, asked %d times", err, asked.Load()-before)
 			}
 		})
+	}
+}
+
+// A server, or what stands before it, takes connections and says nothing. It is out of reach, whatever its engine, and with
+// patience it is asked again.
+func TestPatienceWithASilentServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	taken := make(chan struct{}, 100)
+	go func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer client.Close()
+			taken <- struct{}{}
+		}
+	}()
+	for _, form := range []string{"postgres://u:word@%s/d?connect_timeout=1", "mysql://u:word@%s/d?timeout=1s"} {
+		raw := fmt.Sprintf(form, l.Addr())
+		for patience, times := range map[time.Duration]int{0: 1, time.Minute: 2} {
+			for len(taken) > 0 { // a driver may try twice
+				<-taken
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			opened := make(chan error, 1)
+			go func() {
+				_, err := store.Open(ctx, raw, store.Options{Patience: patience})
+				opened <- err
+			}()
+			for range times {
+				<-taken
+			}
+			if patience > 0 { // it was asked again, and that was to be seen
+				cancel()
+			}
+			if err := <-opened; patience == 0 && (!errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), "did not answer")) {
+				t.Errorf("%s: %v", form, err)
+			}
+			cancel()
+		}
 	}
 }

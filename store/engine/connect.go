@@ -29,6 +29,9 @@ func (e connectError) Error() string {
 	return strings.Join(lines, " ")
 }
 
+// errSilent says that a server took a connection, or swallowed it, and said nothing for as long as connecting may take.
+var errSilent = errors.New("the server did not answer")
+
 // ahead marks the context of a connection that is made before it is needed: such a connection neither waits for room
 // nor makes room.
 type ahead struct{}
@@ -68,7 +71,7 @@ func (e *Engine) waking(err error) bool {
 		return unknown.IsTemporary || unknown.IsTimeout
 	}
 	n, ok := errors.AsType[net.Error](err)
-	return ok && n.Timeout() || isBroken(err) || errors.Is(err, context.DeadlineExceeded)
+	return ok && n.Timeout() || isBroken(err) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errSilent)
 }
 
 // Connect implements driver.Connector.
@@ -98,6 +101,9 @@ func (c connector) connect(ctx context.Context) (driver.Conn, error) {
 		conn, err := c.Connector.Connect(ctx)
 		if err == nil {
 			return conn, nil
+		}
+		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // the deadline is the driver's own, not the caller's
+			err = fmt.Errorf("%w in time: %v", errSilent, err) //nolint:errorlint // the caller must not see that deadline
 		}
 		if c.e.classify(err) != crowded || ctx.Value(ahead{}) != nil {
 			return nil, connectError{err}

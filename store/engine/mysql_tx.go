@@ -27,7 +27,7 @@ func (c mysqlBounded) Connect(ctx context.Context) (driver.Conn, error) {
 	inner, err := c.Connector.Connect(within)
 	switch {
 	case err != nil && ctx.Err() == nil && within.Err() != nil:
-		return nil, fmt.Errorf("the server did not answer within %s", c.timeout)
+		return nil, fmt.Errorf("%w within %s", errSilent, c.timeout)
 	case err != nil:
 		return nil, err
 	}

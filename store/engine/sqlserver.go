@@ -94,7 +94,7 @@ func (c sqlserverBounded) Connect(ctx context.Context) (driver.Conn, error) {
 	if stopped := !stop(); stopped && ctx.Err() != nil {
 		err = ctx.Err()
 	} else if stopped {
-		err = fmt.Errorf("the server did not answer within %s", c.timeout)
+		err = fmt.Errorf("%w within %s", errSilent, c.timeout)
 	}
 	if err != nil {
 		w.close()
