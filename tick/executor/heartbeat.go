@@ -207,7 +207,7 @@ func (e *HTTP) signal(ctx context.Context, method string, to *url.URL, body stri
 	}
 	req.Header.Set("User-Agent", "dbjobs")
 	req.Header.Set("Idempotency-Key", n.ID+"-"+string(n.Signal))
-	resp, err := e.transport(n.Owner).RoundTrip(req)
+	resp, err := exchange(e.transport(n.Owner), req)
 	if err != nil {
 		_, refused := errors.AsType[*RefusedError](err)
 		return !refused, plainly(ctx, err)

@@ -147,7 +147,7 @@ func (c *call) do(ctx context.Context) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		resp, err := c.transport.RoundTrip(req)
+		resp, err := exchange(c.transport, req)
 		if err != nil {
 			return Result{}, plainly(ctx, err)
 		}
@@ -159,6 +159,18 @@ func (c *call) do(ctx context.Context) (Result, error) {
 		_ = resp.Body.Close()
 		to = next
 	}
+}
+
+// exchange sends a request, and returns the answer. After 101, Switching Protocols, the connection is in the hands of who reads
+// the body, and no longer ends with the context of the request: a read would wait for as long as the server likes. No request
+// here asks for another protocol, so the connection is closed, and the answer has no body.
+func exchange(t *http.Transport, req *http.Request) (*http.Response, error) {
+	resp, err := t.RoundTrip(req)
+	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
+		_ = resp.Body.Close()
+		resp.Body = http.NoBody
+	}
+	return resp, err
 }
 
 // plainly makes the error of a request that got no answer.

@@ -275,6 +275,26 @@ func TestHTTPStopsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestHTTPStopsAtAnotherProtocol: a server that switches to another protocol, and then says nothing, holds nobody up.
+func TestHTTPStopsAtAnotherProtocol(t *testing.T) {
+	gone := make(chan struct{})
+	s, _ := receiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n")
+		_, _ = conn.Read(make([]byte, 1)) // until the client has gone
+		close(gone)
+	})
+	if _, err := execute(t, loopback(nil), `{"url": "`+s.URL+`"}`); err == nil || !strings.Contains(err.Error(), "the answer is 101") {
+		t.Error(err)
+	}
+	<-gone
+}
+
 func TestHTTPRedirects(t *testing.T) {
 	other, reached := receiver(t, nil)
 	for _, c := range []struct {
