@@ -322,6 +322,31 @@ func TestExecOutputIsBounded(t *testing.T) {
 	}
 }
 
+// A program that is being written cannot start yet. That is no failed attempt, and neither is a machine that has no more
+// processes, memory or open files. What will not pass says what to look for.
+func TestExecThatCannotStart(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	busy, bare, gone := file("busy", "#!/bin/sh\n"), file("bare", "echo x\n"), file("gone", "#!/no/interpreter\n")
+	writer, err := os.OpenFile(busy, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	for path, want := range map[string]string{busy: "text file busy", bare: "needs a first line such as #!/bin/sh", gone: "what its first line names"} {
+		_, err := execute(t.Context(), t, anything, "exec", executor.ProgramSpec{Run: []string{path}})
+		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, executor.ErrNothingDone) != (path == busy) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 func TestExecRefusesWhatNoRunCouldDo(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{"run": []}`:                                     "names nothing to run",

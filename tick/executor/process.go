@@ -207,7 +207,7 @@ func runGroup(ctx, last context.Context, cmd *exec.Cmd, grace time.Duration) err
 	apart(cmd)
 	leftOver.reap()
 	if err := cmd.Start(); err != nil {
-		return err
+		return lacking(err)
 	}
 	defer leftOver.reap()
 	watching.add(cmd.Process.Pid)
@@ -254,6 +254,10 @@ func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, 
 			"(128 KiB on Linux); let the program read what is long from a file or a database; %w", err, ErrFinal)
 	case !ok && errors.Is(err, fs.ErrPermission):
 		return res, fmt.Errorf("%w; may this user execute it, and enter its folder?", err)
+	case !ok && errors.Is(err, syscall.ENOEXEC):
+		return res, fmt.Errorf("%w; a script needs a first line such as #!/bin/sh, and a program has to be one for this machine", err)
+	case !ok && errors.Is(err, fs.ErrNotExist):
+		return res, fmt.Errorf("%w; the program is not there, or what its first line names to interpret it", err)
 	case !ok:
 		return res, err
 	case exit.ExitCode() < 0:
@@ -269,6 +273,17 @@ func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, 
 		err = fmt.Errorf("%w; %w: retry_exit has %s", err, ErrFinal, strings.Trim(fmt.Sprint(s.RetryExit), "[]"))
 	}
 	return res, err
+}
+
+// lacking marks the error of a start that failed because the machine lacks processes, memory or open files, or because the
+// program is just being written: nothing was done, and that may pass.
+func lacking(err error) error {
+	for _, passes := range []syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY} {
+		if errors.Is(err, passes) {
+			return fmt.Errorf("%w: %w", ErrNothingDone, err)
+		}
+	}
+	return err
 }
 
 // withLast adds the last line of an output to a message, because most programs say there why they failed.
