@@ -4,9 +4,12 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -15,12 +18,14 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// filling is an executor that stops the growth of the database file when its step ends. It wraps the driver, because
-// each connection has this limit for itself.
+// filling is an executor that stops the growth of the database file when its step ends, until the disk has room again. It
+// wraps the driver, because each connection has this limit for itself.
 type filling struct {
 	driver.Connector
-	mu    sync.Mutex
-	conns []driver.Conn
+	mu       sync.Mutex
+	conns    []driver.Conn
+	roomIn   time.Duration // 0: never
+	executed int
 }
 
 func (f *filling) Connect(ctx context.Context) (driver.Conn, error) {
@@ -31,31 +36,56 @@ func (f *filling) Connect(ctx context.Context) (driver.Conn, error) {
 	return c, err
 }
 
-func (f *filling) Execute(ctx context.Context, _ executor.Request) (executor.Result, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range f.conns {
-		if _, err := c.(driver.ExecerContext).ExecContext(ctx, "PRAGMA max_page_count = 1", nil); err != nil { // not less than the file has
-			return executor.Result{}, err
-		}
+func (f *filling) Execute(context.Context, executor.Request) (executor.Result, error) {
+	f.executed++
+	if f.roomIn > 0 {
+		time.AfterFunc(f.roomIn, func() { _ = f.bound(1 << 20) })
+	}
+	if err := f.bound(1); err != nil { // the file does not get less than it has
+		return executor.Result{}, err
 	}
 	return executor.Result{}, errors.New(strings.Repeat("this needs another page; ", 1000))
 }
 
-// A full disk also ends a pass that has no budget, and is reported as a full disk.
-func TestFullDiskEndsAPass(t *testing.T) {
+func (f *filling) bound(pages int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all error
+	for _, c := range f.conns {
+		_, err := c.(driver.ExecerContext).ExecContext(context.Background(), fmt.Sprintf("PRAGMA max_page_count = %d", pages), nil)
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// A pass waits for room on a full disk for as long as a lease lasts: if it gets room, the end of a step is recorded, and it
+// is not executed again. If not, the pass ends although it has no budget, and says that the disk is full.
+func TestFullDisk(t *testing.T) {
 	storetest.Needs(t, "sqlite") // it is about a file
-	f := &filling{}
-	d := storetest.Open(t, "sqlite", store.Options{Wrap: func(c driver.Connector) driver.Connector { f.Connector = c; return f }})
-	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{{Executor: "filling", Spec: []byte("{}")}}}}})
-	ticktest.Request(t, d, "a")
-	tk := ticktest.New(t, d.Store)
-	tk.Executors["filling"] = f
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	_, err := tk.Run(ctx)
-	t.Log(err)
-	if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "disk is full") || ctx.Err() != nil {
-		t.Errorf("%v, %v", err, ctx.Err())
+	for name, roomIn := range map[string]time.Duration{"stays full": 0, "has room again": 30*time.Second + time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // minutes take no time, and the driver works while all else waits
+				f := &filling{roomIn: roomIn}
+				d := storetest.Open(t, "sqlite", store.Options{Wrap: func(c driver.Connector) driver.Connector { f.Connector = c; return f }})
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", MaxDeliveries: 1, Steps: []store.Step{{Executor: "filling", Spec: []byte("{}")}}}}})
+				ticktest.Request(t, d, "a")
+				tk := ticktest.New(t, d.Store)
+				tk.Executors["filling"] = f
+				began := time.Now()
+				_, err := tk.Run(t.Context())
+				if took := time.Since(began); took > 3*time.Minute {
+					t.Errorf("it took %s", took)
+				}
+				if roomIn == 0 {
+					if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "disk is full") {
+						t.Error(err)
+					}
+					return
+				}
+				if got := ticktest.States(t, d, "a"); err != nil || f.executed != 1 || !slices.Equal(got, []string{store.Failed}) {
+					t.Errorf("executed %d times: %v; %v", f.executed, got, err)
+				}
+			})
+		})
 	}
 }

@@ -128,16 +128,18 @@ func (p *pass) endOnce(ctx context.Context, t *store.Task, end store.StepEnd, tr
 }
 
 // passes reports whether an error may pass: the same statement may succeed a little later. A server that does not take writes
-// is a standby that has not yet taken over, and a right that is missing may be one that migrate is about to give.
+// is a standby that has not yet taken over, a disk that is full gets room when a job that fills it has tidied up, and a right
+// that is missing may be one that migrate is about to give.
 func (p *pass) passes(err error) bool {
 	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrDenied) || errors.Is(err, context.DeadlineExceeded) || p.t.Store.Transient(err) ||
-		errors.Is(err, store.ErrReadOnly) && !p.t.Store.Engine().OneWriter
+		errors.Is(err, store.ErrReadOnly)
 }
 
 // fileLocked reports whether an error says that another process has an SQLite file locked. It may stay
 // locked for as long as a job of that process takes.
 func (p *pass) fileLocked(err error) bool {
-	return p.t.Store.Engine().OneWriter && (p.t.Store.Transient(err) || errors.Is(err, store.ErrReadOnly))
+	waited := errors.Is(err, store.ErrReadOnly) && errors.Is(err, context.DeadlineExceeded)
+	return p.t.Store.Engine().OneWriter && (p.t.Store.Transient(err) || waited)
 }
 
 // again looks at a run whose end was refused. If the fence is still ours, an earlier try took effect, and only its answer was
