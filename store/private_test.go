@@ -3,9 +3,12 @@
 package store_test
 
 import (
+	"bytes"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -93,5 +96,30 @@ func TestASignOfLifeIsForAllWhoWriteTheDatabase(t *testing.T) {
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != owner {
 		t.Errorf("%s belongs to %+v, want %d", signs[0], info.Sys(), owner)
+	}
+}
+
+// A file that is no database, or is damaged, is told as such, with what to do.
+func TestADamagedFileIsTold(t *testing.T) {
+	dir := t.TempDir()
+	text, torn := filepath.Join(dir, "text.db"), filepath.Join(dir, "torn.db")
+	if err := os.WriteFile(text, bytes.Repeat([]byte("no database"), 1000), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(t.Context(), "sqlite:"+torn, store.Options{Create: true})
+	if err == nil {
+		_, err = s.Migrate(t.Context())
+		s.Close()
+	}
+	if err == nil {
+		err = os.Truncate(torn, 100_000)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{text: "is of another program", torn: "`dbjobs doctor` says where"} {
+		if _, err := store.Open(t.Context(), "sqlite:"+path, store.Options{}); !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }

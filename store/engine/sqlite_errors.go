@@ -64,4 +64,6 @@ var sqliteAdvice = map[int]string{
 	sqlite3.SQLITE_PERM:     ownFolder,
 	sqlite3.SQLITE_CANTOPEN: ownFolder,
 	sqlite3.SQLITE_IOERR:    "; is the disk full, or failing?",
+	sqlite3.SQLITE_CORRUPT:  "; the file is damaged: `dbjobs doctor` says where; stop the ticks, keep a copy, and restore the last good one",
+	sqlite3.SQLITE_NOTADB:   "; the file is damaged, or is of another program: restore the last good copy, or name another file",
 }
