@@ -58,6 +58,16 @@ func (r *Rule) Events(from, to, last time.Time, most int) ([]Event, error) {
 	return list, nil
 }
 
+// Skip takes an occurrence out of the event.
+func (e *Event) Skip(at time.Time) {
+	z, err := zoneNamed(e.Zone)
+	if err != nil || at.Before(e.Start) || !e.Until.IsZero() && at.After(e.Until) {
+		return
+	}
+	e.Dates = slices.DeleteFunc(e.Dates, at.Equal)
+	e.Except = append(e.Except, z.readAs(at.Unix())...)
+}
+
 // eventWindow is the state of Events while it works. Instants are in seconds.
 type eventWindow struct {
 	r         *Rule

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -75,5 +76,18 @@ func TestEventsBegin(t *testing.T) {
 		if got := events(t, c.rule, Defaults{Zone: c.zone}, from); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.why, got, c.want)
 		}
+	}
+}
+
+// An occurrence that is taken out of an event is an exception on its wall time, and no single date.
+func TestEventWithoutAnOccurrence(t *testing.T) {
+	t.Parallel()
+	at := func(day int) time.Time { return time.Date(2026, 12, day, 7, 0, 0, 0, time.UTC) }
+	e := Event{Zone: "Europe/Berlin", Start: at(1), Wall: "20261201T080000", Dates: []time.Time{at(2), at(4)}, Until: at(9)}
+	for _, day := range []int{2, 10} { // the event does not reach to the 10th
+		e.Skip(at(day))
+	}
+	if !slices.Equal(e.Dates, []time.Time{at(4)}) || !slices.Equal(e.Except, []string{"20261202T080000"}) {
+		t.Errorf("dates %v, except %v", e.Dates, e.Except)
 	}
 }

@@ -19,7 +19,7 @@ type FeedRule struct {
 
 // Feed finds the events of the jobs' schedules, beginning at from. Times that an RRULE cannot express become single dates up
 // to the instant to, at most limit for each schedule. A job that is disabled, parked, or paused until somebody resumes it has
-// no events. A job whose next time depends on the end of a run has none either.
+// no events. A job whose next time depends on the end of a run has none either. Times that somebody skips are no events.
 func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit int) (list []FeedRule, idle []string, err error) {
 	ids := make([]int64, len(jobs))
 	for i := range jobs {
@@ -44,6 +44,13 @@ func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to 
 			if err != nil { // the next time is too far away: the job has no events now
 				idle = append(idle, v.FullName())
 				continue
+			}
+			for _, skip := range v.Skips {
+				for e := range events {
+					if skip.Of(of[v.ID][k].ScheduleID) {
+						events[e].Skip(skip.At)
+					}
+				}
 			}
 			f := FeedRule{Job: v, Schedule: of[v.ID][k].Schedule, Events: events}
 			f.Schedule.ID = of[v.ID][k].ScheduleID
