@@ -99,7 +99,7 @@ func TestASignOfLifeIsForAllWhoWriteTheDatabase(t *testing.T) {
 	}
 }
 
-// A file that is no database, or is damaged, is told as such, with what to do.
+// A file that is no database, or is damaged, is reported as such, with what to do.
 func TestADamagedFileIsTold(t *testing.T) {
 	dir := t.TempDir()
 	text, torn := filepath.Join(dir, "text.db"), filepath.Join(dir, "torn.db")

@@ -50,8 +50,7 @@ func TestAtomicStepMayChangeItsSession(t *testing.T) {
 		if n := d.Int(t, "SELECT count(*) FROM effects"); n != len(lists) {
 			t.Errorf("%d effects of %d steps", n, len(lists))
 		}
-		attempts := map[string]string{"postgres": "dbjobs.attempts", "mariadb": "dbjobs_attempts"}[d.Engine]
-		rows, err := d.SQL.Query("SELECT coalesce(output, '') FROM " + attempts)
+		rows, err := d.SQL.Query("SELECT coalesce(output, '') FROM " + d.Table("attempts"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,10 +61,13 @@ func TestAtomicStepMayChangeItsSession(t *testing.T) {
 				t.Errorf("%v: the record has the output %q", err, output)
 			}
 		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
 	})
 }
 
-// An error that tells of a lost connection may be about a server behind the database, as those of dblink and of foreign tables
+// An error that reports a lost connection may be about a server behind the database, as those of dblink and of foreign tables
 // are. The connection of the step is still there: this is a failed attempt.
 func TestAtomicStepThatDoesNotReachAnotherServer(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
