@@ -24,15 +24,22 @@ type filling struct {
 	driver.Connector
 	mu       sync.Mutex
 	conns    []driver.Conn
+	pages    int           // the limit, also of connections that are made later; 0: none yet
 	roomIn   time.Duration // 0: never
 	executed int
 }
 
 func (f *filling) Connect(ctx context.Context) (driver.Conn, error) {
 	c, err := f.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.conns = append(f.conns, c)
+	if f.pages > 0 {
+		err = limit(c, f.pages)
+	}
 	return c, err
 }
 
@@ -50,12 +57,17 @@ func (f *filling) Execute(context.Context, executor.Request) (executor.Result, e
 func (f *filling) bound(pages int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.pages = pages
 	var all error
 	for _, c := range f.conns {
-		_, err := c.(driver.ExecerContext).ExecContext(context.Background(), fmt.Sprintf("PRAGMA max_page_count = %d", pages), nil)
-		all = errors.Join(all, err)
+		all = errors.Join(all, limit(c, pages))
 	}
 	return all
+}
+
+func limit(c driver.Conn, pages int) error {
+	_, err := c.(driver.ExecerContext).ExecContext(context.Background(), fmt.Sprintf("PRAGMA max_page_count = %d", pages), nil)
+	return err
 }
 
 // A pass waits for room on a full disk for as long as a lease lasts: if it gets room, the end of a step is recorded, and it

@@ -158,8 +158,10 @@ func plainly(v any) string {
 	case []byte:
 		return plainly(string(v))
 	case string:
-		if at, err := time.Parse(time.RFC3339, v); err == nil {
-			return instantOf(at)
+		for _, layout := range []string{time.RFC3339, time.DateTime} { // the latter is MariaDB's
+			if at, err := time.Parse(layout, v); err == nil {
+				return instantOf(at)
+			}
 		}
 		return v
 	}
