@@ -53,6 +53,9 @@ func (p *pass) extend(ctx context.Context, ids []string, asked []delivery) bool 
 	within, cancel := context.WithTimeout(ctx, heartbeat/2)
 	defer cancel()
 	signs, err := p.t.Store.Heartbeat(within, ids, p.holder)
+	if ctx.Err() != nil { // the last run has ended meanwhile
+		return false
+	}
 	if err != nil {
 		p.log.Warn("heartbeat", "error", err)
 		return false

@@ -3,6 +3,7 @@ package tick_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -72,6 +73,33 @@ func TestLeaseIsExtendedBesideSlowLooks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The last run of a pass ends during a heartbeat. That is no fault, so nothing is logged, which cron would mail.
+func TestLeaseOfARunThatEndsDuringAHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var executing atomic.Bool
+		calls := storetest.Calls{Before: func(call storetest.Call) error {
+			if call.Kind == storetest.Begin && executing.Load() {
+				time.Sleep(10 * time.Second)
+			}
+			return nil
+		}}
+		d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "job")
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			executing.Store(true)
+			time.Sleep(35 * time.Second)
+			executing.Store(false)
+			return executor.Result{}, nil
+		})
+		var log strings.Builder
+		tk.Log = slog.New(slog.NewTextHandler(&log, nil))
+		if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != 1 || log.Len() > 0 {
+			t.Errorf("%v: %+v\n%s", err, r, &log)
+		}
+	})
 }
 
 // A program has ended well while the server restarts, or while its standby has not yet taken over: longer than a few tries
