@@ -15,6 +15,21 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
+// hold opens a database as a pass does, and shows until the end of the test that its holder is alive.
+func hold(t *testing.T, path string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), "sqlite:"+path, store.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	release, err := s.Hold(store.Holder{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+}
+
 // The files of a new SQLite database are for their owner alone. A file that exists already keeps the
 // rights that it has.
 func TestSQLiteFilesArePrivate(t *testing.T) {
@@ -29,16 +44,7 @@ func TestSQLiteFilesArePrivate(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s, err := store.Open(t.Context(), "sqlite:"+path, store.Options{Create: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		release, err := s.Hold(store.Holder{Name: "test"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer release()
+		hold(t, path)
 		entries, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)
@@ -76,16 +82,7 @@ func TestASignOfLifeIsForAllWhoWriteTheDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := store.Open(t.Context(), "sqlite:"+link, store.Options{Create: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	release, err := s.Hold(store.Holder{Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer release()
+	hold(t, link)
 	signs, err := filepath.Glob(path + "-holder-*")
 	if err != nil || len(signs) != 1 {
 		t.Fatalf("%q, %v", signs, err)
