@@ -103,8 +103,8 @@ const editorsTurn = time.Minute
 // is editing is left for a later decision: waiting for the lock would delay the batch, and the edit may give the job
 // something to do.
 func (w *writer) writeDone(ctx context.Context) error {
-	if len(w.done) == 0 {
-		return nil
+	if err := w.spareHooks(ctx); err != nil || len(w.done) == 0 {
+		return err
 	}
 	ids, free, err := w.unedited(ctx)
 	if err != nil {
@@ -134,6 +134,33 @@ func (w *writer) writeDone(ctx context.Context) error {
 		}
 	}
 	return bulk(ctx, w, "insert_changes", changes, nil)
+}
+
+// spareHooks leaves out jobs that are hooks of jobs that stay: those may need them again. The definition of such a job
+// would name nothing, and could not be applied again.
+func (w *writer) spareHooks(ctx context.Context) error {
+	if len(w.done) == 0 {
+		return nil
+	}
+	used := map[string]bool{}
+	var owner string
+	var on Hooks
+	to := []any{&owner}
+	_ = on.Each(func(_ string, hook *string) error { // never fails
+		to = append(to, engine.Nullable(hook))
+		return nil
+	})
+	err := w.tx.Query(ctx, "hooks_in_use", nil, engine.Reads(to...).Each(func(string) error {
+		of := on.Of(owner)
+		on = Hooks{}
+		return of.Each(func(_ string, hook *string) error {
+			used[*hook] = true
+			return nil
+		})
+	}))
+	delete(used, NoHook)
+	w.done = slices.DeleteFunc(w.done, func(d doneOf) bool { return used[d.name] })
+	return err
 }
 
 // unedited returns the jobs to be removed. free has those that no session has locked, or has edited since they were

@@ -82,6 +82,23 @@ func TestRemoveWhenDone(t *testing.T) {
 	}
 }
 
+// A job that another job names as a hook stays. Otherwise that job's definition would name nothing.
+func TestRemoveWhenDoneSparesHooks(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		hook, other := once(), once()
+		other.Name = "other"
+		user := store.Job{Name: "user", Queue: "another", Own: ticktest.EveryFiveMinutes(), On: store.Hooks{Late: "job"}, Steps: hook.Steps}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{hook, other, user}})
+		(&course{DB: d}).follow(t, "08:00 tick; 08:05 tick take end=succeeded take end=succeeded take end=succeeded; 08:06 tick; 08:07 tick")
+		if v, err := d.Job(t.Context(), "job"); err != nil || v.State != store.JobFinished {
+			t.Errorf("the hook: %v, %+v", err, v)
+		}
+		if v, err := d.Job(t.Context(), "other"); err == nil {
+			t.Errorf("the job that is no hook is still there: %+v", v)
+		}
+	})
+}
+
 // If a manifest still has a job that is done, the job does not run again. If the definition differs, it does.
 func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

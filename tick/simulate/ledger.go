@@ -24,6 +24,7 @@ type ledger struct {
 	pauses  []store.Pause
 	caps    map[string]int
 	members map[string][]*entry // of groups
+	users   map[string][]*entry // of hooks, by the name of the hook
 
 	changed  []*entry      // jobs that a pass has to look at, even if they are not due
 	met      []*entry      // jobs with ends of runs that no decision has seen
@@ -100,8 +101,21 @@ func (l *ledger) enter(j *Job) {
 	if j.Group != "" {
 		l.members[j.Group] = append(l.members[j.Group], e)
 	}
+	on := j.On.Of(j.Owner)
+	_ = on.Each(func(_ string, hook *string) error { // never fails
+		if *hook != "" && *hook != store.NoHook {
+			l.users[*hook] = append(l.users[*hook], e)
+		}
+		return nil
+	})
 	l.list = append(l.list, e)
 	l.byID[j.ID], l.byName[j.FullName()] = e, e
+}
+
+// isHook reports whether the job is a hook of another one that is still there. A job that this pass removes counts as
+// such.
+func (l *ledger) isHook(e *entry) bool {
+	return slices.ContainsFunc(l.users[e.job.FullName()], func(user *entry) bool { return !user.gone || user.facts.Removed.Equal(l.now) })
 }
 
 // named finds a job by owner/name, or by a name of the same owner.

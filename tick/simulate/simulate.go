@@ -113,7 +113,7 @@ const heartbeat = 30 * time.Second // the same as in a pass
 // newLedger is the state at the beginning.
 func newLedger(in Input, o Options) *ledger {
 	l := &ledger{o: o, now: o.From, byID: map[int64]*entry{}, byName: map[string]*entry{}, runs: map[string]*run{}, pauses: slices.Clone(in.Pauses), whole: in.Whole,
-		caps: map[string]int{}, members: map[string][]*entry{}, pass: &decide.Pass{Heartbeat: heartbeat}}
+		caps: map[string]int{}, members: map[string][]*entry{}, users: map[string][]*entry{}, pass: &decide.Pass{Heartbeat: heartbeat}}
 	l.out = newCollector(l)
 	for _, g := range in.Groups {
 		l.caps[g.Name] = g.MaxRunning

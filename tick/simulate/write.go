@@ -92,7 +92,7 @@ func (l *ledger) write(c *store.Snapshot, d *store.Decision, ends bool) {
 	if e.plan.Parked != "" {
 		e.facts.Parked = e.plan.Parked
 	}
-	if d.Remove != "" {
+	if d.Remove != "" && !l.isHook(e) {
 		e.gone, e.facts.Removed = true, l.now
 		return
 	}

@@ -858,6 +858,10 @@ UPDATE dbjobs.jobs SET removed_at = @now WHERE id @these AND removed_at IS NULL;
 -- name: lock_unchanged_jobs
 SELECT id FROM dbjobs.jobs WHERE id @among AND planned = plan_input @skip;
 
+-- name: hooks_in_use
+SELECT DISTINCT owner, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs.jobs
+WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL;
+
 -- name: own_schedules
 SELECT job_id FROM dbjobs.schedules WHERE job_id @among;
 

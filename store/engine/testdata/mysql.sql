@@ -623,6 +623,10 @@ AND (owner = ? AND ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, o
 -- arguments: each_ids
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE live_name IN (each_);
 
+-- name: hooks_in_use
+SELECT DISTINCT owner, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs_jobs
+WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL;
+
 -- name: insert_after
 -- arguments: rows
 INSERT INTO dbjobs_job_after (job_id, after_job_id, on_end)

@@ -676,6 +676,10 @@ AND (owner = $1 AND $2 IN (on_failed, on_recovered, on_missed, on_late, on_lost,
 -- arguments: ids
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs.jobs WHERE removed_at IS NULL AND name = ANY($1::text[]);
 
+-- name: hooks_in_use
+SELECT DISTINCT owner, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs.jobs
+WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL;
+
 -- name: insert_after
 -- arguments: rows
 INSERT INTO dbjobs.job_after (job_id, after_job_id, on_end)
