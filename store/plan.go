@@ -273,12 +273,25 @@ func NewPage(n Need, upTo time.Time, u *Unmarked) *Page {
 	return p
 }
 
-// Next reads the next jobs that need a decision, at most limit, without a lock. It returns false if there are none.
-func (s *Store) Next(ctx context.Context, p *Page, limit int) (bool, error) {
+// Next reads the next jobs that need a decision, at most limit, without a lock. It returns false if there are none. It
+// reads again if the statement lost against another one after its first rows, as it may in a session that is
+// serializable by default.
+func (s *Store) Next(ctx context.Context, p *Page, limit int) (more bool, err error) {
 	p.jobs, p.due = nil, nil // not cleared in place: a copy of the page may still be in use
 	if p.last {
 		return false, nil
 	}
+	var read Page
+	err = s.db.Retry(ctx, func() (err error) {
+		read = *p
+		more, err = s.next(ctx, &read, limit)
+		return err
+	})
+	*p = read
+	return more, err
+}
+
+func (s *Store) next(ctx context.Context, p *Page, limit int) (bool, error) {
 	if !p.begun {
 		p.at, p.begun = engine.Earliest{}, true
 	}

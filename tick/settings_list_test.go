@@ -3,6 +3,7 @@ package tick_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -122,5 +123,37 @@ func TestSettingsSerializableOfTicksBesideEachOther(t *testing.T) {
 				t.Errorf("%d runs succeeded, want %d", n, jobs)
 			}
 		})
+	}
+}
+
+// A read of a pass that loses after its first rows is sent again, as a read in a session that is serializable by default
+// may lose at any row.
+func TestSettingsSerializableReadsThatLose(t *testing.T) {
+	t.Parallel()
+	if !slices.Contains(storetest.Engines(t), "postgres") {
+		t.Skip("an error between two rows is made by a sequence of PostgreSQL")
+	}
+	const jobs = 9
+	calls := storetest.Calls{Rewrite: func(text string) string {
+		if strings.Contains(text, "FROM dbjobs.jobs WHERE planned IS DISTINCT") {
+			return "SELECT * FROM (" + text + ") AS q WHERE public.nth_row() <> 3 OR public.lose()"
+		}
+		return text
+	}}
+	d := storetest.Open(t, "postgres", store.Options{Wrap: calls.Wrap})
+	d.Exec(t, "CREATE SEQUENCE public.rows_read")
+	d.Exec(t, "CREATE FUNCTION public.nth_row() RETURNS bigint VOLATILE LANGUAGE sql AS 'SELECT nextval(''public.rows_read'')'")
+	d.Exec(t, "CREATE FUNCTION public.lose() RETURNS boolean VOLATILE LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION SQLSTATE ''40001''; END'")
+	var defs store.Definitions
+	for i := range jobs {
+		defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint(i), Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}})
+	}
+	ticktest.Apply(t, d, defs)
+	ticktest.Run(t, d)
+	if n := d.Int(t, "SELECT last_value FROM public.rows_read"); n < 3+jobs {
+		t.Errorf("%d rows were read, want 3, and then all %d", n, jobs)
+	}
+	if n := d.Int(t, "SELECT count(*) FROM dbjobs.plans"); n != jobs {
+		t.Errorf("%d jobs are planned, want %d", n, jobs)
 	}
 }
