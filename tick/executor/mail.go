@@ -138,7 +138,7 @@ func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, mailTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, mailTimeout, fmt.Errorf("no answer within %s", mailTimeout))
 	defer cancel()
 	client, err := m.client(ctx, server)
 	if err != nil {
@@ -147,7 +147,7 @@ func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
 	// An error after the server has accepted the mail, such as at the end of the dialogue, is no reason to send it again.
 	if err := client.DialAndSendWithContext(ctx, message); err != nil && !message.IsDelivered() {
 		if ctx.Err() != nil {
-			err = errors.Join(ctx.Err(), err)
+			err = context.Cause(ctx) // the library's error is about the connection, which the end of the context has closed
 		}
 		return Result{}, refusedMail(server, err)
 	}

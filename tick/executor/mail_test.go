@@ -156,17 +156,18 @@ func TestMailEndsWithItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	ctx, cancel := context.WithCancel(t.Context())
+	why := errors.New("its time is over")
+	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() {
 		if c, err := l.Accept(); err == nil {
 			defer c.Close()
-			cancel()
+			cancel(why)
 			<-t.Context().Done()
 		}
 	}()
 	host := &Host{Mailer: &MailServer{Server: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: "none", From: "jobs@example.org"}, Known: &secret.Known{}}
-	if _, err := NewMail(host).Execute(ctx, attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+	if _, err := NewMail(host).Execute(ctx, attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); !errors.Is(err, why) || strings.Contains(err.Error(), "closed") {
+		t.Errorf("%v; want %q, and not that the connection is closed", err, why)
 	}
 }
 
