@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,6 +66,31 @@ func TestAtomicStepMayChangeItsSession(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// A step that sets the clock of its session, as a replayed log does, does not date its record by it.
+func TestAtomicStepThatSetsItsClock(t *testing.T) {
+	if !slices.Contains(storetest.Engines(t), "mariadb") {
+		t.Skip("the sessions of other engines have no clock of their own")
+	}
+	d := storetest.Open(t, "mariadb", store.Options{})
+	s, err := store.Open(t.Context(), d.URL, store.Options{}) // dates are those of the server
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.AtomicStep("SET timestamp = 1000000000", "DO 1")}}}})
+	if _, err := s.RunNow(t.Context(), "job", store.Request{}); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := ticktest.New(t, s).Run(t.Context()); err != nil || r.Succeeded != 1 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	for _, table := range []string{"runs", "attempts"} {
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table(table)+" WHERE finished_at < started_at"); n != 0 {
+			t.Errorf("%s: %d ended before it began", table, n)
+		}
+	}
 }
 
 // An error that reports a lost connection may be about a server behind the database, as those of dblink and of foreign tables

@@ -65,6 +65,9 @@ func mysqlForRecord(database string, texts []string) (list []string) {
 	if slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, "set", "call", "execute") }) {
 		list = append(list, mysqlOfRecord)
 	}
+	if slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, "timestamp") }) {
+		list = append(list, "SET timestamp = DEFAULT") // the session's clock, which dates the record
+	}
 	return list
 }
 
