@@ -6,13 +6,13 @@ package metrics
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/wholefile"
 	"github.com/dbjobs/dbjobs/tick"
 )
 
@@ -167,24 +167,13 @@ func number(v any) string {
 	return fmt.Sprint(v)
 }
 
-// Write writes the figures into a file. A program that reads the file at any time finds the old content or the new
-// one, never a part of it.
+// Write writes the figures into a file, as wholefile.Write does. On the way, the file has a name that the collector does
+// not read. Other users can read a new file, as the collector is one.
 func Write(path string, passes ...Pass) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // a name that the collector does not read
-	if err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	defer os.Remove(f.Name()) // after the rename this file no longer exists, and Remove does nothing
-	_, err = f.Write(Text(passes...))
-	if err == nil {
-		err = f.Chmod(0o644) // the collector runs as another user
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
+	_, err := wholefile.Write(path, 0o644, func(w io.Writer) error {
+		_, err := w.Write(Text(passes...))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}

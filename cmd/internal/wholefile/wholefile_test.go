@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package wholefile
 
 import (
 	"bytes"
@@ -11,20 +11,22 @@ import (
 	"testing"
 )
 
-// TestWhatIsNoFileIsNotReplaced: -o /dev/stdout writes there. A link stays a link.
+// TestWhatIsNoFileIsNotReplaced: /dev/stdout is written to. A link stays a link.
 func TestWhatIsNoFileIsNotReplaced(t *testing.T) {
 	dir := t.TempDir()
 	pipe, file, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "file"), filepath.Join(dir, "link")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o640); err != nil { // whatever the umask is
 		t.Fatal(err)
 	}
 	if err := os.Symlink(file, link); err != nil {
 		t.Fatal(err)
 	}
-	c := newCLI(nil, io.Discard, io.Discard, os.LookupEnv)
 	write := func(w io.Writer) error { _, err := w.Write([]byte("new")); return err }
 	reader, err := os.OpenFile(pipe, os.O_RDWR, 0) // so that nobody waits for the other side
 	if err != nil {
@@ -36,12 +38,15 @@ func TestWhatIsNoFileIsNotReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := c.writeTo(path, write); n != 3 || err != nil {
+		if n, err := Write(path, 0o600, write); n != 3 || err != nil {
 			t.Errorf("%s: %d bytes, %v", path, n, err)
 		}
 		if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) {
 			t.Errorf("%s was replaced: %v", path, err)
 		}
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	if text, err := os.ReadFile(file); string(text) != "new" {
 		t.Errorf("%q, %v", text, err)
