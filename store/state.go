@@ -24,10 +24,9 @@ const JobFailing = "failing"
 // JobStates are the states that a JobFilter accepts.
 var JobStates = []string{JobEnabled, JobSleeping, JobRunning, JobFailing, JobParked, JobPaused, JobResumed, JobDisabled, JobAborted, JobFinished}
 
-// Failing reports whether the last run of the job has failed, and no state says more about the job.
-func (v *JobStatus) Failing() bool {
-	return v.Streak > 0 && v.State != JobDisabled && v.State != JobAborted
-}
+// Failing reports whether the last run of the job has failed. A disabled job does not count, even while its last run is
+// still under way.
+func (v *JobStatus) Failing() bool { return v.Streak > 0 && !v.Disabled }
 
 // derive finds the state from the facts. If several states fit, the first of the list counts. The view dbjobs.v_jobs
 // (store/engine/sql/views) does the same for SQL users; nothing else sets a state.

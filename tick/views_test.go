@@ -212,6 +212,10 @@ func TestViewsSayWhatCommandsSay(t *testing.T) {
 			t.Errorf("the run of a job that is paused is held by %q", held)
 		}
 		sameAsCommands(t, d, []string{"aborted", "disabled", "enabled", "finished", "parked", "paused", "resumed", "running", "sleeping"}, []string{"active", "not yet looked at", "parked", "paused"})
+		running := strconv.Itoa(d.Int(t, "SELECT MIN(job_id) FROM "+d.Table("runs")+" WHERE state = 'running'"))
+		d.Exec(t, "UPDATE "+d.Table("plans")+" SET streak = 1, last_error = 'no' WHERE job_id = "+running)
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET enabled = NOT enabled WHERE id = "+running)
+		sameAsCommands(t, d, []string{"aborted", "disabled", "enabled", "finished", "parked", "paused", "resumed", "running", "sleeping"}, []string{"active", "not yet looked at", "parked", "paused"})
 		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, time.Time{}, store.Author{By: "ann", Reason: "all of it"}); err != nil {
 			t.Fatal(err)
 		}
