@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,10 +19,15 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// object is a CronJob, a list, or something else.
+// header has what each object has, and the objects of a list.
+type header struct {
+	Kind  string      `yaml:"kind"`
+	Items []yaml.Node `yaml:"items"`
+}
+
+// object is a CronJob.
 type object struct {
-	Kind     string   `yaml:"kind"`
-	Items    []object `yaml:"items"`
+	header   `yaml:",inline"`
 	Metadata struct {
 		Name      string `yaml:"name"`
 		Namespace string `yaml:"namespace"`
@@ -98,12 +104,7 @@ func Read(text string, o Options) (*intake.Result, error) {
 		if node.Kind == yaml.DocumentNode && len(node.Content) > 0 && node.Content[0].ShortTag() == "!!null" {
 			continue // nothing between two lines ---
 		}
-		var doc object
-		if err := node.Decode(&doc); err != nil {
-			r.Items = append(r.Items, intake.Item{Place: fmt.Sprintf("document %d", n), Reason: fmt.Sprintf("It is not of the form of a CronJob: %v.", err)})
-			continue
-		}
-		r.Items = append(r.Items, objects(doc, n, o)...)
+		r.Items = append(r.Items, objects(&node, "", n, o)...)
 	}
 	if r.Imported() > 0 {
 		r.Head = head(o)
@@ -128,25 +129,37 @@ func head(o Options) []string {
 		"Missed: as in Kubernetes, the latest time that was missed runs afterwards.")
 }
 
-// objects makes items from an object, or from the objects of a list.
-func objects(doc object, n int, o Options) (items []intake.Item) {
-	if strings.HasSuffix(doc.Kind, "List") {
-		for _, one := range doc.Items {
-			if one.Kind == "" {
-				one.Kind = strings.TrimSuffix(doc.Kind, "List")
-			}
-			items = append(items, objects(one, n, o)...)
+// objects makes items from an object, or from the objects of a list. kind is that of an object of a list which does not
+// say its own. An object that cannot be read leaves the others of its list as they are.
+func objects(node *yaml.Node, kind string, n int, o Options) (items []intake.Item) {
+	var head header
+	err := node.Decode(&head)
+	if head.Kind == "" {
+		head.Kind = kind
+	}
+	if list, is := strings.CutSuffix(head.Kind, "List"); is && err == nil {
+		for i := range head.Items {
+			items = append(items, objects(&head.Items[i], list, n, o)...)
 		}
 		return items
 	}
+	var doc object
+	if err == nil {
+		err = node.Decode(&doc)
+	}
 	name := strings.TrimPrefix(doc.Metadata.Namespace+"/"+doc.Metadata.Name, "/")
-	it := intake.Item{Place: strings.ToLower(doc.Kind) + " " + name}
+	it := intake.Item{Place: strings.ToLower(head.Kind) + " " + name}
 	switch {
-	case doc.Kind == "":
+	case head.Kind == "":
 		it.Place = fmt.Sprintf("document %d", n)
 		it.Reason = "It has no kind, so it is no object of Kubernetes."
-	case doc.Kind != "CronJob":
+		if err != nil {
+			it.Reason = fmt.Sprintf("It is no object of Kubernetes: %v.", err)
+		}
+	case head.Kind != "CronJob":
 		it.Reason = "It is no CronJob; it stays in Kubernetes."
+	case err != nil:
+		it.Reason = fmt.Sprintf("It is not of the form of a CronJob: %v.", err)
 	case doc.Metadata.Name == "":
 		it.Reason = "It has no name."
 	default:
@@ -178,8 +191,7 @@ func cronJob(it *intake.Item, doc *object, o Options) {
 	}
 	switch s.Concurrency {
 	case "Forbid":
-		j.Overlap = store.OverlapSkip
-		note("concurrencyPolicy: Forbid is overlap: skip.")
+		forbid(j, s.Deadline, note)
 	case "Replace":
 		j.Overlap = store.OverlapReplace
 		note("concurrencyPolicy: Replace is overlap: replace.")
@@ -209,6 +221,32 @@ func cronJob(it *intake.Item, doc *object, o Options) {
 	it.Definition = j
 }
 
+// forbid gives the job the policy of Forbid. Kubernetes makes no Job while another one is active, but does not count the
+// time as done. So when that Job ends, it makes one for the latest time, unless that is older than the deadline.
+func forbid(j *store.Job, deadline *int64, note func(string, ...any)) {
+	if deadline == nil {
+		j.Overlap = store.OverlapWait
+		note("concurrencyPolicy: Forbid without startingDeadlineSeconds is overlap: wait: when a run ends, what became due meanwhile " +
+			"runs once, as in Kubernetes. To leave it out: overlap: skip.")
+		return
+	}
+	j.Overlap = store.OverlapSkip
+	note("concurrencyPolicy: Forbid is overlap: skip. When a run ends, Kubernetes still runs the latest time if it is at most %d "+
+		"seconds old; overlap: wait runs it however old it is.", *deadline)
+}
+
+// every writes a length as Kubernetes reads it: in whole seconds, and at least one.
+func every(length time.Duration) string {
+	seconds := max(1, int64(length/time.Second))
+	switch {
+	case seconds%3600 == 0:
+		return fmt.Sprintf("every %dh", seconds/3600)
+	case seconds%60 == 0:
+		return fmt.Sprintf("every %dm", seconds/60)
+	}
+	return fmt.Sprintf("every %ds", seconds)
+}
+
 var ends = [5]string{"59", "23", "31", "12", "6"}
 var begins = [5]string{"0", "0", "1", "1", "0"}
 
@@ -222,7 +260,11 @@ func when(schedule, zone string, from time.Time, note func(string, ...any)) (*st
 	schedule = strings.TrimSpace(schedule)
 	text := schedule
 	if length, found := strings.CutPrefix(schedule, "@every "); found {
-		own.Rule = "every " + strings.TrimSpace(length)
+		each, err := time.ParseDuration(length)
+		if err != nil || each <= 0 {
+			return nil, fmt.Errorf("the schedule is %.60q, which is no length of time", schedule)
+		}
+		own.Rule = every(each)
 		if _, err := rules.Parse(own.Rule, rules.Defaults{Zone: zone}); err != nil {
 			return nil, fmt.Errorf("the schedule is %.60q: %w", schedule, err)
 		}
@@ -259,6 +301,9 @@ func when(schedule, zone string, from time.Time, note func(string, ...any)) (*st
 			}
 		}
 		fields[i] = strings.Join(items, ",")
+		if (i == 2 || i == 4) && (slices.Contains(items, "*") || slices.Contains(items, "*/1")) {
+			fields[i] = "*" // a star counts anywhere in the list, and not at its beginning only
+		}
 	}
 	c, err := intake.ReadCron(fields)
 	if err == nil {
