@@ -161,6 +161,9 @@ func (r *reader) rule(j *store.Job, item *intake.Item, fields [5]string, word, z
 	case restricted:
 		note("It runs on days that match %s, and on days that match %s, here as with cron: either is enough.", day, week)
 	}
+	if overSunday.MatchString(week) {
+		note("To cron of Debian and Ubuntu, a range such as %s has no day; here it ends with Sunday, as for cronie.", week)
+	}
 	model := intake.Vixie
 	if zone != r.Zone {
 		model = intake.Plain
@@ -176,6 +179,9 @@ func (r *reader) rule(j *store.Job, item *intake.Item, fields [5]string, word, z
 	j.Own = own
 	return true
 }
+
+// overSunday matches a range of weekdays that ends with Sunday as the first day of the week.
+var overSunday = lazyregexp.New(`(?i)\b([1-7]|mon|tue|wed|thu|fri|sat)-(0|sun)\b`)
 
 // flags removes the flags that the crons of OpenBSD and FreeBSD read before the command.
 func (r *reader) flags(j *store.Job, command string, note func(string, ...any)) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/mail"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,33 +58,39 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 	if _, given := r.value("TZ"); given {
 		note("TZ is a variable of the program; it does not move the times of the line, here as with cron of Debian and cronie.")
 	}
-	text := strings.Join(append(before, script), "\n")
 	if piped {
-		text = fed(before, script, input)
 		note("The text after %% was the input of the command, with a new line for each %%; it is a here-document now.")
+		before = append(fed(input), before...)
 	} else if script != command {
 		note("A %% was written as \\%%, as cron demands; here it is plain.")
 	}
+	if strings.Contains(script, `\\`) {
+		note(`Cron of Debian and Ubuntu makes one backslash of two, other crons do not. Here they stay two, as the line has them.`)
+	}
+	text := strings.Join(append(slices.Clone(before), script), "\n")
 	shell, _ := r.value("SHELL")
-	if shell == "" || shell == "/bin/sh" {
-		text, renamed := withoutFacts(text)
-		if renamed != "" {
-			note("%s is written with a -, so that it is not taken for a fact of dbjobs; the shell reads it as before.", renamed)
-		}
-		v.Run = []string{text}
-		return intake.Program("shell", v), nil
-	}
-	if !filepath.IsAbs(shell) || filepath.Clean(shell) != shell {
+	switch {
+	case shell == "" || shell == "/bin/sh":
+	case !filepath.IsAbs(shell) || filepath.Clean(shell) != shell:
 		return store.Step{}, fmt.Errorf("SHELL is %.80q, and no absolute path; correct it in the crontab", shell)
+	case len(before) > 0 && !likeSh[filepath.Base(shell)]: // /bin/sh prepares what that shell writes in another way
+		text = strings.Join(append(before, "exec "+quoted(shell)+" -c "+quoted(script)), "\n")
+	case strings.Contains(text, "${"): // exec would read it as a fact
+		text = "exec " + quoted(shell) + " -c " + quoted(text)
+	default:
+		v.Run = []string{shell, "-c", text}
+		return intake.Program("exec", v), nil
 	}
-	if strings.Contains(text, "${") { // exec would read it as a fact
-		wrapped, _ := withoutFacts("exec " + quoted(shell) + " -c " + quoted(text))
-		v.Run = []string{wrapped}
-		return intake.Program("shell", v), nil
+	text, renamed := withoutFacts(text)
+	if renamed != "" {
+		note("%s is written with a -, so that it is not taken for a fact of dbjobs; the shell reads it as before.", renamed)
 	}
-	v.Run = []string{shell, "-c", text}
-	return intake.Program("exec", v), nil
+	v.Run = []string{text}
+	return intake.Program("shell", v), nil
 }
+
+// likeSh has the shells that read variables and here-documents as /bin/sh does.
+var likeSh = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true, "ksh": true, "mksh": true, "zsh": true}
 
 var shellName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -104,14 +111,22 @@ func withoutFacts(text string) (out, renamed string) {
 	return out, renamed
 }
 
-// unescaped divides a command at the first % without a backslash. The text after it is the input of the command,
-// in which each further % is a line end.
+// unescaped divides a command at the first % without a backslash. The text after it is the input of the command, in
+// which each further % is a line end. In the command, a backslash that itself follows a backslash leaves a % as it is; in
+// the input, each backslash before a % escapes it.
 func unescaped(command string) (script, input string, piped bool) {
 	var b strings.Builder
 	for i := 0; i < len(command); i++ {
-		switch c := command[i]; {
-		case c == '\\' && i+1 < len(command) && command[i+1] == '%':
+		c, next := command[i], byte(0)
+		if i+1 < len(command) {
+			next = command[i+1]
+		}
+		switch {
+		case c == '\\' && next == '%':
 			b.WriteByte('%')
+			i++
+		case c == '\\' && next == '\\' && !piped:
+			b.WriteString(`\\`)
 			i++
 		case c == '%' && !piped:
 			script, piped = b.String(), true
@@ -128,17 +143,16 @@ func unescaped(command string) (script, input string, piped bool) {
 	return script, b.String(), true
 }
 
-// fed makes a script that gets a text as its input.
-func fed(before []string, script, input string) string {
+// fed returns the lines of a script that give the lines after them a text as their input.
+func fed(input string) []string {
+	if input == "" {
+		return []string{"exec </dev/null"}
+	}
 	end := "INPUT"
 	for strings.Contains("\n"+input+"\n", "\n"+end+"\n") {
 		end += "_"
 	}
-	if !strings.HasSuffix(input, "\n") {
-		input += "\n"
-	}
-	lines := append([]string{"exec <<'" + end + "'"}, strings.TrimSuffix(input, "\n"), end)
-	return strings.Join(append(append(lines, before...), script), "\n")
+	return []string{"exec <<'" + end + "'", strings.TrimSuffix(input, "\n"), end}
 }
 
 // mail gives the job the hook for MAILTO, and says what differs.

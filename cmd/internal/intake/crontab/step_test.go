@@ -1,0 +1,67 @@
+package crontab
+
+import (
+	"encoding/json"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// A % ends the command and begins its input, unless an odd number of backslashes stands before it. In the input, a
+// backslash before a % escapes it, whatever stands before.
+func TestPercent(t *testing.T) {
+	for _, c := range []struct {
+		command, script, input string
+		piped                  bool
+	}{
+		{`date +\%F`, `date +%F`, ``, false},
+		{`cat %a%b`, `cat `, "a\nb", true},
+		{`cat %`, `cat `, ``, true},
+		{`echo \\%a`, `echo \\`, `a`, true},
+		{`echo \\\%a`, `echo \\%a`, ``, false},
+		{`echo \\\\%a`, `echo \\\\`, `a`, true},
+		{`cat %\%\\%`, `cat `, `%\%`, true},
+		{`echo a\b\`, `echo a\b\`, ``, false},
+	} {
+		script, input, piped := unescaped(c.command)
+		if script != c.script || input != c.input || piped != c.piped {
+			t.Errorf("%s: %q, %q, %v", c.command, script, input, piped)
+		}
+	}
+}
+
+// The input reaches the command, and an empty one is empty. A shell that is not like /bin/sh does not read what prepares
+// the input and the variables.
+func TestInputOfACommand(t *testing.T) {
+	for _, c := range []struct{ shell, command, want string }{
+		{"", `cat %a%INPUT%b`, "a\nINPUT\nb\n"},
+		{"", `cat %`, ""},
+		{"/bin/bash", `cat %a`, "a\n"},
+		{"/usr/bin/env", `cat %a`, "exec '/usr/bin/env' -c 'cat '"},
+	} {
+		text := "* * * * * " + c.command + "\n"
+		if c.shell != "" {
+			text = "SHELL=" + c.shell + "\n" + text
+		}
+		var spec executor.ProgramSpec
+		if err := json.Unmarshal(Read(text, Options{Zone: "UTC", From: from}).Items[0].Definition.Steps[0].Spec, &spec); err != nil {
+			t.Fatal(err)
+		}
+		if c.shell == "/usr/bin/env" {
+			if !strings.HasSuffix(spec.Run[0], c.want) {
+				t.Errorf("%s: %q", c.shell, spec.Run)
+			}
+			continue
+		}
+		run := spec.Run
+		if c.shell == "" {
+			run = slices.Concat([]string{"/bin/sh", "-c"}, run)
+		}
+		if out, err := exec.Command(run[0], run[1:]...).CombinedOutput(); err != nil || string(out) != c.want {
+			t.Errorf("%s: %v, %q, want %q", c.command, err, out, c.want)
+		}
+	}
+}
