@@ -49,10 +49,17 @@ func classifyPostgres(err error) class {
 		return other
 	}
 	var ne net.Error
-	if errors.As(err, &ne) || errors.Is(err, driver.ErrBadConn) || isBroken(err) {
+	if errors.As(err, &ne) || errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, driver.ErrBadConn) || isBroken(err) {
 		return unreachable
 	}
 	return other
+}
+
+// neverSent reports whether a statement was certainly not sent. The driver says so about each connection that is closed. But
+// it says the same if the connection of a statement without arguments breaks after the statement was sent: then the server
+// may have executed the statement, and it must not be sent again.
+func neverSent(err error) bool {
+	return pgconn.SafeToRetry(err) && !errors.Is(err, pgconn.ErrConnClosed)
 }
 
 // lacksOnPostgres reports whether the server has no advisory locks. Some servers that speak the protocol have

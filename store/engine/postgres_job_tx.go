@@ -53,7 +53,7 @@ func (c *postgresJobConn) notBegun(ctx context.Context, err error) error {
 		return nil
 	}
 	_ = c.Conn.Conn().Close(ctx) // the error that counts is err
-	if pgconn.SafeToRetry(err) {
+	if neverSent(err) {
 		return driver.ErrBadConn
 	}
 	return err

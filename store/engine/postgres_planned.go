@@ -73,7 +73,9 @@ func (c *postgresConn) renew(ctx context.Context) error {
 	if c.uses++; c.uses <= mostUses && c.aging != nil && !c.old.Load() {
 		return nil
 	}
-	if _, err := c.Conn.Conn().Exec(ctx, "DISCARD PLANS"); err != nil {
+	if _, err := c.Conn.Conn().Exec(ctx, "DISCARD PLANS"); errors.Is(err, pgconn.ErrConnClosed) {
+		return driver.ErrBadConn // the statement itself was not sent
+	} else if err != nil {
 		return err
 	}
 	if c.aging != nil {
@@ -89,7 +91,7 @@ func (c *postgresConn) renew(ctx context.Context) error {
 // The failed statement did nothing, and a new connection has no plans.
 func staleOnPostgres(err error) error {
 	var pe *pgconn.PgError
-	if errors.As(err, &pe) && (pe.Code == "26000" || pe.Code == "0A000" && strings.Contains(pe.Routine, "RevalidateCachedQuery")) || pgconn.SafeToRetry(err) {
+	if errors.As(err, &pe) && (pe.Code == "26000" || pe.Code == "0A000" && strings.Contains(pe.Routine, "RevalidateCachedQuery")) || neverSent(err) {
 		return driver.ErrBadConn
 	}
 	return err
@@ -100,7 +102,7 @@ func (c *postgresConn) ExecContext(ctx context.Context, query string, args []dri
 	if err := c.plan(ctx, query); err != nil {
 		return nil, staleOnPostgres(err)
 	}
-	res, err := c.Conn.ExecContext(ctx, query, args)
+	res, err := execOnPgx(ctx, c.Conn, query, args)
 	return res, staleOnPostgres(err)
 }
 

@@ -42,7 +42,11 @@ func (c *postgresJobConn) ExecContext(ctx context.Context, query string, list []
 		if err := c.begun(ctx); err != nil {
 			return nil, err
 		}
-		return c.Conn.ExecContext(ctx, query, list)
+		res, err := execOnPgx(ctx, c.Conn, query, list)
+		if err != nil && neverSent(err) {
+			return nil, driver.ErrBadConn
+		}
+		return res, err
 	}
 	if c.Conn.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
@@ -53,7 +57,7 @@ func (c *postgresJobConn) ExecContext(ctx context.Context, query string, list []
 	if failed, ok := errors.AsType[*pgconn.PgError](err); ok && failed.Where != "" {
 		t.notice("CONTEXT: " + failed.Where)
 	}
-	if err != nil && pgconn.SafeToRetry(err) {
+	if err != nil && neverSent(err) {
 		return nil, driver.ErrBadConn
 	}
 	return driver.RowsAffected(affected), err

@@ -38,6 +38,20 @@ func connectPgx(ctx context.Context, c driver.Connector) (*stdlib.Conn, error) {
 	return whole, nil
 }
 
+// execOnPgx executes a statement, and leaves it to the caller whether it may be sent again. The method of the driver would let
+// database/sql send a statement again that the server may have executed: see neverSent.
+func execOnPgx(ctx context.Context, c *stdlib.Conn, query string, list []driver.NamedValue) (driver.Result, error) {
+	if c.Conn().IsClosed() {
+		return nil, driver.ErrBadConn
+	}
+	args := make([]any, len(list))
+	for i, a := range list {
+		args[i] = a.Value
+	}
+	tag, err := c.Conn().Exec(ctx, query, args...)
+	return driver.RowsAffected(tag.RowsAffected()), err
+}
+
 type postgresConn struct {
 	*stdlib.Conn
 	planned
