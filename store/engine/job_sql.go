@@ -25,6 +25,7 @@ type jobSQL struct {
 	lasts           func(text string) bool // see Engine.lasts
 	looksBack       func(text string) bool // see Engine.looksBack
 	unsent          func(error) bool       // see Engine.Unsent
+	held            func(error) bool       // see Engine.Held
 	savepointGone   func(error) bool
 	undone          func(ctx context.Context, tx *sql.Tx, err error, stopped bool) bool // nil: see Witness
 	tableOptions    string                                                              // of a temporary table that knows transactions
@@ -98,6 +99,10 @@ func (e *Engine) looksBack(text string) bool {
 func (e *Engine) Unsent(err error) bool {
 	return errors.Is(err, driver.ErrBadConn) || e.jobs.unsent != nil && e.jobs.unsent(err)
 }
+
+// Held reports whether an error says that a pooler has held the statement back until its patience was over. So nothing of it
+// was done, but another session would wait as long.
+func (e *Engine) Held(err error) bool { return e.jobs.held != nil && e.jobs.held(err) }
 
 // SavepointGone reports whether an error says that the transaction in which a savepoint was set has ended.
 func (e *Engine) SavepointGone(err error) bool { return e.jobs.savepointGone(err) }

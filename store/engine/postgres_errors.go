@@ -43,6 +43,9 @@ func classifyPostgres(err error) class {
 		case "53300":
 			return crowded
 		}
+		if pe.Code == "08P01" && strings.Contains(pe.Message, "statement pooling mode") { // a pooler that never allows a transaction
+			return refused
+		}
 		if strings.HasPrefix(pe.Code, "08") || strings.HasPrefix(pe.Code, "57P") { // connections; a server that stops or starts
 			return unreachable
 		}
@@ -60,6 +63,31 @@ func classifyPostgres(err error) class {
 // may have executed the statement, and it must not be sent again.
 func neverSent(err error) bool {
 	return pgconn.SafeToRetry(err) && !errors.Is(err, pgconn.ErrConnClosed)
+}
+
+// heldByPooler recognizes how PgBouncer ends a client that waits for a session of the server. It sends none of these messages
+// to a client that has a session, so no statement was sent.
+func heldByPooler(err error) bool {
+	e, told := errors.AsType[*pgconn.PgError](err)
+	if !told || severity(e) == raised {
+		return false
+	}
+	switch e.Message {
+	case "query_wait_timeout", "query_timeout", "server shutting down", "client_login_timeout (server down)":
+		return e.Code == "08P01"
+	}
+	return e.Code == "08P01" && strings.HasPrefix(e.Message, "server login has been failing")
+}
+
+// ofPooler is the advice about errors that poolers send. All of them have the same code.
+func ofPooler(e *pgconn.PgError) string {
+	switch {
+	case e.Message == "query_wait_timeout" || e.Message == "query_timeout":
+		return "; PgBouncer had no free session of the server for that long: raise its default_pool_size, or use pool_mode = transaction"
+	case strings.Contains(e.Message, "statement pooling mode"):
+		return "; dbjobs needs transactions: use pool_mode = transaction, or give the URL of the server itself"
+	}
+	return ""
 }
 
 // lacksOnPostgres reports whether the server has no advisory locks. Some servers that speak the protocol have
@@ -100,6 +128,9 @@ func adviseOnPostgres(err error) string {
 	}
 	if pe.Code == "42704" && strings.Contains(pe.Message, "configuration parameter") {
 		return "; an option of the URL, after ?, that is not about the connection is a parameter of the server"
+	}
+	if pe.Code == "08P01" {
+		return ofPooler(pe)
 	}
 	return postgresAdvice[pe.Code]
 }

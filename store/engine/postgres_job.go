@@ -19,6 +19,7 @@ var postgresJobs = jobSQL{
 	tellsOpen:       true,
 	lasts:           postgresLasts,
 	unsent:          postgresUnsent,
+	held:            heldByPooler,
 	savepointGone:   postgresSavepointGone,
 	describe:        describePostgres,
 	forRecord:       postgresForRecord,

@@ -178,6 +178,10 @@ func (p *Sessions) Exec(ctx context.Context, text string) error {
 	return err
 }
 
+// MakeRoom closes connections that wait for a statement. A pooler in front of the server may have held a statement back for
+// as long as these connections kept their sessions of the server.
+func (p *Sessions) MakeRoom() { p.db.makeRoom() }
+
 // atWork reports whether an attempt executes its statements.
 func (p *Sessions) atWork() bool {
 	p.mu.Lock()

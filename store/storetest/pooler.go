@@ -25,6 +25,7 @@ type Pooler struct {
 	Server string // the URL of one of its databases, with the account that may log in
 	Size   int    // the number of sessions that all clients of a database share
 	TLS    bool   // clients have to use it; between the pooler and the server nothing is encrypted
+	More   string // lines of its file that come last, and so replace earlier ones
 }
 
 // Through returns the URL that leads to the same database through the pooler.
@@ -58,7 +59,7 @@ func (p Pooler) prepare(dir, port string) (Through, Server, error) {
 		}
 		ini += fmt.Sprintf("client_tls_sslmode = require\nclient_tls_cert_file = %s\nclient_tls_key_file = %s\n", filepath.Join(dir, "pem"), filepath.Join(dir, "key"))
 	}
-	files["ini"] = []byte(ini)
+	files["ini"] = []byte(ini + p.More + "\n")
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			return nil, Server{}, err

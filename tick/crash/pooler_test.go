@@ -4,6 +4,7 @@ package crash
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -129,6 +130,48 @@ func TestPoolerOfTransactionsStopsStatements(t *testing.T) {
 	}
 }
 
+// A pooler may hold a statement back until its patience is over, because others have all its sessions. Then nothing of the
+// step has happened, so it uses up no attempt. The same is true of the question as whom the steps log in.
+func TestPoolerWithoutAFreeSession(t *testing.T) {
+	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
+	d := storetest.Open(t, "postgres", store.Options{})
+	d.Exec(t, "CREATE TABLE effects (n int)")
+	pooled := startPooler(t, d.URL, storetest.Pooler{Size: 1, More: "query_wait_timeout = 1"})
+	through := executeThrough(t, pooled)
+	other, err := sql.Open("pgx", pooled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { other.Close() })
+	refused := func(spec executor.SQLSpec) {
+		t.Helper()
+		tx, err := other.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if err := through(t.Context(), spec); !errors.Is(err, executor.ErrNothingDone) || !strings.Contains(err.Error(), "query_wait_timeout") {
+			t.Errorf("%v: %v, want that nothing was done", spec.SQL, err)
+		}
+	}
+	refused(executor.SQLSpec{SQL: executor.Texts("INSERT INTO effects VALUES (1)")}) // the login is not known yet
+	if err := through(t.Context(), executor.SQLSpec{SQL: executor.Texts("INSERT INTO effects VALUES (2)")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, spec := range []executor.SQLSpec{
+		{SQL: executor.Texts("INSERT INTO effects VALUES (3)", "INSERT INTO effects VALUES (3)")},
+		{SQL: executor.Texts("INSERT INTO effects VALUES (4); INSERT INTO effects VALUES (4)")},
+		{SQL: []executor.Statement{{Text: "INSERT INTO effects VALUES ($1)", Args: []any{json.Number("5")}}}},
+		{SQL: executor.Texts("INSERT INTO effects VALUES (6)"), Atomic: true},
+		{SQL: executor.Texts("CREATE TABLE more (n int)"), Atomic: true},
+	} {
+		refused(spec)
+	}
+	if sum := d.Int(t, "SELECT sum(n) FROM effects"); sum != 2 {
+		t.Errorf("the effects add up to %d, want 2", sum)
+	}
+}
+
 // executeThrough returns a function that executes steps at a URL, as the login of that URL.
 func executeThrough(t *testing.T, rawURL string) func(context.Context, executor.SQLSpec) error {
 	t.Helper()
@@ -159,11 +202,18 @@ func executeThrough(t *testing.T, rawURL string) func(context.Context, executor.
 // It returns the URL through it.
 func behindPooler(t *testing.T, direct string, size int) string {
 	t.Helper()
+	return startPooler(t, direct, storetest.Pooler{Size: size})
+}
+
+// startPooler starts a PgBouncer with these settings in front of the server.
+func startPooler(t *testing.T, direct string, p storetest.Pooler) string {
+	t.Helper()
 	root := os.Getenv("DBJOBS_TEST_PGBOUNCER")
 	if root == "" {
 		t.Fatal("DBJOBS_TEST_PGBOUNCER is not set: `make test` finds or fetches PgBouncer and sets it")
 	}
-	return storetest.Pooler{Root: root, Server: direct, Size: size}.Start(t)(direct)
+	p.Root, p.Server = root, direct
+	return p.Start(t)(direct)
 }
 
 // A pooler that lets no client in says so in codes of its own. The database is out of reach all the same.

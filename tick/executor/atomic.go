@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -28,12 +29,12 @@ import (
 // effects that the text has committed. So the transaction outlives the attempt, for as long as the check takes.
 //
 // If the connection is lost before COMMIT was sent, the server has undone the transaction. Then the
-// attempt counts as one that has done nothing, unless the text may have committed a part of its effects.
+// attempt counts as one that has done nothing, unless the text was sent and may have committed a part of its effects.
 func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Request) (_ Result, err error) {
 	list := spec.SQL
-	asked := false
+	sent, asked := false, false // the text; COMMIT
 	defer func() {
-		if err != nil && !asked && d.engine.Broken(err) && !slices.ContainsFunc(list, mayCommit) {
+		if err != nil && !asked && !errors.Is(err, errHeld) && d.engine.Broken(err) && !(sent && slices.ContainsFunc(list, mayCommit)) {
 			err = nothingDone("the connection was lost before COMMIT was sent", err)
 		}
 	}()
@@ -46,8 +47,8 @@ func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Requ
 		begin = engine.EndFollows(begin)
 	}
 	tx, err := taken.Conn.BeginTx(begin, &sql.TxOptions{Isolation: d.engine.Isolation})
-	if err != nil && d.engine.Unsent(err) {
-		return Result{}, fmt.Errorf("%w: %w", errUnsent, err)
+	if why := notSent(d.engine, err); why != nil {
+		return Result{}, why
 	} else if err != nil {
 		return Result{}, describe(d.engine, err, "")
 	}
@@ -56,11 +57,14 @@ func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Requ
 	if slices.ContainsFunc(list, mayCommit) {
 		mark = fmt.Sprintf("dbjobs_%016x", rand.Uint64())
 		for _, st := range append(w.inserts(), "SAVEPOINT "+mark) {
-			if _, err := tx.ExecContext(s.statements, st); err != nil {
+			if _, err := tx.ExecContext(s.statements, st); notSent(d.engine, err) != nil {
+				return Result{}, notSent(d.engine, err)
+			} else if err != nil {
 				return Result{}, describe(d.engine, err, "")
 			}
 		}
 	}
+	sent = true
 	res, err := s.execute(d.engine, tx, spec)
 	switch {
 	case err != nil && mark == "":

@@ -98,8 +98,8 @@ func once(ask func(context.Context) (string, error)) func(context.Context) (stri
 // Execute runs one attempt.
 func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	login, err := e.login(ctx)
-	if err != nil {
-		return Result{}, err
+	if err != nil { // no fault of the step
+		return Result{}, nothingDone("the database did not tell the login", err)
 	}
 	owner := r.Task.Job.Owner
 	others := login != "" && owner != login
@@ -149,6 +149,10 @@ func (d *database) execute(ctx context.Context, spec SQLSpec, r Request) (Result
 		res, err := d.in(ctx, taken, spec, r)
 		if kept && errors.Is(err, errUnsent) && ctx.Err() == nil {
 			continue // the server had ended the session, so nothing is done; the next session is newer
+		}
+		if errors.Is(err, errHeld) && d.beside == nil { // no fault of the step
+			d.sessions.MakeRoom()
+			err = fmt.Errorf("%w: %w", ErrNothingDone, err)
 		}
 		return res, err
 	}
@@ -200,7 +204,22 @@ func (d *database) untilNoConflict(ctx context.Context, do func() (Result, error
 }
 
 // errUnsent says that the first statement of an attempt did not reach the server.
-var errUnsent = errors.New("the session had ended before it was used")
+var errUnsent = errors.New("the server did not get the statement")
+
+// errHeld says that a pooler had no session of the server for the first statement of an attempt.
+var errHeld = errors.New("the pooler had no session of the server for it")
+
+// notSent adds errUnsent or errHeld to an error that says so. It returns nil for others.
+func notSent(e *engine.Engine, err error) error {
+	switch {
+	case err == nil:
+	case e.Unsent(err):
+		return fmt.Errorf("%w: %w", errUnsent, err)
+	case e.Held(err):
+		return fmt.Errorf("%w: %w", errHeld, err)
+	}
+	return nil
+}
 
 // nothingDone says of a failure that the step has had no effect.
 func nothingDone(why string, err error) error {
@@ -280,8 +299,8 @@ func (s session) execute(e *engine.Engine, q execer, spec SQLSpec) (res Result, 
 		}
 		done, err := q.ExecContext(within, st.Text, st.Args...)
 		if err != nil {
-			if i == 0 && e.Unsent(err) {
-				err = fmt.Errorf("%w: %w", errUnsent, err)
+			if why := notSent(e, err); i == 0 && why != nil {
+				err = why
 			}
 			if len(list) > 1 {
 				err = fmt.Errorf("statement %d: %w", i+1, err)
