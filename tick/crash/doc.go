@@ -2,6 +2,7 @@
 // that compete for the same jobs and runs, and of what happens when a guard is missing.
 //
 //	every_test.go     a fault at each call of a course of passes: it must end as without the fault
+//	wire_test.go      the same with connections that break below the driver
 //	twin_test.go      the same without one of the guards; the harness must see the harm
 //	orders_test.go    two processes on the same rows, with their calls in every order
 //	eight_test.go     eight processes over the same due jobs, with and without guards

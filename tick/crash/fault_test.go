@@ -54,6 +54,7 @@ type fault struct {
 	// frozen there.
 	held bool
 	back func() // lets the holder come back
+	wire *wire  // of the process, for faults of the wire
 	then *fault // a second fault, counted from the first
 	// inOrder: the calls are the same in each course, so that the k-th call is always the same one.
 	inOrder bool
@@ -109,6 +110,8 @@ func (f *fault) before(c *storetest.Calls, call storetest.Call, process string) 
 	case frozen:
 		close(f.froze)
 		<-f.thawed
+	case wireBefore, wireAfter:
+		f.wire.broken(f.kind)
 	case returns:
 		f.back()
 	}

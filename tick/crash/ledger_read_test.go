@@ -3,6 +3,7 @@ package crash
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ func (w *world) readAttempts(out *record, runs []store.Run, byID map[string]*run
 		}
 		if r := byID[a.run]; r != nil {
 			r.tries = append(r.tries, a.step+" "+state)
-			r.touched = r.touched || state == store.Lost || state == "cut" || strings.Contains(message, "injected") || strings.Contains(message, "bad connection")
+			r.touched = r.touched || state == store.Lost || state == "cut" || lostConnection.MatchString(message)
 		}
 	}
 	for _, r := range runs {
@@ -215,3 +216,6 @@ func (w *world) readSkips(out *record, jobs []store.JobStatus, ran map[int64]map
 	}
 	return rows.Err()
 }
+
+// lostConnection matches the errors of attempts whose connection was broken: by a fault, or by a driver that met one.
+var lostConnection = regexp.MustCompile(`injected|bad connection|invalid connection|conn closed|EOF|reset by peer|broken pipe`)

@@ -214,8 +214,8 @@ type runner struct {
 	http  *executor.HTTP
 }
 
-func (w *world) runner(calls *storetest.Calls) (*runner, error) {
-	st, err := store.Open(context.Background(), w.d.URL, store.Options{Clock: w.now, Chance: noChance, Wrap: calls.Wrap})
+func (w *world) runner(url string, calls *storetest.Calls) (*runner, error) {
+	st, err := store.Open(context.Background(), url, store.Options{Clock: w.now, Chance: noChance, Wrap: calls.Wrap})
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +241,7 @@ func (w *world) staying(number int) *runner {
 	p := w.warm[number]
 	if p == nil {
 		var err error
-		if p, err = w.runner(w.calls()); err != nil {
+		if p, err = w.runner(w.d.URL, w.calls()); err != nil {
 			w.t.Fatal(err)
 		}
 		w.t.Cleanup(p.Close)
@@ -264,7 +264,13 @@ func (w *world) pass(s *stage, f *fault) (tick.Report, error) {
 	}
 	calls := w.calls()
 	f.attach(calls, holder)
-	p, err := w.runner(calls)
+	url := w.d.URL
+	if f.kind == wireBefore || f.kind == wireAfter {
+		f.wire = newWire(w.t, url)
+		defer f.wire.Close()
+		url = f.wire.through(url)
+	}
+	p, err := w.runner(url, calls)
 	if err != nil {
 		return tick.Report{}, err
 	}
