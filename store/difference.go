@@ -176,6 +176,13 @@ func same(x, y any) bool {
 	return err == nil && len(differ) == 0
 }
 
+// Alike reports whether the jobs have the same definition, whichever manifest has it.
+func (j *Job) Alike(other *Job) bool {
+	x := *other
+	x.Manifest = j.Manifest
+	return sameJob(&x, j)
+}
+
 // sameJob is same for jobs. Most jobs are equal without a conversion, which is much cheaper to see.
 func sameJob(old, j *Job) bool {
 	is := *old

@@ -1,6 +1,9 @@
 package store
 
 import (
+	"context"
+	"database/sql"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +21,40 @@ type PlannedPolicies struct {
 	MaxRuns             int64
 	RepeatAfter         Duration
 	Start, StartZone    string
+}
+
+// PlannedJob has what a job that was changed since its last plan was planned with, and when it was changed.
+type PlannedJob struct {
+	PlannedPolicies
+	ChangedAt time.Time
+}
+
+// PlannedJobs returns those of the jobs that were changed since they were last planned.
+func (s *Store) PlannedJobs(ctx context.Context, ids []int64) (map[int64]PlannedJob, error) {
+	found := map[int64]PlannedJob{}
+	for part := range slices.Chunk(ids, page) {
+		var j Job
+		var input borrowed
+		var planned sql.NullString
+		var follows bool
+		rd := engine.Reads(&j.ID, &j.Owner, &j.Name, engine.At(&j.CreatedAt), engine.At(&j.changedAt), &input, &planned, &follows)
+		if err := s.db.Query(ctx, "batch_inputs", engine.Args{"ids": part}, rd.Each(func(string) error {
+			if planned.Valid {
+				found[j.ID] = PlannedJob{readPlanned(planned.String), j.changedAt}
+			}
+			j = Job{}
+			return nil
+		})); err != nil {
+			return nil, fmt.Errorf("read what was planned: %w", err)
+		}
+	}
+	return found, nil
+}
+
+// PlannedAs returns the policies with which a job that has this definition is planned.
+func (j *Job) PlannedAs() PlannedPolicies {
+	return PlannedPolicies{Known: true, Disabled: j.Disabled, NotBefore: j.NotBefore, NotAfter: j.NotAfter, MaxRuns: j.MaxRuns,
+		RepeatAfter: j.RepeatAfter, Start: j.Start, StartZone: j.StartZone}
 }
 
 // readPlanned reads the text that a job's plan_input had when the job was planned. A text with another number of

@@ -70,7 +70,7 @@ that there is always a process with room for a run.`,
 			}
 			return c.print(r, func() error { return report.Simulation(c.stdout, r, o.runs) })
 		}
-		other, err := c.other(cmd, &o, in, opts.From)
+		in, other, err := c.compared(cmd, &o, in, opts.From)
 		if err != nil {
 			return err
 		}
@@ -188,30 +188,31 @@ func (c *cli) inputOf(cmd *cobra.Command, paths []string, at time.Time) (in simu
 	return simulate.Of(m.Definitions, c.shared, at)
 }
 
-// other returns what --diff compares with.
-func (c *cli) other(cmd *cobra.Command, o *simulation, in simulate.Input, at time.Time) (other simulate.Input, err error) {
-	if len(o.file) > 0 {
-		other, err = c.inputOf(cmd, o.diff, at)
-		other.SetTook(nil, 0, time.Duration(o.took))
-		return other, err
-	}
+// compared returns what --diff compares: the input by its new names, and what the manifest would make of it.
+func (c *cli) compared(cmd *cobra.Command, o *simulation, in simulate.Input, at time.Time) (was, other simulate.Input, err error) {
 	m, err := c.resolved(cmd, o.diff, store.KindSchedule)
 	if err != nil {
-		return other, err
+		return in, other, err
+	}
+	if len(o.file) > 0 {
+		other, err = simulate.Of(m.Definitions, c.shared, at)
+		other.SetTook(nil, 0, time.Duration(o.took))
+		return in.Renamed(m.Definitions, ""), other, err
 	}
 	owner, err := c.login(cmd)
 	if err != nil {
-		return other, err
+		return in, other, err
 	}
+	in = in.Renamed(m.Definitions, owner)
 	if other, err = in.With(m.Definitions, c.shared, owner, at); err != nil {
-		return other, err
+		return in, other, err
 	}
 	for i := range other.Jobs {
 		if t := &other.Jobs[i].Took; t.Length == 0 && t.Of == 0 {
 			t.Length = o.took
 		}
 	}
-	return other, nil
+	return in, other, nil
 }
 
 // login returns the login to which new jobs would belong.

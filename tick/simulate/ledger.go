@@ -88,7 +88,7 @@ type run struct {
 const waitsForOthers = 30 * 24 * time.Hour
 
 func (l *ledger) enter(j *Job) {
-	e := &entry{job: j, plan: j.Plan, rules: slices.Clone(j.Rules), stale: j.Plan.DecidedThrough.IsZero(), of: len(j.After), facts: &facts{}}
+	e := &entry{job: j, plan: j.Plan, rules: slices.Clone(j.Rules), stale: j.Stale || j.Plan.DecidedThrough.IsZero(), of: len(j.After), facts: &facts{}}
 	e.plan.JobID = j.ID
 	for i := range j.Steps {
 		if own := j.Steps[i].Retry.Attempts; own != nil {
@@ -193,12 +193,17 @@ func (l *ledger) reopen(e *entry, r store.Run) {
 		if end.Before(l.o.From) {
 			end = l.o.From
 		}
+		if x.stopped = !r.CancelAt.IsZero(); x.stopped { // its holder stops it at once
+			end = l.o.From
+		}
 		x.fails = fails
 		l.work(x, end)
 	case store.Queued:
 		l.queued = append(l.queued, x)
 	default:
-		l.wake(x)
+		if l.wake(x); !r.CancelAt.IsZero() { // the request asks for a decision
+			l.change(e)
+		}
 	}
 }
 
@@ -251,7 +256,10 @@ func (l *ledger) wake(x *run) {
 
 // snapshot returns the data from which a decision for the job is made.
 func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad) store.Snapshot {
-	c := store.Snapshot{Plan: e.plan, Job: e.job.Job, Stale: e.stale, Rules: e.rules, StepAttempts: e.steps, Circle: e.circle, AfterLost: e.lost}
+	c := store.Snapshot{Plan: e.plan, Job: e.job.Job, Stale: e.stale, ChangedAt: e.job.ChangedAt, Rules: e.rules, StepAttempts: e.steps, Circle: e.circle, AfterLost: e.lost}
+	if e.stale {
+		c.Planned = e.job.Planned
+	}
 	if len(e.open) > 0 {
 		c.Runs = make([]store.Run, len(e.open))
 		for i, x := range e.open {

@@ -40,7 +40,7 @@ func Of(d store.Definitions, shared map[string]store.Schedule, at time.Time) (In
 				s.CreatedAt = at
 			}
 			s.ID = id
-			j.Rules = append(j.Rules, store.Rule{ScheduleID: id, Linked: true, LinkedAt: at, NewInput: "new", Schedule: s, ChangedAt: at, Calendar: calendars[s.Calendar]})
+			j.Rules = append(j.Rules, store.Rule{ScheduleID: id, Linked: true, LinkedAt: at, NewInput: newInput, Schedule: s, ChangedAt: at, Calendar: calendars[s.Calendar]})
 		}
 		for _, name := range j.Schedules {
 			s, ok := schedules[name]
@@ -61,100 +61,6 @@ func Of(d store.Definitions, shared map[string]store.Schedule, at time.Time) (In
 	return in, nil
 }
 
-// With returns the input after definitions have been applied just before an instant: definitions of the
-// same name are replaced, the others stay. owner is the owner of the jobs that name no owner.
-func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owner string, at time.Time) (Input, error) {
-	for i := range d.Jobs {
-		d.Jobs[i].Owner = cmp.Or(d.Jobs[i].Owner, owner)
-	}
-	added, err := Of(d, shared, at)
-	if err != nil {
-		return in, err
-	}
-	at = at.Add(-instant)
-	became := Input{Groups: slices.Clone(d.Groups), Pauses: in.Pauses, Whole: in.Whole}
-	for _, g := range in.Groups {
-		if !slices.ContainsFunc(d.Groups, func(o store.Group) bool { return o.Name == g.Name }) {
-			became.Groups = append(became.Groups, g)
-		}
-	}
-	var last int64
-	known := map[string]*Job{}
-	schedules := map[string]store.Rule{}
-	calendars := map[string]*store.Calendar{}
-	for i := range in.Jobs {
-		j := &in.Jobs[i]
-		known[j.FullName()], last = j, max(last, j.ID)
-		for _, r := range j.Rules {
-			last = max(last, r.ScheduleID)
-			if r.Calendar != nil {
-				calendars[r.Schedule.Calendar] = r.Calendar
-			}
-			if r.Schedule.Name != "" {
-				schedules[r.Schedule.Name] = r
-			}
-		}
-	}
-	redefined := map[string]bool{}
-	for i := range added.Jobs {
-		j := &added.Jobs[i]
-		was := known[j.FullName()]
-		last++
-		if redefined[j.FullName()] = true; was != nil {
-			j.ID, j.CreatedAt, j.Plan, j.Took = was.ID, was.CreatedAt, was.Plan, was.Took
-			j.Open, j.Tried, j.Ends = was.Open, was.Tried, was.Ends
-			j.Plan.NextRun, j.Plan.DecidedThrough = time.Time{}, at // a new rule counts from the change
-		} else {
-			j.ID = last
-		}
-		for k := range j.Rules {
-			r := &j.Rules[k]
-			if r.Calendar == nil {
-				r.Calendar = calendars[r.Schedule.Calendar]
-			}
-			switch old, ok := schedules[r.Schedule.Name]; {
-			case ok && r.Schedule.Name != "":
-				r.ScheduleID, r.Schedule.CreatedAt = old.ScheduleID, old.Schedule.CreatedAt
-			case was != nil && was.Own != nil && r.Schedule.Name == "":
-				r.Schedule.CreatedAt = was.Own.CreatedAt
-				fallthrough
-			default:
-				r.ScheduleID += last
-			}
-		}
-		became.Jobs = append(became.Jobs, *j)
-	}
-	for i := range in.Jobs {
-		if j := in.Jobs[i]; !redefined[j.FullName()] {
-			j.follow(d, at)
-			became.Jobs = append(became.Jobs, j)
-		}
-	}
-	slices.SortFunc(became.Jobs, func(x, y Job) int { return cmp.Compare(x.ID, y.ID) })
-	return became, nil
-}
-
-// follow applies the changes of the job's schedules and calendars to the job.
-func (j *Job) follow(d store.Definitions, at time.Time) {
-	j.Rules = slices.Clone(j.Rules)
-	for i := range j.Rules {
-		r := &j.Rules[i]
-		was, days := r.Schedule, r.Calendar
-		if k := slices.IndexFunc(d.Schedules, func(s store.Schedule) bool { return s.Name != "" && s.Name == was.Name }); k >= 0 {
-			r.Schedule = d.Schedules[k]
-			r.Schedule.ID, r.Schedule.CreatedAt = was.ID, was.CreatedAt
-		}
-		if k := slices.IndexFunc(d.Calendars, func(c store.Calendar) bool { return c.Name == r.Schedule.Calendar }); k >= 0 {
-			r.Calendar = &d.Calendars[k]
-		}
-		n := &r.Schedule
-		same := n.Rule == was.Rule && n.Zone == was.Zone && n.Nonexistent == was.Nonexistent && n.Ambiguous == was.Ambiguous && n.Calendar == was.Calendar && n.OnHoliday == was.OnHoliday
-		if alike := days == nil && r.Calendar == nil || days != nil && r.Calendar != nil && days.Version() == r.Calendar.Version(); !same || !alike {
-			r.NewInput, r.ChangedAt, j.AsPlanned = "new", at, false
-		}
-	}
-}
-
 // mostPauses bounds the pauses that are read.
 const mostPauses = 100_000
 
@@ -173,6 +79,10 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 		ids[i] = jobs[i].ID
 	}
 	list, faults, err := s.RulesOfJobs(ctx, ids)
+	if err != nil {
+		return in, nil, err
+	}
+	planned, err := s.PlannedJobs(ctx, ids)
 	if err != nil {
 		return in, nil, err
 	}
@@ -207,7 +117,10 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 		}
 		j.Plan.SetSkips(v.Skips)
 		edited := slices.ContainsFunc(j.Rules, func(r store.Rule) bool { return r.Changed() })
-		j.AsPlanned = !v.Stale && !edited && v.Paused == nil && v.Parked == "" && !v.DecidedThrough.IsZero()
+		if p, changed := planned[v.ID]; changed {
+			j.Stale, j.Planned, j.ChangedAt = true, p.PlannedPolicies, p.ChangedAt
+		}
+		j.AsPlanned = !v.Stale && !j.Stale && !edited && v.Paused == nil && v.Parked == "" && !v.DecidedThrough.IsZero()
 		if v.RepeatAfter > 0 {
 			j.Plan.RepeatFrom = repeatsFrom(v, j.Open)
 		}

@@ -39,6 +39,11 @@ type Job struct {
 	Ends  []store.WaitingEnd   // ends of jobs that it runs after, which wait for the ends of the other such jobs
 	// AsPlanned says that nothing has changed since the plan was made, so the job needs no decision before it is due.
 	AsPlanned bool
+	// Stale says that the job itself has changed since. Planned has what it was before, if that is known, and ChangedAt is
+	// the instant of the change.
+	Stale     bool
+	Planned   store.PlannedPolicies
+	ChangedAt time.Time
 	Took      Took
 }
 

@@ -30,3 +30,47 @@ func TestSkipsAreSimulated(t *testing.T) {
 		}
 	})
 }
+
+// A request to cancel counts from the beginning: the run under way is stopped at once, and the one that waits does not run.
+func TestRequestsToCancelAreSimulated(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		j := ticktest.Hourly("job")
+		j.Queue, j.Overlap = "worker", store.OverlapWaitAll
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Run(t, d)
+		d.Clock.Add(time.Hour)
+		ticktest.Run(t, d)
+		if _, err := d.Take(t.Context(), "worker", 1, store.Holder{Name: "here", Lease: time.Hour, Until: d.Clock.Now().Add(24 * time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(time.Hour)
+		ticktest.Run(t, d)
+		runs, err := d.Runs(t.Context(), store.RunFilter{})
+		if err != nil || len(runs) != 2 {
+			t.Fatalf("%v: %+v", err, runs)
+		}
+		for i := range runs {
+			if _, err := d.CancelRun(t.Context(), runs[i].ID, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		now := d.Clock.Now()
+		in, _, err := simulate.Read(t.Context(), d.Store, now, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range in.Jobs {
+			in.Jobs[i].Took.Length = store.Duration(10 * time.Hour)
+		}
+		ended := map[string]time.Time{}
+		o := simulate.Options{From: now, To: now.Add(30 * time.Minute), Run: func(r store.Run) { ended[r.ID] = r.FinishedAt }}
+		if _, err := simulate.Run(t.Context(), in, o); err != nil {
+			t.Fatal(err)
+		}
+		for i := range runs {
+			if at := ended[runs[i].ID]; at.IsZero() || at.After(now.Add(time.Minute)) {
+				t.Errorf("%s: its end is %v, want at once: %v", runs[i].State, at, now)
+			}
+		}
+	})
+}

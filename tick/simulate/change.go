@@ -1,0 +1,197 @@
+package simulate
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// With returns the input after definitions have been applied just before an instant: definitions of the
+// same name are replaced, the others stay. owner is the owner of the jobs that name no owner. As after apply, a job whose
+// definition is the same goes on as before, and what was due before the instant is still to be decided.
+func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owner string, at time.Time) (Input, error) {
+	for i := range d.Jobs {
+		d.Jobs[i].Owner = cmp.Or(d.Jobs[i].Owner, owner)
+	}
+	added, err := Of(d, shared, at)
+	if err != nil {
+		return in, err
+	}
+	at = at.Add(-instant)
+	became := Input{Groups: slices.Clone(d.Groups), Pauses: in.Pauses, Whole: in.Whole}
+	for _, g := range in.Groups {
+		if !slices.ContainsFunc(d.Groups, func(o store.Group) bool { return o.Name == g.Name }) {
+			became.Groups = append(became.Groups, g)
+		}
+	}
+	k := in.known()
+	redefined := map[string]bool{}
+	for i := range added.Jobs {
+		j := &added.Jobs[i]
+		redefined[j.FullName()] = true
+		k.replace(j, at)
+		became.Jobs = append(became.Jobs, *j)
+	}
+	for i := range in.Jobs {
+		if j := in.Jobs[i]; !redefined[j.FullName()] {
+			j.follow(d, at)
+			became.Jobs = append(became.Jobs, j)
+		}
+	}
+	for i := range became.Jobs {
+		j := &became.Jobs[i]
+		if !j.AsPlanned {
+			j.Plan.NextRun = time.Time{} // the first pass plans it
+		}
+		if j.Group != "" && in.capOf(j.Group) != became.capOf(j.Group) {
+			j.wake()
+		}
+	}
+	slices.SortFunc(became.Jobs, func(x, y Job) int { return cmp.Compare(x.ID, y.ID) })
+	return became, nil
+}
+
+// capOf returns how many runs a group may have at a time; 0: there is no such group.
+func (in Input) capOf(group string) int {
+	i := slices.IndexFunc(in.Groups, func(g store.Group) bool { return g.Name == group })
+	if i < 0 {
+		return 0
+	}
+	return in.Groups[i].MaxRunning
+}
+
+// wake lets the next pass look at the runs that wait for their group.
+func (j *Job) wake() {
+	j.Open = slices.Clone(j.Open)
+	for i := range j.Open {
+		if r := &j.Open[i]; r.State == store.Waiting && r.HeldBy == store.HeldByGroup {
+			r.HeldBy = ""
+		}
+	}
+}
+
+// known has what an input has, by names.
+type known struct {
+	last      int64 // the greatest id of a job or a schedule
+	jobs      map[string]*Job
+	schedules map[string]store.Rule
+	calendars map[string]*store.Calendar
+}
+
+func (in Input) known() *known {
+	k := &known{jobs: map[string]*Job{}, schedules: map[string]store.Rule{}, calendars: map[string]*store.Calendar{}}
+	for i := range in.Jobs {
+		j := &in.Jobs[i]
+		k.jobs[j.FullName()], k.last = j, max(k.last, j.ID)
+		for _, r := range j.Rules {
+			k.last = max(k.last, r.ScheduleID)
+			if r.Calendar != nil {
+				k.calendars[r.Schedule.Calendar] = r.Calendar
+			}
+			if r.Schedule.Name != "" {
+				k.schedules[r.Schedule.Name] = r
+			}
+		}
+	}
+	return k
+}
+
+// replace gives a job the state of the job that it replaces, if there is one.
+func (k *known) replace(j *Job, at time.Time) {
+	was := k.jobs[j.FullName()]
+	if k.last++; was == nil {
+		j.ID = k.last
+	} else {
+		next := *was
+		next.Job, next.Rules = j.Job, j.Rules
+		next.ID, next.CreatedAt = was.ID, was.CreatedAt
+		*j = next
+		j.changedFrom(was, at)
+	}
+	for i := range j.Rules {
+		r := &j.Rules[i]
+		if r.Calendar == nil {
+			r.Calendar = k.calendars[r.Schedule.Calendar]
+		}
+		var old *store.Rule
+		if was != nil {
+			old = was.ruleOf(r.Schedule.Name)
+		}
+		switch shared, ok := k.schedules[r.Schedule.Name]; {
+		case old != nil:
+			*r = with(*old, r.Schedule, r.Calendar, at)
+			j.AsPlanned = j.AsPlanned && r.NewInput == old.NewInput
+			continue
+		case ok && r.Schedule.Name != "":
+			r.ScheduleID, r.Schedule.CreatedAt = shared.ScheduleID, shared.Schedule.CreatedAt
+		default:
+			r.ScheduleID += k.last
+		}
+		j.AsPlanned = false
+	}
+	slices.SortFunc(j.Rules, func(x, y store.Rule) int { return cmp.Compare(x.ScheduleID, y.ScheduleID) })
+	if was != nil && len(j.Rules) < len(was.Rules) {
+		j.AsPlanned = false
+	}
+}
+
+// changedFrom compares the job with what it was.
+func (j *Job) changedFrom(was *Job, at time.Time) {
+	if j.Start == was.Start && j.StartZone == was.StartZone && j.NotBefore.IsZero() {
+		j.NotBefore = was.NotBefore // the start was resolved when the job was made
+	}
+	if j.Alike(&was.Job) {
+		return
+	}
+	if !was.Stale {
+		j.Planned = was.PlannedAs()
+	}
+	j.Stale, j.AsPlanned, j.ChangedAt = true, false, at
+}
+
+// ruleOf returns the rule of a shared schedule, or of the job's own one, whose name is empty.
+func (j *Job) ruleOf(schedule string) *store.Rule {
+	i := slices.IndexFunc(j.Rules, func(r store.Rule) bool { return r.Linked && r.Schedule.Name == schedule })
+	if i < 0 {
+		return nil
+	}
+	return &j.Rules[i]
+}
+
+// newInput is the input of a rule that has changed.
+const newInput = "new"
+
+// with returns the rule after its schedule and calendar have become others.
+func with(r store.Rule, s store.Schedule, days *store.Calendar, at time.Time) store.Rule {
+	was, before := r.Schedule, r.Calendar
+	was.Normalize()
+	s.Normalize()
+	s.ID, s.CreatedAt = was.ID, was.CreatedAt
+	r.Schedule, r.Calendar = s, days
+	same := s.Rule == was.Rule && s.Zone == was.Zone && s.Nonexistent == was.Nonexistent && s.Ambiguous == was.Ambiguous && s.Calendar == was.Calendar &&
+		(s.Calendar == "" || s.OnHoliday == was.OnHoliday)
+	if alike := before == nil && days == nil || before != nil && days != nil && before.Version() == days.Version(); !same || !alike {
+		r.NewInput, r.ChangedAt = newInput, at
+	}
+	return r
+}
+
+// follow applies the changes of the job's schedules and calendars to the job.
+func (j *Job) follow(d store.Definitions, at time.Time) {
+	j.Rules = slices.Clone(j.Rules)
+	for i := range j.Rules {
+		r := &j.Rules[i]
+		s, days := r.Schedule, r.Calendar
+		if k := slices.IndexFunc(d.Schedules, func(x store.Schedule) bool { return x.Name != "" && x.Name == s.Name }); k >= 0 {
+			s = d.Schedules[k]
+		}
+		if k := slices.IndexFunc(d.Calendars, func(c store.Calendar) bool { return c.Name == s.Calendar }); k >= 0 {
+			days = &d.Calendars[k]
+		}
+		became := with(*r, s, days, at)
+		j.AsPlanned = j.AsPlanned && became.NewInput == r.NewInput
+		*r = became
+	}
+}
