@@ -141,6 +141,26 @@ func TestSessionThatCannotBeResetIsClosed(t *testing.T) {
 
 // proxy forwards everything that is sent to a server, but replaces one packet by another. It returns its address.
 func proxy(t *testing.T, server, packet, another string) string {
+	return between(t, server, func(client, to net.Conn) {
+		go func() {
+			defer client.Close()
+			_, _ = io.Copy(client, to) // the end of one connection ends the other
+		}()
+		defer to.Close()
+		buffer := make([]byte, 1<<16)
+		for {
+			n, err := client.Read(buffer)
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(to, strings.ReplaceAll(string(buffer[:n]), packet, another))
+		}
+	})
+}
+
+// between listens before a server. It calls forward with each connection of a client, and with a new one to the server. It
+// returns its address.
+func between(t *testing.T, server string, forward func(client, to net.Conn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -158,21 +178,7 @@ func proxy(t *testing.T, server, packet, another string) string {
 				client.Close()
 				continue
 			}
-			go func() {
-				defer client.Close()
-				_, _ = io.Copy(client, to) // the end of one connection ends the other
-			}()
-			go func() {
-				defer to.Close()
-				buffer := make([]byte, 1<<16)
-				for {
-					n, err := client.Read(buffer)
-					if err != nil {
-						return
-					}
-					_, _ = io.WriteString(to, strings.ReplaceAll(string(buffer[:n]), packet, another))
-				}
-			}()
+			go forward(client, to)
 		}
 	}()
 	return l.Addr().String()

@@ -59,27 +59,7 @@ func TestStatementWhoseAnswerIsLostIsNotSentAgain(t *testing.T) {
 // losesAnswer forwards everything to a server and back, until a client sends this text. Then the next answer of the server
 // is lost, and the connection ends, once for each time that loses is set. It returns its address.
 func losesAnswer(t *testing.T, server, text string, loses *atomic.Bool) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return // the test has ended
-			}
-			to, err := net.Dial("tcp", server)
-			if err != nil {
-				client.Close()
-				continue
-			}
-			go loseAnswer(client, to, []byte(text), loses)
-		}
-	}()
-	return l.Addr().String()
+	return between(t, server, func(client, to net.Conn) { loseAnswer(client, to, []byte(text), loses) })
 }
 
 // loseAnswer forwards what two connections send to each other.
