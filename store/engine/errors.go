@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/x509"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -118,6 +119,14 @@ func isBroken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EPIPE) ||
 		errors.Is(err, sql.ErrConnDone)
+}
+
+// ofUnknownAuthority is the advice about a certificate whose authority is unknown. option is that of the URL which names a file.
+func ofUnknownAuthority(err error, option string) string {
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); !unknown {
+		return ""
+	}
+	return "; give the file with the certificate of that authority as " + option + "=FILE in the URL"
 }
 
 // rights is the advice about a missing right.

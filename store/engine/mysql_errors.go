@@ -13,7 +13,7 @@ func classifyMySQL(err error) class {
 	var me *mysql.MySQLError
 	if errors.As(err, &me) {
 		switch me.Number {
-		case 1213, 1020: // deadlock, record changed since last read
+		case 1213, 1020, 3101: // deadlock, record changed since last read, another server of the group has changed the row
 			return transient
 		case 1205, 3572: // lock timeout, NOWAIT
 			return lockTimeout
@@ -23,7 +23,11 @@ func classifyMySQL(err error) class {
 			if strings.Contains(me.Message, "dbjobs_") {
 				return noTable
 			}
-		case 1290, 1792, 1836, 1665: // --read-only, read-only transaction, read-only mode, statement binlog under READ COMMITTED
+		case 1290: // an option of the server forbids the statement
+			if strings.Contains(me.Message, "read-only") {
+				return readOnly
+			}
+		case 1792, 1836, 1665: // read-only transaction, read-only mode, statement binlog under READ COMMITTED
 			return readOnly
 		case 1062:
 			return duplicate
@@ -31,6 +35,10 @@ func classifyMySQL(err error) class {
 			return gone
 		case 1053, 1077, 1079, 1927:
 			return unreachable
+		case 1047: // a node of a Galera cluster that has lost the others; else a command that the server does not know
+			if strings.Contains(me.Message, "WSREP") {
+				return unreachable
+			}
 		case 1045, 1049, 1698, 1130, 1129, 3159:
 			return refused
 		case 1044, 1142, 1143, 1227, 1370:
@@ -76,6 +84,9 @@ func mysqlAtFault(err error) bool {
 func adviseOnMySQL(err error) string {
 	var me *mysql.MySQLError
 	if !errors.As(err, &me) {
+		return ofUnknownAuthority(err, "ssl-ca")
+	}
+	if (me.Number == 1290 || me.Number == 1047) && classifyMySQL(me) == other { // such as --secure-file-priv
 		return ""
 	}
 	return mysqlAdvice[me.Number]
@@ -83,7 +94,13 @@ func adviseOnMySQL(err error) string {
 
 const variable = " is too short for dbjobs; set it to one minute"
 
+const readOnlyServer = "; the server is a replica, or read_only is on: name the server that takes writes in the URL"
+
 var mysqlAdvice = map[uint16]string{
+	1045: "; the password is wrong, the login may not come from this host, or it has REQUIRE SSL and the URL has no ssl-mode=REQUIRED",
+	1047: "; this server has lost the others of its cluster: it takes no statements until it finds them",
+	1290: readOnlyServer, 1836: readOnlyServer,
+	3159: "; add ssl-mode=REQUIRED to the URL, or, to have the server's certificate checked, ssl-ca=FILE",
 	1044: rights, 1142: rights, 1143: rights, 1227: rights, 1370: rights,
 	1792: "; transaction_read_only (tx_read_only on MariaDB) is on for new sessions: SET GLOBAL … = 0, or name the server that takes writes in the URL",
 	1665: "; dbjobs cannot work with binlog_format = STATEMENT: SET GLOBAL binlog_format = ROW",
