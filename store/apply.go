@@ -275,6 +275,15 @@ func (a *applier) mayTake(subject, owner string) error {
 	return &FieldError{subject, "manifest", fmt.Sprintf("belongs to the manifest %q, and %s; --take-ownership takes it over", owner, this)}
 }
 
+// calls returns how the definition of j names another job: without an owner if it is the owner of j, so that the definition
+// means the same under any login.
+func (j *Job) calls(other *Job) string {
+	if other.Owner == j.Owner {
+		return other.Name
+	}
+	return other.FullName()
+}
+
 // FullName returns owner/name, or the name alone where there is no owner.
 func (j *Job) FullName() string {
 	return strings.TrimPrefix(j.Owner+"/"+j.Name, "/")

@@ -29,7 +29,7 @@ func (a *applier) after(j *Job) error {
 			}
 			other = done
 		}
-		if f.Job, f.id = other.FullName(), other.ID; other.ID == j.ID {
+		if f.Job, f.id = j.calls(other), other.ID; other.ID == j.ID {
 			return refuse(errItself.Error())
 		}
 		if slices.Contains(ids, f.id) {

@@ -133,7 +133,7 @@ func (d *dryRun) job(j *Job) {
 		}
 		for k := range j.After {
 			if j.After[k].id == is.ID {
-				j.After[k].Job = is.FullName()
+				j.After[k].Job = j.calls(is)
 			}
 		}
 		if i >= len(d.formerly) {

@@ -264,8 +264,8 @@ func (a *applier) hooks(j *Job) {
 		other, err := a.known.find(*hook, j.Owner)
 		if err != nil {
 			a.refuse(&FieldError{"job " + j.FullName(), "on." + event, err.Error()})
-		} else if *hook = other.FullName(); other.Owner == j.Owner && other.Name != NoHook {
-			*hook = other.Name
+		} else if *hook = j.calls(other); *hook == NoHook { // the name of a job
+			*hook = other.FullName()
 		}
 		return nil
 	})

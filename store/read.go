@@ -100,7 +100,7 @@ func (s *Store) addLinks(ctx context.Context, q engine.Runner, statement string,
 		j := index[job]
 		if f.id != 0 {
 			other := Job{Owner: owner.String, Name: name.String}
-			if f.Job, f.On = other.FullName(), on.String; id == 0 { // deleted by plain SQL
+			if f.Job, f.On = j.calls(&other), on.String; id == 0 { // deleted by plain SQL
 				f.Job = fmt.Sprintf("job %d, whose row is gone", f.id)
 			}
 			j.After = append(j.After, f)

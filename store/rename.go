@@ -81,7 +81,7 @@ func (a *applier) followHook(ctx context.Context, hooked []Job, was, is *Job) er
 		}
 		for i := range j.After { // they were read with the old name, and are looked up by name
 			if j.After[i].id == is.ID {
-				j.After[i].Job = is.FullName()
+				j.After[i].Job = j.calls(is)
 			}
 		}
 		_ = j.On.Each(func(_ string, hook *string) error { // never fails

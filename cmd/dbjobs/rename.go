@@ -26,7 +26,7 @@ Jitter, and times that a rule leaves to a hash (H), are computed from the name, 
 		if err != nil {
 			return taken(err, "job", args[1])
 		}
-		return c.renamed("job", args[0], r.Job.FullName(), r.Job.Manifest, report.NewAltered(dryRun, r.Changes))
+		return c.renamed("job", args[0], args[1], r.Job.Manifest, report.NewAltered(dryRun, r.Changes))
 	})
 	return c.alters(cmd, &dryRun)
 }

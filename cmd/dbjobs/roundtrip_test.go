@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,7 +21,8 @@ import (
 
 // TestExportAppliesWithoutAChange: export writes random definitions, apply reads them back without a change, and diff
 // finds no difference. The definitions have each key of a job, a step, a schedule and a calendar. Some jobs and
-// schedules got another name, and some jobs skip their next time.
+// schedules got another name, and some jobs skip their next time. An SQLite database that applies the file exports the
+// same, unless jobs belong to several logins.
 func TestExportAppliesWithoutAChange(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		seed := rand.Uint64()
@@ -28,13 +30,14 @@ func TestExportAppliesWithoutAChange(t *testing.T) {
 			seed, _ = strconv.ParseUint(s, 10, 64)
 		}
 		t.Logf("DBJOBS_TEST_SEED=%d", seed)
-		r := &random{Rand: rand.New(rand.NewPCG(seed, 0)), t: t, logins: d.Store.Engine().KnowsLogins, given: map[string]bool{}}
+		r := &random{Rand: rand.New(rand.NewPCG(seed, 0)), t: t, given: map[string]bool{}}
 		manifests, jobs, skips := 10, 100, 0
 		if d.Engine != "sqlite" || testing.Short() {
 			manifests = 3 // and more until each key was used
 		}
 		for i := 0; i < manifests || len(r.missing()) > 0 && i < 5*manifests; i++ { // the last key may need several rounds
 			name := fmt.Sprintf("m%d", i)
+			r.logins = d.Store.Engine().KnowsLogins && i%2 == 0
 			defs := r.definitions(name+" ", jobs)
 			if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{Manifest: name, Start: decide.Start}); err != nil {
 				t.Fatal(err)
@@ -49,6 +52,15 @@ func TestExportAppliesWithoutAChange(t *testing.T) {
 			}
 			if got := dbjobs(t, d.URL, exported, exitDone, "apply", "-f", "-", "--prune"); got != "no change\n" {
 				t.Fatalf("%s", got)
+			}
+			if r.logins {
+				continue // the jobs of other logins stay on the servers that have these
+			}
+			elsewhere := "sqlite:" + filepath.Join(t.TempDir(), "elsewhere.db")
+			dbjobs(t, elsewhere, "", exitDone, "migrate")
+			dbjobs(t, elsewhere, exported, exitDone, "apply", "-f", "-")
+			if got := dbjobs(t, elsewhere, "", exitDone, "export", "--manifest", name); got != exported {
+				t.Fatalf("another database exports\n%s\nand not\n%s", got, exported)
 			}
 		}
 		if skips == 0 {
