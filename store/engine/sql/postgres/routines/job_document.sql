@@ -34,8 +34,9 @@ SELECT coalesce((SELECT jsonb_object_agg(outer_key, value) FROM parts), '{}')
       WHERE l.job_id = j.id AND s.name IS NOT NULL),
     'own', (SELECT dbjobs.schedule_document(s.id) || jsonb '{"jobs": 0}' FROM dbjobs.schedules s WHERE s.job_id = j.id),
     'after', (SELECT jsonb_agg(jsonb_build_object('job', f.job, 'on', f.on_end) ORDER BY f.job COLLATE "C", f.after_job_id)
-      FROM (SELECT a.after_job_id, a.on_end, coalesce(dbjobs.job_name(a.after_job_id), format('job %s, whose row is gone', a.after_job_id)) AS job
-        FROM dbjobs.job_after a WHERE a.job_id = j.id) f)))
+      FROM (SELECT a.after_job_id, a.on_end, coalesce(CASE WHEN o.owner = j.owner THEN o.name ELSE dbjobs.full_name(o.owner, o.name) END,
+          format('job %s, whose row is gone', a.after_job_id)) AS job
+        FROM dbjobs.job_after a LEFT JOIN dbjobs.jobs o ON o.id = a.after_job_id WHERE a.job_id = j.id) f)))
   || jsonb_build_object('steps', coalesce((SELECT jsonb_agg(
       jsonb_strip_nulls(jsonb_build_object('name', t.name, 'executor', t.executor, 'on_success', t.on_success, 'on_failure', t.on_failure,
         'timeout', dbjobs.duration(t.timeout_ms),
