@@ -68,13 +68,19 @@ func (d *doneJobs) find(name, owner string) (*Job, error) {
 }
 
 // has reports whether this very job is done. The instant that its start schedule resolved to is not
-// compared: it is not part of what people write.
-func (d *doneJobs) has(j Job) bool {
+// compared: it is not part of what people write. Hooks are compared in the form in which the change log has them.
+func (d *doneJobs) has(j Job, known *knownJobs) bool {
 	old, ok := d.jobs[j.FullName()]
 	was := d.became[old.ID]
 	if !ok || was == nil || !j.RemoveDone {
 		return false
 	}
+	_ = j.On.Each(func(_ string, hook *string) error { // never fails
+		if name, err := known.hook(&j, *hook); err == nil {
+			*hook = name
+		}
+		return nil
+	})
 	text, err := fields(j)
 	if err != nil {
 		return false

@@ -258,15 +258,27 @@ func (s *Store) readHooks(ctx context.Context, tx *engine.Tx, events []Event) (m
 // writes their names in one form.
 func (a *applier) hooks(j *Job) {
 	_ = j.On.Each(func(event string, hook *string) error {
-		if *hook == "" || *hook == NoHook {
-			return nil
-		}
-		other, err := a.known.find(*hook, j.Owner)
+		name, err := a.known.hook(j, *hook)
 		if err != nil {
 			a.refuse(&FieldError{"job " + j.FullName(), "on." + event, err.Error()})
-		} else if *hook = j.calls(other); *hook == NoHook { // the name of a job
-			*hook = other.FullName()
+		} else {
+			*hook = name
 		}
 		return nil
 	})
+}
+
+// hook returns the one form of the name of a job that j names as a hook.
+func (k *knownJobs) hook(j *Job, name string) (string, error) {
+	if name == "" || name == NoHook {
+		return name, nil
+	}
+	other, err := k.find(name, j.Owner)
+	if err != nil {
+		return "", err
+	}
+	if name = j.calls(other); name == NoHook { // the name of a job
+		name = other.FullName()
+	}
+	return name, nil
 }

@@ -105,7 +105,13 @@ func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 		j := once()
 		j.Own.Rule, j.MaxRuns, j.Start = "every 5m", 1, "at 2026-01-05T08:03:00Z"
 		follower := store.Job{Name: "follower", Queue: "another", After: []store.After{{Job: "job"}}, Steps: j.Steps}
-		defs := store.Definitions{Jobs: []store.Job{j, follower}}
+		alarm := store.Job{Name: "alarm", Steps: j.Steps}
+		login, err := d.Login(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.On.Failed, j.On.Lost = strings.TrimPrefix(login+"/alarm", "/"), "alarm" // both forms of the name
+		defs := store.Definitions{Jobs: []store.Job{j, follower, alarm}}
 		o := store.ApplyOptions{Manifest: "jobs", Prune: true, Start: decide.Start}
 		bring := func(defs store.Definitions) string {
 			t.Helper()
