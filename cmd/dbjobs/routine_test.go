@@ -304,6 +304,24 @@ func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 	}
 }
 
+// TestRoutinesReadNullAsTheDefault: a zone that is null is the default, also for a start, which has the zone of the rule.
+func TestRoutinesReadNullAsTheDefault(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			for i, zone := range []string{`"rule": {"rule": "0 3 * * *", "zone": null}`, `"rule": "0 3 * * *", "zone": null`} {
+				err := routine("create_job", fmt.Sprint("job ", i), "SELECT 1", nil, `{`+zone+`, "start": "daily at 18:00"}`).on(d)
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("jobs")+" WHERE start_zone = 'UTC'"); n != 2 {
+				t.Errorf("%d of 2 jobs have the start zone UTC", n)
+			}
+		})
+	}
+}
+
 // commandWords splits a command at blanks. If the command has bars, it splits at the bars, and at the blanks of the
 // parts that begin with --.
 func commandWords(command string) (list []string) {
