@@ -74,10 +74,19 @@ func (s SQLSpec) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// UnmarshalJSON reads the keys that it knows, and refuses all others. Numbers keep their digits.
+// UnmarshalJSON reads the keys that it knows, and refuses all others. Numbers keep their digits. A list or an object among the
+// arguments, which SQL can write and a manifest cannot, is read as its JSON text: that is what is bound.
 func (s *SQLSpec) UnmarshalJSON(b []byte) error {
 	var v specJSON
 	if err := strictly(b, &v); err != nil {
+		return err
+	}
+	for i := range v.SQL {
+		if err := flatten(v.SQL[i].Args); err != nil {
+			return err
+		}
+	}
+	if err := flatten(v.Args); err != nil {
 		return err
 	}
 	switch {
@@ -89,6 +98,19 @@ func (s *SQLSpec) UnmarshalJSON(b []byte) error {
 		v.SQL[0].Args = v.Args
 	}
 	s.SQL, s.Atomic, s.FailIf, s.Target = v.SQL, v.Atomic, v.FailIf, v.Target
+	return nil
+}
+
+// flatten makes texts of the lists and objects among arguments.
+func flatten(args []any) (err error) {
+	for i, a := range args {
+		switch a.(type) {
+		case map[string]any, []any:
+			if args[i], err = text(a); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

@@ -39,6 +39,21 @@ func TestReadPlain(t *testing.T) {
 	}
 }
 
+// A list and an object among the arguments are the texts that a run binds, also in a file that export writes.
+func TestArgumentsAreTextsOfJSON(t *testing.T) {
+	for _, spec := range []string{
+		`{"sql":["a"],"args":[{"b":[1.50,"<ü>"]},[null,true],3]}`, `{"sql":[{"text":"a","args":[{"b":[1.50,"<ü>"]},[null,true],3]}]}`,
+	} {
+		values, err := KindOf("sql").Values(json.RawMessage(spec))
+		if want := []any{`{"b":[1.50,"<ü>"]}`, `[null,true]`, json.Number("3")}; err != nil || !reflect.DeepEqual(values["args"], want) {
+			t.Errorf("%s: %#v, %v", spec, values["args"], err)
+		}
+	}
+	if _, err := ReadSQL(json.RawMessage(`{"sql":["a"],"args":[{"b":"${nothing}"}]}`)); err == nil {
+		t.Error("a reference within an object is not checked")
+	}
+}
+
 func BenchmarkReadSQL(b *testing.B) {
 	for name, spec := range map[string]string{"plain": `{"sql": ["INSERT INTO effects (job) VALUES (1)"]}`, "json": `{"sql": ["INSERT INTO effects (job) VALUES (1)"], "target": "t"}`} {
 		b.Run(name, func(b *testing.B) {
