@@ -85,6 +85,9 @@ func (e *Engine) Broken(err error) bool {
 	return errors.As(err, &never) || !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && (c == unreachable || c == gone)
 }
 
+// TakesNoWrites reports whether the database refused a statement because it takes no writes for now.
+func (e *Engine) TakesNoWrites(err error) bool { return e.classify(err) == readOnly }
+
 // Refused reports whether a single row may be at fault, because the engine refused values that were written or read.
 // Errors about connections, locks, rights, disk space and time do not count: they concern all rows, or their outcome
 // is unknown. A conflict that came at each try counts.

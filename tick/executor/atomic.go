@@ -30,11 +30,16 @@ import (
 //
 // If the connection is lost before COMMIT was sent, the server has undone the transaction. Then the
 // attempt counts as one that has done nothing, unless the text was sent and may have committed a part of its effects.
+// The same holds if the server takes no writes any more, as one that hands over to another does at first.
 func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Request) (_ Result, err error) {
 	list := spec.SQL
 	sent, asked := false, false // the text; COMMIT
 	defer func() {
-		if err != nil && !asked && !errors.Is(err, errHeld) && d.engine.Broken(err) && !(sent && slices.ContainsFunc(list, mayCommit)) {
+		switch {
+		case err == nil || errors.Is(err, errHeld) || errors.Is(err, ErrNotAtomic):
+		case d.engine.TakesNoWrites(err): // the answer of a server that is there, so all is rolled back
+			err = nothingDone("the database took no writes before COMMIT", err)
+		case !asked && d.engine.Broken(err) && !(sent && slices.ContainsFunc(list, mayCommit)):
 			err = nothingDone("the connection was lost before COMMIT was sent", err)
 		}
 	}()

@@ -1,0 +1,48 @@
+package executor_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+)
+
+// A server that hands over to another one takes no writes at first. Then nothing of an atomic step took effect, whether its own
+// statement was refused or the record of its end.
+func TestAtomicStepWhileTheServerTakesNoWrites(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		const readOnly = "SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1290, MESSAGE_TEXT = 'The server is running with the --read-only option'"
+		refused := map[string][]string{
+			"sqlite":   {"PRAGMA query_only = 1", "INSERT INTO effects VALUES (2)"},
+			"postgres": {"SET TRANSACTION READ ONLY", "INSERT INTO effects VALUES (2)"},
+			"mariadb":  {readOnly}, "mysql": {readOnly},
+		}[d.Engine]
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		steps := newStepper(t, d, d.Store)
+		steps.spec.Atomic = true
+		const insert = "INSERT INTO effects VALUES (1)"
+		for name, c := range map[string]struct{ texts, ending []string }{
+			"a statement":                       {append([]string{insert}, refused...), nil},
+			"the record":                        {[]string{insert}, refused},
+			"the record of one that may COMMIT": {[]string{insert, "WITH one AS (SELECT 1) SELECT * FROM one"}, refused},
+		} {
+			steps.r.EndIn = func(ctx context.Context, tx *sql.Tx, _ executor.Result) error {
+				for _, text := range c.ending {
+					if _, err := tx.ExecContext(ctx, text); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			if err := steps.step(c.texts...); !errors.Is(err, executor.ErrNothingDone) || errors.Is(err, executor.ErrNotAtomic) {
+				t.Errorf("%s was refused: %v, want that nothing was done", name, err)
+			}
+			if n := d.Int(t, "SELECT count(*) FROM effects"); n != 0 {
+				t.Errorf("%s was refused: %d effects", name, n)
+			}
+		}
+	})
+}
