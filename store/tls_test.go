@@ -79,7 +79,7 @@ func TestCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	strangers := filepath.Join(t.TempDir(), "strangers.pem")
-	writeCertificate(t, strangers)
+	ofStrangers := writeCertificate(t, strangers)
 	elsewhere := func(change func(u *url.URL)) func(u *url.URL) {
 		return func(u *url.URL) {
 			change(u)
@@ -98,6 +98,7 @@ func TestCertificates(t *testing.T) {
 				reach(t, storetest.URL(t, e), []way{
 					{"verify-full", full, ""},
 					{"another host", elsewhere(full), wrongHost},
+					{"another host, and what to do", elsewhere(full), "the URL has to name the host as the server's certificate does"},
 					{"the system's roots", options("sslmode", "verify-full"), "unknown authority; give the file with the certificate of that authority as sslrootcert=FILE"},
 				})
 			case "mariadb":
@@ -119,6 +120,7 @@ func TestCertificates(t *testing.T) {
 					{"the host, too, which is another", elsewhere(options("ssl-mode", "VERIFY_IDENTITY", "ssl-ca", authority)), wrongHost},
 					{"the host, too, and the system's roots", options("ssl-mode", "VERIFY_IDENTITY"), unknown},
 					{"any host", elsewhere(options("ssl-mode", "VERIFY_CA", "ssl-ca", authority)), ""},
+					{"a certificate of ours that the server does not accept", options("ssl-ca", authority, "ssl-cert", strangers, "ssl-key", ofStrangers), "remote error: tls: "},
 					{"any host, by another's certificate", options("ssl-mode", "VERIFY_CA", "ssl-ca", strangers), unknown},
 				})
 			}
@@ -155,6 +157,10 @@ func writeCertificate(t *testing.T, file string) (key string) {
 func TestMySQLOptions(t *testing.T) {
 	certificate := filepath.Join(t.TempDir(), "client.pem")
 	key := writeCertificate(t, certificate)
+	encrypted := filepath.Join(t.TempDir(), "encrypted.key")
+	if err := os.WriteFile(encrypted, pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("x")}), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for options, problem := range map[string]string{
 		"ssl-crt=x":                              `no "ssl-crt"; is ssl-cert meant?`,
 		"sslmode=require":                        `no "sslmode"; is ssl-mode meant?`,
@@ -173,9 +179,10 @@ func TestMySQLOptions(t *testing.T) {
 		"ssl-cert=x&ssl-key=y":                   "is for TLS",
 		"ssl-cert=x&ssl-key=y&ssl-mode=DISABLED": "is for TLS",
 		"ssl-cert=/no/x&ssl-key=/no/y&tls=true":  "no such file",
-		"ssl-cert=" + key + "&ssl-key=" + key + "&tls=true":         "ssl-cert, ssl-key: ",
-		"ssl-cert=" + certificate + "&ssl-key=" + key + "&tls=true": "",
-		"sql_mode=ANSI&time_zone=%27%2B00:00%27":                    "",
+		"ssl-cert=" + key + "&ssl-key=" + key + "&tls=true":               "ssl-cert, ssl-key: ",
+		"ssl-cert=" + certificate + "&ssl-key=" + key + "&tls=true":       "",
+		"ssl-cert=" + certificate + "&ssl-key=" + encrypted + "&tls=true": "the key is encrypted, and dbjobs cannot read it so",
+		"sql_mode=ANSI&time_zone=%27%2B00:00%27":                          "",
 	} {
 		s, err := store.Open(t.Context(), "mysql://ann@127.0.0.1:1/d?"+options, store.Options{})
 		if err == nil {

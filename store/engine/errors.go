@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"database/sql"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"syscall"
 )
 
@@ -124,12 +126,23 @@ func isBroken(err error) bool {
 		errors.Is(err, sql.ErrConnDone)
 }
 
-// ofUnknownAuthority is the advice about a certificate whose authority is unknown. option is that of the URL which names a file.
-func ofUnknownAuthority(err error, option string) string {
-	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); !unknown {
+// ofCertificate is the advice about a certificate of a server. option is that of the URL which names the file of an authority.
+func ofCertificate(err error, option string) string {
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
+		return "; give the file with the certificate of that authority as " + option + "=FILE in the URL"
+	}
+	if _, other := errors.AsType[x509.HostnameError](err); other {
+		return "; the URL has to name the host as the server's certificate does"
+	}
+	return ""
+}
+
+// ofEncryptedKey is the advice about an error that comes from the file of a private key, if the key is encrypted.
+func ofEncryptedKey(file, sign string) string {
+	if key, err := os.ReadFile(file); err != nil || !bytes.Contains(key, []byte(sign)) {
 		return ""
 	}
-	return "; give the file with the certificate of that authority as " + option + "=FILE in the URL"
+	return "; the key is encrypted, and dbjobs cannot read it so: `openssl pkey -in KEY -out FILE` writes it without a password, in a file that only its user may read"
 }
 
 // rights is the advice about a missing right.

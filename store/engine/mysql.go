@@ -159,18 +159,20 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 	// verified TLS.
 	c.AllowCleartextPasswords = c.AllowCleartextPasswords || o.Login != nil && checked
 	mysqlSession(c, o.forJobs)
-	var options []mysql.Option
-	if o.Login != nil {
-		options = append(options, mysql.BeforeConnect(func(ctx context.Context, c *mysql.Config) error {
-			user, password, err := o.Login(ctx)
-			if err != nil {
-				return err
-			}
-			c.User, c.Passwd = cmp.Or(user, c.User), password
+	if err := c.Apply(mysql.BeforeConnect(func(ctx context.Context, c *mysql.Config) error {
+		if l, ok := ctx.Value(lossOf{}).(*mysqlLoss); ok {
+			c.Logger = l
+		}
+		if o.Login == nil {
 			return nil
-		}))
-	}
-	if err := c.Apply(options...); err != nil {
+		}
+		user, password, err := o.Login(ctx)
+		if err != nil {
+			return err
+		}
+		c.User, c.Passwd = cmp.Or(user, c.User), password
+		return nil
+	})); err != nil {
 		return nil, err
 	}
 	if o.forJobs {

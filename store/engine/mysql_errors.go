@@ -84,7 +84,7 @@ func mysqlAtFault(err error) bool {
 func adviseOnMySQL(err error) string {
 	var me *mysql.MySQLError
 	if !errors.As(err, &me) {
-		return ofUnknownAuthority(err, "ssl-ca")
+		return ofCertificate(err, "ssl-ca")
 	}
 	if (me.Number == 1290 || me.Number == 1047) && classifyMySQL(me) == other { // such as --secure-file-priv
 		return ""

@@ -24,19 +24,20 @@ type mysqlBounded struct {
 func (c mysqlBounded) Connect(ctx context.Context) (driver.Conn, error) {
 	within, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	inner, err := c.Connector.Connect(within)
+	why := &mysqlLoss{}
+	inner, err := c.Connector.Connect(context.WithValue(within, lossOf{}, why))
 	switch {
 	case err != nil && ctx.Err() == nil && within.Err() != nil:
 		return nil, fmt.Errorf("%w within %s", errSilent, c.timeout)
 	case err != nil:
-		return nil, err
+		return nil, why.told(err)
 	}
 	whole, ok := inner.(mysqlConn)
 	if !ok {
 		inner.Close()
 		return nil, errors.New("the driver's connections lack a method that dbjobs needs")
 	}
-	return &boundedConn{mysqlConn: whole}, nil
+	return &boundedConn{mysqlConn: whole, why: why}, nil
 }
 
 // mysqlConn lists the interfaces that the driver's connections implement.
@@ -54,7 +55,20 @@ type mysqlConn interface {
 
 type boundedConn struct {
 	mysqlConn
+	why  *mysqlLoss
 	lost bool // the outcome of its transaction is unknown
+}
+
+// ExecContext executes a statement.
+func (c *boundedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	r, err := c.mysqlConn.ExecContext(ctx, query, args)
+	return r, c.why.told(err)
+}
+
+// QueryContext executes a statement that returns rows.
+func (c *boundedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	r, err := c.mysqlConn.QueryContext(ctx, query, args)
+	return r, c.why.told(err)
 }
 
 // IsValid reports whether the connection may be used again. Closing it rolls back the uncommitted changes.
@@ -63,7 +77,7 @@ func (c *boundedConn) IsValid() bool { return !c.lost && c.mysqlConn.IsValid() }
 // BeginTx begins a transaction.
 func (c *boundedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	if _, err := c.mysqlConn.BeginTx(ctx, o); err != nil {
-		return nil, err
+		return nil, c.why.told(err)
 	}
 	return boundedTx{ctx, c}, nil
 }

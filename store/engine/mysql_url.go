@@ -125,7 +125,7 @@ func (t mysqlTLS) apply(c *mysql.Config, host string) error {
 	if t.certificate != "" {
 		pair, err := tls.LoadX509KeyPair(t.certificate, t.key)
 		if err != nil {
-			return &URLError{"ssl-cert, ssl-key: " + err.Error()}
+			return &URLError{"ssl-cert, ssl-key: " + err.Error() + ofEncryptedKey(t.key, "ENCRYPTED")}
 		}
 		c.TLS.Certificates = []tls.Certificate{pair}
 	}

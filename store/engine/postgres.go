@@ -144,7 +144,8 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	c, err := pgx.ParseConfig(raw) // its error omits the URL's password, and Open hides other secrets
 	if err != nil {
-		return nil, &URLError{"malformed: " + afterColon(err.Error())}
+		// the driver decrypts keys of an older form only
+		return nil, &URLError{"malformed: " + afterColon(err.Error()) + ofEncryptedKey(u.Query().Get("sslkey"), "BEGIN ENCRYPTED")}
 	}
 	if _, given := u.User.Password(); o.Target && !given && u.Query().Get("password") == "" && c.Password == os.Getenv("PGPASSWORD") {
 		c.Password = "" // it is for the store's database: another server must not learn it

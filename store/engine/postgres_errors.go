@@ -121,7 +121,7 @@ func postgresAtFault(err error) bool {
 func adviseOnPostgres(err error) string {
 	var pe *pgconn.PgError
 	if !errors.As(err, &pe) {
-		return ofUnknownAuthority(err, "sslrootcert")
+		return ofCertificate(err, "sslrootcert")
 	}
 	if pe.Code == "42501" && strings.Contains(pe.Message, "row-level security") {
 		return "; with owners (`dbjobs migrate --owners`), only an administrator may write what belongs to another login, or name that"

@@ -58,7 +58,7 @@ func (c *mysqlJobConn) execute(ctx context.Context, t *Told, query string, args 
 	n, columns, err := t.read(ctx, rows)
 	switch {
 	case err != nil:
-		return 0, err
+		return 0, c.why.told(err)
 	case !columns: // also where RETURNING is only a word of a text
 		return c.rowCount(ctx)
 	}

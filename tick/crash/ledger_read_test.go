@@ -218,4 +218,4 @@ func (w *world) readSkips(out *record, jobs []store.JobStatus, ran map[int64]map
 }
 
 // lostConnection matches the errors of attempts whose connection was broken: by a fault, or by a driver that met one.
-var lostConnection = regexp.MustCompile(`injected|bad connection|invalid connection|conn closed|EOF|reset by peer|broken pipe`)
+var lostConnection = regexp.MustCompile(`injected|bad connection|invalid connection|connection to the server was lost|conn closed|EOF|reset by peer|broken pipe`)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -47,6 +48,9 @@ func TestStatementWhoseAnswerIsLostIsNotSentAgain(t *testing.T) {
 				before := d.Int(t, "SELECT count(*) FROM effects")
 				if err := steps.step(texts...); err == nil || errors.Is(err, executor.ErrNothingDone) {
 					t.Errorf("kept %t, %s: %v, want an error that leaves open what was done", kept, name, err)
+				}
+				if err != nil && strings.Contains(err.Error(), "invalid") {
+					t.Errorf("kept %t, %s: %v, want that the connection was lost", kept, name, err)
 				}
 				if n := d.Int(t, "SELECT count(*) FROM effects") - before; n != 1 {
 					t.Errorf("kept %t, %s: the statement took effect %d times", kept, name, n)
