@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ func (p *pass) beat(ctx context.Context) {
 		defer every.Stop()
 		due := time.NewTimer(heartbeat)
 		defer due.Stop()
+		failed := 0 // heartbeats in a row
 		for n := 1; ; n++ {
 			select {
 			case <-ctx.Done():
@@ -36,8 +38,11 @@ func (p *pass) beat(ctx context.Context) {
 			select {
 			case <-due.C:
 				next := heartbeat
-				if !p.extend(ctx, ids, asked) {
+				if p.extend(ctx, ids, asked, failed) {
+					failed = 0
+				} else {
 					next = 0 // with the next look
+					failed++
 				}
 				due.Reset(next)
 			default:
@@ -48,8 +53,9 @@ func (p *pass) beat(ctx context.Context) {
 }
 
 // extend sends one heartbeat, and reports whether it was recorded. If not, the next look tries again: the leases last for some
-// more of them.
-func (p *pass) extend(ctx context.Context, ids []string, asked []delivery) bool {
+// more of them. failed is how many heartbeats before it were not. While the database is away, not each of them is worth a
+// warning, which cron would mail.
+func (p *pass) extend(ctx context.Context, ids []string, asked []delivery, failed int) bool {
 	within, cancel := context.WithTimeout(ctx, heartbeat/2)
 	defer cancel()
 	signs, err := p.t.Store.Heartbeat(within, ids, p.holder)
@@ -57,7 +63,11 @@ func (p *pass) extend(ctx context.Context, ids []string, asked []delivery) bool 
 		return false
 	}
 	if err != nil {
-		p.log.Warn("heartbeat", "error", err)
+		level := slog.LevelDebug
+		if failed%int(heartbeat/look) == 0 {
+			level = slog.LevelWarn
+		}
+		p.log.Log(ctx, level, "heartbeat", "error", err)
 		return false
 	}
 	p.heed(asked, signs)

@@ -102,6 +102,36 @@ func TestLeaseOfARunThatEndsDuringAHeartbeat(t *testing.T) {
 	})
 }
 
+// The database is away for ten minutes while a run executes. The log says so every half a minute, and not at each try.
+func TestLeaseWhileTheDatabaseIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var away atomic.Bool
+		calls := storetest.Calls{Before: func(storetest.Call) error {
+			if away.Load() {
+				return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+			}
+			return nil
+		}}
+		d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "job")
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			away.Store(true)
+			time.Sleep(10 * time.Minute)
+			away.Store(false)
+			return executor.Result{}, nil
+		})
+		var log strings.Builder
+		tk.Log = slog.New(slog.NewTextHandler(&log, nil))
+		if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != 1 {
+			t.Errorf("%v: %+v", err, r)
+		}
+		if n := strings.Count(log.String(), "msg=heartbeat"); n < 15 || n > 20 {
+			t.Errorf("%d warnings in ten minutes\n%s", n, &log)
+		}
+	})
+}
+
 // A program has ended well while the server restarts, or while its standby has not yet taken over: longer than a few tries
 // take. Its end is recorded all the same, and it is not executed again.
 func TestLeaseOutlivesARestart(t *testing.T) {
