@@ -29,6 +29,9 @@ var damages = map[string]damage{
 	"runs": {Wrong, func(d *store.Damage) string {
 		return fmt.Sprintf("runs that are %s: %d, the first made at %s", d.What, d.Count, instant(d.At))
 	}, "rows were changed by hand; end those that have not ended with dbjobs run cancel, and put the others right by SQL"},
+	"clock-back": {Warning, func(d *store.Damage) string {
+		return fmt.Sprintf("runs that are %s: %d, the first made at %s", d.What, d.Count, instant(d.At))
+	}, "the clock of the database went back meanwhile, or rows were changed by hand; if it was ahead, run dbjobs job replan; no run is executed again because of this"},
 	"gaps": {Warning, func(d *store.Damage) string {
 		return fmt.Sprintf("gaps that end before they begin: %d", d.Count)
 	}, "rows were changed by hand; delete them from gaps"},
@@ -64,6 +67,9 @@ var damages = map[string]damage{
 	}, "the clock of the database was ahead; run dbjobs job replan"},
 }
 
+// ofClock has what runs look like after the clock has gone back, as it does when it was ahead and is put right.
+var ofClock = map[string]bool{"ended before it began": true, "made in the future": true}
+
 // idle has the kinds of damage that mean nothing while no pass comes.
 var idle = map[string]bool{"stuck": true, "unplanned": true}
 
@@ -72,6 +78,9 @@ func (e *exam) damages(ctx context.Context) error {
 	list, err := e.s.Damages(ctx, most)
 	for i := range list {
 		d := &list[i]
+		if d.Kind == "runs" && ofClock[d.What] {
+			d.Kind = "clock-back"
+		}
 		k, known := damages[d.Kind]
 		switch {
 		case !known:

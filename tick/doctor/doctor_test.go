@@ -135,6 +135,8 @@ func TestDamageIsNamed(t *testing.T) {
 			{"steps off", "DELETE FROM steps WHERE job_id = " + id("off")},
 			{"ahead few", "UPDATE plans SET decided_through = " + later + " WHERE job_id = " + id("few")},
 			{"ticks", "UPDATE ticks SET last_at = " + later},
+			{"clock-back counted", "UPDATE runs SET started_at = " + later + " WHERE job_id = " + id("counted") + " AND finished_at IS NOT NULL"},
+			{"clock-back shared", "UPDATE runs SET created_at = " + later + " WHERE job_id = " + id("shared")},
 			{"pauses", "INSERT INTO pauses (scope, subject_id) VALUES ('job', 4711)"},
 		} {
 			d.Exec(t, table.ReplaceAllStringFunc(damage.statement, func(found string) string {
