@@ -272,7 +272,7 @@ func (c *call) retryAfter(resp *http.Response) time.Duration {
 		return 0
 	}
 	after := strings.TrimSpace(resp.Header.Get("Retry-After"))
-	if n, err := strconv.ParseUint(after, 10, 31); err == nil {
+	if n, err := strconv.ParseUint(after, 10, 31); err == nil || errors.Is(err, strconv.ErrRange) { // then n is the greatest
 		return time.Duration(n) * time.Second
 	}
 	until, err := http.ParseTime(after)

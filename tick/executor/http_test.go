@@ -170,6 +170,10 @@ func TestHTTPAnswer(t *testing.T) {
 		{"expected class", `"expect": ["200", "4xx"]`, "", 0, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "geheim", http.StatusNotFound) }},
 		{"not expected", `"expect": ["204", "3xx"]`, "POST URL/x: the answer is 200 OK, want 204 or 3xx: all\ufffd well", 0, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("all\n well")) }},
 		{"failed", ``, "POST URL/x: the answer is 500 Internal Server Error, want 2xx", 0, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
+		{"seconds without end", ``, "POST URL/x: the answer is 503", (1<<31 - 1) * time.Second, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "99999999999999999999")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}},
 		{"seconds", ``, "POST URL/x: the answer is 503", 120 * time.Second, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "120")
 			w.WriteHeader(http.StatusServiceUnavailable)

@@ -165,6 +165,12 @@ func refusedMail(server *MailServer, err error) error {
 	} else if answer, ok := errors.AsType[*textproto.Error](err); ok { // an error before the mail was sent, such as at the login
 		code = answer.Code
 	}
+	if errors.Is(err, mail.ErrNoSupportedAuthDiscovered) || strings.Contains(err.Error(), "does not support SMTP AUTH") {
+		err = errors.New("it offers no login that dbjobs knows; if it needs none, remove user and password from the host settings")
+		if server.TLS == "none" {
+			err = errors.New("it offers no login that is safe without TLS; set tls: starttls or tls: tls in the host settings, or remove user and password there")
+		}
+	}
 	err = fmt.Errorf("the mail server %s did not take the mail: %w", server.Server, err)
 	if code == 0 {
 		return err

@@ -70,6 +70,8 @@ func TestMailRefused(t *testing.T) {
 	wrong.Mailer.Password = func() (string, error) { return "swordfish", nil }
 	plain := hostOf(s, "none")
 	plain.Mailer.TLS = "starttls"
+	open := hostOf(s, "none")
+	open.Mailer.User, open.Mailer.Password = "jobs", func() (string, error) { return "opensesame", nil }
 	anonymous := hostOf(s, "starttls")
 	anonymous.Mailer.User = ""
 	others := hostOf(s, "tls")
@@ -88,6 +90,7 @@ func TestMailRefused(t *testing.T) {
 		"a mail that comes too early":  {hostOf(s, "tls"), about("early"), "come back with it later", "451"},
 		"no login":                     {anonymous, to("bob@example.org"), "log in first", "550"},
 		"no TLS where it is mandatory": {plain, to("bob@example.org"), "STARTTLS", ""},
+		"a login without TLS":          {open, to("bob@example.org"), "safe without TLS; set tls: starttls or tls: tls", ""},
 		"no mail server":               {&Host{}, to("bob@example.org"), "mail: {server: …, from: …}", ""},
 		"the mail server of others":    {others, to("bob@example.org"), "mail: {owners: [bob, ann]}", ""},
 		"a fact that is not there":     {hostOf(s, "tls"), `{"to": ["ann@example.org"], "subject": "${args.nothing}"}`, "${args.nothing}", ""},
