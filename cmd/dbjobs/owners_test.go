@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -34,22 +35,26 @@ type owned struct {
 	kept       connections
 }
 
-// annsFile is ann's file. Her last job waits for both jobs before it.
-const annsFile = `
+// annsFile returns ann's file. Her job both waits for the two jobs before it. Nothing of it is due while a test runs, whatever the
+// hour: a run that came by itself would look like an attack.
+func annsFile() string {
+	later := time.Now().UTC().Add(6 * time.Hour).Format("4 15")
+	return `
 manifest: anns
-calendars: {off: {days: [2026-12-25]}}
+calendars: {off: {days: [2036-12-25]}}
 schedules:
-  nightly: {rule: 30 2 * * *, zone: Europe/Berlin, calendar: off}
-  idle: {rule: every 1h}
+  nightly: {rule: ` + later + ` * * *, zone: Europe/Berlin, calendar: off}
+  idle: {rule: 0 0 29 2 *}
 groups: {few: {max_running: 1}}
 jobs:
   rollup: {schedule: nightly, group: few, tags: [t], sql: SELECT 1}
-  bad: {rule: every 1h, sql: SELECT 1 FROM nowhere}
+  bad: {rule: ` + later + ` * * *, zone: UTC, sql: SELECT 1 FROM nowhere}
   both: {after: [rollup, bad], sql: SELECT 1}
   held: {queue: reports, sql: SELECT 1}
   waits: {queue: reports, sql: SELECT 1}
   steps: {disabled: true, steps: [{name: one, sql: SELECT 1}, {name: two, sql: SELECT 2}]}
 `
+}
 
 func newOwned(t *testing.T, d *storetest.DB) *owned {
 	t.Helper()
@@ -82,9 +87,9 @@ func newOwned(t *testing.T, d *storetest.DB) *owned {
 	reader, o.asReader = d.Account(t, "reader")
 	o.names = strings.NewReplacer(o.ann, "ann", o.bob, "bob", admin, "admin", ticker, "ticker", reader, "reader")
 	if d.Engine == "postgres" {
-		o.must(o.asAnn, annsFile, "apply", "-f", "-")
+		o.must(o.asAnn, annsFile(), "apply", "-f", "-")
 	} else {
-		o.must(o.asAdmin, annsFile+"defaults: {owner: "+o.ann+"}\n", "apply", "-f", "-")
+		o.must(o.asAdmin, annsFile()+"defaults: {owner: "+o.ann+"}\n", "apply", "-f", "-")
 		for _, table := range []string{"schedules", "calendars", "groups"} { // a file gives jobs an owner, but its writer owns the rest
 			d.Exec(t, "UPDATE "+d.Table(table)+" SET owner = ?", o.ann)
 		}
