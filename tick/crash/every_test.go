@@ -211,10 +211,10 @@ func share[T any](n int, list []T, do func(worker int, item T)) {
 }
 
 // crashes breaks courses as choose says, and prints the counts.
-func crashes(t *testing.T, engine string, stages []stage, choose func(m *model) []crash) {
+func crashes(t *testing.T, engine string, stages []stage, choose func(w *world, m *model) []crash) {
 	t.Helper()
 	worlds, models := unbrokenWorlds(t, engine, stages, sideBySide(engine))
-	list := choose(models[0])
+	list := choose(worlds[0], models[0])
 	if one := os.Getenv("DBJOBS_CRASH"); one != "" {
 		list = slices.DeleteFunc(list, func(c crash) bool { return engine+"/"+c.name(stages) != one })
 	}
@@ -250,7 +250,7 @@ func crashesOn(t *testing.T, engines []string, stages func(engine string) []stag
 	for _, e := range engines {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
-			crashes(t, e, stages(e), func(m *model) []crash {
+			crashes(t, e, stages(e), func(_ *world, m *model) []crash {
 				if len(m.records) == len(rich()) {
 					m.skips(t)
 				}
@@ -267,7 +267,7 @@ func TestCrashAtEveryCallOfAGroup(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
-			crashes(t, e, sharing(), func(m *model) []crash {
+			crashes(t, e, sharing(), func(_ *world, m *model) []crash {
 				list := m.every()
 				if e != "sqlite" {
 					list = spread(list, 300)
@@ -284,7 +284,7 @@ func TestCrashAtEveryCallOfASilence(t *testing.T) {
 	for _, e := range storetest.EnginesFor(t, t.Name()) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
-			crashes(t, e, silence(), func(m *model) []crash {
+			crashes(t, e, silence(), func(_ *world, m *model) []crash {
 				told := 0
 				for key := range m.records[1].runs {
 					if strings.HasPrefix(key, "told hook:late") {
@@ -312,7 +312,7 @@ func TestCrashSideBySide(t *testing.T) {
 			for i := range stages {
 				stages[i].beside = 4
 			}
-			crashes(t, e, stages, func(m *model) []crash {
+			crashes(t, e, stages, func(_ *world, m *model) []crash {
 				if e == "sqlite" {
 					return sample(m.every(), bounded[storetest.Dialect(e)]/2)
 				}
@@ -329,7 +329,7 @@ func TestCrashTwice(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
-			crashes(t, e, stagesOf(e), func(m *model) []crash {
+			crashes(t, e, stagesOf(e), func(_ *world, m *model) []crash {
 				draw := rand.New(rand.NewPCG(6, 10))
 				list := m.every()
 				out := make([]crash, prove.Cases(bounded[storetest.Dialect(e)], 2000))

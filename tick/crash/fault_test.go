@@ -54,13 +54,13 @@ type fault struct {
 	// frozen there.
 	held bool
 	back func() // lets the holder come back
-	wire *wire  // of the process, for faults of the wire
 	then *fault // a second fault, counted from the first
 	// inOrder: the calls are the same in each course, so that the k-th call is always the same one.
 	inOrder bool
 
 	mu      sync.Mutex
 	all     []storetest.Call // over all processes, so far
+	asked   int              // requests on the wire, the same
 	open    map[string]int   // transactions, by process
 	hit     storetest.Call   // the call that it broke, with its number in its process
 	process string           // the process of that call; empty before
@@ -110,8 +110,6 @@ func (f *fault) before(c *storetest.Calls, call storetest.Call, process string) 
 	case frozen:
 		close(f.froze)
 		<-f.thawed
-	case wireBefore, wireAfter:
-		f.wire.broken(f.kind)
 	case returns:
 		f.back()
 	}

@@ -1,8 +1,10 @@
 package crash
 
 import (
+	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -12,21 +14,34 @@ import (
 // The faults of the wire break the connection below the driver. So the driver itself says what broke, and whether a
 // statement may be sent again.
 const (
-	wireBefore faultKind = "wire before" // the connection ends, and the next request does not arrive
+	wireBefore faultKind = "wire before" // the connection ends, and the request does not arrive
 	wireAfter  faultKind = "wire after"  // the request arrives; its answer does not, and the connection ends
 )
+
+// onWire reports whether the fault is one of the wire: it strikes at request k of a course, and not at call k.
+func (f *fault) onWire() bool { return f.kind == wireBefore || f.kind == wireAfter }
+
+// request counts a request of a process, and returns what happens to it.
+func (f *fault) request(text []byte, process string) faultKind {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.asked++; f.asked != f.k {
+		return ""
+	}
+	f.hit, f.process = storetest.Call{Kind: "request", SQL: strconv.QuoteToASCII(string(text[:min(len(text), 100)]))}, process
+	return f.kind
+}
 
 // wire stands between a process and its server, and forwards everything until it has to break.
 type wire struct {
 	net.Listener
-	server string
-
-	mu     sync.Mutex
-	breaks faultKind // what happens to the next request, on whichever connection
+	server  string
+	fault   *fault
+	process string
 }
 
 // newWire returns a wire to the server of a URL.
-func newWire(t testing.TB, raw string) *wire {
+func newWire(t testing.TB, raw string, f *fault, process string) *wire {
 	t.Helper()
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -36,7 +51,7 @@ func newWire(t testing.TB, raw string) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{Listener: l, server: u.Host}
+	w := &wire{l, u.Host, f, process}
 	go func() {
 		for {
 			client, err := l.Accept()
@@ -59,22 +74,6 @@ func (w *wire) through(raw string) string {
 	return u.String()
 }
 
-// broken breaks the next request.
-func (w *wire) broken(by faultKind) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.breaks = by
-}
-
-// strikes returns what happens to a request, once.
-func (w *wire) strikes() faultKind {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	by := w.breaks
-	w.breaks = ""
-	return by
-}
-
 func (w *wire) connect(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", w.server)
@@ -92,7 +91,7 @@ func (w *wire) connect(client net.Conn) {
 			if err != nil {
 				return
 			}
-			by := w.strikes()
+			by := w.fault.request(buffer[:n], w.process)
 			if by == wireBefore {
 				return
 			}
@@ -121,9 +120,22 @@ func (w *wire) connect(client net.Conn) {
 	}
 }
 
-// The same with connections that break below the driver: at each call, before the request arrives and after it. A call that
-// sends nothing, such as a COMMIT that went along with the statement before it, breaks the next request.
-func TestCrashAtEveryCallOnTheWire(t *testing.T) {
+// requests returns how many requests each stage sends when nothing breaks. It may be a few more or less the next time.
+func (w *world) requests(stages []stage) (list []int) {
+	for i := range stages {
+		w.restore(fmt.Sprint("before", i))
+		counting := newFault(wireBefore, 0, w)
+		if err := w.run(&stages[i], counting); err != nil {
+			w.t.Fatal(err)
+		}
+		list = append(list, counting.asked)
+	}
+	return list
+}
+
+// The same with connections that break below the driver, at each request that a process sends, those of its logins
+// among them. Nothing stands between the program and the driver, so steps use sessions that others have used.
+func TestCrashAtEveryRequestOnTheWire(t *testing.T) {
 	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" {
@@ -131,8 +143,15 @@ func TestCrashAtEveryCallOnTheWire(t *testing.T) {
 		}
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
-			crashes(t, e, stagesOf(e), func(m *model) []crash {
-				return sample(m.with(wireBefore, wireAfter), bounded[storetest.Dialect(e)])
+			stages := stagesOf(e)
+			crashes(t, e, stages, func(w *world, _ *model) (list []crash) {
+				for i, n := range w.requests(stages) {
+					for k := range n {
+						list = append(list, crash{stage: i, k: k + 1, kind: wireBefore}, crash{stage: i, k: k + 1, kind: wireAfter})
+					}
+				}
+				t.Logf("%d requests, each broken before it arrives, or before its answer does", len(list)/2)
+				return sample(list, bounded[storetest.Dialect(e)])
 			})
 		})
 	}

@@ -2,6 +2,7 @@ package crash
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -214,8 +215,8 @@ type runner struct {
 	http  *executor.HTTP
 }
 
-func (w *world) runner(url string, calls *storetest.Calls) (*runner, error) {
-	st, err := store.Open(context.Background(), url, store.Options{Clock: w.now, Chance: noChance, Wrap: calls.Wrap})
+func (w *world) runner(url string, calls *storetest.Calls, wrap func(driver.Connector) driver.Connector) (*runner, error) {
+	st, err := store.Open(context.Background(), url, store.Options{Clock: w.now, Chance: noChance, Wrap: wrap})
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +242,8 @@ func (w *world) staying(number int) *runner {
 	p := w.warm[number]
 	if p == nil {
 		var err error
-		if p, err = w.runner(w.d.URL, w.calls()); err != nil {
+		calls := w.calls()
+		if p, err = w.runner(w.d.URL, calls, calls.Wrap); err != nil {
 			w.t.Fatal(err)
 		}
 		w.t.Cleanup(p.Close)
@@ -262,15 +264,16 @@ func (w *world) pass(s *stage, f *fault) (tick.Report, error) {
 	if f.spent() {
 		return w.staying(third).pass(s, holder)
 	}
-	calls := w.calls()
-	f.attach(calls, holder)
-	url := w.d.URL
-	if f.kind == wireBefore || f.kind == wireAfter {
-		f.wire = newWire(w.t, url)
-		defer f.wire.Close()
-		url = f.wire.through(url)
+	calls, url := w.calls(), w.d.URL
+	wrap := calls.Wrap
+	if f.onWire() { // nothing of ours between the program and the driver: only then are the sessions of steps used again
+		wire := newWire(w.t, url, f, holder)
+		defer wire.Close()
+		url, wrap = wire.through(url), nil
+	} else {
+		f.attach(calls, holder)
 	}
-	p, err := w.runner(url, calls)
+	p, err := w.runner(url, calls, wrap)
 	if err != nil {
 		return tick.Report{}, err
 	}
