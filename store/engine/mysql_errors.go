@@ -97,7 +97,7 @@ const variable = " is too short for dbjobs; set it to one minute"
 const readOnlyServer = "; the server is a replica, or read_only is on: name the server that takes writes in the URL"
 
 var mysqlAdvice = map[uint16]string{
-	1045: "; the password is wrong, the login may not come from this host, or it has REQUIRE SSL and the URL has no ssl-mode=REQUIRED",
+	1045: "; the password is wrong, the login may not come from this host, or it has REQUIRE SSL and the URL has no ssl-mode=REQUIRED, or REQUIRE X509, ISSUER or SUBJECT and the URL has no ssl-cert for that",
 	1047: "; this server has lost the others of its cluster: it takes no statements until it finds them",
 	1290: readOnlyServer, 1836: readOnlyServer,
 	3159: "; add ssl-mode=REQUIRED to the URL, or, to have the server's certificate checked, ssl-ca=FILE",
