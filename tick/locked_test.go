@@ -271,3 +271,26 @@ func TestLockedTableKeepsNoPass(t *testing.T) {
 		})
 	}
 }
+
+// A server that no longer answers does not let the pass be recorded. This is not told as a lock of another session.
+func TestPassWhoseRecordIsNotAnswered(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine == "sqlite" {
+			t.Skip("SQLite has no server")
+		}
+		calls := storetest.Calls{Before: func(call storetest.Call) error {
+			if call.Kind == storetest.Exec && strings.Contains(call.SQL, d.Table("ticks")) {
+				return context.DeadlineExceeded
+			}
+			return nil
+		}}
+		s, err := store.Open(t.Context(), d.URL, store.Options{Wrap: calls.Wrap})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if r, err := ticktest.New(t, s).Run(t.Context()); err != nil || !strings.Contains(r.Unrecorded, "did not answer in time") {
+			t.Errorf("%v: %q", err, r.Unrecorded)
+		}
+	})
+}

@@ -325,16 +325,22 @@ func (p *pass) unseen(ctx context.Context, err error) error {
 	return nil
 }
 
-// record writes the row of the pass. If another session has locked that row, the report says so, and
+// record writes the row of the pass. If another session has locked that row, or no answer comes, the report says so, and
 // this is no error: the pass has done its work.
 func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	const most = 2 * time.Second
 	within, cancel := context.WithTimeout(ctx, min(most, p.grace()/2))
 	defer cancel()
 	err := p.t.Store.RecordTick(within, p.probe, facts)
-	if err != nil && !p.t.Store.Engine().OneWriter && (p.t.Store.Locked(err) || errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil) {
+	switch {
+	case err == nil || p.t.Store.Engine().OneWriter:
+		return err
+	case p.t.Store.Locked(err):
 		p.report.Unrecorded = "another session holds a lock on the record of ticks"
-		return nil
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		p.report.Unrecorded = "the database did not answer in time, or another session holds a lock on the record of ticks"
+	default:
+		return err
 	}
-	return err
+	return nil
 }
