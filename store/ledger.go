@@ -135,6 +135,8 @@ type JobStatus struct {
 	DecidedThrough time.Time `json:"decided_through,omitzero"`
 	Skips          []Skip    `json:"skips,omitempty"` // future nominal times that are not to run
 
+	SchedulePauses []Pause `json:"-"` // the pauses of its schedules, each by itself
+
 	LastNominal time.Time `json:"-"` // of the run that ended last; zero for a request
 	LastStarted time.Time `json:"-"` // when that run was delivered for the first time
 

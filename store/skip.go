@@ -109,7 +109,7 @@ func (s *Store) Skips(ctx context.Context, name, action string, who Author, choo
 		in := SkipInput{Now: a.now, Job: v}
 		come := v.comeSkips(a.now)
 		in.Job.passSkips(a.now)
-		in.Job.Paused = v.pausedBy(pauses)
+		in.Job.hold(pauses)
 		if in.Rules, err = s.rulesOf(ctx, a.tx, v.ID); err != nil {
 			return err
 		}

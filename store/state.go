@@ -31,7 +31,7 @@ func (v *JobStatus) Failing() bool { return v.Streak > 0 && !v.Disabled }
 // derive finds the state from the facts. If several states fit, the first of the list counts. The view dbjobs.v_jobs
 // (store/engine/sql/views) does the same for SQL users; nothing else sets a state.
 func (v *JobStatus) derive(now time.Time, pauses []Pause) {
-	v.Paused = v.pausedBy(pauses)
+	v.hold(pauses)
 	v.passSkips(now)
 	if !v.NextRun.IsZero() && v.NextRun.Before(now) {
 		v.Overdue = Duration(now.Sub(v.NextRun).Truncate(time.Millisecond))
@@ -116,9 +116,10 @@ func (c *ScheduleStatus) derive(pauses []Pause, calendar *Calendar) {
 	}
 }
 
-// pausedBy returns the pause that holds the job. Of several pauses of the whole job, it returns the one that ends
-// last. Otherwise, if each of the job's schedules is paused, it returns the pause of a schedule that ends first.
-func (v *JobStatus) pausedBy(pauses []Pause) *Pause {
+// hold sets the pause that holds the job, and the pauses of its schedules. Of several pauses of the whole job, the one that
+// ends last holds it. Otherwise, if each of the job's schedules is paused, the pause of a schedule that ends first does.
+func (v *JobStatus) hold(pauses []Pause) {
+	v.SchedulePauses = nil
 	c := Snapshot{Plan: Plan{JobID: v.ID}, Job: v.Job}
 	var whole, one *Pause
 	held := map[string]bool{}
@@ -131,15 +132,15 @@ func (v *JobStatus) pausedBy(pauses []Pause) *Pause {
 			}
 		case p.Scope == ScopeSchedule && slices.Contains(v.Schedules, p.Subject):
 			held[p.Subject] = true
+			v.SchedulePauses = append(v.SchedulePauses, *p)
 			if one == nil || one.outlasts(p) {
 				one = p
 			}
 		}
 	}
-	if whole != nil || v.Own != nil || len(held) < len(v.Schedules) {
-		return whole
+	if v.Paused = whole; whole == nil && v.Own == nil && len(held) == len(v.Schedules) {
+		v.Paused = one
 	}
-	return one
 }
 
 // outlasts reports whether one pause ends after another. A pause without an end lasts for ever.

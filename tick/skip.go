@@ -33,6 +33,9 @@ func SkipNext(ctx context.Context, s *store.Store, job, schedule string, count i
 		if err != nil {
 			return refuse(err.Error())
 		}
+		if slices.ContainsFunc(in.Job.SchedulePauses, func(p store.Pause) bool { return p.SubjectID == id && p.Until.IsZero() }) {
+			return refuse("schedule " + schedule + " is paused until somebody resumes it, so it has no next time")
+		}
 		n, err := decide.NewNominal(&in.Job.Job, in.Rules)
 		if err != nil {
 			return refuse(err.Error())

@@ -80,6 +80,7 @@ func (n *Nominal) upcoming(after time.Time, v *store.JobStatus) iter.Seq2[time.T
 		if v.Paused != nil {
 			after = later(after, v.Paused.Until.Add(-instant))
 		}
+		n := n.unpaused(v.SchedulePauses)
 		for left := v.MaxRuns - v.RunsMade; v.MaxRuns == 0 || left > 0; left-- {
 			t, err := n.Next(after)
 			for out := true; out && err == nil && !t.IsZero() && len(v.Skips) > 0; {

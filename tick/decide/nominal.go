@@ -15,6 +15,7 @@ type Nominal struct {
 	rules     []*rules.Rule
 	ids       []int64           // the ids of the schedules of the rules
 	calendars []*rules.Calendar // the calendars of the rules, with the names of days; nil: the rule has none
+	opens     []time.Time       // the instants from which the rules count, while their schedules are paused; nil: all count
 }
 
 // NewNominal reads the rules of a job.
@@ -40,8 +41,12 @@ func (n *Nominal) Next(after time.Time) (first time.Time, err error) {
 	if t := n.job.NotBefore.Add(-instant); !n.job.NotBefore.IsZero() && t.After(after) {
 		after = t
 	}
-	for _, r := range n.rules {
-		t, err := r.Next(after)
+	for i, r := range n.rules {
+		from := after
+		if n.opens != nil && !n.opens[i].IsZero() {
+			from = later(from, n.opens[i].Add(-instant))
+		}
+		t, err := r.Next(from)
 		if err != nil {
 			return first, fmt.Errorf("rule %s: %w", r, err)
 		}
@@ -53,6 +58,38 @@ func (n *Nominal) Next(after time.Time) (first time.Time, err error) {
 		return time.Time{}, nil
 	}
 	return first, nil
+}
+
+// unpaused returns the rules of the schedules that a pause does not hold for ever. Those of the others count from the end of
+// its pause.
+func (n *Nominal) unpaused(pauses []store.Pause) *Nominal {
+	if len(pauses) == 0 {
+		return n
+	}
+	of := &Nominal{job: n.job}
+	for i, r := range n.rules {
+		opens, ever := n.Opens(i, pauses)
+		if !ever {
+			continue
+		}
+		of.rules, of.ids, of.calendars, of.opens = append(of.rules, r), append(of.ids, n.ids[i]), append(of.calendars, n.calendars[i]), append(of.opens, opens)
+	}
+	return of
+}
+
+// Opens returns the end of the pauses that hold the schedule of a rule, and whether they end by themselves; zero and true: there
+// are none.
+func (n *Nominal) Opens(rule int, pauses []store.Pause) (at time.Time, ever bool) {
+	for i := range pauses {
+		switch p := &pauses[i]; {
+		case p.SubjectID != n.ids[rule]:
+		case p.Until.IsZero():
+			return time.Time{}, false
+		default:
+			at = later(at, p.Until)
+		}
+	}
+	return at, true
 }
 
 // Holidays returns the times in (from, to] that calendars take out or move, in the order of time: at most count. It may have

@@ -37,7 +37,7 @@ func (n *Nominal) Skip(now time.Time, v *store.JobStatus, schedule int64, count 
 		of = &Nominal{job: n.job}
 		for i, id := range n.ids {
 			if id == schedule {
-				of.rules, of.ids = append(of.rules, n.rules[i]), append(of.ids, id)
+				of.rules, of.ids, of.calendars = append(of.rules, n.rules[i]), append(of.ids, id), append(of.calendars, n.calendars[i])
 			}
 		}
 	}

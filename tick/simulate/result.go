@@ -297,6 +297,7 @@ const (
 	BecauseOff     = "disabled"                      //
 	BecauseLimit   = "max_runs was reached"          //
 	BecauseEdited  = "before the definition changed" //
+	BecauseSkipped = "skipped by skip-next"          //
 )
 
 // because says why the times of a gap do not run.
@@ -312,6 +313,8 @@ func (c *collector) because(g *store.Gap, first, last time.Time) string {
 		return BecauseLimit
 	case store.Edited:
 		return BecauseEdited
+	case store.Skipped:
+		return BecauseSkipped
 	}
 	for _, d := range c.l.o.Down {
 		if !last.Before(d.From.Add(-c.l.o.Every)) && first.Before(d.To) {

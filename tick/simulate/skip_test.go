@@ -25,7 +25,7 @@ func TestSkipsAreSimulated(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := simulate.Run(t.Context(), in, simulate.Options{From: now, To: now.Add(time.Hour), Keep: 100})
-		if err != nil || r.Runs != 9 || r.NotRun != 2 || len(r.Gaps) == 0 || r.Gaps[0].Reason != store.Skipped {
+		if err != nil || r.Runs != 9 || r.NotRun != 2 || len(r.Gaps) == 0 || r.Gaps[0].Reason != store.Skipped || r.Gaps[0].Because != simulate.BecauseSkipped {
 			t.Errorf("%v: %+v", err, r)
 		}
 	})

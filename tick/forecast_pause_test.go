@@ -1,0 +1,82 @@
+package tick_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// While a schedule of a job is paused, and another one is not, a forecast has the times at which passes run the job.
+func TestForecastsLeavePausedSchedulesOut(t *testing.T) {
+	for name, lasts := range map[string]time.Duration{"for ever": 0, "until": 5 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+				job := store.Job{Name: "job", Schedules: []string{"often", "rare"}, Steps: []store.Step{ticktest.Nop("")}}
+				limited := job
+				limited.Name, limited.MaxRuns = "limited", 3
+				ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "often", Rule: "every 1h"}, {Name: "rare", Rule: "daily at 10:30"}}, Jobs: []store.Job{job, limited}})
+				ticktest.Run(t, d)
+				now := d.Clock.Now()
+				var until time.Time
+				if lasts > 0 {
+					until = now.Add(lasts)
+				}
+				pause(t, d, store.ScopeSchedule, "often", until)
+				jobs, err := d.Jobs(t.Context(), store.JobFilter{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				u, err := tick.Upcoming(t.Context(), d.Store, jobs, now, now.Add(30*time.Hour), 1000)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var want, got []string
+				for _, r := range u.Runs {
+					want = append(want, r.Job[len(r.Job)-3:]+" "+r.At.Format(time.RFC3339))
+				}
+				feed, _, err := tick.Feed(t.Context(), d.Store, jobs[:1], now, now.Add(30*time.Hour), 100)
+				if rules := map[bool]int{true: 2, false: 1}[lasts > 0]; err != nil || len(feed) != rules || feed[0].Events[0].Start.Before(until) {
+					t.Errorf("%v: the feed has %+v, want %d schedules that begin at %s", err, feed, rules, until)
+				}
+				for range 59 { // the end of the forecast is not in it
+					d.Clock.Add(30 * time.Minute)
+					ticktest.Run(t, d)
+				}
+				runs, err := d.Runs(t.Context(), store.RunFilter{Limit: 1000})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range runs {
+					got = append(got, runs[i].Job[len(runs[i].Job)-3:]+" "+runs[i].ScheduledFor.Format(time.RFC3339))
+				}
+				slices.Sort(want)
+				slices.Sort(got)
+				if !slices.Equal(want, got) || len(got) < 4 {
+					t.Errorf("the passes ran\n%q, and the forecast was\n%q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// The next time that is skipped is one that would run, and not one of a schedule that is paused.
+func TestSkipNextLeavesPausedSchedulesOut(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		job := store.Job{Name: "job", Schedules: []string{"often", "rare"}, Steps: []store.Step{ticktest.Nop("")}}
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "often", Rule: "every 1h"}, {Name: "rare", Rule: "daily at 10:30"}}, Jobs: []store.Job{job}})
+		ticktest.Run(t, d)
+		pause(t, d, store.ScopeSchedule, "often", time.Time{})
+		list, err := tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{})
+		if err != nil || len(list) != 1 || list[0].At.Format("15:04") != "10:30" {
+			t.Errorf("%v: %+v", err, list)
+		}
+		if _, err := tick.SkipNext(t.Context(), d.Store, "job", "often", 1, store.Author{}); err == nil {
+			t.Error("a time of a schedule that is paused for ever was skipped")
+		}
+	})
+}
