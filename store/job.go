@@ -72,6 +72,9 @@ type Job struct {
 // Removed returns when the job was removed; since then its definition is only history. Zero: the job exists.
 func (j *Job) Removed() time.Time { return j.removedAt }
 
+// Fault says what in the rows of the job cannot be read; the fields that it names have their defaults.
+func (j *Job) Fault() string { return j.fault }
+
 // UsedUp reports whether the job is finished with this number of runs, because of MaxRuns.
 func (j *Job) UsedUp(made int64) bool { return j.MaxRuns > 0 && made >= j.MaxRuns }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// mistake says why no run of the steps could succeed. Commands refuse such steps, so plain SQL wrote them.
-func (j *Job) mistake() string {
+// Mistake says why no run of the steps could succeed. Commands refuse such steps, so plain SQL wrote them.
+func (j *Job) Mistake() string {
 	if len(j.Steps) == 0 {
 		return ""
 	}
@@ -37,7 +37,7 @@ func (s *Store) readMistakes(ctx context.Context, tx *engine.Tx, failed map[int6
 	}
 	for id, j := range look {
 		if byJob[id].fault("its steps", j.fault); j.fault == "" {
-			byJob[id].Mistake = j.mistake()
+			byJob[id].Mistake = j.Mistake()
 		}
 	}
 	return nil

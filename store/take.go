@@ -292,7 +292,7 @@ func (s *Store) readTasks(ctx context.Context, tx *engine.Tx, tasks []Task) erro
 	}
 	for id, j := range byID {
 		if j.fault == "" {
-			j.fault = j.mistake()
+			j.fault = j.Mistake()
 			byID[id] = j
 		}
 	}

@@ -24,7 +24,7 @@ const (
 	exitFailed      = 1 // the command failed, or the pass of a tick
 	exitUsage       = 2 // usage or bad input
 	exitDiffers     = 2 // the answer of diff; for diff, a mistake is exitFailed
-	exitJobFailed   = 3 // done, but a job failed (tick --fail-on-job-error, run-now --wait), or import left something out
+	exitJobFailed   = 3 // done, but a job failed (tick --fail-on-job-error, run-now --wait), or import or export left something out
 	exitSchema      = 4 // this program cannot use the version of the schema
 	exitDatabase    = 5 // the database is unreachable, not writable, or gives the login too few rights
 	exitInterrupted = 130

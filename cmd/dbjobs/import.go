@@ -20,8 +20,8 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// errLeftOut ends an import that is done, but left something out.
-var errLeftOut = errors.New("not everything was imported")
+// errLeftOut ends an import or an export that is done, but left something out.
+var errLeftOut = errors.New("left out")
 
 func (c *cli) importFrom() *cobra.Command {
 	g := &cobra.Command{Use: "import", Short: "Write a manifest of the jobs of another scheduler",

@@ -27,6 +27,9 @@ func (e *exam) definitions(ctx context.Context) error {
 		if j.Parked != "" {
 			e.find("parked", Warning, job, "mend the definition; the next pass plans it", "it is parked: %s", j.Parked)
 		}
+		if problem := j.Mistake(); problem != "" && j.Parked == "" {
+			e.find("steps", Wrong, job, "put its rows in steps right by SQL, or apply the job again", "no run of it can succeed: %s", problem)
+		}
 		if len(j.Steps) == 0 {
 			e.find("steps", Wrong, job, "apply the job again, or insert its rows into steps", "it has no steps, so its runs fail")
 		}
