@@ -89,10 +89,16 @@ func (c *cli) hostDatabase() (url, from string, err error) {
 func (c *cli) permissions(set *host.Settings, s *store.Store) *executor.Host {
 	h := set.Leaves(c.db.Secrets())
 	h.Own = own(s.Where())
-	if d := c.db.Direct; d != nil {
-		h.Direct = &executor.Direct{URL: d.URL, Login: d.Login, From: d.From}
-	}
+	h.Direct = c.direct()
 	return h
+}
+
+// direct returns the way that the SQL of jobs takes to the database, or nil.
+func (c *cli) direct() *executor.Direct {
+	if d := c.db.Direct; d != nil {
+		return &executor.Direct{URL: d.URL, Login: d.Login, From: d.From}
+	}
+	return nil
 }
 
 // own reports whether the database is a file that only this user can write.

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/doctor"
 )
 
@@ -17,8 +20,8 @@ func (c *cli) doctor() *cobra.Command {
 
 It checks that each nominal time of the last 30 days, or since --since, has one run or lies in one gap. It finds rows that
 contradict each other or belong to nothing, jobs that cannot run, and runs that are stuck. It checks the trigger, the
-clocks, the rights of the login, the settings of the server, the tables with their indexes and statistics, and the
-versions of the program on other hosts. With millions of runs it takes a minute.
+clocks, the rights of the login, the settings of the server, the tables with their indexes and statistics, the
+versions of the program on other hosts, and DBJOBS_DATABASE_DIRECT_URL of this host, if it is set. With millions of runs it takes a minute.
 
 The exit code is 1 if there is an error or a warning. Notes do not count.`,
 		Example: `  dbjobs doctor
@@ -38,7 +41,16 @@ The exit code is 1 if there is an error or a warning. Notes do not count.`,
 			return err
 		}
 		defer c.close(s)
-		r, err := doctor.Examine(cmd.Context(), s, doctor.Options{Clock: time.Now, Version: build().Version, Since: from})
+		o := doctor.Options{Clock: time.Now, Version: build().Version, Since: from}
+		if way := c.direct(); way != nil {
+			o.Direct = func(ctx context.Context, s *store.Store) error {
+				if err := way.Try(ctx, s, c.db.Secrets()); err != nil {
+					return fmt.Errorf("%s: %w", way.From, err)
+				}
+				return nil
+			}
+		}
+		r, err := doctor.Examine(cmd.Context(), s, o)
 		for i := range r.Findings { // an error in a row may contain a password
 			r.Findings[i].Problem = c.db.Scrub(r.Findings[i].Problem)
 		}

@@ -56,6 +56,9 @@ type Options struct {
 	Clock   func() time.Time // of this machine
 	Version string           // of this program
 	Since   time.Time        // nominal times before this are not looked at
+
+	// Direct tries the second way to the database, which the SQL of jobs takes. Nil: there is none.
+	Direct func(context.Context, *store.Store) error
 }
 
 // most is how many findings of one kind are reported; the last one says that there are more.
@@ -98,7 +101,7 @@ func (e *exam) all(ctx context.Context) error {
 	if schema.Outdated {
 		e.find("views", Warning, "", "run dbjobs migrate", "the views and routines are not those of this version of dbjobs")
 	}
-	for _, part := range []func(context.Context) error{e.clock, e.server, e.triggers, e.readJobs, e.damages, e.definitions, e.calendars, e.times} {
+	for _, part := range []func(context.Context) error{e.clock, e.server, e.direct, e.triggers, e.readJobs, e.damages, e.definitions, e.calendars, e.times} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -115,6 +118,17 @@ func (e *exam) find(check string, l Level, job, advice, problem string, a ...any
 	case n == most:
 		e.report.Findings = append(e.report.Findings, Finding{check, l, "", "there is more of this kind", "mend the first ones, and run dbjobs doctor again"})
 	}
+}
+
+// direct tries the second way to the database: runs that need it fail if it leads nowhere, while all else goes well.
+func (e *exam) direct(ctx context.Context) error {
+	if e.o.Direct == nil {
+		return nil
+	}
+	if err := e.o.Direct(ctx, e.s); ctx.Err() == nil && err != nil {
+		e.find("direct", Wrong, "", "correct the setting, or unset it; until then no run with SQL can begin here", "%v", err)
+	}
+	return ctx.Err()
 }
 
 // clock compares the clock of the database with the clock of this machine. The database's clock decides.
