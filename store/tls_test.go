@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/engine"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
@@ -30,7 +31,7 @@ type way struct {
 	fails string // what the error says; empty where it works
 }
 
-// reach tries the ways on a server's database.
+// reach tries the ways on a server's database: as that of the store, and as a target, whose runs have to tell as much.
 func reach(t *testing.T, raw string, ways []way) {
 	t.Helper()
 	for _, w := range ways {
@@ -44,11 +45,13 @@ func reach(t *testing.T, raw string, ways []way) {
 			_, err = s.Version(t.Context())
 			s.Close()
 		}
-		switch {
-		case w.fails == "" && err != nil:
-			t.Errorf("%s: %v", w.name, err)
-		case w.fails != "" && (err == nil || !strings.Contains(err.Error(), w.fails)):
-			t.Errorf("%s: %v, want %q", w.name, err, w.fails)
+		for as, err := range map[string]error{"": err, " as a target": takeSession(t, u.String())} {
+			switch {
+			case w.fails == "" && err != nil:
+				t.Errorf("%s%s: %v", w.name, as, err)
+			case w.fails != "" && (err == nil || !strings.Contains(err.Error(), w.fails)):
+				t.Errorf("%s%s: %v, want %q", w.name, as, err, w.fails)
+			}
 		}
 		var bad *store.URLError
 		if err != nil && !errors.As(err, &bad) && !errors.Is(err, store.ErrUnreachable) {
@@ -65,6 +68,21 @@ func options(pairs ...string) func(u *url.URL) {
 		}
 		u.RawQuery = q.Encode()
 	}
+}
+
+// takeSession takes a session for the SQL of a job in a target.
+func takeSession(t *testing.T, target string) error {
+	t.Helper()
+	db, err := engine.New(target, engine.Options{Target: true})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	sessions, err := db.JobSessions(engine.Options{})
+	if err == nil {
+		_, err = sessions.Take(t.Context(), nil)
+	}
+	return err
 }
 
 // TestCertificates: the authorities in a file must vouch that a server is the one that is meant. They

@@ -134,6 +134,9 @@ func ofCertificate(err error, option string) string {
 	if _, other := errors.AsType[x509.HostnameError](err); other {
 		return "; the URL has to name the host as the server's certificate does"
 	}
+	if invalid, found := errors.AsType[x509.CertificateInvalidError](err); found && invalid.Reason == x509.Expired {
+		return "; the server needs a new certificate, unless the clock of this machine is wrong"
+	}
 	return ""
 }
 

@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -42,5 +45,15 @@ func TestErrorsOfMySQLClusters(t *testing.T) {
 				t.Errorf("%v; wanted %q", told, c.says)
 			}
 		})
+	}
+}
+
+// An error about an expired certificate says what to do, as deep as the driver may wrap it.
+func TestAdviceOnExpiredCertificate(t *testing.T) {
+	err := fmt.Errorf("tls: %w", &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}})
+	for name, advice := range map[string]string{"mysql": adviseOnMySQL(err), "postgres": adviseOnPostgres(err)} {
+		if !strings.Contains(advice, "needs a new certificate") {
+			t.Errorf("%s: %q", name, advice)
+		}
 	}
 }

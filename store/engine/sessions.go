@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -151,7 +152,7 @@ func (p *Sessions) next(ctx context.Context) (*Session, error) {
 func (p *Sessions) open(ctx context.Context) (*Session, error) {
 	conn, err := p.pool.Conn(ctx)
 	if err != nil {
-		return nil, err
+		return nil, p.advised(err)
 	}
 	s := &Session{Conn: conn, of: p}
 	if s.Number, s.look, err = p.look(ctx, conn); err != nil {
@@ -160,6 +161,18 @@ func (p *Sessions) open(ctx context.Context) (*Session, error) {
 	}
 	s.aging = time.AfterFunc(oldSession, func() { s.old.Store(true) })
 	return s, nil
+}
+
+// advised adds to the error of a connection that was never made what there is to do about it. What is said about a missing
+// right is about the tables of dbjobs, which a target does not have.
+func (p *Sessions) advised(err error) error {
+	if _, never := errors.AsType[connectError](err); !never {
+		return err
+	}
+	if advice := p.e.advise(err); advice != "" && advice != rights {
+		return fmt.Errorf("%w%s", err, advice)
+	}
+	return err
 }
 
 // look returns the number by which the server knows a session, and the server's answer about its
