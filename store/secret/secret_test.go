@@ -116,6 +116,11 @@ func TestParseURL(t *testing.T) {
 		{"postgres://h/d?password=ge&heim", "%26"},
 		{"postgres://h/d?password=ge%heim", "percent-encoded"},
 		{"postgres://ann:geheim@h:port/d", "percent-encoded"},
+		{"postgres://ann:geheim@h:1,g:2/d", ""},
+		{"postgres://ann:geheim@h:1,[::1]:2/d", "host=one,::1&port="},
+		{"postgres://ann:geheim@[::1]:1,h:2/d?sslmode=require", "host=one,::1&port="},
+		{"postgres://ann:ge%heim@[::1]:1,h:2/d", "percent-encoded"},
+		{"postgres://ann:geheim@/d?host=one,::1&port=5432,5433", ""},
 	} {
 		_, err := ParseURL(c.raw)
 		if (err == nil) != (c.err == "") || err != nil && (!strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "heim")) {

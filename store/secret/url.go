@@ -10,6 +10,7 @@ import (
 var (
 	errReserved = errors.New("not a URL (a password with / ? # @ or % in it must be percent-encoded: @ is %40, / is %2F)")
 	errTwice    = errors.New("has two @ before its host; in a user name or a password, write @ as %40")
+	errHosts    = errors.New("has several hosts, and one of them is an IPv6 address in brackets; name them as options: postgres://user:password@/database?host=one,::1&port=5432,5433")
 	errOption   = errors.New("has an option without a value; in a password, write & as %26")
 )
 
@@ -24,6 +25,11 @@ func ParseURL(raw string) (*url.URL, error) {
 		return nil, errTwice
 	}
 	u, err := url.Parse(raw)
+	if hosts := rest[strings.Index(rest, "@")+1:]; err != nil && strings.HasPrefix(raw, "postgres") && strings.Contains(hosts, ",") && strings.Contains(hosts, "[") {
+		if _, other := url.Parse(strings.Replace(raw, hosts, "host", 1)); other == nil { // nothing but the hosts is wrong
+			return nil, errHosts
+		}
+	}
 	if err != nil || strings.Contains(u.EscapedPath(), "@") || u.Fragment != "" || u.RawQuery != "" && !strings.Contains(u.RawQuery, "=") ||
 		u.User == nil && u.Host != "" && strings.Contains(u.RawQuery, "@") {
 		return nil, errReserved
