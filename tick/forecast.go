@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
@@ -34,6 +36,25 @@ func Forecast(ctx context.Context, s *store.Store, v *store.JobStatus, count int
 		return decide.Forecast{}, err
 	}
 	return n.Forecast(now, v, count), nil
+}
+
+// PassPauses moves the next run of each job of which some schedules are paused, and others not, to the time that passes will
+// run; zero: there is none. The store has the next nominal time of all its schedules, which may become a gap.
+func PassPauses(ctx context.Context, s *store.Store, list []store.JobStatus) error {
+	for i := range list {
+		v := &list[i]
+		if len(v.SchedulePauses) == 0 || v.Paused != nil || v.NextRun.IsZero() || v.Overdue > 0 {
+			continue
+		}
+		f, err := Forecast(ctx, s, v, 1)
+		if err != nil {
+			return err
+		}
+		if f.Problem == "" {
+			v.NextRun = slices.Concat(f.Next, []time.Time{{}})[0]
+		}
+	}
+	return nil
 }
 
 // Holidays returns the next times that the calendar of a schedule takes out or moves, within the next three months: at most

@@ -35,6 +35,15 @@ func TestForecastsLeavePausedSchedulesOut(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				if err := tick.PassPauses(t.Context(), d.Store, jobs); err != nil {
+					t.Fatal(err)
+				}
+				for i := range jobs {
+					first := slices.IndexFunc(u.Runs, func(r tick.UpcomingRow) bool { return r.Job == jobs[i].FullName() })
+					if next := jobs[i].NextRun; !next.Equal(u.Runs[first].At) {
+						t.Errorf("the next run of %s is at %s, and the forecast begins at %s", jobs[i].Name, next, u.Runs[first].At)
+					}
+				}
 				var want, got []string
 				for _, r := range u.Runs {
 					want = append(want, r.Job[len(r.Job)-3:]+" "+r.At.Format(time.RFC3339))

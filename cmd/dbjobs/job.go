@@ -193,6 +193,11 @@ func (c *cli) jobShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			one := []store.JobStatus{status}
+			if err := tick.PassPauses(ctx, s, one); err != nil {
+				return err
+			}
+			status = one[0]
 			if status.Parked == "" {
 				status.Parked = o.Problem
 			}

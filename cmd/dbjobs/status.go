@@ -9,6 +9,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 // The intervals and limits that status uses.
@@ -52,6 +53,13 @@ func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status
 	if err != nil {
 		return v, err
 	}
+	if err := tick.PassPauses(ctx, s, standing.Coming); err != nil {
+		return v, err
+	}
+	standing.Coming = slices.DeleteFunc(standing.Coming, func(j store.JobStatus) bool {
+		return j.NextRun.IsZero() || j.NextRun.After(standing.Now.Add(comingWithin))
+	})
+	slices.SortStableFunc(standing.Coming, func(x, y store.JobStatus) int { return x.NextRun.Compare(y.NextRun) })
 	v.Stand(standing)
 	pauses, err := s.Pauses(ctx, false, mostPauses)
 	if err != nil {

@@ -11,7 +11,9 @@ import (
 // What cannot be read is taken out and named, and the rest stays.
 func TestTakeUnreadable(t *testing.T) {
 	t.Parallel()
-	shell := func(spec string) []store.Step { return []store.Step{{Name: "step 1", Executor: "shell", Spec: []byte(spec)}} }
+	shell := func(spec string) []store.Step {
+		return []store.Step{{Name: "step 1", Executor: "shell", Spec: []byte(spec)}}
+	}
 	d := store.Definitions{
 		Groups:    []store.Group{{Name: "narrow", MaxRunning: 1}, {Name: "torn", Fault: "max_running"}},
 		Calendars: []store.Calendar{{Name: "days"}, {Name: "torn", Fault: "days"}},

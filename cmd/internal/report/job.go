@@ -103,7 +103,7 @@ func Job(w io.Writer, j JobDetail) error {
 	switch {
 	case j.Disabled:
 		f.add("next run", "none while disabled")
-	case j.Paused != nil && j.NextRun.IsZero():
+	case j.NextRun.IsZero() && (j.Paused != nil || len(j.SchedulePauses) > 0 && !j.Stale):
 		f.add("next run", "none while paused")
 	case j.Stale:
 		f.add("next run", notPlanned+": the next dbjobs tick plans it")
