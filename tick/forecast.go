@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
@@ -38,9 +37,9 @@ func Forecast(ctx context.Context, s *store.Store, v *store.JobStatus, count int
 	return n.Forecast(now, v, count), nil
 }
 
-// PassPauses moves the next run of each job of which some schedules are paused, and others not, to the time that passes will
-// run; zero: there is none. The store has the next nominal time of all its schedules, which may become a gap.
-func PassPauses(ctx context.Context, s *store.Store, list []store.JobStatus) error {
+// NextOutsidePauses corrects the next run of each job of which some schedules are paused, and others not: the store has the next
+// nominal time of all of them, which may become a gap. Zero: it has none.
+func NextOutsidePauses(ctx context.Context, s *store.Store, list []store.JobStatus) error {
 	for i := range list {
 		v := &list[i]
 		if len(v.SchedulePauses) == 0 || v.Paused != nil || v.NextRun.IsZero() || v.Overdue > 0 {
@@ -50,8 +49,11 @@ func PassPauses(ctx context.Context, s *store.Store, list []store.JobStatus) err
 		if err != nil {
 			return err
 		}
-		if f.Problem == "" {
-			v.NextRun = slices.Concat(f.Next, []time.Time{{}})[0]
+		if f.Problem != "" {
+			continue
+		}
+		if v.NextRun = (time.Time{}); len(f.Next) > 0 {
+			v.NextRun = f.Next[0]
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func TestForecastsLeavePausedSchedulesOut(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := tick.PassPauses(t.Context(), d.Store, jobs); err != nil {
+				if err := tick.NextOutsidePauses(t.Context(), d.Store, jobs); err != nil {
 					t.Fatal(err)
 				}
 				for i := range jobs {

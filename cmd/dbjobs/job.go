@@ -194,7 +194,7 @@ func (c *cli) jobShow() *cobra.Command {
 				return err
 			}
 			one := []store.JobStatus{status}
-			if err := tick.PassPauses(ctx, s, one); err != nil {
+			if err := tick.NextOutsidePauses(ctx, s, one); err != nil {
 				return err
 			}
 			status = one[0]

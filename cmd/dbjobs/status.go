@@ -53,7 +53,7 @@ func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status
 	if err != nil {
 		return v, err
 	}
-	if err := tick.PassPauses(ctx, s, standing.Coming); err != nil {
+	if err := tick.NextOutsidePauses(ctx, s, standing.Coming); err != nil {
 		return v, err
 	}
 	standing.Coming = slices.DeleteFunc(standing.Coming, func(j store.JobStatus) bool {
