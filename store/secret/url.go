@@ -10,7 +10,7 @@ import (
 var (
 	errReserved = errors.New("not a URL (a password with / ? # @ or % in it must be percent-encoded: @ is %40, / is %2F)")
 	errTwice    = errors.New("has two @ before its host; in a user name or a password, write @ as %40")
-	errHosts    = errors.New("has several hosts, and one of them is an IPv6 address in brackets; name them as options: postgres://user:password@/database?host=one,::1&port=5432,5433")
+	errHosts    = errors.New("has several hosts, and one of them is an IPv6 address in brackets; PostgreSQL takes them as options: postgres://user:password@/database?host=one,::1&port=5432,5433")
 	errOption   = errors.New("has an option without a value; in a password, write & as %26")
 )
 
@@ -25,7 +25,7 @@ func ParseURL(raw string) (*url.URL, error) {
 		return nil, errTwice
 	}
 	u, err := url.Parse(raw)
-	if hosts := rest[strings.Index(rest, "@")+1:]; err != nil && strings.HasPrefix(raw, "postgres") && strings.Contains(hosts, ",") && strings.Contains(hosts, "[") {
+	if hosts := rest[strings.Index(rest, "@")+1:]; err != nil && strings.Contains(hosts, ",") && strings.Contains(hosts, "[") {
 		if _, other := url.Parse(strings.Replace(raw, hosts, "host", 1)); other == nil { // nothing but the hosts is wrong
 			return nil, errHosts
 		}
