@@ -19,7 +19,8 @@ type FeedRule struct {
 
 // Feed finds the events of the jobs' schedules, beginning at from. Times that an RRULE cannot express become single dates up
 // to the instant to, at most limit for each schedule. A job that is disabled, parked, or paused until somebody resumes it has
-// no events, nor has a schedule that is paused so. A job whose next time depends on the end of a run has none either. Times that somebody skips are no events.
+// no events, nor has a schedule that is paused so. A job whose next time depends on the end of a run has none either. Times
+// that somebody skips are no events.
 func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit int) (list []FeedRule, idle []string, err error) {
 	ids := make([]int64, len(jobs))
 	for i := range jobs {

@@ -35,8 +35,8 @@ type owned struct {
 	kept       connections
 }
 
-// annsFile returns ann's file. Her job both waits for the two jobs before it. Nothing of it is due while a test runs, whatever the
-// hour: a run that came by itself would look like an attack.
+// annsFile returns ann's file. Her job both waits for the two jobs before it. Nothing of it is due while a test runs, whatever
+// the hour: a run that came by itself would look like an attack.
 func annsFile() string {
 	later := time.Now().UTC().Add(6 * time.Hour).Format("4 15")
 	return `
