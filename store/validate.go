@@ -260,10 +260,20 @@ func (j *Job) Validate() error {
 	if err := j.ValidateTimes(schedules); err != nil {
 		return err
 	}
-	if err := firstError(subject, j.checkHeartbeat(), check{"steps", atLeast(len(j.Steps), 1)}); err != nil {
+	if err := firstError(subject, check{"schedules", checkSchedules(j.Schedules)}, j.checkHeartbeat(), check{"steps", atLeast(len(j.Steps), 1)}); err != nil {
 		return err
 	}
 	return j.validateSteps(subject)
+}
+
+// checkSchedules refuses a name that comes twice: a job has one link to a schedule. Normalize has sorted the names.
+func checkSchedules(names []string) error {
+	for i := 1; i < len(names); i++ {
+		if names[i] == names[i-1] {
+			return fmt.Errorf("names schedule %s twice", names[i])
+		}
+	}
+	return nil
 }
 
 func (j *Job) validateSteps(subject string) error {
