@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -208,9 +209,19 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 		return a.record("group", g.Name, "change", 0, old, g)
 	}
 	if err := a.run(ctx, "insert_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
-		return err
+		return taken("group "+g.Name, err)
 	}
 	return a.record("group", g.Name, "create", 0, nil, g)
+}
+
+// taken explains why there can be no new group, calendar or schedule with a name that the login does not find: all
+// owners share these names.
+func taken(subject string, err error) error {
+	if !errors.Is(err, ErrExists) {
+		return err
+	}
+	kind, _, _ := strings.Cut(subject, " ")
+	return &FieldError{subject, "name", "another login has a " + kind + " with this name, and all logins share these names; choose another one"}
 }
 
 func scheduleArgs(c Schedule, a *applier) engine.Args {
@@ -247,7 +258,7 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 		return a.record("schedule", c.Name, "change", c.ID, old, c)
 	}
 	if c.ID, err = a.insertSchedule(ctx, c); err != nil {
-		return err
+		return taken("schedule "+c.Name, err)
 	}
 	known[c.Name] = c
 	return a.record("schedule", c.Name, "create", c.ID, nil, c)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -238,17 +239,19 @@ func changed(old, j *Job) bool {
 // twice refuses to make a job that the same manifest has made for another login: both jobs would run. If the file
 // names the owner of the job, the job is made anyway.
 func (a *applier) twice() func(j Job, asked string, known bool) error {
-	owners := map[string]string{} // by the jobs' names
+	owners := map[string][]string{} // by the jobs' names
 	for _, j := range a.known.owned {
-		owners[j.Name] = max(owners[j.Name], j.Owner)
+		owners[j.Name] = append(owners[j.Name], j.Owner)
 	}
 	return func(j Job, asked string, known bool) error {
-		owner, there := owners[j.Name]
-		if known || asked != "" || !there || a.o.CreateOnly {
+		have := owners[j.Name]
+		if known || asked != "" || len(have) == 0 || a.o.CreateOnly {
 			return nil
 		}
+		slices.Sort(have)
+		names := strings.Join(have, " and ")
 		return &FieldError{"job " + j.Name, "owner", fmt.Sprintf("the manifest %q has this job already, for the login %s; a second job for %s would run beside it; "+
-			"apply as %[2]s, or add owner: %[2]s to change the existing job, or owner: %[3]s to create a second one", a.o.Manifest, owner, a.login)}
+			"apply as the login that you mean, or add owner: %s to change its job, or owner: %[3]s to create another one", a.o.Manifest, names, a.login, strings.Join(have, " or owner: "))}
 	}
 }
 

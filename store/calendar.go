@@ -272,7 +272,7 @@ func (a *applier) calendar(ctx context.Context, c Calendar) error {
 	a.calendars[c.Name] = c
 	for _, st := range []string{"insert_calendar", "see_calendar", "mark_calendar"} { // schedules may name a calendar that was deleted
 		if err := a.run(ctx, st, args); err != nil {
-			return err
+			return taken("calendar "+c.Name, err)
 		}
 	}
 	return a.record("calendar", c.Name, "create", 0, nil, c)

@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,7 +163,7 @@ func TestLoginsApplyOneFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = other.Apply(t.Context(), file(""), o)
-		for _, want := range []string{"job job: owner: ", "for the login " + mine, "for " + theirs, "owner: " + mine + " to change"} {
+		for _, want := range []string{"job job: owner: ", "for the login " + mine, "for " + theirs, "owner: " + mine + " to change its job"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
 			}
@@ -171,6 +172,12 @@ func TestLoginsApplyOneFile(t *testing.T) {
 			if _, err := other.Apply(t.Context(), file(owner), o); err != nil {
 				t.Errorf("asked for %s: %v", owner, err)
 			}
+		}
+		both := []string{mine, theirs}
+		slices.Sort(both)
+		_, third := d.As(t)
+		if _, err = third.Apply(t.Context(), file(""), o); err == nil || !strings.Contains(err.Error(), "for the login "+strings.Join(both, " and ")+";") {
+			t.Errorf("%v, want %q", err, both)
 		}
 		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("jobs")); n != 2 {
 			t.Errorf("%d jobs", n)

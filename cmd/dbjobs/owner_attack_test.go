@@ -256,6 +256,22 @@ func TestAnOwnersTickPausesItsJob(t *testing.T) {
 	})
 }
 
+// All owners share the names of schedules, calendars and groups. Bob, who does not see ann's, is told so.
+func TestANameOfAnotherOwner(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("has no row security")
+		}
+		o := newOwned(t, d)
+		for kind, file := range map[string]string{"schedule": "schedules: {idle: 0 0 1 1 *}", "calendar": "calendars: {off: [2036-12-26]}", "group": "groups: {few: 2}"} {
+			want := "another login has a " + kind + " with this name"
+			if code := o.run(o.asBob, "manifest: bobs\nzone: UTC\n"+file+"\n", "apply", "-f", "-"); code != exitUsage || !strings.Contains(o.lastOutput, want) || !strings.Contains(o.lastOutput, kind+"s.") {
+				t.Errorf("%s: %d: %s", file, code, o.lastOutput)
+			}
+		}
+	})
+}
+
 // runWith runs a command with more variables than the URL.
 func (o *owned) runWith(vars map[string]string, stdin string, args ...string) int {
 	var out strings.Builder
