@@ -66,8 +66,10 @@ type severalError struct {
 }
 
 func (e *severalError) Error() string {
-	return fmt.Sprintf("job %q: several owners have a job with this name: %s", e.name, strings.Join(e.jobs, ", "))
+	return fmt.Sprintf("job %q: %v: %s; name one of these", e.name, ErrSeveral, strings.Join(e.jobs, ", "))
 }
+
+func (e *severalError) Unwrap() error { return ErrSeveral }
 
 // plainName returns the name of a job without its owner.
 func plainName(name string) string {

@@ -171,6 +171,7 @@ type URLError = engine.URLError
 var (
 	ErrNotFound    = engine.ErrNotFound
 	ErrExists      = engine.ErrExists
+	ErrSeveral     = errors.New("several owners have a job with this name") // and it was named without its owner
 	ErrSchema      = engine.ErrSchema
 	ErrUnreachable = engine.ErrUnreachable
 	ErrReadOnly    = engine.ErrReadOnly

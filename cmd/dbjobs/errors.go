@@ -66,7 +66,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitDone
 	case ctx.Err() != nil:
 		return exitInterrupted
-	case badUsage, badManifest, badField, badURL, is(store.ErrNotFound, store.ErrExists):
+	case badUsage, badManifest, badField, badURL, is(store.ErrNotFound, store.ErrExists, store.ErrSeveral):
 		return exitUsage
 	case is(errDiffers):
 		return exitDiffers
