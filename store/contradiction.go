@@ -74,6 +74,16 @@ func (j *Job) EndsBeforeNext(attempts *Attempts) error {
 	return nil
 }
 
+// checkSchedules refuses a name that comes twice: a job has one link to a schedule. Normalize has sorted the names.
+func checkSchedules(names []string) error {
+	for i := 1; i < len(names); i++ {
+		if names[i] == names[i-1] {
+			return fmt.Errorf("names schedule %s twice", names[i])
+		}
+	}
+	return nil
+}
+
 // ValidateTimes checks the policies against the number of the job's schedules, including its own rule.
 func (j *Job) ValidateTimes(schedules int) error {
 	subject := "job " + j.FullName()

@@ -266,16 +266,6 @@ func (j *Job) Validate() error {
 	return j.validateSteps(subject)
 }
 
-// checkSchedules refuses a name that comes twice: a job has one link to a schedule. Normalize has sorted the names.
-func checkSchedules(names []string) error {
-	for i := 1; i < len(names); i++ {
-		if names[i] == names[i-1] {
-			return fmt.Errorf("names schedule %s twice", names[i])
-		}
-	}
-	return nil
-}
-
 func (j *Job) validateSteps(subject string) error {
 	names := map[string]bool{}
 	for i := range j.Steps {

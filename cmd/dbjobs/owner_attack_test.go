@@ -256,7 +256,7 @@ func TestAnOwnersTickPausesItsJob(t *testing.T) {
 	})
 }
 
-// All owners share the names of schedules, calendars and groups. Bob, who does not see ann's, is told so.
+// All owners share the names of schedules, calendars and groups. Bob, who does not see ann's, gets this as the answer.
 func TestANameOfAnotherOwner(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		if d.Engine != "postgres" {
