@@ -22,7 +22,8 @@ type held struct {
 	queue string
 	since time.Time // when it began to wait for a place; zero: it does not wait
 	began time.Time
-	place bool // it has a place, so it executes
+	place bool          // it has a place, so it executes
+	grace time.Duration // of the program that it executes
 }
 
 // line holds the runs that were taken ahead and wait for a place. The runs of a queue keep their order; the queues take turns.
@@ -189,7 +190,7 @@ func (p *pass) giveBack(ctx context.Context, goes func(*held) bool) {
 	if len(gone) == 0 {
 		return
 	}
-	last, stop := p.until(ctx, p.lastEnd)
+	last, stop := p.until(ctx, p.lastEnd, closing)
 	defer stop()
 	within, cancel := context.WithTimeout(last, heartbeat)
 	defer cancel()

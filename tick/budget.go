@@ -34,6 +34,77 @@ func (p *pass) lastEnd() (time.Time, bool) {
 	return p.ends.Add(-margin(p.whole()) / 2), p.t.Budget > 0
 }
 
+// A pass that has to stop ends soon, also where the database does not answer: a platform that has sent SIGTERM kills some seconds
+// later, and then nobody learns which runs are still open. The counting begins when the grace of its runs is over, and that of
+// programs after it. What is not on record at the end is as after a crash: the leases of these runs end.
+const (
+	closing    = 4 * time.Second                // for the ends of runs
+	closingAll = closing + 500*time.Millisecond // for waiting until the tries to record these ends have failed
+	closed     = closing + time.Second          // for the record of the pass
+)
+
+// closes begins to watch for the end of ctx, after which the pass has to stop. See closing.
+func (p *pass) closes(ctx context.Context) {
+	graced, end := context.WithCancel(context.WithoutCancel(ctx))
+	p.graced = graced
+	p.unwatch = context.AfterFunc(ctx, func() {
+		time.AfterFunc(p.t.Grace, func() {
+			p.awaitPrograms()
+			p.gracedAt = p.t.Now()
+			end()
+		})
+	})
+}
+
+// awaitPrograms waits until no program executes any more, but no longer than their grace.
+func (p *pass) awaitPrograms() {
+	over, every := time.NewTimer(p.programGrace()), time.NewTicker(50*time.Millisecond)
+	defer over.Stop()
+	defer every.Stop()
+	for p.programGrace() > 0 {
+		select {
+		case <-over.C:
+			return
+		case <-every.C:
+		}
+	}
+}
+
+// graceful notes the grace of a program for as long as it executes.
+func (p *pass) graceful(h *held, x executor.Executor, step *store.Step) (ended func()) {
+	programs, ok := x.(executor.Graceful)
+	if !ok {
+		return func() {}
+	}
+	set := func(grace time.Duration) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		h.grace = grace
+	}
+	set(programs.Grace(step.Spec))
+	return func() { set(0) }
+}
+
+// programGrace is the longest grace of the programs that execute.
+func (p *pass) programGrace() (most time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range p.running {
+		most = max(most, h.grace)
+	}
+	return most
+}
+
+// beforeClosed is a context that also ends some time after the graces of a pass that has to stop.
+func (p *pass) beforeClosed(ctx context.Context, more time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	unwatch := context.AfterFunc(p.graced, func() {
+		over := time.AfterFunc(more-p.t.Now().Sub(p.gracedAt), cancel)
+		context.AfterFunc(ctx, func() { over.Stop() })
+	})
+	return ctx, func() { unwatch(); cancel() }
+}
+
 // grace is the time for recording a pass whose work has ended.
 func (p *pass) grace() time.Duration {
 	const most = 10 * time.Second
@@ -43,13 +114,16 @@ func (p *pass) grace() time.Duration {
 	return min(most, max(p.ends.Sub(p.t.Now())-margin(p.whole())/8, time.Millisecond))
 }
 
-// until is a context that outlives the work, and ends at the instant of last or lastEnd.
-func (p *pass) until(ctx context.Context, end func() (time.Time, bool)) (context.Context, context.CancelFunc) {
+// until is a context that outlives the work. It ends at the instant of last or lastEnd, and if the pass has to stop, this long
+// after the graces: see closing.
+func (p *pass) until(ctx context.Context, end func() (time.Time, bool), closing time.Duration) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
+	release := func() {}
 	if at, bounded := end(); bounded {
-		return context.WithTimeout(ctx, at.Sub(p.t.Now()))
+		ctx, release = context.WithTimeout(ctx, at.Sub(p.t.Now()))
 	}
-	return context.WithCancel(ctx)
+	ctx, cancel := p.beforeClosed(ctx, closing)
+	return ctx, func() { cancel(); release() }
 }
 
 // budget ends the work a margin before the budget ends, so that runs can still be given back.

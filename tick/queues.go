@@ -16,6 +16,7 @@ func (t *Tick) Work(ctx context.Context) (Report, error) {
 
 func (t *Tick) work(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
+	defer p.unwatch()
 	if err != nil || p.probe.Frozen {
 		return p.report, err
 	}

@@ -155,7 +155,7 @@ func howMany(list []*gathered) int {
 
 // writeOnce records a list of ends, within the time that is left for recording ends.
 func (p *pass) writeOnce(ctx context.Context, list []*store.Ending) {
-	last, stop := p.until(ctx, p.lastEnd)
+	last, stop := p.until(ctx, p.lastEnd, closing)
 	defer stop()
 	within, cancel := context.WithTimeout(last, heartbeat)
 	defer cancel()

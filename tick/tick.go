@@ -85,6 +85,7 @@ func (t *Tick) Run(ctx context.Context) (Report, error) {
 
 func (t *Tick) run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
+	defer p.unwatch()
 	if err == nil {
 		err = p.raiseSilence(ctx)
 	}
@@ -201,8 +202,11 @@ type pass struct {
 	foreseen    atomic.Int64
 	unkept      []store.Parked // jobs whose decisions or runs were refused, and for which the database has refused this record, too
 	began       time.Time
-	ends        time.Time   // of the budget, by the host's clock
-	early       atomic.Bool // a program was stopped for the end of the budget before the time for work was over
+	ends        time.Time       // of the budget, by the host's clock
+	graced      context.Context // ends with the graces of the runs, if the pass has to stop
+	gracedAt    time.Time       // when graced has ended
+	unwatch     func() bool     // ends what closes has begun
+	early       atomic.Bool     // a program was stopped for the end of the budget before the time for work was over
 	workers
 }
 
@@ -225,6 +229,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.without, p.failed = map[int64]bool{}, map[store.Need]error{}
 	p.early.Store(t.early)
 	p.init(t.Concurrency)
+	p.closes(ctx)
 	if err := store.CheckTrigger(t.Name, t.StartupID); err != nil {
 		return p, err
 	}
@@ -275,6 +280,8 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.grace())
 	defer cancel()
+	ctx, release := p.beforeClosed(ctx, closed)
+	defer release()
 	if errors.Is(err, store.ErrNoAnswer) {
 		err = fmt.Errorf("%w; %s", err, p.t.Store.LockHolders(ctx))
 	}

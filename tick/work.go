@@ -48,7 +48,7 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 			log = p.log.With("run", t.Run.ID, "job", t.Job.FullName(), "step", t.Run.Step, "try", t.Run.Attempt)
 		}
 		log.Debug("step begins")
-		end, ended := p.attempt(within, t)
+		end, ended := p.attempt(within, h)
 		log.Debug("step has ended", "state", end.State, "error", end.Error)
 		if !ended {
 			if !p.one && end.Succeeds() && !errors.Is(context.Cause(ctx), store.ErrOutdated) {
@@ -78,13 +78,13 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 // If the database does not answer, endStep tries again. A server that restarts, or whose standby takes over, is away for some
 // seconds or minutes: endStep tries for as long as a lease lasts, because another delivery would execute the step again. On
 // SQLite, the write transaction of another job can block the record as long as that job takes, while the lock on the file
-// keeps this run ours: there endStep tries as long as the pass goes on. If the pass is being stopped, a few tries must do.
+// keeps this run ours: there endStep tries as long as the pass goes on. A pass that has to stop ends all of this: see closing.
 // tried is the error of a first try that was made before; nil: there was none.
 func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tried error) error {
 	if errors.Is(context.Cause(ctx), store.ErrOutdated) {
 		return store.ErrOutdated
 	}
-	last, stop := p.until(ctx, p.lastEnd)
+	last, stop := p.until(ctx, p.lastEnd, closing)
 	defer stop()
 	if end.RunError == "" {
 		end.RunError = p.runError(last, t, end)
@@ -102,7 +102,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tr
 		case errors.Is(err, store.ErrRecorded): // COMMIT took place, and its answer was lost
 			end = succeededAlready
 			continue
-		case !p.passes(err), over(last), try >= 5 && (ctx.Err() != nil || !p.fileLocked(err) && over(patient)):
+		case !p.passes(err), over(last), try >= 5 && !p.fileLocked(err) && over(patient):
 			return err
 		}
 		select {
@@ -159,7 +159,8 @@ func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
 var succeededAlready = store.StepEnd{State: store.Succeeded, Final: store.Succeeded, Recorded: true}
 
 // attempt executes the current step of the run once. ended reports whether the end is already on record.
-func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, ended bool) {
+func (p *pass) attempt(ctx context.Context, h *held) (end store.StepEnd, ended bool) {
+	t := &h.Task
 	step := t.StepAt(t.Run.Step)
 	if step == nil {
 		return store.StepEnd{State: store.Failed, Final: store.Failed, Error: fmt.Sprintf("the job has no step %d", t.Run.Step)}, false
@@ -179,6 +180,7 @@ func (p *pass) attempt(ctx context.Context, t *store.Task) (end store.StepEnd, e
 	}
 	ctx, most, release := p.within(ctx, t, step, x)
 	defer release()
+	defer p.graceful(h, x, step)()
 	if t.Steps = nil; step.Refers() {
 		var err error
 		if t.Steps, err = p.t.Store.StepFacts(ctx, t.Run.ID); err != nil {

@@ -254,7 +254,7 @@ func (p *pass) patience(ended int) (_ time.Duration, back bool) {
 // finishAll gives back the runs that have not begun, and waits for those that execute.
 func (p *pass) finishAll(ctx context.Context) error {
 	defer close(p.over)
-	last, cancel := p.until(ctx, p.last)
+	last, cancel := p.until(ctx, p.last, closingAll)
 	defer cancel()
 	for len(p.running) > 0 {
 		p.giveBack(ctx, everyone)
@@ -267,13 +267,37 @@ func (p *pass) finishAll(ctx context.Context) error {
 		case <-last.Done():
 		}
 		p.stop() // no more heartbeats
-		p.errs = append(p.errs, fmt.Errorf("runs that did not end within the budget: %d; they are recovered when their leases end", len(p.running)))
+		p.abandon()
 		break
 	}
 	if p.release != nil {
 		p.release()
 	}
 	return errors.Join(p.errs...)
+}
+
+// UnendedError says that a run shows as running after the end of the pass, because its end could not be recorded.
+type UnendedError struct {
+	Run, Job string
+	Err      error
+}
+
+func (e *UnendedError) Error() string {
+	return fmt.Sprintf("run %s of job %s shows as running until its lease ends, and is recovered then: %v", e.Run, e.Job, e.Err)
+}
+
+func (e *UnendedError) Unwrap() error { return e.Err }
+
+// errTooLate says why a run of an UnendedError has no end.
+var errTooLate = errors.New("it did not end before the pass had to")
+
+// abandon adds an error for each run that the pass still holds.
+func (p *pass) abandon() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for of := range p.running {
+		p.errs = append(p.errs, &UnendedError{of.run, p.running[of].Job.FullName(), errTooLate})
+	}
 }
 
 // settleAll adds the runs that have ended to the report, and returns their number.
@@ -298,7 +322,7 @@ func (p *pass) settle(r *result) {
 		return
 	}
 	if r.err != nil { // the lease will end, and then the run is recovered
-		p.errs = append(p.errs, fmt.Errorf("run %s of job %s is recovered when its lease ends: %w", run.ID, r.held.Job.FullName(), r.err))
+		p.errs = append(p.errs, &UnendedError{run.ID, r.held.Job.FullName(), r.err})
 		return
 	}
 	if with := r.held.Settlement; r.held.Settled {

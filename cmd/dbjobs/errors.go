@@ -16,6 +16,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/nearest"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 // The exit codes, which scripts and monitors rely on.
@@ -104,7 +105,7 @@ func (c *cli) complain(code int, err error) {
 // explain returns the lines of an error, one for each problem.
 func (c *cli) explain(code int, err error) []string {
 	if code == exitInterrupted {
-		err = errInterrupted
+		err = errors.Join(errInterrupted, unended(err))
 	}
 	where := ""
 	if c.db.URL != "" && (code == exitDatabase || code == exitSchema) && (c.chosen == nil || c.chosen.name != c.db.Display()) {
@@ -123,6 +124,17 @@ func (c *cli) explain(code int, err error) []string {
 		}
 	}
 	return lines
+}
+
+// unended returns those of the errors that say which runs still show as running.
+func unended(err error) error {
+	var list []error
+	for _, e := range each(err) {
+		if u, ok := errors.AsType[*tick.UnendedError](e); ok {
+			list = append(list, u)
+		}
+	}
+	return errors.Join(list...)
 }
 
 // each returns the errors that were joined. An error that wraps several errors, but has a text of its own,

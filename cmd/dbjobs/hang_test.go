@@ -23,12 +23,17 @@ type deaf struct {
 	server, word string
 	mu           sync.Mutex
 	isDeaf       bool
+	since        func() // called once; nil: nothing
 }
 
 func (d *deaf) hears(text []byte) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.isDeaf = d.isDeaf || bytes.Contains(text, []byte(d.word))
+	if !d.isDeaf && bytes.Contains(text, []byte(d.word)) {
+		if d.isDeaf = true; d.since != nil {
+			d.since()
+		}
+	}
 	return !d.isDeaf
 }
 
@@ -57,6 +62,23 @@ func (d *deaf) serve(t *testing.T, l net.Listener) {
 		go forward(server, client)
 		go forward(client, server)
 	}
+}
+
+// before serves in front of the server of a URL, and returns the URL by which it is reached.
+func (d *deaf) before(t *testing.T, direct string) string {
+	t.Helper()
+	u, err := url.Parse(direct)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	d.server, u.Host = u.Host, l.Addr().String()
+	go d.serve(t, l)
+	return u.String()
 }
 
 func written(to io.Writer, b []byte) bool {
@@ -147,22 +169,12 @@ func TestAServerThatDoesNotAnswerKeepsNoPass(t *testing.T) {
 				dbjobs("job", "run-now", "one")
 				dbjobs("job", "run-now", "two")
 
-				u, err := url.Parse(direct)
-				if err != nil {
-					t.Fatal(err)
-				}
-				l, err := net.Listen("tcp", "127.0.0.1:0")
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer l.Close()
-				d := &deaf{server: u.Host, word: word}
-				go d.serve(t, l)
-				u.Host = l.Addr().String()
+				d := &deaf{word: word}
+				through := d.before(t, direct)
 				ctx, cancel := context.WithTimeout(t.Context(), 4*budget)
 				defer cancel()
 				began := time.Now()
-				code, stderr := invoke(ctx, t, home, nil, io.Discard, "tick", "--budget", budget.String(), "--database", u.String())
+				code, stderr := invoke(ctx, t, home, nil, io.Discard, "tick", "--budget", budget.String(), "--database", through)
 				t.Logf("%v of %v: code %d, said %q", time.Since(began).Round(10*time.Millisecond), budget, code, stderr)
 				if ctx.Err() != nil || code == exitInterrupted {
 					t.Errorf("it did not end by itself")
@@ -172,6 +184,54 @@ func TestAServerThatDoesNotAnswerKeepsNoPass(t *testing.T) {
 				}
 				if (when == "connecting" || when == "probing") && (code != exitDatabase || !strings.Contains(stderr, "out of reach")) {
 					t.Errorf("code %d, said %q", code, stderr)
+				}
+			})
+		}
+	}
+}
+
+// TestASilentServerKeepsNoStoppedPass: the server stops answering, and then the pass has to stop, without a budget. The pass
+// ends soon, names the runs that it leaves, and the next delivery of each comes when its lease has ended.
+func TestASilentServerKeepsNoStoppedPass(t *testing.T) {
+	t.Parallel()
+	const platform = 30 * time.Second // between SIGTERM and SIGKILL
+	for _, engine := range storetest.Engines(t) {
+		if engine == "sqlite" {
+			continue
+		}
+		for when, word := range map[string]string{
+			"connecting": "", "deciding": "SKIP LOCKED", "executing": "nobody hears this", "ending a step": "rows_affected", "recording": "passes + 1",
+		} {
+			t.Run(engine+"/"+when, func(t *testing.T) {
+				t.Parallel()
+				db, home := storetest.Open(t, engine, store.Options{}), t.TempDir()
+				dbjobs := func(args ...string) {
+					t.Helper()
+					if code, stderr := invoke(t.Context(), t, home, nil, io.Discard, append(args, "--database", db.URL)...); code != exitDone {
+						t.Fatalf("%q: code %d, said %q", args, code, stderr)
+					}
+				}
+				dbjobs("job", "create", "one", "--sql", "SELECT 'nobody hears this'")
+				dbjobs("tick")
+				dbjobs("job", "run-now", "one")
+
+				stopped, stop := context.WithCancel(t.Context())
+				defer stop()
+				d := &deaf{word: word, since: stop}
+				through, ended := d.before(t, db.URL), make(chan struct{})
+				go func() {
+					defer close(ended)
+					code, stderr := invoke(stopped, t, home, nil, io.Discard, "tick", "--grace", "100ms", "--database", through)
+					held := db.Int(t, "SELECT count(*) FROM "+db.Table("runs")+" WHERE state = 'running'")
+					if names := strings.Count(stderr, "shows as running until its lease ends"); when != "recording" && code != exitInterrupted || names != held {
+						t.Errorf("code %d, %d runs are still running, and it said %q", code, held, stderr)
+					}
+				}()
+				select {
+				case <-ended:
+				case <-time.After(platform):
+					t.Error("a platform would have killed it")
+					<-ended
 				}
 			})
 		}

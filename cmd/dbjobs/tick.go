@@ -292,7 +292,7 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 		c.tell(slog.LevelWarn, "%s left because of locks; %s", report.Plural(r.LockedJobs, "job"), r.LockHolders)
 	}
 	if r.Unrecorded != "" {
-		c.tell(slog.LevelWarn, "the pass is done, but could not be recorded: %s", r.Unrecorded)
+		c.tell(slog.LevelWarn, "the pass could not be recorded: %s", r.Unrecorded)
 	}
 	if r.Warning != "" {
 		c.tell(slog.LevelWarn, "%s", r.Warning)
