@@ -110,7 +110,7 @@ func (s *Store) SetOwners(ctx context.Context, on bool) error {
 		if err := s.db.Own(ctx, tx, on); err != nil {
 			return err
 		}
-		_, err := s.replace(ctx, tx)
+		_, err := s.replace(ctx, tx, false)
 		return err
 	})
 }
@@ -174,8 +174,8 @@ func MigrationText(rawURL string, owners bool) (string, error) {
 	return b.String(), nil
 }
 
-// Migrate brings the schema to Latest, and replaces the views and routines if they are not those of this program. It returns
-// the names of the migrations that it applied, and "views and routines" if it replaced these. Without news, it takes no lock.
+// Migrate brings the schema to Latest, and replaces the views and routines if they are not those of this program, or if one is
+// missing, such as after a dump without routines was restored. It returns the names of the migrations that it applied, and "views and routines" if it replaced these. Without news, it takes no lock.
 //
 // Two migrators take turns. Every statement can be run twice: on MySQL, DDL ends a transaction, so a crash may leave a
 // migration half done.
@@ -188,18 +188,24 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if was.Version >= Latest && !was.Outdated {
+	var missing []string
+	if was.Version == Latest && !was.Outdated {
+		if _, _, missing, err = s.db.Missing(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if was.Version >= Latest && !was.Outdated && len(missing) == 0 {
 		return nil, was.Check()
 	}
 	var applied []string
 	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
-		applied, err = s.migrate(ctx, tx, migrations, was.Owners)
+		applied, err = s.migrate(ctx, tx, migrations, was.Owners, len(missing) > 0)
 		return err
 	})
 	return applied, err
 }
 
-func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.Migration, owners bool) (applied []string, err error) {
+func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.Migration, owners, incomplete bool) (applied []string, err error) {
 	if err := s.db.LockSchema(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -227,7 +233,7 @@ func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.
 			return nil, err
 		}
 	}
-	replaced, err := s.replace(ctx, tx)
+	replaced, err := s.replace(ctx, tx, incomplete)
 	if replaced {
 		applied = append(applied, "views and routines")
 	}
@@ -237,15 +243,15 @@ func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.
 	return applied, err
 }
 
-// replace brings in views and routines if they are not those of this program.
-func (s *Store) replace(ctx context.Context, tx *engine.Tx) (done bool, err error) {
+// replace brings in views and routines if they are not those of this program, or not complete.
+func (s *Store) replace(ctx context.Context, tx *engine.Tx, incomplete bool) (done bool, err error) {
 	var now Schema
 	digest, err := now.read(ctx, tx)
 	if err != nil {
 		return false, err
 	}
 	ours, err := now.compare(s.db.Engine(), digest)
-	if err != nil || !now.Outdated {
+	if err != nil || !now.Outdated && !incomplete {
 		return false, err
 	}
 	if err := s.db.Replace(ctx, tx, ours); err != nil {

@@ -84,6 +84,7 @@ var actions = map[string]string{
 	"held":               "look for runs to cancel",
 	"repeatable_rights":  "read the rights on views and routines",
 	"schedules_among":    "read schedules",
+	"shown_routines":     "read whether this login is shown routines",
 	"repeatables_there":  "count views and routines",
 	"repeatable_drops":   "read which views and routines there are",
 	"record_attempt":     "record that a step has succeeded",

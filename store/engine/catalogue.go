@@ -61,7 +61,7 @@ var trailingComment = lazyregexp.New(`(?m)--.*$`)
 
 // Missing returns the tables, indexes, views and routines of the schema that the database does not have. MySQL and
 // MariaDB do not show views and routines that the login may not use: where they show none of them, none counts as
-// missing.
+// missing, unless the login would be shown routines. A dump may have left these out.
 func (db *DB) Missing(ctx context.Context) (tables, indexes, repeatables []string, err error) {
 	var there []string
 	err = db.Query(ctx, "catalogue", nil, func(r *sql.Rows) error {
@@ -79,6 +79,13 @@ func (db *DB) Missing(ctx context.Context) (tables, indexes, repeatables []strin
 	}
 	isThere := func(name string) bool { return slices.Contains(there, name[strings.LastIndex(name, ".")+1:]) }
 	shown := map[string]bool{}
+	if db.e.hides {
+		var rights int
+		if err := db.Row(ctx, "shown_routines", nil, &rights); err != nil {
+			return nil, nil, nil, err
+		}
+		shown["FUNCTION"], shown["PROCEDURE"] = rights > 0, rights > 0
+	}
 	for _, r := range all {
 		shown[r.Kind] = shown[r.Kind] || !db.e.hides || isThere(r.Name)
 	}

@@ -42,7 +42,7 @@ func (e *exam) server(ctx context.Context) error {
 		e.find("indexes", Warning, "", "make it again: dbjobs migrate --print has the statement", "the index %s is missing", name)
 	}
 	for _, name := range v.Missing {
-		e.find("views", Warning, "", "make it again: dbjobs migrate --print has the statement", "%s is missing", name)
+		e.find("views", Warning, "", "run dbjobs migrate", "%s is missing", name)
 	}
 	for _, name := range v.BrokenIndexes {
 		e.find("indexes", Warning, "", "REINDEX INDEX CONCURRENTLY dbjobs."+name, "the index %s is not valid", name)

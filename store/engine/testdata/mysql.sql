@@ -213,7 +213,7 @@ SELECT COUNT(*) FROM (
 -- arguments: now
 SELECT u.jobs, j.owner, j.name FROM (
   SELECT COUNT(*) AS jobs, MIN(o.id) AS id FROM dbjobs_pauses p FORCE INDEX (pauses_ends) JOIN dbjobs_jobs o ON o.id = p.subject_id
-  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND o.removed_at IS NULL AND o.enabled = 1) u
+  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs itself' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND o.removed_at IS NULL AND o.enabled = 1) u
 JOIN dbjobs_jobs j ON j.id = u.id;
 
 -- name: crowd_runs
@@ -640,7 +640,7 @@ VALUES (?, ?, ?, ?, ?);
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
-SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), 'dbjobs itself', 'job', d.subject_id, d.subject, d.action, d.reason
 FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id', subject LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.subject', action LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.action', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
 
 -- name: insert_ends
@@ -700,7 +700,7 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', rule LONGTEXT 
 -- name: insert_pauses
 -- arguments: now, rows
 INSERT INTO dbjobs_pauses (scope, subject_id, reason, paused_by, since)
-SELECT 'job', d.subject_id, d.reason, 'dbjobs', CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+SELECT 'job', d.subject_id, d.reason, 'dbjobs itself', CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
 
 -- name: insert_plan_rules
@@ -1462,6 +1462,13 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', version BIGI
 STRAIGHT_JOIN dbjobs_plans p FORCE INDEX (PRIMARY) ON p.job_id = d.job_id AND p.version = d.version
 SET p.last_run_id = d.run_id, p.last_state = 'succeeded', p.last_finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), p.last_success_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), p.streak = 0,
   p.cycles = p.cycles + 1, p.version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END;
+
+-- name: shown_routines
+SELECT COUNT(*) FROM (
+  SELECT u.privilege_type, u.grantee FROM information_schema.user_privileges u
+  UNION SELECT s.privilege_type, s.grantee FROM information_schema.schema_privileges s WHERE DATABASE() LIKE s.table_schema) AS g
+WHERE g.privilege_type IN ('EXECUTE', 'CREATE ROUTINE', 'ALTER ROUTINE')
+  AND REPLACE(g.grantee, '''', '') = CURRENT_USER();
 
 -- name: stale_calendars
 -- arguments: window

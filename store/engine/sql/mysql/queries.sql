@@ -324,6 +324,15 @@ SELECT t.table_name FROM information_schema.tables t WHERE t.table_schema = DATA
 UNION SELECT s.index_name FROM information_schema.statistics s WHERE s.table_schema = DATABASE() AND s.table_name LIKE 'dbjobs%'
 UNION SELECT r.routine_name FROM information_schema.routines r WHERE r.routine_schema = DATABASE() AND r.routine_name LIKE 'dbjobs%';
 
+-- The rights of this login with which a server shows it all routines of the database. Those that it has by a role are not among them.
+
+-- name: shown_routines
+SELECT COUNT(*) FROM (
+  SELECT u.privilege_type, u.grantee FROM information_schema.user_privileges u
+  UNION SELECT s.privilege_type, s.grantee FROM information_schema.schema_privileges s WHERE DATABASE() LIKE s.table_schema) AS g
+WHERE g.privilege_type IN ('EXECUTE', 'CREATE ROUTINE', 'ALTER ROUTINE')
+  AND REPLACE(g.grantee, '''', '') = CURRENT_USER();
+
 -- room returns how many connections the server allows in total and for this account (0: as many as in total).
 -- connections returns how many there are. MySQL and MariaDB have that number in tables of different names, but SHOW
 -- GLOBAL STATUS works on both.
