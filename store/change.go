@@ -15,10 +15,13 @@ import (
 // Author is the person who changes something, with the reason, for the change log.
 type Author struct{ By, Reason string }
 
-// complete fills in the login if no name is given, and refuses texts that an engine would not store unchanged.
+// complete fills in the login if no name is given. It refuses texts that an engine would not store unchanged, and Itself.
 func (w *Author) complete(login string) error {
 	if w.By == "" {
 		w.By = login
+	}
+	if w.By == Itself {
+		return &FieldError{"change log", "by", fmt.Sprintf("%q is kept for what dbjobs does because of a job's runs; give another name", Itself)}
 	}
 	return firstError("change log", check{"by", shortText(w.By, maxName)}, check{"reason", shortText(w.Reason, maxReason)})
 }

@@ -19,8 +19,8 @@ const (
 	ScopeAll      = "all"
 )
 
-// PausedByItself is the author of a pause that dbjobs made because of the job's runs.
-const PausedByItself = "dbjobs"
+// Itself is the author of what dbjobs does because of a job's runs, such as a pause. No person has this name: see Author.
+const Itself = "dbjobs itself"
 
 // Subject is what a pause stops: a job or a schedule by name, the jobs with a tag or of an owner, or all jobs.
 type Subject struct{ Scope, Name string }

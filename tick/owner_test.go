@@ -144,10 +144,10 @@ func TestAnOwnersFailurePausesTheJob(t *testing.T) {
 		if run := ticktest.LastRun(t, d, ann+"/failing"); run.State != store.Failed || len(run.Tries) != 1 || run.Tries[0].State != store.Succeeded {
 			t.Errorf("%+v", run)
 		}
-		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("pauses")+" WHERE paused_by = 'dbjobs' AND resumed_at IS NULL"); n != 1 {
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("pauses")+" WHERE paused_by = 'dbjobs itself' AND resumed_at IS NULL"); n != 1 {
 			t.Errorf("%d pauses", n)
 		}
-		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("changes")+" WHERE changed_by = 'dbjobs' AND action = 'pause' AND subject = '"+ann+"/failing'"); n != 1 {
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("changes")+" WHERE changed_by = 'dbjobs itself' AND action = 'pause' AND subject = '"+ann+"/failing'"); n != 1 {
 			t.Errorf("%d rows of the change log", n)
 		}
 	})

@@ -61,7 +61,7 @@ func TestRemoveWhenDone(t *testing.T) {
 					return
 				}
 				list, err := d.JobHistory(t.Context(), "job", 10)
-				if err != nil || list[0].Action != "remove" || list[0].By != "dbjobs" || !strings.Contains(list[0].Reason, "remove_when_done") {
+				if err != nil || list[0].Action != "remove" || list[0].By != store.Itself || !strings.Contains(list[0].Reason, "remove_when_done") {
 					t.Errorf("%v: %+v", err, list)
 				}
 				runs, err := d.Runs(t.Context(), store.RunFilter{})

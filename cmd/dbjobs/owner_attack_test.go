@@ -250,7 +250,7 @@ func TestAnOwnersTickPausesItsJob(t *testing.T) {
 		for range 2 {
 			o.run(o.asBob, "", "tick", "--name", o.bob)
 		}
-		if n := d.Int(t, "SELECT count(*) FROM dbjobs.pauses WHERE paused_by = 'dbjobs'") + d.Int(t, "SELECT count(*) FROM dbjobs.changes WHERE changed_by = 'dbjobs' AND action = 'pause'"); n != 2 {
+		if n := d.Int(t, "SELECT count(*) FROM dbjobs.pauses WHERE paused_by = 'dbjobs itself'") + d.Int(t, "SELECT count(*) FROM dbjobs.changes WHERE changed_by = 'dbjobs itself' AND action = 'pause'"); n != 2 {
 			t.Errorf("the job is not paused: %s", o.lastOutput)
 		}
 	})

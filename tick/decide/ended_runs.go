@@ -156,7 +156,7 @@ func (d *decision) onError(r *store.Run) {
 // pausedByItself reports whether the job is paused because of a run that failed.
 func (d *decision) pausedByItself() bool {
 	return slices.ContainsFunc(d.snapshot.Pauses, func(p store.Pause) bool {
-		own := p.Scope == store.ScopeJob && p.SubjectID == d.plan.JobID && p.By == store.PausedByItself
+		own := p.Scope == store.ScopeJob && p.SubjectID == d.plan.JobID && p.By == store.Itself
 		return own && p.Holds(d.now)
 	})
 }
@@ -167,7 +167,7 @@ func (d *decision) pausedByItself() bool {
 func (d *decision) pausedWithEnd(r *store.Run) string {
 	for i := range d.snapshot.Pauses {
 		p := &d.snapshot.Pauses[i]
-		own := p.Scope == store.ScopeJob && p.SubjectID == d.plan.JobID && p.By == store.PausedByItself
+		own := p.Scope == store.ScopeJob && p.SubjectID == d.plan.JobID && p.By == store.Itself
 		if own && !p.Since.Before(r.FinishedAt) && strings.HasSuffix(p.Reason, " "+r.ID) {
 			return p.Reason
 		}

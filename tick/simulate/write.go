@@ -82,7 +82,7 @@ func (l *ledger) write(c *store.Snapshot, d *store.Decision, ends bool) {
 		l.stop(l.runs[id])
 	}
 	if d.Pause != "" {
-		l.pauses = append(l.pauses, store.Pause{ID: int64(len(l.pauses)) + 1, Scope: store.ScopeJob, SubjectID: e.job.ID, Since: l.now, By: store.PausedByItself, Reason: d.Pause})
+		l.pauses = append(l.pauses, store.Pause{ID: int64(len(l.pauses)) + 1, Scope: store.ScopeJob, SubjectID: e.job.ID, Since: l.now, By: store.Itself, Reason: d.Pause})
 		l.change(e)
 	}
 	e.plan, e.stale = d.Plan, false

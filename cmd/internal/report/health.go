@@ -57,7 +57,7 @@ func (h *Health) Stand(st store.Standing, f store.Figures, pauses []store.Pause)
 	itself := map[int64]bool{}
 	for i := range pauses {
 		h.Frozen = h.Frozen || pauses[i].Scope == store.ScopeAll
-		if pauses[i].Scope == store.ScopeJob && pauses[i].By == store.PausedByItself {
+		if pauses[i].Scope == store.ScopeJob && pauses[i].By == store.Itself {
 			itself[pauses[i].SubjectID] = true
 		}
 	}

@@ -1010,7 +1010,7 @@ SELECT COUNT(*) FROM (
 -- name: count_paused_itself
 SELECT u.jobs, j.owner, j.name FROM (
   SELECT COUNT(*) AS jobs, MIN(o.id) AS id FROM dbjobs.pauses p @by_end JOIN dbjobs.jobs o ON o.id = p.subject_id
-  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs' AND @holds AND o.removed_at IS NULL AND o.enabled = @true) u
+  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs itself' AND @holds AND o.removed_at IS NULL AND o.enabled = @true) u
 JOIN dbjobs.jobs j ON j.id = u.id;
 
 -- name: log_changes
@@ -1293,12 +1293,12 @@ WHERE r.id = d.id AND r.state = 'queued';
 
 -- name: insert_changes
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
-SELECT @now, 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
+SELECT @now, 'dbjobs itself', 'job', d.subject_id, d.subject, d.action, d.reason
 FROM @rows(subject_id bigint, subject text, action text, reason text);
 
 -- name: insert_pauses
 INSERT INTO dbjobs.pauses (scope, subject_id, reason, paused_by, since)
-SELECT 'job', d.subject_id, d.reason, 'dbjobs', @now
+SELECT 'job', d.subject_id, d.reason, 'dbjobs itself', @now
 FROM @rows(subject_id bigint, reason text);
 
 -- name: insert_plan_rules

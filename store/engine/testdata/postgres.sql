@@ -227,7 +227,7 @@ SELECT pg_catalog.COUNT(*) FROM (
 -- arguments: now
 SELECT u.jobs, j.owner, j.name FROM (
   SELECT pg_catalog.COUNT(*) AS jobs, pg_catalog.MIN(o.id) AS id FROM dbjobs.pauses p  JOIN dbjobs.jobs o ON o.id = p.subject_id
-  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND o.removed_at IS NULL AND o.enabled = true) u
+  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs itself' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND o.removed_at IS NULL AND o.enabled = true) u
 JOIN dbjobs.jobs j ON j.id = u.id;
 
 -- name: crowd_runs
@@ -693,7 +693,7 @@ VALUES ($1, $2, $3, $4, $5);
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
-SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), 'dbjobs itself', 'job', d.subject_id, d.subject, d.action, d.reason
 FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, subject text, action text, reason text);
 
 -- name: insert_ends
@@ -753,7 +753,7 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, rule text, zone 
 -- name: insert_pauses
 -- arguments: now, rows
 INSERT INTO dbjobs.pauses (scope, subject_id, reason, paused_by, since)
-SELECT 'job', d.subject_id, d.reason, 'dbjobs', coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+SELECT 'job', d.subject_id, d.reason, 'dbjobs itself', coalesce($1::timestamptz, pg_catalog.statement_timestamp())
 FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, reason text);
 
 -- name: insert_plan_rules

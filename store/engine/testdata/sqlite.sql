@@ -210,7 +210,7 @@ SELECT COUNT(*) FROM (
 -- arguments: now
 SELECT u.jobs, j.owner, j.name FROM (
   SELECT COUNT(*) AS jobs, MIN(o.id) AS id FROM dbjobs_pauses p  JOIN dbjobs_jobs o ON o.id = p.subject_id
-  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND o.removed_at IS NULL AND o.enabled = 1) u
+  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs itself' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND o.removed_at IS NULL AND o.enabled = 1) u
 JOIN dbjobs_jobs j ON j.id = u.id;
 
 -- name: crowd_runs
@@ -634,7 +634,7 @@ VALUES (?1, ?2, ?3, ?4, ?5);
 -- name: insert_changes
 -- arguments: now, rows
 INSERT INTO dbjobs_changes (changed_at, changed_by, kind, subject_id, subject, action, reason)
-SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), 'dbjobs', 'job', d.subject_id, d.subject, d.action, d.reason
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), 'dbjobs itself', 'job', d.subject_id, d.subject, d.action, d.reason
 FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subject, value ->> 'action' AS action, value ->> 'reason' AS reason FROM jsonb_each(?2)) AS d;
 
 -- name: insert_ends
@@ -694,7 +694,7 @@ FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'rule' AS rule, value ->> '
 -- name: insert_pauses
 -- arguments: now, rows
 INSERT INTO dbjobs_pauses (scope, subject_id, reason, paused_by, since)
-SELECT 'job', d.subject_id, d.reason, 'dbjobs', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
+SELECT 'job', d.subject_id, d.reason, 'dbjobs itself', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'reason' AS reason FROM jsonb_each(?2)) AS d;
 
 -- name: insert_plan_rules
