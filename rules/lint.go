@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,6 +22,7 @@ const (
 	WarnClockChange = "clock-change" // one of the next two clock changes leaves out or repeats its time, and the author did not choose what happens then
 	WarnPastStart   = "past-start"   // starts before Now
 	WarnUnaligned   = "unaligned"    // DTSTART is not itself an occurrence
+	WarnUnstarted   = "unstarted"    // an RRULE without DTSTART takes parts of its times from the moment at which its schedule was made
 	WarnEitherDay   = "either-day"   // cron: both day fields are restricted, and a day that matches one of them is enough
 	WarnBothDays    = "both-days"    // cron: a day must match both day fields here; other crons accept a match of one
 	WarnUnevenStep  = "uneven-step"  // cron: a step that does not divide its field
@@ -153,11 +155,12 @@ func (l *linter) chosen(s *span) bool {
 	return l.options.AmbiguousChosen || l.rule.policy.last
 }
 
-// start warns of a start that is past, or is no occurrence.
+// start warns of a start that is past, is no occurrence, or is missing.
 func (l *linter) start() error {
 	r := l.rule
 	stated := strings.Contains(strings.ToUpper(r.source), "DTSTART") || strings.Contains(strings.ToLower(r.source), "starting")
 	if !stated || len(r.includes) == 0 {
+		l.unstarted(stated)
 		return nil
 	}
 	start := r.zone.resolve(r.start, r.policy)
@@ -175,6 +178,39 @@ func (l *linter) start() error {
 		l.warn(WarnUnaligned, "DTSTART, %s, does not match the rule and is not an occurrence here; some calendars add it", r.local(start))
 	}
 	return nil
+}
+
+// unstarted warns of an RRULE without DTSTART that does not name all parts of its times.
+func (l *linter) unstarted(stated bool) {
+	if l.rule.form != &rruleForm || stated {
+		return
+	}
+	var taken []string
+	for i := range l.rule.includes {
+		c := &l.rule.includes[i]
+		day := "BYMONTHDAY"
+		if c.freq == weekly {
+			day = "BYDAY"
+		}
+		for _, part := range []struct {
+			name  string
+			taken bool
+		}{
+			{"BYMONTH", c.freq == yearly && c.months == 0 && !c.namesDays()},
+			{day, c.freq >= weekly && !c.namesDays()},
+			{"BYHOUR", c.freq >= daily && c.hours == 0},
+			{"BYMINUTE", c.freq >= hourly && c.minutes == 0},
+			{"BYSECOND", c.freq >= minutely && c.seconds == 0},
+		} {
+			if part.taken && !slices.Contains(taken, part.name) {
+				taken = append(taken, part.name)
+			}
+		}
+	}
+	if len(taken) > 0 {
+		l.warn(WarnUnstarted, "has no DTSTART, so it takes %s from the moment at which its schedule is made, here %s; write a DTSTART, or these parts",
+			strings.Join(taken, ", "), l.rule.local(l.rule.zone.resolve(l.rule.start, l.rule.policy)))
+	}
 }
 
 // cron warns of texts that other readers of cron understand differently.
