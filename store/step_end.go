@@ -35,7 +35,9 @@ type StepEnd struct {
 
 	Pause string // why the job is paused together with this end; empty: it is not paused
 
-	Recorded bool // the transaction of the step has recorded the end of the attempt: only the end of the run is still to be written, see EndStepIn
+	// Recorded: the transaction of the step has recorded the end of the attempt, and only the end of the run is still to be written,
+	// see EndStepIn. If the record is not there, this end is refused with ErrUncommitted.
+	Recorded bool
 	InDoubt  bool // the step may have succeeded and recorded its success: in that case this end is refused with ErrRecorded
 }
 
@@ -156,7 +158,11 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 		}
 	}
 	if e.Recorded {
-		return nil
+		recorded := 0
+		if err := q.Row(ctx, "is_recorded", a, &recorded); err != nil || recorded > 0 {
+			return err
+		}
+		return fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrUncommitted)
 	}
 	if err := s.endAttempt(ctx, q, a); err != nil || move != "next_step" {
 		return err

@@ -50,6 +50,7 @@ type endingRow struct {
 	Output   string `json:"output,omitempty"`
 	Result   any    `json:"result,omitempty"`
 	Waited   int64  `json:"waited_ms,omitempty"`
+	Recorded int    `json:"recorded,omitempty"` // 1: the attempt has to have succeeded already
 
 	// For an end that settles its run.
 	JobID   int64 `json:"job_id,omitempty"`
@@ -112,6 +113,9 @@ func (s *Store) endingRow(e *Ending) endingRow {
 	row := endingRow{ID: run.ID, Fence: run.Fence, Number: run.Attempts, Final: end.Final, RunError: s.kept(cmp.Or(end.RunError, end.Error)),
 		State: end.State, Rows: end.Rows, Error: s.kept(end.Error), Code: clip(end.Code), Line: max(end.Line, 0), Severity: clip(end.Severity),
 		Detail: s.kept(end.Detail), Hint: s.kept(end.Hint), Output: s.told(end.Output), Result: s.result(end.Result), Waited: e.Task.Waited.Milliseconds()}
+	if end.Recorded {
+		row.Recorded = 1
+	}
 	if with := e.Task.Settlement; with != nil && end.Final == Succeeded {
 		row.JobID, row.Version, row.Keep = with.JobID, with.Version, with.Keep.Milliseconds()
 	}
@@ -190,7 +194,7 @@ func (s *Store) finishRun(ctx context.Context, r *endingRow) (free ended, paused
 	a := engine.Args{"now": s.now(), "id": engine.ID(r.ID), "fence": r.Fence, "number": r.Number, "final": r.Final, "run_error": engine.Null(r.RunError),
 		"state": r.State, "rows": nil, "error": engine.Null(r.Error), "code": engine.Null(r.Code), "line": positive(int64(r.Line)),
 		"severity": engine.Null(r.Severity), "detail": engine.Null(r.Detail), "hint": engine.Null(r.Hint), "output": engine.Null(r.Output),
-		"result": r.Result, "waited_ms": r.Waited, "job": positive(r.JobID), "version": r.Version, "keep_ms": r.Keep}
+		"result": r.Result, "waited_ms": r.Waited, "recorded": positive(int64(r.Recorded)), "job": positive(r.JobID), "version": r.Version, "keep_ms": r.Keep}
 	if r.Rows != nil {
 		a["rows"] = *r.Rows
 	}

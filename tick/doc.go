@@ -162,6 +162,8 @@
 //   - After that COMMIT, before the end of the run is recorded, Store.EndStepIn (store/step_end.go): the attempt has
 //     succeeded, and the run counts as running until its lease ends. Then decision.recoverExpired
 //     (tick/decide/ended_runs.go) finds that the run has succeeded.
+//   - Where a standby takes over without that COMMIT, Store.EndStep (store/step_end.go): the record of the attempt is gone with
+//     the effect, so the run does not end, and is delivered again.
 //   - Between the end of a run and the signal of its heartbeat, monitor.watch (tick/monitor.go): the service
 //     hears nothing, and misses it.
 //   - Between the last decision and the alarm for what is next, Tick.arm (tick/wake.go), and between a change and its

@@ -99,6 +99,9 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tr
 			return nil
 		case errors.Is(err, store.ErrOutdated):
 			return p.again(last, t, err)
+		case errors.Is(err, store.ErrUncommitted): // the effects are gone with the record
+			end = store.StepEnd{State: "cut", Redeliver: true, Backoff: time.Second, Error: err.Error(), RunError: err.Error()}
+			continue
 		case errors.Is(err, store.ErrRecorded): // COMMIT took place, and its answer was lost
 			end = succeededAlready
 			continue

@@ -47,6 +47,10 @@ var (
 		// For a plan: its job is as it was planned, and no other job runs after it.
 		"@settles": "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN @stale THEN 1 ELSE 0 END = 0) IS NOT NULL" +
 			" AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL",
+		// For an end of an atomic step whose record its own transaction has committed: the record is here. It is not
+		// where another server took over without that transaction.
+		"@has_record": "(d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts a" +
+			" WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded'))",
 		// For a plan whose state is reported: its job exists and is enabled. Each value is looked up by key, as in
 		// queued_ids.
 		"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true"}

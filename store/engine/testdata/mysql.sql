@@ -869,9 +869,9 @@ SELECT job_id FROM dbjobs_schedules WHERE job_id IN (each_) FOR UPDATE SKIP LOCK
 -- arguments: now, rows
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)))
 FROM (SELECT * FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
-  fence INT PATH '$.fence', number INT PATH '$.number')) AS t) AS d
+  fence INT PATH '$.fence', number INT PATH '$.number', recorded INT PATH '$.recorded')) AS t) AS d
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
-FOR UPDATE SKIP LOCKED;
+WHERE (d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs_attempts a WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded')) FOR UPDATE SKIP LOCKED;
 
 -- name: lock_groups
 -- arguments: each_ids

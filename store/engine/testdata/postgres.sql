@@ -525,39 +525,41 @@ UPDATE dbjobs.runs SET state = $1, finished_at = coalesce($2::timestamptz, pg_ca
 WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 
 -- name: finish_attempt
--- arguments: id, fence, number, job, version, final, now, run_error, keep_ms, state, waited_ms, rows, error, code, line, severity, detail, hint, output, result
+-- arguments: id, fence, number, recorded, job, version, final, now, run_error, keep_ms, state, waited_ms, rows, error, code, line, severity, detail, hint, output, result
 WITH run AS (
-  SELECT id FROM dbjobs.runs WHERE id = $1 AND fence = $2 AND state = 'running' AND attempts = $3 FOR UPDATE SKIP LOCKED
+  SELECT id FROM dbjobs.runs WHERE id = $1 AND fence = $2 AND state = 'running' AND attempts = $3
+    AND ($4::bigint IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts
+      WHERE run_id = $1 AND number = $3 AND fence = $2 AND state = 'succeeded')) FOR UPDATE SKIP LOCKED
 ), plan AS (
   SELECT p.job_id FROM dbjobs.plans p
-  WHERE p.job_id = $4 AND p.version = $5 AND p.parked IS NULL AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0) IS NOT NULL AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL AND (SELECT id FROM run) IS NOT NULL FOR UPDATE SKIP LOCKED
+  WHERE p.job_id = $5 AND p.version = $6 AND p.parked IS NULL AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0) IS NOT NULL AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL AND (SELECT id FROM run) IS NOT NULL FOR UPDATE SKIP LOCKED
 ), moved AS (
-  UPDATE dbjobs.runs SET state = $6, finished_at = coalesce($7::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $8,
-    settled_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN coalesce($7::timestamptz, pg_catalog.statement_timestamp()) END,
-    expires_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN coalesce($7::timestamptz, pg_catalog.statement_timestamp()) + $9::double precision * interval '1 millisecond' END
+  UPDATE dbjobs.runs SET state = $7, finished_at = coalesce($8::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $9,
+    settled_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN coalesce($8::timestamptz, pg_catalog.statement_timestamp()) END,
+    expires_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN coalesce($8::timestamptz, pg_catalog.statement_timestamp()) + $10::double precision * interval '1 millisecond' END
   WHERE id = (SELECT id FROM run) AND fence = $2 AND state = 'running' AND attempts = $3 RETURNING id
 ), ended AS (
-  UPDATE dbjobs.attempts SET state = $10, finished_at = coalesce($7::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $11 > 0::double precision THEN least(coalesce($7::timestamptz, pg_catalog.statement_timestamp()), started_at + $11::double precision * interval '1 millisecond') ELSE started_at END,
-    rows_affected = $12, error = $13, error_code = $14, error_line = $15, error_severity = $16, error_detail = $17,
-    error_hint = $18, output = $19, result = $20
+  UPDATE dbjobs.attempts SET state = $11, finished_at = coalesce($8::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $12 > 0::double precision THEN least(coalesce($8::timestamptz, pg_catalog.statement_timestamp()), started_at + $12::double precision * interval '1 millisecond') ELSE started_at END,
+    rows_affected = $13, error = $14, error_code = $15, error_line = $16, error_severity = $17, error_detail = $18,
+    error_hint = $19, output = $20, result = $21
   WHERE run_id = (SELECT id FROM moved) AND number = $3 AND fence = $2 AND state = 'running'
 ), counted AS (
-  UPDATE dbjobs.plans SET last_run_id = $1, last_state = $6, last_finished_at = coalesce($7::timestamptz, pg_catalog.statement_timestamp()), last_success_at = coalesce($7::timestamptz, pg_catalog.statement_timestamp()), streak = 0,
+  UPDATE dbjobs.plans SET last_run_id = $1, last_state = $7, last_finished_at = coalesce($8::timestamptz, pg_catalog.statement_timestamp()), last_success_at = coalesce($8::timestamptz, pg_catalog.statement_timestamp()), streak = 0,
     cycles = cycles + 1, version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END
   WHERE job_id = (SELECT job_id FROM plan) AND (SELECT id FROM moved) IS NOT NULL
 )
-SELECT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($7::timestamptz, pg_catalog.statement_timestamp())), (SELECT job_id FROM plan) IS NOT NULL FROM moved;
+SELECT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($8::timestamptz, pg_catalog.statement_timestamp())), (SELECT job_id FROM plan) IS NOT NULL FROM moved;
 
 -- name: finish_attempts
 -- arguments: rows, limit, now
 WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
   rows_affected bigint, error text, code text, line int, severity text, detail text,
-  hint text, output text, result text, waited_ms double precision, job_id bigint, version bigint,
-  keep_ms double precision) LIMIT $2
+  hint text, output text, result text, waited_ms double precision, recorded int, job_id bigint,
+  version bigint, keep_ms double precision) LIMIT $2
 ), free AS (
   SELECT d.*, s.job_id AS settles FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
-    WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
+    WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number AND (d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded')) OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
   LEFT JOIN LATERAL (SELECT p.job_id FROM dbjobs.plans p
     WHERE p.job_id = d.job_id AND p.version = d.version AND p.parked IS NULL AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0) IS NOT NULL AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL OFFSET 0 FOR UPDATE SKIP LOCKED) AS s ON true
 ), moved AS (
@@ -921,8 +923,8 @@ SELECT job_id FROM dbjobs.schedules WHERE job_id = ANY($1::bigint[]) FOR UPDATE 
 -- name: lock_ending
 -- arguments: now, rows
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()))
-FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, fence int, number int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
-  WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number OFFSET 0 FOR UPDATE SKIP LOCKED) AS r;
+FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, fence int, number int, recorded int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
+  WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number AND (d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded')) OFFSET 0 FOR UPDATE SKIP LOCKED) AS r;
 
 -- name: lock_groups
 -- arguments: ids

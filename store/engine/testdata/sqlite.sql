@@ -862,7 +862,9 @@ SELECT job_id FROM dbjobs_schedules WHERE job_id IN (SELECT value FROM json_each
 -- arguments: now, rows
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))
 FROM jsonb_each(?2) AS d CROSS JOIN dbjobs_runs r
-ON r.id = d.value ->> 'id' AND r.fence = d.value ->> 'fence' AND r.state = 'running' AND r.attempts = d.value ->> 'number';
+ON r.id = d.value ->> 'id' AND r.fence = d.value ->> 'fence' AND r.state = 'running' AND r.attempts = d.value ->> 'number'
+WHERE d.value ->> 'recorded' IS NULL OR EXISTS (SELECT 1 FROM dbjobs_attempts a
+  WHERE a.run_id = r.id AND a.number = r.attempts AND a.fence = r.fence AND a.state = 'succeeded');
 
 -- name: lock_groups
 -- arguments: ids
