@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // subcommand is a command of a group: the word that names it, and the function that makes it.
@@ -55,7 +57,12 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-
 	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "format of messages on standard error: text, json, or gcp for Google Cloud")
 	fromVariables(root, "log-format")
 	root.PersistentFlags().BoolVar(&c.utc, "utc", false, "show and read times in UTC, instead of in the zone of this machine (TZ)")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{problem: err.Error()} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+			return badInput("--%s: %s", bad.GetFlag().Name, badValue(bad.GetFlag(), bad.GetValue(), errors.Unwrap(bad)))
+		}
+		return &usageError{problem: err.Error()}
+	})
 	c.add(root, []subcommand{
 		{"migrate", (*cli).migrate}, {"uninstall", (*cli).uninstall}, {"apply", (*cli).apply}, {"diff", (*cli).diff}, {"export", (*cli).export},
 		{"schema", (*cli).schema}, {"import", (*cli).importFrom}, {"job", (*cli).job}, {"schedule", (*cli).schedule}, {"calendar", (*cli).calendar},

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -242,11 +244,25 @@ func (c *cli) fromEnvironment(cmd *cobra.Command) (err error) {
 		}
 		if value, _ := c.env(names[0]); value != "" {
 			if bad := f.Value.Set(value); bad != nil {
-				err = badInput("%s: found %s: %v", names[0], shown(value), bad)
+				err = badInput("%s: %s", names[0], badValue(f, value, bad))
 			}
 		}
 	})
 	return err
+}
+
+// badValue says why a flag refused a value. The errors of strconv name its functions, and not what is wanted.
+func badValue(f *pflag.Flag, value string, err error) string {
+	number, ok := errors.AsType[*strconv.NumError](err)
+	switch {
+	case !ok:
+		return err.Error()
+	case f.Value.Type() == "bool":
+		return fmt.Sprintf("found %s, want true or false", shown(value))
+	case errors.Is(number.Err, strconv.ErrRange):
+		return fmt.Sprintf("%s is out of range", shown(value))
+	}
+	return fmt.Sprintf("found %s, want a whole number", shown(value))
 }
 
 // durationFlag is a length of time on the command line, written as in a manifest.
