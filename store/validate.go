@@ -55,7 +55,7 @@ func (j *Job) Normalize() {
 		orDefault(&st.Name, fmt.Sprintf("step %d", i+1))
 		orDefault(&st.OnSuccess, StepNext)
 		orDefault(&st.OnFailure, StepFail)
-		st.Spec = canonical(st.Spec)
+		st.Spec = st.form()
 	}
 }
 
@@ -290,17 +290,10 @@ func (j *Job) validateSteps(subject string) error {
 	return nil
 }
 
-// specs are the checks of the specs of steps, by the names of the executors.
-var specs = map[string]func(json.RawMessage) error{}
-
-// CheckSpecs registers the check of the specs for an executor. Executors call it when their package is
-// initialized.
-func CheckSpecs(executor string, check func(spec json.RawMessage) error) { specs[executor] = check }
-
 // heartbeats is the check of a heartbeat. It returns the wrong key.
 var heartbeats = func(Heartbeat) (key string, err error) { return "", nil }
 
-// CheckHeartbeats registers the check of heartbeats, like CheckSpecs.
+// CheckHeartbeats registers the check of heartbeats, like KnowSpecs.
 func CheckHeartbeats(check func(Heartbeat) (key string, err error)) { heartbeats = check }
 
 // checkHeartbeat is not part of ValidatePolicies: no decision depends on it, and a job still runs if nobody receives
@@ -311,13 +304,6 @@ func (j *Job) checkHeartbeat() check {
 	}
 	key, err := heartbeats(j.Heartbeat)
 	return check{"heartbeat." + key, err}
-}
-
-func (st *Step) checkSpec() error {
-	if check := specs[st.Executor]; check != nil {
-		return check(st.Spec)
-	}
-	return nil
 }
 
 // endless returns the name of a step that a run can reach and from which it can never end, whatever

@@ -72,6 +72,28 @@ func TestExportAppliesWithoutAChange(t *testing.T) {
 	})
 }
 
+// TestExportOfStepsWrittenBySQL: plain SQL may write the same step in several ways. The file that export writes of them changes
+// nothing when it is applied, and a change of something else does not change the step.
+func TestExportOfStepsWrittenBySQL(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		for i, spec := range []string{
+			`{"sql": [{"text": "SELECT ?", "args": [1]}]}`, `{"sql": [{"text": "SELECT 1"}]}`, `{"sql": [{"text": "SELECT 1", "args": []}], "atomic": false}`,
+			`{"sql": [{"text": "SELECT ?", "args": [1.0]}, "SELECT 2"], "fail_if": ""}`, `{"sql": ["SELECT ?"], "args": [[1], {"b": 1}]}`, `{"sql": ["SELECT ?"], "args": null}`,
+		} {
+			name := fmt.Sprint("job ", i)
+			dbjobs(t, d.URL, "", exitDone, "job", "create", name, "--sql", "SELECT 1")
+			d.Exec(t, "UPDATE "+d.Table("steps")+" SET spec = '"+spec+"' WHERE job_id = (SELECT id FROM "+d.Table("jobs")+" WHERE name = '"+name+"')")
+		}
+		exported := dbjobs(t, d.URL, "", exitDone, "export")
+		if got := dbjobs(t, d.URL, exported, exitDone, "apply", "-f", "-"); got != "no change\n" {
+			t.Errorf("%s\nis read as\n%s", exported, got)
+		}
+		if got := dbjobs(t, d.URL, "", exitDone, "job", "alter", "job 0", "--timeout", "5m"); strings.Contains(got, "steps") {
+			t.Error(got)
+		}
+	})
+}
+
 // rename gives some jobs and schedules another name, and lets some jobs skip a time. It returns the number of jobs that
 // can skip a time.
 func (r *random) rename(d *storetest.DB, defs *store.Definitions) (skips int) {

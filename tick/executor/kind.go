@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,8 +19,31 @@ var Kinds = []Kind{sqlKind, httpKind, mailKind, execKind, shellKind}
 // With these checks, commands and passes refuse a spec that no step could execute.
 func init() {
 	for _, k := range Kinds {
-		store.CheckSpecs(k.Name, k.Check)
+		store.KnowSpecs(k.Name, store.SpecRules{Check: k.Check, Form: k.form})
 	}
+}
+
+// form writes a spec as a file would, if plain SQL has written the same in other words.
+func (k *Kind) form(spec json.RawMessage) (json.RawMessage, error) {
+	if k.Name == sqlKind.Name && onlyTexts(spec) {
+		return spec, nil
+	}
+	values, err := k.Values(spec)
+	if err != nil {
+		return nil, err
+	}
+	return k.Spec(values)
+}
+
+// onlyTexts reports whether a spec of SQL has nothing that may have other words: most specs are statements without arguments,
+// and apply reads the specs of all jobs.
+func onlyTexts(spec json.RawMessage) bool {
+	for _, other := range []string{`"args"`, "{", "[]", `""`, "false", "null"} {
+		if len(spec) == 0 || bytes.Contains(spec[1:], []byte(other)) {
+			return false
+		}
+	}
+	return true
 }
 
 // Kind describes an executor: the keys of a step, how they become its spec, and what executes it.

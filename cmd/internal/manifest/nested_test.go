@@ -73,7 +73,7 @@ func withCall(t *testing.T) {
 	kinds := executor.Kinds
 	t.Cleanup(func() { executor.Kinds = kinds })
 	executor.Kinds = append(slices.Clone(kinds), kindCall)
-	store.CheckSpecs(kindCall.Name, kindCall.Check)
+	store.KnowSpecs(kindCall.Name, store.SpecRules{Check: kindCall.Check})
 }
 
 // TestNestedKeys: the values that each type of key reads, and the text that Encode writes for them.
