@@ -75,6 +75,9 @@ func (j *Job) Removed() time.Time { return j.removedAt }
 // Fault says what in the rows of the job cannot be read; the fields that it names have their defaults.
 func (j *Job) Fault() string { return j.fault }
 
+// LostSchedule reports whether plain SQL has deleted one of the job's schedules.
+func (j *Job) LostSchedule() bool { return j.lostLink }
+
 // UsedUp reports whether the job is finished with this number of runs, because of MaxRuns.
 func (j *Job) UsedUp(made int64) bool { return j.MaxRuns > 0 && made >= j.MaxRuns }
 

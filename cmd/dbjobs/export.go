@@ -25,8 +25,9 @@ different manifests cannot be in one such file: choose one with --manifest, or t
 --all prints everything as one file. It is for another database, and for keeping: it names no manifest, so what it defines
 there belongs to no manifest until a file of yours defines it, too.
 
-A definition that cannot be read, such as that of a job whose step was changed by plain SQL, is left out: a line on standard
-error names it and says what to do, and the exit code is 3. Do not apply such a file with --prune.
+A definition that no apply would accept, such as that of a job whose step plain SQL has spoiled, or whose schedule it has
+deleted, is left out: a line on standard error names it and says what to do, and the exit code is 3. Do not apply such a file
+with --prune.
 
 --ical writes a calendar feed instead, to which a calendar program can subscribe: the times of the schedules, in their
 zones. Schedules that run more often than every hour are left out, unless --job names their job.`,
@@ -57,8 +58,12 @@ zones. Schedules that run more often than every hour are left out, unless --job 
 		if err != nil {
 			return err
 		}
+		out, err := manifest.TakeUnreadable(&d, func(names []store.Reference) (*store.Known, error) { return s.Known(ctx, names) })
+		if err != nil {
+			return err
+		}
 		var left []error
-		for _, u := range manifest.TakeUnreadable(&d) {
+		for _, u := range out {
 			left = append(left, fmt.Errorf("%w: %s %s: %s; put its rows right by SQL, or apply a file that has it", errLeftOut, u.Kind, u.Name, u.Problem))
 		}
 		return errors.Join(append(left, manifest.Encode(c.stdout, name, d, login))...)

@@ -42,6 +42,9 @@ func (d *draft) keep(i int, entry *object) { d.steps.Content[i] = entry.node() }
 
 // find returns the index of a step.
 func (d *draft) find(name string) (int, error) {
+	if len(d.job.Steps) == 0 {
+		return 0, d.hasNone()
+	}
 	names := make([]string, len(d.job.Steps))
 	for i, s := range d.job.Steps {
 		if names[i] = s.Name; s.Name == name {
@@ -50,6 +53,11 @@ func (d *draft) find(name string) (int, error) {
 	}
 	return 0, &store.FieldError{Subject: "job " + d.job.FullName(), Field: "steps",
 		Problem: fmt.Sprintf("there is no step %s; %s", excerpt(name), oneOf(name, names))}
+}
+
+// hasNone is the mistake of a job whose steps plain SQL has deleted.
+func (d *draft) hasNone() error {
+	return &store.FieldError{Subject: "job " + d.job.FullName(), Field: "steps", Problem: "it has none, and needs one; add it with dbjobs job step add"}
 }
 
 // job edits a job. The manifest that it returns has only that job.
@@ -65,6 +73,9 @@ func (e Edit) job(j store.Job, change func(d *draft) error) (*Manifest, error) {
 	f := &file{decoder: &decoder{file: e.Command}, m: &Manifest{}, now: e.Now, names: map[string]bool{}}
 	if err := change(d); err != nil {
 		return nil, err
+	}
+	if len(d.steps.Content) == 0 {
+		return nil, d.hasNone()
 	}
 	d.put("steps", d.steps)
 	if node := f.reread(e.Given, &d.object); node != nil {
@@ -121,6 +132,9 @@ func (e Edit) Job(j store.Job) (*Manifest, error) {
 		}
 		if !slices.ContainsFunc(executorFlags(), func(fl Flag) bool { return len(e.Given[fl.Name]) > 0 }) {
 			return nil
+		}
+		if len(d.steps.Content) == 0 { // plain SQL has deleted them: the flags make one
+			d.steps.Content = append(d.steps.Content, (&object{}).node())
 		}
 		if len(d.steps.Content) != 1 {
 			names := make([]string, len(j.Steps))

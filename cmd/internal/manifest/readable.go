@@ -1,40 +1,159 @@
 package manifest
 
 import (
+	"cmp"
 	"slices"
+	"strings"
+	"time"
 
+	"go.yaml.in/yaml/v4"
+
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Unreadable is a definition that plain SQL has left so that it cannot be written as part of a file.
+// Unreadable is a definition that plain SQL has left so that it cannot be part of a file.
 type Unreadable struct{ Kind, Name, Problem string }
 
+// examined is a definition read back from its own entry of a file.
+type examined struct {
+	problem string
+	uses    []use
+}
+
+// use is a name that a definition uses, and the key that has it.
+type use struct {
+	store.Reference
+	key string
+}
+
 // TakeUnreadable removes from the definitions those that Encode could not write, or would write with other values than
-// the database has, and returns them. So one of them does not keep the others out of a file.
-func TakeUnreadable(d *store.Definitions) (list []Unreadable) {
+// the database has, and those that no apply would accept, because of a value or because they name something that is
+// gone. It returns them. So one of them does not keep the others out of a file, nor out of a database. find finds the
+// definitions that references name.
+func TakeUnreadable(d *store.Definitions, find func([]store.Reference) (*store.Known, error)) (list []Unreadable, err error) {
+	now := time.Now()
+	schedules, jobs := make([]examined, len(d.Schedules)), make([]examined, len(d.Jobs))
+	var names []store.Reference
+	for i := range d.Schedules {
+		schedules[i] = examineSchedule(&d.Schedules[i], now)
+		names = append(names, named(schedules[i])...)
+	}
+	for i := range d.Jobs {
+		jobs[i] = examineJob(&d.Jobs[i], now)
+		names = append(names, named(jobs[i])...)
+	}
+	known, err := find(names)
+	if err != nil {
+		return nil, err
+	}
 	taken := func(kind, name, problem string) bool {
 		if problem != "" {
 			list = append(list, Unreadable{kind, name, problem})
 		}
 		return problem != ""
 	}
-	ofRow := func(fault string) string {
-		if fault != "" {
-			fault = "its row cannot be read: " + fault
-		}
-		return fault
-	}
-	d.Groups = slices.DeleteFunc(d.Groups, func(g store.Group) bool { return taken("group", g.Name, ofRow(g.Fault)) })
-	d.Calendars = slices.DeleteFunc(d.Calendars, func(c store.Calendar) bool { return taken("calendar", c.Name, ofRow(c.Fault)) })
-	d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool { return taken("schedule", s.Name, ofRow(s.Fault)) })
-	d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool {
-		problem := ofRow(j.Fault())
-		for i := range j.Steps {
-			if _, err := stepNode(j.Steps[i], true); err != nil && problem == "" {
-				problem = err.Error()
-			}
-		}
-		return taken("job", j.FullName(), problem)
+	d.Groups = slices.DeleteFunc(d.Groups, func(g store.Group) bool { return taken("group", g.Name, cmp.Or(ofRow(g.Fault), said(g.Validate()))) })
+	d.Calendars = slices.DeleteFunc(d.Calendars, func(c store.Calendar) bool { return taken("calendar", c.Name, cmp.Or(ofRow(c.Fault), ofDays(&c))) })
+	i := 0
+	d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool {
+		i++
+		return taken("schedule", s.Name, schedules[i-1].wrong(known))
 	})
+	i = 0
+	d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool {
+		i++
+		return taken("job", j.FullName(), jobs[i-1].wrong(known))
+	})
+	return list, nil
+}
+
+// wrong returns why the definition cannot be part of a file; empty if it can.
+func (x *examined) wrong(known *store.Known) string {
+	for _, r := range x.uses {
+		if x.problem != "" {
+			break
+		}
+		if x.problem = known.Missing(r.Reference); x.problem != "" {
+			x.problem = r.key + ": " + x.problem
+		}
+	}
+	return x.problem
+}
+
+func named(x examined) (list []store.Reference) {
+	for _, r := range x.uses {
+		list = append(list, r.Reference)
+	}
 	return list
+}
+
+func ofRow(fault string) string {
+	if fault != "" {
+		fault = "its row cannot be read: " + fault
+	}
+	return fault
+}
+
+func said(err error) string {
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func ofDays(c *store.Calendar) string {
+	if err := c.Validate(); err != nil {
+		return err.Error()
+	}
+	_, err := rules.ParseCalendar(c.Name, c.WorkingDays, c.Text())
+	return said(err)
+}
+
+func examineSchedule(s *store.Schedule, now time.Time) examined {
+	if s.Fault != "" {
+		return examined{problem: ofRow(s.Fault)}
+	}
+	return examine("schedules", s.Name, scheduleNode(*s, ""), now, (*file).readSchedules)
+}
+
+func examineJob(j *store.Job, now time.Time) examined {
+	problem := ofRow(j.Fault())
+	if problem == "" && j.LostSchedule() {
+		problem = "a schedule that it uses is gone"
+	}
+	if problem == "" && len(j.Steps) == 0 {
+		problem = "it has no steps"
+	}
+	if problem != "" {
+		return examined{problem: problem}
+	}
+	node, err := jobNode(*j, "", "")
+	if err != nil {
+		return examined{problem: err.Error()}
+	}
+	return examine("jobs", j.Name, node, now, func(f *file, all *yaml.Node) { f.readJob(pair{all.Content[0], all.Content[1]}) })
+}
+
+// examine reads the entry of one definition.
+func examine(section, name string, node *yaml.Node, now time.Time, read func(*file, *yaml.Node)) (x examined) {
+	f := &file{decoder: &decoder{}, m: &Manifest{}, now: now, names: map[string]bool{}}
+	path, all := join(section, name), &object{}
+	all.put(name, node)
+	if entry := f.reread(nil, all); entry != nil {
+		read(f, entry)
+	}
+	key := func(p Problem) string { return strings.TrimPrefix(strings.TrimPrefix(p.Path, path), ".") }
+	if len(f.problems) > 0 {
+		p := f.problems[0]
+		if x.problem = p.Text; key(p) != "" {
+			x.problem = key(p) + ": " + p.Text
+		}
+	}
+	for _, r := range f.references {
+		if r.Kind != kindTarget {
+			x.uses = append(x.uses, use{r.Reference, key(r.at)})
+		}
+	}
+	return x
 }
