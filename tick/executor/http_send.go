@@ -30,7 +30,8 @@ type HTTP struct {
 	aws        *aws.Source   // the source of credentials
 	names      *net.Resolver // nil: the resolver of the system
 	mu         sync.Mutex
-	transports map[string]*http.Transport // by owner
+	transports map[string]*http.Transport // by owner; they keep connections
+	fresh      map[string]*http.Transport // by owner; they keep none
 }
 
 // The bounds of an attempt.
@@ -43,7 +44,7 @@ const (
 
 // NewHTTP returns an executor that may touch what the host allows. The caller closes it.
 func NewHTTP(h *Host) *HTTP {
-	return &HTTP{host: h, env: os.LookupEnv, aws: aws.NewSource(os.LookupEnv), transports: map[string]*http.Transport{}}
+	return &HTTP{host: h, env: os.LookupEnv, aws: aws.NewSource(os.LookupEnv), transports: map[string]*http.Transport{}, fresh: map[string]*http.Transport{}}
 }
 
 // Close closes the connections that are kept.
@@ -66,6 +67,19 @@ func (e *HTTP) transport(owner string) *http.Transport {
 	return e.transports[owner]
 }
 
+// freshTransport returns the transport for requests of an owner's jobs that have no body. Where a kept connection ends before the
+// answer, net/http would send such a request again, although the server may have received it: only another try does that.
+func (e *HTTP) freshTransport(owner string) *http.Transport {
+	keeps := e.transport(owner)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.fresh[owner] == nil {
+		e.fresh[owner] = keeps.Clone()
+		e.fresh[owner].DisableKeepAlives = true
+	}
+	return e.fresh[owner]
+}
+
 // LaterError is a failure after which the next try must not come too soon.
 type LaterError struct {
 	Wait time.Duration // from now on
@@ -86,7 +100,8 @@ func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, httpPatience, errHTTPPatience)
 		defer cancel()
 	}
-	c := &call{spec: spec, task: r.Task, now: r.Now, host: e.host, env: e.env, aws: e.aws, transport: e.transport(r.Task.Job.Owner)}
+	c := &call{spec: spec, task: r.Task, now: r.Now, host: e.host, env: e.env, aws: e.aws}
+	c.transport, c.fresh = e.transport(r.Task.Job.Owner), e.freshTransport(r.Task.Job.Owner)
 	res, err := c.do(ctx)
 	if err != nil && errors.Is(context.Cause(ctx), errHTTPPatience) {
 		err = errHTTPPatience
@@ -130,6 +145,7 @@ type call struct {
 	env       aws.Lookup
 	aws       *aws.Source
 	transport *http.Transport
+	fresh     *http.Transport // for requests without a body
 
 	facts  map[string]any // with the secrets that the spec names
 	header http.Header
@@ -147,7 +163,11 @@ func (c *call) do(ctx context.Context) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		resp, err := exchange(c.transport, req)
+		by := c.transport
+		if req.Body == http.NoBody {
+			by = c.fresh
+		}
+		resp, err := exchange(by, req)
 		if err != nil {
 			return Result{}, plainly(ctx, err)
 		}
