@@ -199,7 +199,7 @@ func TestMySQLOptions(t *testing.T) {
 		"ssl-cert=/no/x&ssl-key=/no/y&tls=true":  "no such file",
 		"ssl-cert=" + key + "&ssl-key=" + key + "&tls=true":               "ssl-cert, ssl-key: ",
 		"ssl-cert=" + certificate + "&ssl-key=" + key + "&tls=true":       "",
-		"ssl-cert=" + certificate + "&ssl-key=" + encrypted + "&tls=true": "the key is encrypted, and dbjobs cannot read it so",
+		"ssl-cert=" + certificate + "&ssl-key=" + encrypted + "&tls=true": "the key is encrypted, and dbjobs cannot decrypt it",
 		"sql_mode=ANSI&time_zone=%27%2B00:00%27":                          "",
 	} {
 		s, err := store.Open(t.Context(), "mysql://ann@127.0.0.1:1/d?"+options, store.Options{})

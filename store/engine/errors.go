@@ -145,7 +145,7 @@ func ofEncryptedKey(file, sign string) string {
 	if key, err := os.ReadFile(file); err != nil || !bytes.Contains(key, []byte(sign)) {
 		return ""
 	}
-	return "; the key is encrypted, and dbjobs cannot read it so: `openssl pkey -in KEY -out FILE` writes it without a password, in a file that only its user may read"
+	return "; the key is encrypted, and dbjobs cannot decrypt it: `openssl pkey -in KEY -out FILE` writes it without a password; let only the user of dbjobs read that file"
 }
 
 // rights is the advice about a missing right.
