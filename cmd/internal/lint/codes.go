@@ -52,6 +52,7 @@ var advice = map[string]string{
 	rules.WarnMonthEnd:    "",
 	rules.WarnClockChange: "if that matters, choose a time that each day has once, or zone: UTC",
 	rules.WarnPastStart:   "if that is not meant, give it a later start",
+	rules.WarnUnstarted:   "",
 	rules.WarnUnaligned:   "if the start is to count, let it match the rule",
 	rules.WarnEitherDay:   "for days that match both, write an RRULE with BYMONTHDAY and BYDAY",
 	rules.WarnBothDays:    "if either is meant, begin neither field with * or ?",
