@@ -128,7 +128,7 @@ type JobStatus struct {
 	LastSuccess    time.Time `json:"last_success_at,omitzero"`
 	LastError      string    `json:"last_error,omitempty"`
 	Streak         int       `json:"streak"`
-	Cycles         int64     `json:"cycles"`
+	Cycles         int64     `json:"cycles"` // how often a run has ended: one that is retried ends again
 	RunsMade       int64     `json:"runs_made"`
 	RunsOpen       int       `json:"runs_open"`
 	RunsRunning    int       `json:"runs_running"`

@@ -124,7 +124,7 @@ func Job(w io.Writer, j JobDetail) error {
 	f.add("last error", j.LastError)
 	f.add("last success", Instant(j.LastSuccess))
 	f.add("failed in a row", positive(j.Streak))
-	f.add("ended runs", count(j.Cycles))
+	f.add("ends of runs", count(j.Cycles))
 	f.add("open runs", fmt.Sprintf("%d (%d running)", j.RunsOpen, j.RunsRunning))
 	f.add("policies", policies(j.Job))
 	f.add("tags", strings.Join(j.Tags, ", "))
