@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,19 +35,12 @@ func asNobody(t *testing.T) *nobody {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	n := &nobody{t: t, path: filepath.Join(dir, "dbjobs"), home: filepath.Join(dir, "home")}
 	n.env = []string{"HOME=" + n.home, "DBJOBS_DATABASE_URL=sqlite:" + n.home + "/jobs.db", "GORACE=" + os.Getenv("GORACE")}
-	from, err := os.Open(program(t))
-	if err != nil {
-		t.Fatal(err)
+	// Another process copies it. A program that this one has open for writing may stay open in a child that another test
+	// starts at that moment, and then it cannot be started.
+	if out, err := exec.CommandContext(t.Context(), "cp", program(t), n.path).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	defer from.Close()
-	to, err := os.OpenFile(n.path, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(to, from); err != nil {
-		t.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
+	if err := os.Chmod(n.path, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(dir, 0o755); err != nil {
