@@ -194,7 +194,7 @@ func TestAServerThatDoesNotAnswerKeepsNoPass(t *testing.T) {
 // ends soon, names the runs that it leaves, and the next delivery of each comes when its lease has ended.
 func TestASilentServerKeepsNoStoppedPass(t *testing.T) {
 	t.Parallel()
-	const platform = 30 * time.Second // between SIGTERM and SIGKILL
+	const late = time.Minute // several times what it takes, and less than the tries to record one end take without an answer
 	for _, engine := range storetest.Engines(t) {
 		if engine == "sqlite" {
 			continue
@@ -229,8 +229,8 @@ func TestASilentServerKeepsNoStoppedPass(t *testing.T) {
 				}()
 				select {
 				case <-ended:
-				case <-time.After(platform):
-					t.Error("a platform would have killed it")
+				case <-time.After(late):
+					t.Error("it goes on")
 					<-ended
 				}
 			})
