@@ -305,7 +305,7 @@ func (a *applier) leaveCalendars(ctx context.Context, named []Calendar) error {
 	slices.SortFunc(gone, func(x, y Calendar) int { return strings.Compare(x.Name, y.Name) })
 	for _, c := range gone {
 		if !a.o.Prune {
-			a.left("calendar", c.Name)
+			a.left("calendar", c.Name, "")
 			continue
 		}
 		if err := a.removeCalendar(ctx, c); err != nil {

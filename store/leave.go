@@ -14,16 +14,25 @@ import (
 
 // leave handles the definitions that the manifest owns but does not name any more. With Prune it removes them: jobs
 // first, then schedules. Without Prune they stay, and each apply lists them: otherwise a job that was deleted from
-// its file would continue unnoticed.
+// its file would continue unnoticed. Jobs of an owner of whom the definitions have no job stay in any case: the files
+// of two owners may have one name, and a login that sees both would remove with the one what the other defines.
 func (a *applier) leave(ctx context.Context, d Definitions) error {
 	named, going := map[int64]bool{}, map[int64]bool{}
+	owners := map[string]bool{a.login: true}
 	for _, j := range d.Jobs {
+		owners[cmp.Or(j.Owner, a.login)] = true
 		if k := a.known.byName[a.fullName(j)]; k != nil {
 			named[k.ID] = true
 		}
 	}
 	gone := slices.DeleteFunc(a.known.owned, func(k *Job) bool { return named[k.ID] })
 	slices.SortFunc(gone, func(x, y *Job) int { return cmp.Compare(x.FullName(), y.FullName()) })
+	gone = slices.DeleteFunc(gone, func(k *Job) bool {
+		if !owners[k.Owner] {
+			a.left("job", k.FullName(), OfAnotherOwner)
+		}
+		return !owners[k.Owner]
+	})
 	for _, k := range gone {
 		going[k.ID] = true
 	}
@@ -37,7 +46,7 @@ func (a *applier) leave(ctx context.Context, d Definitions) error {
 	for part := range slices.Chunk(gone, batchSize) {
 		if !a.o.Prune {
 			for _, k := range part {
-				a.left("job", k.FullName())
+				a.left("job", k.FullName(), "")
 			}
 			continue
 		}
@@ -72,7 +81,7 @@ func (a *applier) leaveSchedules(ctx context.Context, named []Schedule) error {
 	slices.SortFunc(gone, func(x, y Schedule) int { return cmp.Compare(x.Name, y.Name) })
 	if !a.o.Prune {
 		for _, c := range gone {
-			a.left("schedule", c.Name)
+			a.left("schedule", c.Name, "")
 		}
 		return nil
 	}
@@ -87,10 +96,13 @@ func (a *applier) leaveSchedules(ctx context.Context, named []Schedule) error {
 	return nil
 }
 
+// OfAnotherOwner is the reason of a job that Prune leaves.
+const OfAnotherOwner = "the file has no job of its owner"
+
 // left lists a definition that stays although its manifest does not name it. That is not a change, so the change log
-// has no entry.
-func (a *applier) left(kind, subject string) {
-	a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: kind, Subject: subject, Action: "left"})
+// has no entry. The reason is empty if Prune removes the definition.
+func (a *applier) left(kind, subject, reason string) {
+	a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: kind, Subject: subject, Action: "left", Reason: reason})
 }
 
 func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {

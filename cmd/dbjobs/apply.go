@@ -32,9 +32,10 @@ func (c *cli) apply() *cobra.Command {
 changes. Applying the same file again changes nothing.
 
 A job or schedule that was in the manifest earlier and is not any more stays, and is listed. --prune removes it,
-unless another job runs after it. For --prune the file has to contain its own name: manifest: NAME. Without that line, a
-manifest has the name of its first file, without the extension, or of its folder. Definitions that belong to another
-manifest are not changed, unless --take-ownership is given.
+unless another job runs after it, or it belongs to an owner of whom the file has no job. For --prune the file has to
+contain its own name: manifest: NAME. Without that line, a manifest has the name of its first file, without the
+extension, or of its folder. Definitions that belong to another manifest are not changed, unless --take-ownership is
+given.
 
 Several files, those of a folder, and those that a file names under include:, are one manifest. s3://BUCKET/KEY and
 gs://BUCKET/KEY are files, too: they are read with the credentials of this process, and name no other files. ${env:NAME} in a value

@@ -116,7 +116,7 @@ func Changes(w io.Writer, a Applied) error {
 			continue
 		}
 		if c.Action == "left" {
-			if _, err := fmt.Fprintf(w, "= %s %s is no longer in this file, but stays; --prune removes it\n", c.Kind, Line(c.Subject)); err != nil {
+			if _, err := fmt.Fprintln(w, left(c)); err != nil {
 				return err
 			}
 			continue
@@ -155,6 +155,15 @@ func Changes(w io.Writer, a Applied) error {
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
+}
+
+// left says that a definition stays although its file does not name it any more, and what removes it.
+func left(c store.Change) string {
+	subject := Line(c.Subject)
+	if c.Reason != "" {
+		return fmt.Sprintf("= %s %s is not in this file, and stays: %s; `dbjobs %[1]s remove %[2]s` removes it", c.Kind, subject, c.Reason)
+	}
+	return fmt.Sprintf("= %s %s is no longer in this file, but stays; --prune removes it", c.Kind, subject)
 }
 
 // History prints the table of a change log.

@@ -111,7 +111,7 @@ func (p *differencePrinter) line(format string, args ...any) {
 func (p *differencePrinter) change(c store.Change, text string) {
 	switch c.Action {
 	case "left":
-		p.line("= %s %s is no longer in this file, but stays; --prune removes it", c.Kind, Line(c.Subject))
+		p.line("%s", left(c))
 		return
 	case "done":
 		p.line("= %s %s has finished and was removed", c.Kind, Line(c.Subject))
