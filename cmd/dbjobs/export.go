@@ -23,7 +23,8 @@ func (c *cli) export() *cobra.Command {
 different manifests cannot be in one such file: choose one with --manifest, or those without a manifest with --manifest= .
 
 --all prints everything as one file. It is for another database, and for keeping: it names no manifest, so what it defines
-there belongs to no manifest until a file of yours defines it, too.
+there belongs to no manifest until a file of yours defines it, too. Where two owners have a job of one name, --owner writes
+a file for each owner: its jobs, and all schedules.
 
 A definition that no apply would accept, such as that of a job whose step plain SQL has spoiled, or whose schedule it has
 deleted, is left out: a line on standard error names it and says what to do, and the exit code is 3. Do not apply such a file
@@ -34,11 +35,13 @@ zones. Schedules that run more often than every hour are left out, unless --job 
 		Example: `  dbjobs export > jobs.yaml
   dbjobs export --manifest jobs
   dbjobs export --all > everything.yaml
+  dbjobs export --all --owner ada > ada.yaml
   dbjobs export --ical -o jobs.ics`,
 		Args: positional(),
 	}
 	cmd.Flags().StringVar(&o.manifest, "manifest", "", "only definitions that belong to this manifest")
 	cmd.Flags().BoolVar(&o.all, "all", false, "the definitions of all manifests, as one file that names no manifest")
+	cmd.Flags().StringVar(&o.owner, "owner", "", "only jobs of this owner")
 	feed.flags(cmd)
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, _ []string) error {
 		if err := feed.check(cmd); err != nil {
@@ -76,6 +79,7 @@ type exportOptions struct {
 	manifest string
 	chosen   bool // manifest was given, perhaps as an empty text
 	all      bool
+	owner    string // empty: all
 }
 
 // exported returns the definitions of a file, and the name of its manifest.
@@ -98,6 +102,12 @@ func exported(ctx context.Context, s *store.Store, o exportOptions) (d store.Def
 		d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool { return s.Manifest != name })
 		d.Calendars = slices.DeleteFunc(d.Calendars, func(c store.Calendar) bool { return c.Manifest != name })
 	}
+	if o.owner != "" {
+		d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool { return j.Owner != o.owner })
+		if len(d.Jobs) == 0 {
+			return d, "", badInput("the owner %q has none of these jobs", o.owner)
+		}
+	}
 	if err := namedOnce(d.Jobs); err != nil {
 		return d, "", err
 	}
@@ -116,7 +126,7 @@ func namedOnce(jobs []store.Job) error {
 	for i := range jobs {
 		j := &jobs[i]
 		if other, ok := known[j.Name]; ok {
-			return badInput("the jobs %s and %s have the same name, and one file cannot define both; export them as their owners", other, j.FullName())
+			return badInput("the jobs %s and %s have the same name, and one file cannot define both; export the jobs of each owner with --owner", other, j.FullName())
 		}
 		known[j.Name] = j.FullName()
 	}

@@ -42,8 +42,10 @@ func (o *feedOptions) check(cmd *cobra.Command) error {
 			return badInput("--%s belongs to --ical", name)
 		}
 	}
-	if o.on && cmd.Flags().Changed("manifest") {
-		return badInput("--manifest does not go together with --ical; choose jobs with --job")
+	for _, name := range []string{"manifest", "owner"} {
+		if o.on && cmd.Flags().Changed(name) {
+			return badInput("--%s does not go together with --ical; choose jobs with --job", name)
+		}
 	}
 	return nil
 }
