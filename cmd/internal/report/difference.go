@@ -171,10 +171,10 @@ func (p *differencePrinter) field(f store.FieldChange) {
 	}
 }
 
-// asLines turns a list of texts, such as statements, into its lines.
+// asLines turns a list of texts, such as statements, into its lines. A list of which nothing would be seen stays.
 func asLines(value string) string {
 	var list []string
-	if !strings.HasPrefix(value, "[") || json.Unmarshal([]byte(value), &list) != nil || len(list) == 0 {
+	if !strings.HasPrefix(value, "[") || json.Unmarshal([]byte(value), &list) != nil || strings.Join(list, "") == "" {
 		return value
 	}
 	return strings.Join(list, "\n")
