@@ -74,6 +74,7 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	if _, judged := errors.AsType[verdict](err); err == nil || judged { // the answer contains the verdict
 		return o.answer(answer.Bytes()), nil
 	}
+	f.warm.drop()
 	code := exitCode(context.Background(), err)
 	c.complain(code, err)
 	return nil, messages.InvokeResponse_Error{Type: failureKind(code), Message: strings.Join(c.explain(code, err), "\n")}

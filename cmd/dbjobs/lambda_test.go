@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -258,6 +260,22 @@ func TestLambdaBrokenDatabase(t *testing.T) {
 		f.report(f.invoke("{}", ample))
 		c.nothingLost()
 	})
+}
+
+// TestLambdaLeavesAServerThatTakesNoWrites: a server that has become a standby goes on answering on the kept connection. Its
+// refusal ends the use of that connection, because a new one may lead to the server that takes writes.
+func TestLambdaLeavesAServerThatTakesNoWrites(t *testing.T) {
+	c := onPostgres(t)
+	c.ticker()
+	setting := "ALTER DATABASE " + pgx.Identifier{c.text("SELECT current_database()")}.Sanitize()
+	c.exec(setting + " SET default_transaction_read_only = on") // for the sessions that begin from now on
+	f := c.function()
+	if kind, message := f.refused(f.invoke("{}", ample)); kind != "Unreachable" || !strings.Contains(message, "not writable") {
+		t.Errorf("%s: %s", kind, message)
+	}
+	c.exec(setting + " RESET default_transaction_read_only")
+	f.report(f.invoke("{}", ample))
+	c.nothingLost()
 }
 
 // TestLambdaSecret: the password comes from the extension, which is not ready at once.

@@ -163,6 +163,21 @@ func (w *warm) keep(db settings.Database, s *store.Store) bool {
 	return true
 }
 
+// drop closes the kept store after a command that has failed. A server that has become a standby still answers, but takes no
+// writes, and a new connection may lead to the server that does.
+func (w *warm) drop() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	s := w.s
+	w.s = nil
+	w.mu.Unlock()
+	if s != nil {
+		go s.Close() // it may wait for a dead connection
+	}
+}
+
 func (w *warm) close() {
 	if w == nil {
 		return
