@@ -34,7 +34,21 @@ const (
 	// wakeBeats is the number of looks for cancels after which a pass that still executes sets an alarm: see armMidway.
 	wakeBeats     = 4
 	alarmPatience = 10 * time.Second // how long the platform may take to set an alarm; less if the budget has less left
+	// stoppedPatience is how long it may take if the pass has to stop. The process ends soon then: see closing.
+	stoppedPatience = 1500 * time.Millisecond
 )
+
+// UnsetAlarmError says that nothing starts the trigger for what is due next, but the safety trigger.
+type UnsetAlarmError struct {
+	At  time.Time
+	Err error
+}
+
+func (e *UnsetAlarmError) Error() string {
+	return fmt.Sprintf("the pass is over, but the alarm for the next one, at %s, could not be set: %v", e.At.UTC().Format(time.RFC3339), e.Err)
+}
+
+func (e *UnsetAlarmError) Unwrap() error { return e.Err }
 
 // RingAt is when an alarm has to start the trigger for what a probe has found, by the host's clock; zero: no alarm is needed.
 // It is for commands that have changed what is due.
@@ -67,11 +81,12 @@ func (t *Tick) arm(ctx context.Context, r *Report, began time.Time, failure erro
 	if t.Budget > 0 {
 		patience = min(max(t.Budget-t.Now().Sub(began), leastPatience), patience)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	rings, err := t.Alarm.Set(ctx, at)
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(stoppedPatience, cancel) })()
+	rings, err := t.Alarm.Set(within, at)
 	if err != nil {
-		return fmt.Errorf("the pass is over, but the alarm for the next one, at %s, could not be set: %w", at.UTC().Format(time.RFC3339), err)
+		return &UnsetAlarmError{at, err}
 	}
 	r.WakeAt = rings
 	return nil

@@ -269,6 +269,31 @@ func TestAlarmThatCannotBeSet(t *testing.T) {
 	})
 }
 
+// A platform that does not answer must not hold up a pass that has to stop: nothing else bounds the end of its process.
+func TestAlarmOfAStoppedPass(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		tk, _ := waking(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job")}})
+		mustRun(t, tk)
+		d.Clock.Set(ticktest.Morning(9, 0))
+		ctx, stop := context.WithCancel(t.Context())
+		tk.Alarm = silentBell(stop)
+		_, err := tk.Run(ctx)
+		if unset, ok := errors.AsType[*tick.UnsetAlarmError](err); !ok || !errors.Is(err, context.Canceled) || !unset.At.Equal(ticktest.Morning(10, 0)) {
+			t.Errorf("%v: want an alarm for ten o'clock that was given up before its own patience was over", err)
+		}
+	})
+}
+
+// silentBell is a platform that does not answer. The pass has to stop as soon as it is asked.
+type silentBell func()
+
+func (stop silentBell) Set(ctx context.Context, _ time.Time) (time.Time, error) {
+	stop()
+	<-ctx.Done()
+	return time.Time{}, ctx.Err()
+}
+
 // While a run executes, there is an alarm for the next due time, and for the end of its lease. The platform starts
 // another pass, which goes on from there.
 func TestAlarmWhileARunExecutes(t *testing.T) {

@@ -105,7 +105,7 @@ func (c *cli) complain(code int, err error) {
 // explain returns the lines of an error, one for each problem.
 func (c *cli) explain(code int, err error) []string {
 	if code == exitInterrupted {
-		err = errors.Join(errInterrupted, unended(err))
+		err = errors.Join(errInterrupted, leftOpen(err))
 	}
 	where := ""
 	if c.db.URL != "" && (code == exitDatabase || code == exitSchema) && (c.chosen == nil || c.chosen.name != c.db.Display()) {
@@ -126,15 +126,14 @@ func (c *cli) explain(code int, err error) []string {
 	return lines
 }
 
-// unended returns those of the errors that say which runs still show as running.
-func unended(err error) error {
-	var list []error
-	for _, e := range each(err) {
-		if u, ok := errors.AsType[*tick.UnendedError](e); ok {
-			list = append(list, u)
-		}
-	}
-	return errors.Join(list...)
+// leftOpen returns those of the errors that say what an interrupted pass has left: the runs that still show as running, and the
+// alarm that is not set.
+func leftOpen(err error) error {
+	return errors.Join(slices.DeleteFunc(each(err), func(e error) bool {
+		_, running := errors.AsType[*tick.UnendedError](e)
+		_, unset := errors.AsType[*tick.UnsetAlarmError](e)
+		return !running && !unset
+	})...)
 }
 
 // each returns the errors that were joined. An error that wraps several errors, but has a text of its own,
