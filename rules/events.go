@@ -61,10 +61,13 @@ func (r *Rule) Events(from, to, last time.Time, most int) ([]Event, error) {
 // Skip takes an occurrence out of the event.
 func (e *Event) Skip(at time.Time) {
 	z, err := zoneNamed(e.Zone)
-	if err != nil || at.Before(e.Start) || !e.Until.IsZero() && at.After(e.Until) {
+	if err != nil || !e.Until.IsZero() && at.After(e.Until) {
 		return
 	}
-	e.Dates = slices.DeleteFunc(e.Dates, at.Equal)
+	dates := len(e.Dates)
+	if e.Dates = slices.DeleteFunc(e.Dates, at.Equal); len(e.Dates) < dates || at.Before(e.Start) {
+		return // the RRULE does not give it; it may give another time that the clock shows in the same way
+	}
 	e.Except = append(e.Except, z.readAs(at.Unix())...)
 }
 
@@ -211,10 +214,10 @@ func (w *eventWindow) addDates() {
 	}
 	switch {
 	case len(dates) == 0:
-	case len(w.events) > 0:
+	case len(w.events) > 0 && w.events[0].Start.Unix() <= w.end:
 		w.events[0].Dates = dates
-	default:
-		w.events = []Event{{Zone: utc.name, Start: dates[0], Wall: stampText(dates[0].Unix()), Dates: dates[1:]}}
+	default: // an event that begins after the range may be left out, and these dates must not go with it
+		w.events = append(w.events, Event{Zone: utc.name, Start: dates[0], Wall: stampText(dates[0].Unix()), Dates: dates[1:]})
 	}
 }
 

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,8 +31,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// events returns the events of the year from an instant on, one on each line.
-func events(t *testing.T, rule string, d Defaults, from time.Time) string {
+// events returns the events of the year from an instant on, without some of the times, one on each line.
+func events(t *testing.T, rule string, d Defaults, from time.Time, skips ...time.Time) string {
 	t.Helper()
 	r, err := Parse(rule, d)
 	if err != nil {
@@ -45,6 +44,9 @@ func events(t *testing.T, rule string, d Defaults, from time.Time) string {
 	}
 	var lines []string
 	for _, e := range list {
+		for _, at := range skips {
+			e.Skip(at)
+		}
 		line := e.Zone + " " + e.Wall + " " + e.RRule
 		for _, x := range e.Except {
 			line += " -" + x
@@ -79,15 +81,47 @@ func TestEventsBegin(t *testing.T) {
 	}
 }
 
-// An occurrence that is taken out of an event is an exception on its wall time, and no single date.
+// A time that a calendar moves is in the events also if the rule itself names no further time within the range.
+func TestEventsHaveATimeBeforeTheirRecurrence(t *testing.T) {
+	t.Parallel()
+	days, err := ParseCalendar("de", "MO-FR", "2026-12-25")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
+	if got, want := events(t, "0 9 25 12 *", Defaults{Calendar: days, OnHoliday: "next"}, from), "UTC 20261228T090000 "; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// An occurrence that is taken out of an event is no single date any more, or an exception on its wall time.
 func TestEventWithoutAnOccurrence(t *testing.T) {
 	t.Parallel()
-	at := func(day int) time.Time { return time.Date(2026, 12, day, 7, 0, 0, 0, time.UTC) }
-	e := Event{Zone: "Europe/Berlin", Start: at(1), Wall: "20261201T080000", Dates: []time.Time{at(2), at(4)}, Until: at(9)}
-	for _, day := range []int{2, 10} { // the event does not reach to the 10th
-		e.Skip(at(day))
+	at := func(text string) time.Time {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
 	}
-	if !slices.Equal(e.Dates, []time.Time{at(4)}) || !slices.Equal(e.Except, []string{"20261202T080000"}) {
-		t.Errorf("dates %v, except %v", e.Dates, e.Except)
+	const daily = "Europe/Berlin 20261023T023000 FREQ=DAILY;UNTIL=20271022T000000Z;BYHOUR=2;BYMINUTE=30;BYSECOND=0"
+	for _, c := range []struct{ skip, want string }{
+		{"2026-10-24T00:30:00Z", daily + " -20261024T023000 +20261025T013000"},
+		{"2026-10-25T00:30:00Z", daily + " -20261025T023000 +20261025T013000"}, // the first 02:30 of two
+		{"2026-10-25T01:30:00Z", daily},                                        // the second one
+	} {
+		got := events(t, "30 2 * * *", Defaults{Zone: "Europe/Berlin", Ambiguous: "both"}, at("2026-10-22T12:00:00Z"), at(c.skip))
+		if got = strings.ReplaceAll(got, "UNTIL=20271022T120000Z", "UNTIL=20271022T000000Z"); got != c.want {
+			t.Errorf("without %s:\n%s\nwant\n%s", c.skip, got, c.want)
+		}
+	}
+	// The first single date is before the start.
+	if got, want := events(t, "30 2 * * *", Defaults{Zone: "Europe/Berlin"}, at("2026-10-24T23:00:00Z"), at("2026-10-25T00:30:00Z")),
+		"Europe/Berlin 20261026T023000 FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0"; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	e := Event{Zone: "Europe/Berlin", Start: at("2026-12-01T07:00:00Z"), Wall: "20261201T080000", Until: at("2026-12-09T07:00:00Z")}
+	if e.Skip(at("2026-12-10T07:00:00Z")); e.Except != nil { // the event does not reach so far
+		t.Errorf("except %v", e.Except)
 	}
 }
