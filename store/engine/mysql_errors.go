@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -12,13 +13,14 @@ import (
 func classifyMySQL(err error) class {
 	var me *mysql.MySQLError
 	if errors.As(err, &me) {
+		if mysqlDiskFull(me) {
+			return diskFull
+		}
 		switch me.Number {
 		case 1213, 1020, 3101: // deadlock, record changed since last read, another server of the group has changed the row
 			return transient
 		case 1205, 3572: // lock timeout, NOWAIT
 			return lockTimeout
-		case 1021, 1114: // disk full; table full, which InnoDB reports if its files cannot grow
-			return diskFull
 		case 1146:
 			if strings.Contains(me.Message, "dbjobs_") {
 				return noTable
@@ -54,6 +56,24 @@ func classifyMySQL(err error) class {
 	}
 	return other
 }
+
+// mysqlDiskFull recognizes a disk that is full: that of the tables, or that of the server's tmpdir, where a long transaction and
+// some queries keep what they have. The numbers are those of any error of a file, or of a table; the text tells the system's
+// error. There, a temporary table that could not be written shows as a damaged one.
+func mysqlDiskFull(e *mysql.MySQLError) bool {
+	switch e.Number {
+	case 1021, 1114: // disk full; table full, which InnoDB reports if its files cannot grow
+		return true
+	case 3, 1005, 1026, 1030: // writing a file; creating a table; writing a file, in other words; an error of the storage engine
+		return noSpace.MatchString(e.Message)
+	case 1034, 1194: // the index, or the table, is damaged
+		return strings.Contains(e.Message, "(temporary)") || strings.Contains(e.Message, "#sql")
+	}
+	return false
+}
+
+// noSpace finds ENOSPC, or the engine's own number for a file without room.
+var noSpace = regexp.MustCompile(`(?i)(errcode|errno|error):? (28|135)\b`)
 
 // lacksOnMySQL reports whether the server has no CREATE OR REPLACE for routines. MySQL has none, and
 // refuses it as a syntax error. On MariaDB, the statement keeps the rights on the routine.

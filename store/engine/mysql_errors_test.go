@@ -48,6 +48,39 @@ func TestErrorsOfMySQLClusters(t *testing.T) {
 	}
 }
 
+// TestErrorsOfAFullDisk: the texts are those of MariaDB 10.11 and MySQL 9.7, whose data or tmpdir was on a full disk. Such an error may pass,
+// and ends with the exit code of a database that takes no writes.
+func TestErrorsOfAFullDisk(t *testing.T) {
+	db, err := New("mysql://u:p@127.0.0.1:1/d", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for message, c := range map[string]struct {
+		number uint16
+		full   bool
+	}{
+		`Disk got full writing '.(temporary)' (Errcode: 28 "No space left on device")`:               {1021, true},
+		"The table 'dbjobs_runs' is full":                                                            {1114, true},
+		`Error writing file '/tmp/#sql/fd=70' (Errcode: 28 "No space left on device")`:               {3, true},
+		`Error writing file '/tmp/#sql/fd=70' (Errcode: 5 "Input/output error")`:                     {3, false},
+		"Error writing file '/tmp/MLfd=41' (OS errno 28 - No space left on device)":                  {3, true},
+		`Error writing file 'binlog' (errno: 28 "No space left on device")`:                          {1026, true},
+		`Got error 28 "No space left on device" from storage engine InnoDB`:                          {1030, true},
+		"Got error 28 - 'No space left on device' from storage engine":                               {1030, true},
+		`Got error 122 "Internal (unspecified) error in handler" from storage engine InnoDB`:         {1030, false},
+		"Can't create table `app`.`dbjobs_runs` (errno: 135 \"No more room in record file\")":        {1005, true},
+		"Can't create table `app`.`t` (errno: 150 \"Foreign key constraint is incorrectly formed\")": {1005, false},
+		"Table '(temporary)' is marked as crashed and should be repaired":                            {1194, true},
+		"Table 'words' is marked as crashed and should be repaired":                                  {1194, false},
+		"Index for table '/tmp/#sql_1_0.MAI' is corrupt; try to repair it":                           {1034, true},
+	} {
+		told := db.Wrap("asking", &mysql.MySQLError{Number: c.number, Message: message})
+		if errors.Is(told, ErrReadOnly) != c.full || strings.Contains(told.Error(), "the disk is full") != c.full {
+			t.Errorf("%v; full: %v", told, c.full)
+		}
+	}
+}
+
 // An error about an expired certificate says what to do, as deep as the driver may wrap it.
 func TestAdviceOnExpiredCertificate(t *testing.T) {
 	err := fmt.Errorf("tls: %w", &tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}})
