@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	mostBody      = 1 << 20          // bytes of a request's body, which is read only for its signature
+	mostBody      = 1 << 20          // bytes of a request's body, which is read and forgotten
+	mostSigned    = 64 << 10         // bytes of a body that has to be kept until its signature is checked
 	refusalsEvery = 10 * time.Second // the least time between two messages about callers that were refused
 	soon          = "1"              // seconds after which a caller that came too early should try again
 	later         = "10"             // seconds after which a database that was unreachable may be back
@@ -133,22 +134,39 @@ func busy() *reply {
 	return a
 }
 
-// check returns the answer to a request that is refused, or nil for one that is not.
+// check returns the answer to a request that is refused, or nil for one that is not. The body of a caller who may not call is
+// not read, unless its signature is to be checked: anybody can send many of them.
 func (h *handler) check(w http.ResponseWriter, r *http.Request) *reply {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
-	if _, long := errors.AsType[*http.MaxBytesError](err); long {
-		return refusal(http.StatusRequestEntityTooLarge, failureKind(exitUsage), "the body is longer than 1 MB; it is not used, so leave it out")
+	if h.callers != nil {
+		var body []byte
+		if h.callers.Signed(r) {
+			var err error
+			if body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, mostSigned)); err != nil {
+				return unread(err, "the body is longer than 64 kB, and has to be kept until its signature is checked; it has no other use, so leave it out")
+			}
+		}
+		if err := h.callers.Check(r, body); err != nil {
+			return h.refuse(r, err)
+		}
 	}
-	if err != nil {
-		return refusal(http.StatusBadRequest, failureKind(exitUsage), "the body could not be read")
-	}
-	if h.callers == nil {
-		return nil
-	}
-	err = h.callers.Check(r, body)
+	// The server notices that a caller has gone when the body has been read.
+	_, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, mostBody))
+	return unread(err, "the body is longer than 1 MB; it is not used, so leave it out")
+}
+
+// unread returns the answer to a request whose body could not be read; nil: it could.
+func unread(err error, long string) *reply {
 	if err == nil {
 		return nil
 	}
+	if _, is := errors.AsType[*http.MaxBytesError](err); is {
+		return refusal(http.StatusRequestEntityTooLarge, failureKind(exitUsage), long)
+	}
+	return refusal(http.StatusBadRequest, failureKind(exitUsage), "the body could not be read")
+}
+
+// refuse returns the answer to a request whose sender may not call.
+func (h *handler) refuse(r *http.Request, err error) *reply {
 	status := http.StatusUnauthorized
 	if refused, ok := errors.AsType[*gate.RefusedError](err); ok {
 		status = refused.Status

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -157,6 +160,14 @@ func (c *cli) credentials(variable string) ([]string, error) {
 	return list, nil
 }
 
+// complaints passes on what the server says about connections, such as that the process has too many open files.
+type complaints struct{ c *cli }
+
+func (l complaints) Write(text []byte) (int, error) {
+	l.c.tell(slog.LevelWarn, "%s", bytes.TrimSpace(text))
+	return len(text), nil
+}
+
 // serve answers requests on a listener until h.ending ends. It returns when the last pass has ended.
 func (h *handler) serve(listener net.Listener) error {
 	s := &http.Server{
@@ -165,7 +176,7 @@ func (h *handler) serve(listener net.Listener) error {
 		ReadTimeout:       20 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
-		ErrorLog:          nil,
+		ErrorLog:          log.New(complaints{h.refusals}, "", 0),
 	}
 	closed := make(chan struct{})
 	stop := context.AfterFunc(h.ending, func() {

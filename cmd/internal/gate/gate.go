@@ -76,8 +76,13 @@ func unknown(format string, args ...any) error {
 	return &RefusedError{http.StatusUnauthorized, fmt.Sprintf(format, args...)}
 }
 
+// Signed reports whether the sender of a request has to be known by a signature, which is of its body, too.
+func (g *Gate) Signed(r *http.Request) bool {
+	return len(g.signers) > 0 && r.Header.Get(webhooks.HeaderWebhookSignature) != ""
+}
+
 // Check returns nil if the sender of a request may call, and a *RefusedError otherwise. body is the body of the
-// request.
+// request, if the request is Signed.
 func (g *Gate) Check(r *http.Request, body []byte) error {
 	if r.Header.Get(webhooks.HeaderWebhookSignature) != "" {
 		return g.checkSignature(r, body)
