@@ -2,7 +2,12 @@ package tick_test
 
 import (
 	"context"
+	"database/sql/driver"
+	"strings"
 	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
@@ -33,4 +38,45 @@ func TestSuccessesRecordedLater(t *testing.T) {
 			t.Errorf("%d runs have succeeded", n)
 		}
 	})
+}
+
+// The server limits the size of a statement, such as by max_allowed_packet. Ends that together are too large are recorded in
+// several statements, and their runs are not executed again.
+func TestEndsTooLargeForOneStatement(t *testing.T) {
+	tooLarge := map[string]error{
+		"postgres": storetest.RefusedError{Err: &pgconn.PgError{Code: "54000", Message: "out of memory"}},
+		"mariadb":  storetest.RefusedError{Err: &mysql.MySQLError{Number: 1153, Message: "Got a packet bigger than 'max_allowed_packet' bytes"}},
+	}
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		const runs, most = 12, 3 * store.MostOutput
+		queued(t, d, runs)
+		var calls storetest.Calls
+		calls.Before = func(call storetest.Call) error {
+			if size(call.Args) > most {
+				return tooLarge[d.Engine]
+			}
+			return nil
+		}
+		tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+		tk.Executors["doing"] = ticktest.Doing(func(context.Context, executor.Request) (executor.Result, error) {
+			return executor.Result{Output: strings.Repeat("\"", store.MostOutput)}, nil
+		})
+		tk.Queues = []string{"others"}
+		if r, err := tk.Work(t.Context()); err != nil || r.Succeeded != runs {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")+" WHERE state = '"+store.Succeeded+"'"); n != runs {
+			t.Errorf("%d attempts have succeeded", n)
+		}
+	})
+}
+
+// size is that of the texts among the arguments of a statement.
+func size(args []driver.NamedValue) (n int) {
+	for _, a := range args {
+		if text, is := a.Value.(string); is {
+			n += len(text)
+		}
+	}
+	return n
 }

@@ -87,14 +87,18 @@ func mysqlStarts(err error) bool {
 	return errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn)
 }
 
-// mysqlAtFault lists the errors about the values of a row, and those raised by a trigger.
+// mysqlAtFault lists the errors about the values of a row, those raised by a trigger, and those about a statement that is too
+// large: with fewer rows, it may not be.
 func mysqlAtFault(err error) bool {
+	if errors.Is(err, mysql.ErrPktTooLarge) {
+		return true
+	}
 	var me *mysql.MySQLError
 	if !errors.As(err, &me) {
 		return false
 	}
 	switch me.Number {
-	case 1048, 1062, 1138, 1146, 1172, 1242, 1263, 1264, 1265, 1292, 1364, 1365, 1366, 1367, 1406, 1411, 1422, 1425, 1426, 1427, 1436, 1441, 1442,
+	case 1048, 1062, 1138, 1146, 1153, 1172, 1242, 1263, 1264, 1265, 1292, 1364, 1365, 1366, 1367, 1406, 1411, 1422, 1425, 1426, 1427, 1436, 1441, 1442,
 		1451, 1452, 1525, 1526, 1557, 1586, 1644, 1690, 1748, 1761, 1762, 1906, 3140, 3141, 3143, 3144, 3146, 3156, 3157, 3819, 4025, 4038, 4078, 4079:
 		return classifyMySQL(err) != noTable
 	}
@@ -119,6 +123,7 @@ const readOnlyServer = "; the server is a replica, or read_only is on: name the 
 var mysqlAdvice = map[uint16]string{
 	1045: "; the password is wrong, the login may not come from this host, or it has REQUIRE SSL and the URL has no ssl-mode=REQUIRED, or REQUIRE X509, ISSUER or SUBJECT and the URL has no ssl-cert for that",
 	1047: "; this server has lost the others of its cluster: it takes no statements until it finds them",
+	1153: "; max_allowed_packet of the server is too small for this: SET GLOBAL max_allowed_packet = 16777216",
 	1290: readOnlyServer, 1836: readOnlyServer,
 	3159: "; add ssl-mode=REQUIRED to the URL, or, to have the server's certificate checked, ssl-ca=FILE",
 	1044: rights, 1142: rights, 1143: rights, 1227: rights, 1370: rights,
