@@ -91,6 +91,7 @@ func TestConvert(t *testing.T) {
 		{Event{Zone: "+05:30", Value: "3", Field: "HOUR", Starts: "2026-01-01 02:30:00"}, "rule: every 3h starting 2025-12-31T21:00:00\n"},
 		{Event{Zone: "+05:30", Value: "3", Field: "MONTH", Starts: "2026-01-01 02:30:00"}, "its months are counted there"},
 		{Event{Zone: "SYSTEM", Value: "'2-6'", Field: "YEAR_MONTH", Starts: "2026-01-01 02:30:00"}, "FREQ=MONTHLY;INTERVAL=30"},
+		{Event{Zone: "SYSTEM", Value: "1", Field: "MONTH", Starts: "2026-01-31 02:30:00"}, "(after 28 February on 28 March, then on 31 March); here it does not."},
 		{Event{Zone: "SYSTEM", Value: "4", Field: "YEAR", Starts: "2024-02-29 02:30:00"}, "FREQ=YEARLY;INTERVAL=4;SKIP=BACKWARD"},
 		{Event{Zone: "SYSTEM", Value: "1", Field: "MICROSECOND", Starts: "2026-01-01 02:30:00"}, "which is not known here"},
 		{Event{Zone: "SYSTEM", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00", Ends: "2026-02-01 02:30:00"}, "Its last time is past"},

@@ -157,6 +157,47 @@ func TestRealJobs(t *testing.T) {
 	}
 }
 
+// A schedule begins with the minute of its start. An exception at another second takes nothing away.
+func TestRealSeconds(t *testing.T) {
+	db := installed(t)
+	var id int64
+	if err := db.QueryRow("INSERT INTO pgagent.pga_job (jobjclid, jobname) VALUES (1, 'j') RETURNING jobid").Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("INSERT INTO pgagent.pga_jobstep (jstjobid, jstname, jstkind, jstcode, jstdbname) VALUES ($1, 'a', 's', 'SELECT 1', 'shop')", id); err != nil {
+		t.Fatal(err)
+	}
+	var schedule int64
+	if err := db.QueryRow(`INSERT INTO pgagent.pga_schedule (jscjobid, jscname, jscstart, jscminutes, jschours, jscweekdays, jscmonthdays, jscmonths)
+		VALUES ($1, 's', '2036-01-07T02:30:40Z', $2, $3, $4, $5, $6) RETURNING jscid`, id, list(60, 30), list(24, 2), list(7), list(32), list(12)).Scan(&schedule); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Exec("INSERT INTO pgagent.pga_exception (jexscid, jexdate, jextime) VALUES ($1, '2036-01-07', '02:30:40'), ($1, NULL, '02:30:01')", schedule); err != nil {
+		t.Fatal(err)
+	}
+	var next time.Time
+	if err := db.QueryRow(`SELECT pgagent.pga_next_schedule(jscid, jscstart, jscend, jscminutes, jschours, jscweekdays, jscmonthdays, jscmonths)
+		FROM pgagent.pga_schedule WHERE jscid = $1`, schedule).Scan(&next); err != nil {
+		t.Fatal(err)
+	}
+	jobs, _, err := Query(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	it := Convert(jobs, Options{Zone: "UTC", Now: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}).Items[0]
+	j := it.Definition
+	if j == nil {
+		t.Fatal(it.Reason)
+	}
+	r, err := rules.Parse(j.Own.Rule, rules.Defaults{Zone: j.Own.Zone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ours, err := r.Next(j.NotBefore.Add(-1)); err != nil || !ours.Equal(next) {
+		t.Errorf("%v: pgAgent runs it at %s, dbjobs at %s, from %s on", err, next, ours, j.NotBefore)
+	}
+}
+
 // The next time of a schedule is the same as the real pgAgent computes. There is one exception: pgAgent leaves out the
 // last day of the month if other days are also named.
 func TestRealTimes(t *testing.T) {

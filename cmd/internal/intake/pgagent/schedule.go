@@ -143,6 +143,9 @@ func (s *Schedule) except(own *store.Schedule, o Options) (text string, err erro
 			}
 		}
 		if x.Time != nil && len(*x.Time) >= 8 {
+			if (*x.Time)[5:] != ":00" {
+				continue // pgAgent runs nothing at such a time, so it takes nothing away
+			}
 			clock = strings.ReplaceAll((*x.Time)[:5], ":", "") + "00"
 		}
 		switch {
@@ -186,7 +189,7 @@ func (s *Schedule) on(own *store.Schedule, day string) (list []string, err error
 // bounds sets the start and the end of a job with one schedule to those of the schedule.
 func bounds(j *store.Job, s *Schedule, o Options) {
 	if s.Start.After(o.Now) {
-		j.NotBefore = s.Start.UTC().Truncate(time.Second)
+		j.NotBefore = s.Start.UTC().Truncate(time.Minute) // pgAgent begins with the minute of the start
 	}
 	if s.End != nil {
 		j.NotAfter = s.End.UTC().Truncate(time.Second)
