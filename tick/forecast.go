@@ -40,20 +40,33 @@ func Forecast(ctx context.Context, s *store.Store, v *store.JobStatus, count int
 // NextOutsidePauses corrects the next run of each job of which some schedules are paused, and others not: the store has the next
 // nominal time of all of them, which may become a gap. Zero: it has none.
 func NextOutsidePauses(ctx context.Context, s *store.Store, list []store.JobStatus) error {
+	var held []*store.JobStatus
+	var ids []int64
 	for i := range list {
-		v := &list[i]
-		if len(v.SchedulePauses) == 0 || v.Paused != nil || v.NextRun.IsZero() || v.Overdue > 0 {
-			continue
+		if v := &list[i]; len(v.SchedulePauses) > 0 && v.Paused == nil && !v.NextRun.IsZero() && v.Overdue == 0 && v.Unreadable == "" {
+			held, ids = append(held, v), append(ids, v.ID)
 		}
-		f, err := Forecast(ctx, s, v, 1)
-		if err != nil {
-			return err
+	}
+	if len(held) == 0 {
+		return nil
+	}
+	rulesOf, faults, err := s.RulesOfJobs(ctx, ids)
+	if err != nil {
+		return err
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range held {
+		n, err := decide.NewNominal(&v.Job, rulesOf[v.ID])
+		if err != nil || faults[v.ID] != "" {
+			continue // the next pass parks it
 		}
-		if f.Problem != "" {
-			continue
-		}
-		if v.NextRun = (time.Time{}); len(f.Next) > 0 {
-			v.NextRun = f.Next[0]
+		if f := n.Forecast(now, v, 1); f.Problem == "" {
+			if v.NextRun = (time.Time{}); len(f.Next) > 0 {
+				v.NextRun = f.Next[0]
+			}
 		}
 	}
 	return nil

@@ -171,6 +171,9 @@ func (c *cli) jobList() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := tick.NextOutsidePauses(ctx, s, jobs); err != nil {
+			return err
+		}
 		return c.print(report.List(jobs), func() error { return report.Jobs(c.stdout, jobs) })
 	})
 	return c.prints(cmd)

@@ -120,6 +120,9 @@ func (p *pageFacts) readJobs(ctx context.Context, s *store.Store, o pageOptions,
 	if err != nil {
 		return err
 	}
+	if err := tick.NextOutsidePauses(ctx, s, jobs); err != nil {
+		return err
+	}
 	for i := range jobs {
 		p.addJob(&jobs[i], times[i])
 	}
