@@ -134,15 +134,23 @@ func busy() *reply {
 	return a
 }
 
+func ending() *reply {
+	a := refusal(http.StatusServiceUnavailable, "Ending", "this process is shutting down; try again")
+	a.after = soon
+	return a
+}
+
 // check returns the answer to a request that is refused, or nil for one that is not. The body of a caller who may not call is
 // not read, unless its signature is to be checked: anybody can send many of them.
 func (h *handler) check(w http.ResponseWriter, r *http.Request) *reply {
+	// A process that ends does not wait for the rest of a body.
+	defer context.AfterFunc(h.ending, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) })()
 	if h.callers != nil {
 		var body []byte
 		if h.callers.Signed(r) {
 			var err error
 			if body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, mostSigned)); err != nil {
-				return unread(err, "the body is longer than 64 kB, and has to be kept until its signature is checked; it has no other use, so leave it out")
+				return h.unread(err, "the body is longer than 64 kB, and has to be kept until its signature is checked; it has no other use, so leave it out")
 			}
 		}
 		if err := h.callers.Check(r, body); err != nil {
@@ -151,13 +159,16 @@ func (h *handler) check(w http.ResponseWriter, r *http.Request) *reply {
 	}
 	// The server notices that a caller has gone when the body has been read.
 	_, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, mostBody))
-	return unread(err, "the body is longer than 1 MB; it is not used, so leave it out")
+	return h.unread(err, "the body is longer than 1 MB; it is not used, so leave it out")
 }
 
 // unread returns the answer to a request whose body could not be read; nil: it could.
-func unread(err error, long string) *reply {
-	if err == nil {
+func (h *handler) unread(err error, long string) *reply {
+	switch {
+	case err == nil:
 		return nil
+	case h.ending.Err() != nil:
+		return ending()
 	}
 	if _, is := errors.AsType[*http.MaxBytesError](err); is {
 		return refusal(http.StatusRequestEntityTooLarge, failureKind(exitUsage), long)
@@ -226,9 +237,7 @@ func readQuery(command, raw string, parameters []string) (event, error) {
 // pass.
 func (h *handler) run(e event, deadline time.Time) *reply {
 	if h.ending.Err() != nil {
-		a := refusal(http.StatusServiceUnavailable, "Ending", "this process is shutting down; try again")
-		a.after = soon
-		return a
+		return ending()
 	}
 	c, out := h.invocation()
 	budget, margin, err := h.budget(time.Until(deadline))

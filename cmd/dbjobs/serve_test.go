@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -316,6 +317,32 @@ func TestServeEndsInTime(t *testing.T) {
 	}
 	if state := srv.latest(); state == "running" || state == "succeeded" {
 		t.Errorf("the run is %s:\n%s", state, srv.log)
+	}
+}
+
+// TestServeEndsBesideABody: a caller that does not send the rest of its body is not waited for.
+func TestServeEndsBesideABody(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t, slow)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err = fmt.Fprintf(conn, "POST /tick HTTP/1.1\r\nHost: jobs\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n", itsToken); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(conn)
+	for range 2 { // 100 Continue shows that it reads the body
+		if _, err := in.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code := srv.end(); code != exitDone {
+		t.Errorf("exit code %d:\n%s", code, srv.log)
+	}
+	if rest, err := io.ReadAll(in); err != nil || !strings.Contains(string(rest), "503") || !strings.Contains(string(rest), "Ending") {
+		t.Errorf("%v: %s", err, rest)
 	}
 }
 
