@@ -57,7 +57,9 @@ func adviseOnSQLite(err error) string {
 	return sqliteAdvice[se.Code()&0xff]
 }
 
-const ownFolder = "; this user must be able to write the file and its folder" // SQLite creates files beside the database
+// ownFolder names all that has to be writable. SQLite makes files beside the database, with its mode. They keep that mode where
+// a process died, also if the database gets another one.
+const ownFolder = "; this user must be able to write the file, its folder, and the files beside it whose names end in -wal and -shm"
 
 var sqliteAdvice = map[int]string{
 	sqlite3.SQLITE_READONLY: ownFolder,
