@@ -25,7 +25,7 @@ func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[st
 	}
 	ann, url := d.Account(t, "user")
 	_, other := d.Account(t, "ticker")
-	who, table := "SUBSTRING_INDEX(USER(), '@', 1)", "effects"
+	who, table := "LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))", "effects"
 	if d.Engine == "postgres" {
 		who, table = "session_user", "public.effects"
 	}

@@ -5,11 +5,13 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
@@ -203,6 +205,43 @@ func TestBobReachesNothingByRoutines(t *testing.T) {
 		}
 		if lines := textOf(t, ran); len(lines) != 1 {
 			t.Errorf("of bob's ran as somebody else: %q", lines)
+		}
+	})
+}
+
+// The name of an account may have an @, as where a directory knows the logins. Such a login is not that of the name before it.
+func TestALoginWithAnAtSignIsAnother(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "mariadb" {
+			t.Skip("a login is a name without a host, or there are none")
+		}
+		b := newBesieged(t, d)
+		u := mustParse(t, b.asAnn)
+		password, _ := u.User.Password()
+		name := b.ann + "@x"
+		d.Exec(t, "CREATE USER '"+name+"'@'%' IDENTIFIED BY '"+password+"'")
+		t.Cleanup(func() { d.Exec(t, "DROP USER '"+name+"'@'%'") })
+		grants, err := store.Grants("user", d.URL, name+"@%", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, statement := range storetest.Statements(grants) {
+			d.Exec(t, statement)
+		}
+		u.User = url.UserPassword(name, password)
+		other := b.as(u.String())
+		if n := other.Int(t, "SELECT count(*) FROM dbjobs_v_jobs"); n != 0 {
+			t.Errorf("%d jobs of others are shown", n)
+		}
+		before := b.digest()
+		if err := routine("pause", "rollup").on(other); err == nil || b.digest() != before {
+			t.Errorf("a job of ann's is paused: %v", err)
+		}
+		if err := routine("create_job", "mine", "SELECT 1").on(other); err != nil {
+			t.Error(err)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM dbjobs_jobs WHERE name = 'mine' AND owner = '"+name+"'"); n != 1 {
+			t.Errorf("%d jobs are its own", n)
 		}
 	})
 }

@@ -52,7 +52,7 @@ var mysqlEngine = &Engine{
 		"@by_subject": "FORCE INDEX (changes_subject)",
 		// Pauses are wanted by id; MySQL would rather read all pauses on record than sort the few that hold.
 		"@by_end":     "FORCE INDEX (pauses_ends)",
-		"@served":     "CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)",
+		"@served":     "CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)",
 		"@runnable":   "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = @served OR j.owner IN (:each_owners))) IS NOT NULL",
 		"@plan_owner": "j.owner",
 		"@parked":     "parked_job_id IS NOT NULL",
@@ -62,7 +62,7 @@ var mysqlEngine = &Engine{
 		"@lock":       "FOR UPDATE",
 		"@version":    "VERSION()",
 		"@path":       "''",
-		"@login":      "SUBSTRING_INDEX(USER(), '@', 1)",
+		"@login":      "LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))",
 		// With a subquery, MariaDB would scan the table for an update or delete. So the ids are written one by one.
 		"@these":       "IN (:each_ids)",
 		"@these_runs":  "IN (:each_ids)",

@@ -10,8 +10,8 @@ func mysqlBarrier(view *Repeatable) { view.Statements[0] += "\nLIMIT 18446744073
 var mysqlViews = map[string]string{
 	"@clock":          "UTC_TIMESTAMP(6)",
 	"@x_stale":        "x.stale = 1",
-	"@visible_before": "((SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) = 0 OR CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) COLLATE utf8mb4_bin IN (",
-	"@visible_after":  ", CONVERT(SUBSTRING_INDEX(CURRENT_USER(), '@', 1) USING utf8mb4) COLLATE utf8mb4_bin))",
+	"@visible_before": "((SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) = 0 OR CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4) COLLATE utf8mb4_bin IN (",
+	"@visible_after":  ", CONVERT(LEFT(CURRENT_USER(), CHAR_LENGTH(CURRENT_USER()) - LOCATE('@', REVERSE(CURRENT_USER()))) USING utf8mb4) COLLATE utf8mb4_bin))",
 	// The next time after the skipped ones.
 	"@after_skips": `(SELECT MIN(c.at) FROM (SELECT t.job_id, t.next_run AS at FROM dbjobs.plans t WHERE t.skips IS NOT NULL
           UNION ALL SELECT t.job_id, CAST(REPLACE(REPLACE(k.after, 'T', ' '), 'Z', '') AS DATETIME(6)) FROM dbjobs.plans t

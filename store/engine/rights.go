@@ -141,17 +141,17 @@ func (e *Engine) quoteName(name string) string {
 	return quote + strings.ReplaceAll(name, quote, quote+quote) + quote
 }
 
-// quoteLogin writes a login as GRANT wants it. On MySQL and MariaDB a host may follow: ann@10.%.
+// quoteLogin writes a login as GRANT wants it. On MySQL and MariaDB a host may follow: ann@10.%. The name before it may have an @, too.
 func (e *Engine) quoteLogin(login string) string {
 	if e.Name != "mysql" {
 		return e.quoteName(login)
 	}
-	user, host, with := strings.Cut(login, "@")
 	literal := func(s string) string {
 		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
 	}
-	if !with {
-		return literal(user) + "@'%'"
+	last := strings.LastIndexByte(login, '@')
+	if last < 0 {
+		return literal(login) + "@'%'"
 	}
-	return literal(user) + "@" + literal(host)
+	return literal(login[:last]) + "@" + literal(login[last+1:])
 }

@@ -354,7 +354,7 @@ SELECT VERSION();
 -- name: enlist
 -- arguments: ids
 INSERT INTO dbjobs_plans (job_id, owner)
-SELECT i.id, COALESCE((SELECT j.owner FROM dbjobs_jobs j WHERE j.id = i.id), CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)) FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) AS i
+SELECT i.id, COALESCE((SELECT j.owner FROM dbjobs_jobs j WHERE j.id = i.id), CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)) FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$')) AS i
 WHERE (SELECT p.job_id FROM dbjobs_plans p WHERE p.job_id = i.id) IS NULL
 ON DUPLICATE KEY UPDATE job_id = dbjobs_plans.job_id;
 
@@ -960,7 +960,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, d.kind, d.subject_
 FROM JSON_TABLE(?, '$[*]' COLUMNS (kind LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.kind', subject_id BIGINT PATH '$.subject_id', subject LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.subject', action LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.action', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', became LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.became')) AS d;
 
 -- name: login
-SELECT SUBSTRING_INDEX(USER(), '@', 1);
+SELECT LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())));
 
 -- name: lose_attempts
 -- arguments: now, each_ids
@@ -1047,7 +1047,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
 -- name: need_plan
 -- arguments: now, owner, up_to, at, at, id, limit
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), job_id, next_run, job_id FROM dbjobs_plans
-WHERE owner = COALESCE(?, CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)) AND next_run <= ? AND (next_run > ? OR (next_run = ? AND job_id > ?))
+WHERE owner = COALESCE(?, CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)) AND next_run <= ? AND (next_run > ? OR (next_run = ? AND job_id > ?))
 ORDER BY next_run, job_id LIMIT ?;
 
 -- name: need_run
@@ -1073,7 +1073,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
 -- name: need_startup
 -- arguments: now, startup, owner, id, limit
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, NULL, j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id AND INSTR(p.startup_ids, CONCAT(CHAR(10), ?, CHAR(10))) > 0
-WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE(?, CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)) AND j.id > ? ORDER BY j.id LIMIT ?;
+WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE(?, CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)) AND j.id > ? ORDER BY j.id LIMIT ?;
 
 -- name: next_of_owner
 -- arguments: owner
@@ -1153,7 +1153,7 @@ SET p.parked = d.parked, p.next_run = d.next_run;
 UPDATE dbjobs_schedules SET parked = ? WHERE id = ? AND planned = plan_input;
 
 -- name: path
-SELECT '', SUBSTRING_INDEX(USER(), '@', 1);
+SELECT '', LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())));
 
 -- name: pause
 -- arguments: scope, subject_id, subject, reason, paused_by, now, until_at
@@ -1189,7 +1189,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j
 -- arguments: now, now, queue, each_owners, now, name, name
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, i.instance, i.owners,
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))),
-  (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4)),
+  (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)),
   (SELECT MIN(wake_at) FROM dbjobs_runs WHERE wake_at IS NOT NULL),
   (SELECT id FROM dbjobs_jobs WHERE stale = 1 ORDER BY id LIMIT 1),
   COALESCE((SELECT job_id FROM dbjobs_job_schedules WHERE stale = 1 ORDER BY job_id LIMIT 1),
@@ -1198,12 +1198,12 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, 
   (SELECT id FROM dbjobs_pauses WHERE stale = 1 ORDER BY id LIMIT 1),
   (SELECT name FROM dbjobs_calendars WHERE stale = 1 ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs_job_ends WHERE seen = 0 ORDER BY job_id LIMIT 1),
-  (SELECT id FROM dbjobs_runs WHERE queued_in = ? AND (SELECT j.id FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id AND (j.owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) OR j.owner IN (each_))) IS NOT NULL ORDER BY urgency, ready_at, id LIMIT 1),
+  (SELECT id FROM dbjobs_runs WHERE queued_in = ? AND (SELECT j.id FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id AND (j.owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4) OR j.owner IN (each_))) IS NOT NULL ORDER BY urgency, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE failing_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   CASE WHEN (SELECT MIN(expires_at) FROM dbjobs_runs WHERE expires_at IS NOT NULL) <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END,
-  t.since, t.last_at, COALESCE(t.passes, 0), SUBSTRING_INDEX(USER(), '@', 1), ''
+  t.since, t.last_at, COALESCE(t.passes, 0), LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), ''
 FROM dbjobs_installation i
 LEFT JOIN dbjobs_ticks t ON t.name = ? AND t.since = (SELECT MAX(since) FROM dbjobs_ticks WHERE name = ?)
 WHERE i.id = 1;
@@ -1211,7 +1211,7 @@ WHERE i.id = 1;
 -- name: queued_ids
 -- arguments: queue, login, each_owners, within_ms, timed, within_ms, within_ms, now, until, now, holder, limit
 SELECT id FROM dbjobs_runs WHERE queued_in = ?
-AND (? = '' OR (SELECT j.id FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id AND (j.owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) OR j.owner IN (each_))) IS NOT NULL)
+AND (? = '' OR (SELECT j.id FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id AND (j.owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4) OR j.owner IN (each_))) IS NOT NULL)
 AND (? = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id), CASE WHEN ? THEN ? + 1 ELSE 0 END) <= ?)
 AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)))

@@ -30,7 +30,7 @@ BEGIN
   FETCH runs INTO run;
   WHILE NOT at_end DO
     SET asked = JSON_ARRAY_APPEND(asked, '$', run);
-    UPDATE dbjobs_runs u SET u.cancel_at = UTC_TIMESTAMP(6), u.cancel_by = SUBSTRING_INDEX(USER(), '@', 1), u.state = IF(u.state = 'queued', 'waiting', u.state)
+    UPDATE dbjobs_runs u SET u.cancel_at = UTC_TIMESTAMP(6), u.cancel_by = LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), u.state = IF(u.state = 'queued', 'waiting', u.state)
     WHERE u.id = run AND u.state IN ('waiting', 'queued', 'running') AND u.cancel_at IS NULL;
     FETCH runs INTO run;
   END WHILE;

@@ -17,7 +17,7 @@ BEGIN
   IF is_state IN ('succeeded', 'failed', 'cancelled', 'lost') THEN
     CALL dbjobs_refuse('JB004', CONCAT('run ', LEFT(run, 50), ': has ended: ', is_state, '; only a run that has not ended can be cancelled'));
   END IF;
-  UPDATE dbjobs_runs u SET u.cancel_at = UTC_TIMESTAMP(6), u.cancel_by = SUBSTRING_INDEX(USER(), '@', 1), u.state = IF(u.state = 'queued', 'waiting', u.state)
+  UPDATE dbjobs_runs u SET u.cancel_at = UTC_TIMESTAMP(6), u.cancel_by = LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), u.state = IF(u.state = 'queued', 'waiting', u.state)
   WHERE u.id = its_id AND u.state IN ('waiting', 'queued', 'running') AND u.cancel_at IS NULL;
   IF ROW_COUNT() > 0 THEN
     CALL dbjobs_log_change('job', of_job, named, 'cancel', reason, NULL, JSON_OBJECT('runs', JSON_ARRAY(its_id)));

@@ -26,7 +26,7 @@ BEGIN
     CALL dbjobs_refuse('JB004', CONCAT('job ', LEFT(named, 35), ': is the hook of job ', LEFT(follower, 35), ': alter or drop that one first'));
   END IF;
   CALL dbjobs_job_document(its_id, was);
-  UPDATE dbjobs_pauses p SET p.resumed_at = UTC_TIMESTAMP(6), p.resumed_by = SUBSTRING_INDEX(USER(), '@', 1)
+  UPDATE dbjobs_pauses p SET p.resumed_at = UTC_TIMESTAMP(6), p.resumed_by = LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))
   WHERE p.scope = 'job' AND p.subject_id = its_id AND p.resumed_at IS NULL AND p.ends_at > UTC_TIMESTAMP(6);
   UPDATE dbjobs_jobs j SET j.removed_at = UTC_TIMESTAMP(6) WHERE j.id = its_id AND j.removed_at IS NULL;
   DELETE FROM dbjobs_job_schedules WHERE job_id = its_id;

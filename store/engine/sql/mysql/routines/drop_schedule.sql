@@ -36,7 +36,7 @@ BEGIN
     CALL dbjobs_refuse('JB004', CONCAT('schedule ', LEFT(schedule, 30), ': is used by ', LEFT(users, 40), '; drop it there first, or give detach'));
   END IF;
   CALL dbjobs_schedule_document(its_id, was);
-  UPDATE dbjobs_pauses p SET p.resumed_at = UTC_TIMESTAMP(6), p.resumed_by = SUBSTRING_INDEX(USER(), '@', 1)
+  UPDATE dbjobs_pauses p SET p.resumed_at = UTC_TIMESTAMP(6), p.resumed_by = LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))
   WHERE p.scope = 'schedule' AND p.subject_id = its_id AND p.resumed_at IS NULL AND p.ends_at > UTC_TIMESTAMP(6);
   DELETE FROM dbjobs_schedules WHERE id = its_id;
   CALL dbjobs_log_change('schedule', its_id, schedule, 'remove', reason, was, NULL);

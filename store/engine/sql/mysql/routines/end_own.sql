@@ -13,7 +13,7 @@ BEGIN
       rows_affected = its_rows, output = its_output, result = its_result
     WHERE run_id = its_run AND number = its_number AND fence = its_fence AND state = 'running'
       AND (SELECT r.id FROM dbjobs_runs r WHERE r.id = its_run AND r.fence = its_fence AND r.state = 'running' AND r.attempts = its_number
-        AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = r.job_id) = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4) FOR UPDATE) IS NOT NULL;
+        AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = r.job_id) = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4) FOR UPDATE) IS NOT NULL;
     SET ended = ROW_COUNT();
   ELSE
     UPDATE dbjobs_runs SET finished_at = CASE WHEN final IS NULL THEN finished_at ELSE instant END,
@@ -22,7 +22,7 @@ BEGIN
       attempts = attempts + CASE WHEN final IS NULL THEN 1 ELSE 0 END,
       losses = CASE WHEN final IS NULL THEN 0 ELSE losses END, state = COALESCE(final, state)
     WHERE id = its_run AND fence = its_fence AND state = 'running' AND attempts = its_number AND COALESCE(final, 'failed') = 'failed'
-      AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = job_id) = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4);
+      AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = job_id) = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4);
     SET ended = ROW_COUNT();
     IF ended = 1 THEN
       UPDATE dbjobs_attempts SET state = 'succeeded', finished_at = instant,

@@ -3,5 +3,5 @@
 CREATE PROCEDURE dbjobs_holds_own(its_run varchar(36) CHARACTER SET ascii, its_fence integer)
 READS SQL DATA SQL SECURITY DEFINER COMMENT 'whether a run of the login is delivered so: for the program'
 SELECT EXISTS (SELECT 1 FROM dbjobs_runs r JOIN dbjobs_jobs j ON j.id = r.job_id
-  WHERE r.id = its_run AND r.fence = its_fence AND r.state = 'running' AND j.owner = CONVERT(SUBSTRING_INDEX(USER(), '@', 1) USING utf8mb4))
+  WHERE r.id = its_run AND r.fence = its_fence AND r.state = 'running' AND j.owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4))
 ;

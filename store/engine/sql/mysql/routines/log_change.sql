@@ -5,6 +5,6 @@ BEGIN
     CALL dbjobs_refuse('JB003', 'change log: reason: has more than 1000 bytes; give a shorter one');
   END IF;
   INSERT INTO dbjobs_changes (changed_by, kind, subject_id, subject, action, reason, was, became)
-  VALUES (SUBSTRING_INDEX(USER(), '@', 1), kind, subject_id, subject, action, COALESCE(reason, ''), was, became);
+  VALUES (LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), kind, subject_id, subject, action, COALESCE(reason, ''), was, became);
 END
 ;

@@ -29,7 +29,7 @@ BEGIN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(logged, 50), ': until: is in the past; give an instant to come in UTC, or NULL'));
   END IF;
   INSERT INTO dbjobs_pauses (scope, subject_id, subject, reason, paused_by, since, until_at)
-  VALUES (scope, subject_id, named, COALESCE(reason, ''), SUBSTRING_INDEX(USER(), '@', 1), now, until_at);
+  VALUES (scope, subject_id, named, COALESCE(reason, ''), LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), now, until_at);
   CALL dbjobs_instant_text(until_at, instant);
   CALL dbjobs_log_change(kind, subject_id, logged, 'pause', reason, NULL, IF(until_at IS NULL, JSON_OBJECT(), JSON_OBJECT('until', instant)));
   CALL dbjobs_done(mine);

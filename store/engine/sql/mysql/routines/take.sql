@@ -70,7 +70,7 @@ BEGIN
       END IF;
       IF its_id IS NOT NULL THEN
         UPDATE dbjobs_runs r SET r.state = 'running', r.fence = its_fence, r.attempt = r.attempt + 1, r.attempts = r.attempts + 1,
-          r.holder = COALESCE(taker, CONCAT(SUBSTRING_INDEX(USER(), '@', 1), '/', CONNECTION_ID())), r.started_at = COALESCE(r.started_at, now), r.lease_until = now + INTERVAL lease SECOND
+          r.holder = COALESCE(taker, CONCAT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), '/', CONNECTION_ID())), r.started_at = COALESCE(r.started_at, now), r.lease_until = now + INTERVAL lease SECOND
         WHERE r.id = its_id;
       END IF;
       IF mine THEN
