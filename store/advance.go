@@ -15,7 +15,8 @@ import (
 type writer struct {
 	s        *Store
 	tx       *engine.Tx
-	now      time.Time
+	now      time.Time // of the decisions
+	created  time.Time // of the runs that they make: see lastEnd
 	seq      int
 	made     []Run
 	runs     []runRow
@@ -42,7 +43,7 @@ type writer struct {
 
 // newWriter has room for one run and one plan per case, since most decisions make no more.
 func newWriter(s *Store, tx *engine.Tx, now time.Time, cases int) *writer {
-	return &writer{s: s, tx: tx, now: now, planned: map[int64]string{}, after: map[int64]int{}, instants: map[time.Time]string{},
+	return &writer{s: s, tx: tx, now: now, created: now, planned: map[int64]string{}, after: map[int64]int{}, instants: map[time.Time]string{},
 		made: make([]Run, 0, cases), queued: make([]queuedRow, 0, cases), due: make([]dueRow, 0, cases)}
 }
 
@@ -61,7 +62,7 @@ type (
 		IntervalStart string `json:"interval_start,omitempty"`
 		IntervalEnd   string `json:"interval_end,omitempty"` // where it is not the nominal time
 		Args          string `json:"args,omitempty"`
-		ReadyAt       string `json:"ready_at,omitempty"` // where it is not the instant of the decision
+		ReadyAt       string `json:"ready_at,omitempty"` // where it is not created_at
 	}
 	// queuedRow is a run that is queued from the instant of the decision.
 	queuedRow struct {
@@ -165,15 +166,15 @@ func (w *writer) at(t time.Time) string {
 // make adds a new run, and gives it an id.
 func (w *writer) make(r Run) {
 	at := w.at
-	r.ID = NewRunID(w.now, w.seq)
+	r.ID = NewRunID(w.created, w.seq)
 	w.seq++
 	w.made = append(w.made, r)
-	if r.State == Queued && r.HeldBy == "" && r.Args == "" && r.IntervalEnd.Equal(r.ScheduledFor) && r.ReadyAt.Equal(w.now) {
+	if r.State == Queued && r.HeldBy == "" && r.Args == "" && r.IntervalEnd.Equal(r.ScheduledFor) && r.ReadyAt.Equal(w.created) {
 		w.queued = append(w.queued, queuedRow{r.ID, r.JobID, r.Number, r.Occurrence, r.Queue, r.Priority, at(r.ScheduledFor), at(r.IntervalStart)})
 		return
 	}
 	w.runs = append(w.runs, runRow{r.ID, r.JobID, r.Number, r.Occurrence, r.State, r.HeldBy, r.Queue, r.Priority,
-		at(r.ScheduledFor), at(r.IntervalStart), at(unless(r.IntervalEnd, r.ScheduledFor)), r.Args, at(unless(r.ReadyAt, w.now))})
+		at(r.ScheduledFor), at(r.IntervalStart), at(unless(r.IntervalEnd, r.ScheduledFor)), r.Args, at(unless(r.ReadyAt, w.created))})
 }
 
 func (w *writer) add(c *Snapshot, d *Decision) {
@@ -245,10 +246,10 @@ func (w *writer) park(job int64, why string, again time.Time) {
 
 // write executes one statement for each kind of row that the batch has.
 func (w *writer) write(ctx context.Context) error {
-	if err := bulk(ctx, w, "insert_runs", w.runs, nil); err != nil {
+	if err := bulkWith(ctx, w.tx, "insert_runs", engine.Args{"now": w.created}, w.runs, nil); err != nil {
 		return err
 	}
-	if err := bulk(ctx, w, "insert_queued", w.queued, nil); err != nil {
+	if err := bulkWith(ctx, w.tx, "insert_queued", engine.Args{"now": w.created}, w.queued, nil); err != nil {
 		return err
 	}
 	guard := func(what string, want int) func(int64) error {

@@ -15,7 +15,7 @@ import (
 
 // Batch is the result of deciding for a page.
 type Batch struct {
-	Now       time.Time
+	Now       time.Time // when the runs were made: see lastEnd
 	Decided   int
 	Made      []Run
 	Gaps      map[string]int // by reason
@@ -68,6 +68,9 @@ func (b *Batch) passOver(p *Page, cases []Snapshot, what string) {
 
 // join adds the result of another part of a page.
 func (b *Batch) join(o Batch) {
+	if o.Now.After(b.Now) {
+		b.Now = o.Now
+	}
 	b.Decided, b.Moved, b.Woken, b.Ends = b.Decided+o.Decided, b.Moved+o.Moved, b.Woken+o.Woken, b.Ends+o.Ends
 	b.Made, b.Parked, b.Ended = append(b.Made, o.Made...), append(b.Parked, o.Parked...), append(b.Ended, o.Ended...)
 	b.Retention, b.Passed, b.Refused = append(b.Retention, o.Retention...), append(b.Passed, o.Passed...), append(b.Refused, o.Refused...)
@@ -223,7 +226,10 @@ func (d *deciding) inTx(ctx context.Context, tx *engine.Tx, p *Page, b *Batch) e
 			return err
 		}
 		if len(taken) == 0 {
-			err = d.write(ctx, newWriter(s, tx, p.now, len(cases)), made, p.refused, b)
+			w := newWriter(s, tx, p.now, len(cases))
+			w.created = lastEnd(cases, p.now)
+			b.Now = w.created
+			err = d.write(ctx, w, made, p.refused, b)
 			b.passOver(p, cases, "")
 			return err
 		}
@@ -232,6 +238,20 @@ func (d *deciding) inTx(ctx context.Context, tx *engine.Tx, p *Page, b *Batch) e
 	}
 	b.passOver(p, nil, "")
 	return nil
+}
+
+// lastEnd returns the last instant at which a run of the cases has ended, or now if that is later. A process may stand still
+// between the read of a page and its decisions. Runs that follow from an end are created at its instant, so that they stay
+// behind those that other processes have made from earlier ends.
+func lastEnd(cases []Snapshot, now time.Time) time.Time {
+	for i := range cases {
+		for k := range cases[i].Runs {
+			if at := cases[i].Runs[k].FinishedAt; at.After(now) {
+				now = at
+			}
+		}
+	}
+	return now
 }
 
 // decisions are the decisions for the cases of a page, which are made together.

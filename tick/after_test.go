@@ -240,10 +240,11 @@ func TestAfterAJobThatWasMadeAgain(t *testing.T) {
 // decideFor decides for the jobs of one need only.
 func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
 	t.Helper()
-	login, err := d.Login(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	decidePage(t, d, pageOf(t, d, n))
+}
+
+func pageOf(t *testing.T, d *storetest.DB, n store.Need) *store.Page {
+	t.Helper()
 	seen, err := d.Unmarked(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
@@ -252,11 +253,70 @@ func decideFor(t *testing.T, d *storetest.DB, n store.Need) {
 	if more, err := d.Next(t.Context(), page, 100); err != nil || !more {
 		t.Fatalf("%s: %v, %v", n, more, err)
 	}
+	return page
+}
+
+func decidePage(t *testing.T, d *storetest.DB, page *store.Page) {
+	t.Helper()
+	login, err := d.Login(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	pass := &decide.Pass{Login: login, Heartbeat: 30 * time.Second}
 	decider := store.Decider{Job: func(now time.Time, c *store.Snapshot) store.Decision { return decide.Job(now, c, pass) }, Groups: decide.Groups}
 	if _, err := d.Decide(t.Context(), page, decider); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A pass stands still after it has read which jobs need a decision, while another one settles the first run and executes the
+// second. Its decisions have the instant at which it stood still, and the follower still executes its runs in the order in
+// which those of its predecessor ended.
+func TestAfterKeepsTheOrderBesideAPassThatStoodStill(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		steps := []store.Step{{Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "load", Queue: "others", Overlap: store.OverlapWaitAll, Steps: steps},
+			{Name: "tell", Queue: "others", Overlap: store.OverlapWaitAll, After: []store.After{{Job: "load"}}, Steps: steps},
+		}})
+		decideFor(t, d, store.JobChanged)
+		h := store.Holder{Name: "another", Lease: time.Hour}
+		var ended []string
+		execute := func() {
+			t.Helper()
+			d.Clock.Add(time.Second)
+			tasks, err := d.Take(t.Context(), "others", 1, h)
+			if err != nil || len(tasks) != 1 || tasks[0].Job.Name != "load" {
+				t.Fatalf("%v: %+v", err, tasks)
+			}
+			d.Clock.Add(time.Second)
+			if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
+				t.Fatal(err)
+			}
+			ended = append(ended, store.OccurrenceAfter(tasks[0].Run.ID))
+		}
+		for range 2 {
+			ticktest.Request(t, d, "load")
+			d.Clock.Add(time.Second)
+		}
+		decideFor(t, d, store.RunWakes)
+		execute()
+		still := pageOf(t, d, store.RunWakes)
+		d.Clock.Add(3 * time.Minute)
+		decideFor(t, d, store.RunWakes) // settles the first run, and queues the second
+		execute()
+		decidePage(t, d, still)
+		decideFor(t, d, store.RunWakes)
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "tell"})
+		if err != nil || len(runs) != 2 {
+			t.Fatalf("%v: %+v", err, runs)
+		}
+		for _, r := range runs {
+			if want := slices.Index(ended, r.Occurrence) + 1; r.Number != int64(want) {
+				t.Errorf("%s is #%d, want #%d", r.Occurrence, r.Number, want)
+			}
+		}
+	})
 }
 
 // A job wakes when its predecessor is settled, whichever need the decision was for.
