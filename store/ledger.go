@@ -136,6 +136,7 @@ type JobStatus struct {
 	Skips          []Skip    `json:"skips,omitempty"` // future nominal times that are not to run
 
 	SchedulePauses []Pause `json:"-"` // the pauses of its schedules, each by itself
+	OpenSkips      []Skip  `json:"-"` // Skips, and those of times that have come and are not decided yet
 
 	LastNominal time.Time `json:"-"` // of the run that ended last; zero for a request
 	LastStarted time.Time `json:"-"` // when that run was delivered for the first time

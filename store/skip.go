@@ -56,22 +56,13 @@ func writeSkips(list []Skip) string {
 
 // passSkips removes the skips of times that have come, and finds the next time that is not skipped.
 func (v *JobStatus) passSkips(now time.Time) {
-	v.Skips = slices.DeleteFunc(v.Skips, func(k Skip) bool { return !k.At.After(now) || !k.At.After(v.DecidedThrough) })
+	v.OpenSkips = slices.DeleteFunc(slices.Clone(v.Skips), func(k Skip) bool { return !k.At.After(v.DecidedThrough) })
+	v.Skips = slices.DeleteFunc(slices.Clone(v.OpenSkips), func(k Skip) bool { return !k.At.After(now) })
 	for i := range v.Skips { // in their order
 		if k := &v.Skips[i]; k.At.Equal(v.NextRun) {
 			v.NextRun = k.Then
 		}
 	}
-}
-
-// comeSkips returns the skips of times that have come but are not decided yet: they stay in the plan.
-func (v *JobStatus) comeSkips(now time.Time) (list []Skip) {
-	for _, k := range v.Skips {
-		if !k.At.After(now) && k.At.After(v.DecidedThrough) {
-			list = append(list, k)
-		}
-	}
-	return list
 }
 
 // maxSkips is how many nominal times of a job may be skipped.
@@ -107,8 +98,9 @@ func (s *Store) Skips(ctx context.Context, name, action string, who Author, choo
 			return err
 		}
 		in := SkipInput{Now: a.now, Job: v}
-		come := v.comeSkips(a.now)
 		in.Job.passSkips(a.now)
+		// Skips of times that have come stay in the plan.
+		come := slices.DeleteFunc(slices.Clone(in.Job.OpenSkips), func(k Skip) bool { return k.At.After(a.now) })
 		in.Job.hold(pauses)
 		if in.Rules, err = s.rulesOf(ctx, a.tx, v.ID); err != nil {
 			return err

@@ -89,10 +89,10 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 	if in.Groups, err = s.Groups(ctx); err != nil {
 		return in, nil, err
 	}
-	if in.Pauses, err = s.Pauses(ctx, false, mostPauses); err != nil {
+	pauses, err := s.Pauses(ctx, true, mostPauses)
+	if err != nil {
 		return in, nil, err
 	}
-	slices.SortFunc(in.Pauses, func(x, y store.Pause) int { return cmp.Compare(x.ID, y.ID) })
 	var open map[int64][]store.Run
 	var ends map[int64][]store.WaitingEnd
 	if from.Equal(now) {
@@ -115,12 +115,18 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 		if j.Tried, err = tried(ctx, s, j.Open); err != nil {
 			return in, nil, err
 		}
-		j.Plan.SetSkips(v.Skips)
+		j.Plan.SetSkips(v.OpenSkips)
+		for _, k := range v.OpenSkips { // the plan wakes at a time that is skipped, too: it becomes a gap then
+			if j.Plan.NextRun.IsZero() || k.At.Before(j.Plan.NextRun) {
+				j.Plan.NextRun = k.At
+			}
+		}
 		edited := slices.ContainsFunc(j.Rules, func(r store.Rule) bool { return r.Changed() })
 		if p, changed := planned[v.ID]; changed {
 			j.Stale, j.Planned, j.ChangedAt = true, p.PlannedPolicies, p.ChangedAt
 		}
-		j.AsPlanned = !v.Stale && !j.Stale && !edited && v.Paused == nil && v.Parked == "" && !v.DecidedThrough.IsZero()
+		held := in.pause(pauses, &j)
+		j.AsPlanned = !v.Stale && !j.Stale && !edited && !held && v.Parked == "" && !v.DecidedThrough.IsZero()
 		if v.RepeatAfter > 0 {
 			j.Plan.RepeatFrom = repeatsFrom(v, j.Open)
 		}
@@ -129,7 +135,24 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 		}
 		in.Jobs = append(in.Jobs, j)
 	}
+	slices.SortFunc(in.Pauses, func(x, y store.Pause) int { return cmp.Compare(x.ID, y.ID) })
 	return in, left, nil
+}
+
+// pause adds the pauses of which the next decision for a job has to know: those in force, and those that have ended since its
+// last decision. It reports whether there are any.
+func (in *Input) pause(pauses []store.Pause, j *Job) (held bool) {
+	c := store.Snapshot{Plan: j.Plan, Job: j.Job, Rules: j.Rules}
+	for i := range pauses {
+		p := &pauses[i]
+		if !p.Ends(forever).After(j.Plan.DecidedThrough) || !p.Covers(&c) {
+			continue
+		}
+		if held = true; !slices.ContainsFunc(in.Pauses, func(o store.Pause) bool { return o.ID == p.ID }) {
+			in.Pauses = append(in.Pauses, *p)
+		}
+	}
+	return held
 }
 
 // tried reads when the attempts under way began, for runs whose step has been tried before.

@@ -1,6 +1,8 @@
 package simulate_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +29,53 @@ func TestSkipsAreSimulated(t *testing.T) {
 		r, err := simulate.Run(t.Context(), in, simulate.Options{From: now, To: now.Add(time.Hour), Keep: 100})
 		if err != nil || r.Runs != 9 || r.NotRun != 2 || len(r.Gaps) == 0 || r.Gaps[0].Reason != store.Skipped || r.Gaps[0].Because != simulate.BecauseSkipped {
 			t.Errorf("%v: %+v", err, r)
+		}
+	})
+}
+
+// What was decided by hand since the last pass counts for the first pass of a simulation: a skip of a time that has come
+// meanwhile, and a pause that is over. Each is a gap when its time has come, not later.
+func TestChangesSinceTheLastPassAreSimulated(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		job := func(name string) store.Job {
+			return store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job("skipped"), job("paused")}})
+		ticktest.Run(t, d) // 08:00
+		if _, err := tick.SkipNext(t.Context(), d.Store, "skipped", "", 3, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "paused"}, time.Time{}, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(6 * time.Minute)
+		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "paused"}, false, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		now := d.Clock.Now() // 08:06
+		in, _, err := simulate.Read(t.Context(), d.Store, now, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var runs, gaps []string
+		o := simulate.Options{From: now, To: now.Add(5 * time.Minute),
+			Run: func(r store.Run) { runs = append(runs, r.Job[strings.LastIndex(r.Job, "/")+1:]+" "+r.ScheduledFor.Format("15:04")) },
+			Gap: func(g store.Gap) {
+				for i := range in.Jobs {
+					if j := &in.Jobs[i]; j.ID == g.JobID {
+						gaps = append(gaps, j.Name+" "+g.Reason+" "+g.Through.Format("15:04"))
+					}
+				}
+			}}
+		if _, err := simulate.Run(t.Context(), in, o); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(gaps)
+		if want := []string{"paused paused 08:05", "skipped skipped 08:05", "skipped skipped 08:10"}; !slices.Equal(gaps, want) {
+			t.Errorf("gaps %q, want %q", gaps, want)
+		}
+		if want := []string{"paused 08:10"}; !slices.Equal(runs, want) {
+			t.Errorf("runs %q, want %q", runs, want)
 		}
 	})
 }
