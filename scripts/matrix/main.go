@@ -109,7 +109,7 @@ func (m matrix) runSuites(row string) error {
 	var errs []error
 	for _, s := range m.wanted() {
 		args := slices.Concat([]string{"tool", "-modfile=scripts/test/go.mod", "gotestsum", "--hide-summary=skipped", "--format=pkgname",
-			"--jsonfile=" + m.events(row, s), "--", "-ldflags=-s -w", "-count=1", "-parallel=4", "-timeout=60m"}, s.args, s.packages)
+			"--jsonfile=" + m.events(row, s), "--", "-trimpath", "-ldflags=-s -w", "-count=1", "-parallel=4", "-timeout=60m"}, s.args, s.packages)
 		cmd := exec.Command("go", args...)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		errs = append(errs, cmd.Run())

@@ -26,7 +26,8 @@ type program struct {
 }
 
 // compile builds the programs of all legs. Legs with the same flags share them, and what is there already and has not changed is
-// not linked again. Without the tables for debuggers, to link takes a third less; stack traces need none of them.
+// not linked again. Without the tables for debuggers, to link takes a third less; stack traces need none of them. Without the
+// paths of this machine, what another clone has compiled is used again.
 func compile(ctx context.Context, folder string, legs []*leg) (programs []program, err error) {
 	var lists, builds errgroup.Group
 	found := make([][]tests, len(legs))
@@ -61,7 +62,7 @@ func compile(ctx context.Context, folder string, legs []*leg) (programs []progra
 	}
 	for into, packages := range wanted {
 		builds.Go(func() error {
-			args := slices.Concat([]string{"test"}, flags[into], []string{"-c", "-vet=off", "-ldflags=-s -w", "-o", into + "/"}, packages)
+			args := slices.Concat([]string{"test"}, flags[into], []string{"-c", "-vet=off", "-trimpath", "-ldflags=-s -w", "-o", into + "/"}, packages)
 			if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
 				return fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
 			}
