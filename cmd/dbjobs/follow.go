@@ -17,6 +17,9 @@ const (
 	noTick = 2 * time.Minute
 	// outage is how long the database may be unreachable while somebody waits.
 	outage = time.Minute
+	// followAnswer is how long to wait for an answer. After that, the database is asked on another connection: this one may be
+	// dead without a notice, as after a failover.
+	followAnswer = 10 * time.Second
 )
 
 // follower follows a run to its end.
@@ -48,7 +51,8 @@ func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) (err err
 	every := time.NewTicker(followEvery)
 	defer every.Stop()
 	for {
-		d, err := s.Run(ctx, r.ID)
+		var d store.RunDetail
+		err := promptly(ctx, func(ctx context.Context) (err error) { d, err = s.Run(ctx, r.ID); return err })
 		if err == nil && d.Ended() {
 			return f.ended(&d)
 		}
@@ -61,6 +65,17 @@ func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) (err err
 		case <-every.C:
 		}
 	}
+}
+
+// promptly asks the database. An answer that does not come counts as a database that is out of reach.
+func promptly(ctx context.Context, ask func(context.Context) error) error {
+	within, cancel := context.WithTimeout(ctx, followAnswer)
+	defer cancel()
+	err := ask(within)
+	if err != nil && within.Err() != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: no answer within %s", store.ErrUnreachable, followAnswer)
+	}
+	return err
 }
 
 // look prints what is new about a run that has not ended. If the database is unreachable for a short time, look
@@ -86,7 +101,10 @@ func (f *follower) look(ctx context.Context, d *store.RunDetail, err error) erro
 		return nil
 	}
 	f.idle = time.Now()
-	return f.warnNoTick(ctx)
+	if err := promptly(ctx, f.warnNoTick); !errors.Is(err, store.ErrUnreachable) {
+		return err
+	}
+	return nil // if this lasts, the next read tells it
 }
 
 // warnNoTick warns if the trigger seems to be dead: nothing else would execute the run.

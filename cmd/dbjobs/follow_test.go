@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -80,4 +82,35 @@ func TestWaitForARun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWaitOnADeadConnection: a connection that is dead without a notice does not end the wait.
+func TestWaitOnADeadConnection(t *testing.T) {
+	onServers(t, func(t *testing.T, c *cloud) {
+		u, err := url.Parse(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newProxy(t, u.Host)
+		u.Host = p.address
+		env := func(name string) (string, bool) {
+			url, set := map[string]string{settings.URLVariable: u.String()}[name]
+			return url, set
+		}
+		c.dbjobs("job", "create", "job", "--sql", "SELECT 1")
+		var id, talk told
+		ended := make(chan int, 1)
+		go func() {
+			ended <- run(t.Context(), []string{"job", "run-now", "job", "--wait"}, strings.NewReader(""), &id, &talk, env, nil)
+		}()
+		until(t, "the warning that no tick comes", func() bool { return strings.Contains(talk.String(), "no dbjobs tick has ever come") })
+		until(t, "it tries again", func() bool {
+			p.silence() // also a connection that was just being made
+			return strings.Contains(talk.String(), "trying again")
+		})
+		c.dbjobs("tick")
+		if code := <-ended; code != exitDone {
+			t.Errorf("%d: %s", code, &talk)
+		}
+	})
 }
