@@ -42,9 +42,6 @@ func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owne
 	}
 	for i := range became.Jobs {
 		j := &became.Jobs[i]
-		if !j.AsPlanned {
-			j.Plan.NextRun = time.Time{} // the first pass plans it
-		}
 		if j.Group != "" && in.capOf(j.Group) != became.capOf(j.Group) {
 			j.wake()
 		}

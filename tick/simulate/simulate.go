@@ -134,6 +134,7 @@ func newLedger(in Input, o Options) *ledger {
 			l.reopen(e, e.job.Open[i])
 		}
 		if next := e.plan.NextRun; !e.job.AsPlanned {
+			e.plan.NextRun = time.Time{} // the first pass plans it
 			l.change(e)
 		} else if !next.IsZero() {
 			l.due.push(next, "", e)

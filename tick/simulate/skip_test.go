@@ -80,6 +80,33 @@ func TestChangesSinceTheLastPassAreSimulated(t *testing.T) {
 	})
 }
 
+// While one of the schedules of a job is paused, a simulation has the times of the others, also those after a skipped one.
+func TestPausesOfOneScheduleAreSimulated(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{
+			Schedules: []store.Schedule{{Name: "tens", Rule: "every 10m"}, {Name: "fives", Rule: "every 5m"}},
+			Jobs: []store.Job{
+				{Name: "one", Schedules: []string{"tens", "fives"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+				{Name: "two", Schedules: []string{"tens", "fives"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
+			}})
+		ticktest.Run(t, d) // 08:00
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeSchedule, Name: "fives"}, time.Time{}, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tick.SkipNext(t.Context(), d.Store, "two", "", 1, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		now := d.Clock.Now()
+		in, _, err := simulate.Read(t.Context(), d.Store, now, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := simulate.Run(t.Context(), in, simulate.Options{From: now, To: now.Add(61 * time.Minute)}); err != nil || r.Runs != 6+5 {
+			t.Errorf("%v: %d runs, want 11", err, r.Runs)
+		}
+	})
+}
+
 // A request to cancel counts from the beginning: the run under way is stopped at once, and the one that waits does not run.
 func TestRequestsToCancelAreSimulated(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
