@@ -29,7 +29,7 @@ func (a *applier) leave(ctx context.Context, d Definitions) error {
 	slices.SortFunc(gone, func(x, y *Job) int { return cmp.Compare(x.FullName(), y.FullName()) })
 	gone = slices.DeleteFunc(gone, func(k *Job) bool {
 		if !owners[k.Owner] {
-			a.left("job", k.FullName(), OfAnotherOwner)
+			a.left("job", k.FullName(), ofAnotherOwner)
 		}
 		return !owners[k.Owner]
 	})
@@ -96,8 +96,8 @@ func (a *applier) leaveSchedules(ctx context.Context, named []Schedule) error {
 	return nil
 }
 
-// OfAnotherOwner is the reason of a job that Prune leaves.
-const OfAnotherOwner = "the file has no job of its owner"
+// ofAnotherOwner is the reason of a job that Prune leaves.
+const ofAnotherOwner = "the file has no job of its owner"
 
 // left lists a definition that stays although its manifest does not name it. That is not a change, so the change log
 // has no entry. The reason is empty if Prune removes the definition.

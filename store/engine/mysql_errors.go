@@ -4,10 +4,11 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net"
-	"regexp"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 func classifyMySQL(err error) class {
@@ -73,7 +74,7 @@ func mysqlDiskFull(e *mysql.MySQLError) bool {
 }
 
 // noSpace finds ENOSPC, or the engine's own number for a file without room.
-var noSpace = regexp.MustCompile(`(?i)(errcode|errno|error):? (28|135)\b`)
+var noSpace = lazyregexp.New(`(?i)(errcode|errno|error):? (28|135)\b`)
 
 // lacksOnMySQL reports whether the server has no CREATE OR REPLACE for routines. MySQL has none, and
 // refuses it as a syntax error. On MariaDB, the statement keeps the rights on the routine.
