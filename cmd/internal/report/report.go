@@ -146,9 +146,10 @@ func show(b *strings.Builder, raw string, r rune) {
 	}
 }
 
-// between is the time from one instant to another, to the millisecond.
+// between is the time from one instant to another, to the millisecond. It is empty if it is not known, as where the database's
+// clock was set back in the meantime.
 func between(from, to time.Time) string {
-	if from.IsZero() || to.IsZero() {
+	if from.IsZero() || to.Before(from) {
 		return ""
 	}
 	return to.Sub(from).Round(time.Millisecond).String()

@@ -79,6 +79,17 @@ func TestAnAttemptIsToldWithWhatTheEngineSays(t *testing.T) {
 	}
 }
 
+// The clock of the database may be set back while a run executes. Then nobody knows how long the run took.
+func TestADurationIsNeverNegative(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
+	for end, want := range map[time.Time]string{start.Add(1500 * time.Millisecond): "1.5s", start: "0s", start.Add(-time.Minute): "", {}: ""} {
+		if got := between(start, end); got != want {
+			t.Errorf("from %s to %s: %q, want %q", start, end, got, want)
+		}
+	}
+}
+
 // The output of an attempt is below the table, on its own lines, and cannot control the terminal.
 func TestAnOutputIsToldBeneathTheTable(t *testing.T) {
 	var out bytes.Buffer
