@@ -59,7 +59,9 @@ func TestChangesSinceTheLastPassAreSimulated(t *testing.T) {
 		}
 		var runs, gaps []string
 		o := simulate.Options{From: now, To: now.Add(5 * time.Minute),
-			Run: func(r store.Run) { runs = append(runs, r.Job[strings.LastIndex(r.Job, "/")+1:]+" "+r.ScheduledFor.Format("15:04")) },
+			Run: func(r store.Run) {
+				runs = append(runs, r.Job[strings.LastIndex(r.Job, "/")+1:]+" "+r.ScheduledFor.Format("15:04"))
+			},
 			Gap: func(g store.Gap) {
 				for i := range in.Jobs {
 					if j := &in.Jobs[i]; j.ID == g.JobID {
