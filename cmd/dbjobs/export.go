@@ -35,7 +35,6 @@ zones. Schedules that run more often than every hour are left out, unless --job 
 		Example: `  dbjobs export > jobs.yaml
   dbjobs export --manifest jobs
   dbjobs export --all > everything.yaml
-  dbjobs export --all --owner ada > ada.yaml
   dbjobs export --ical -o jobs.ics`,
 		Args: positional(),
 	}

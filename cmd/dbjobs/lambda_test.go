@@ -275,6 +275,8 @@ func TestLambdaLeavesAServerThatTakesNoWrites(t *testing.T) {
 	}
 	c.exec(setting + " RESET default_transaction_read_only")
 	f.report(f.invoke("{}", ample))
+	time.Sleep(1500 * time.Millisecond) // until something is due
+	f.report(f.invoke("{}", ample))
 	c.nothingLost()
 }
 

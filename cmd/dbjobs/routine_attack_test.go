@@ -240,8 +240,13 @@ func TestALoginWithAnAtSignIsAnother(t *testing.T) {
 		if err := routine("create_job", "mine", "SELECT 1").on(other); err != nil {
 			t.Error(err)
 		}
-		if n := d.Int(t, "SELECT count(*) FROM dbjobs_jobs WHERE name = 'mine' AND owner = '"+name+"'"); n != 1 {
-			t.Errorf("%d jobs are its own", n)
+		if err := routine("create_schedule", "mine", "every 5m").on(other); err != nil {
+			t.Error(err)
+		}
+		for _, table := range []string{"jobs", "schedules"} {
+			if n := d.Int(t, "SELECT count(*) FROM dbjobs_"+table+" WHERE name = 'mine' AND owner = '"+name+"'"); n != 1 {
+				t.Errorf("%d %s are its own", n, table)
+			}
 		}
 	})
 }

@@ -44,8 +44,8 @@ BEGIN
   END IF;
   CALL dbjobs_calendar_version(is_calendar, version);
   IF its_id IS NULL THEN
-    INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, created_at, changed_at)
-    VALUES (named, of_job, is_rule, is_zone, is_nonexistent, is_ambiguous, is_calendar, is_holiday, version, is_description, now, now);
+    INSERT INTO dbjobs_schedules (name, job_id, owner, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, created_at, changed_at)
+    VALUES (named, of_job, me, is_rule, is_zone, is_nonexistent, is_ambiguous, is_calendar, is_holiday, version, is_description, now, now);
     SET its_id = LAST_INSERT_ID();
   ELSE
     UPDATE dbjobs_schedules s SET s.changed_at = IF(s.rule = is_rule AND s.zone = is_zone AND s.nonexistent = is_nonexistent AND s.ambiguous = is_ambiguous
