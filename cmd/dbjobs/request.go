@@ -118,12 +118,20 @@ func (h *handler) pass(command string, t *turns, parameters ...string) http.Hand
 		turn := t.join(e, &h.passes, func() *reply { return h.run(e, deadline) })
 		timer := time.NewTimer(time.Until(deadline))
 		defer timer.Stop()
-		select {
-		case <-turn.done:
-			turn.answer.write(w)
-		case <-timer.C:
-			busy().write(w)
-		case <-r.Context().Done(): // the caller has gone; the pass goes on
+		for gone := r.Context().Done(); ; {
+			select {
+			case <-turn.done:
+				turn.answer.write(w)
+				return
+			case <-timer.C:
+				busy().write(w)
+				return
+			case <-gone:
+				if h.ending.Err() == nil { // the caller has gone; the pass goes on
+					return
+				}
+				gone = nil // check has ended the reading of a body that was there: the caller waits, and no answer would be a 200
+			}
 		}
 	})
 }
