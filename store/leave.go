@@ -18,7 +18,10 @@ import (
 // of two owners may have one name, and a login that sees both would remove with the one what the other defines.
 func (a *applier) leave(ctx context.Context, d Definitions) error {
 	named, going := map[int64]bool{}, map[int64]bool{}
-	owners := map[string]bool{a.login: true}
+	owners := map[string]bool{}
+	if len(d.Jobs) == 0 { // all of the login's own are gone from the file
+		owners[a.login] = true
+	}
 	for _, j := range d.Jobs {
 		owners[cmp.Or(j.Owner, a.login)] = true
 		if k := a.known.byName[a.fullName(j)]; k != nil {
