@@ -196,3 +196,41 @@ func TestTablesCanBeAltered(t *testing.T) {
 		}
 	})
 }
+
+// An index whose order comes from the server's libraries is wrong after their upgrade: a unique key then lets a name in
+// twice. So each text in an index is ordered by its bytes.
+func TestIndexesAreOrderedByBytes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if err := d.SetOwners(t.Context(), true); err != nil && d.Engine != "sqlite" { // makes an index, too
+			t.Fatal(err)
+		}
+		query := map[string]string{
+			"sqlite": `SELECT t.name, i.name, c.coll FROM sqlite_master t, pragma_index_list(t.name) i, pragma_index_xinfo(i.name) c
+				WHERE t.type = 'table' AND t.name LIKE 'dbjobs_%'`,
+			"postgres": `SELECT i.indrelid::regclass::text, i.indexrelid::regclass::text, c.collname FROM pg_index i
+				CROSS JOIN unnest(i.indcollation) AS o(id) JOIN pg_collation c ON c.oid = o.id
+				WHERE i.indrelid IN (SELECT oid FROM pg_class WHERE relnamespace = 'dbjobs'::regnamespace)`,
+			"mariadb": `SELECT s.table_name, s.index_name, c.collation_name FROM information_schema.statistics s
+				JOIN information_schema.columns c USING (table_schema, table_name, column_name)
+				WHERE s.table_schema = DATABASE() AND c.collation_name IS NOT NULL`,
+		}[d.Engine]
+		rows, err := d.SQL.Query(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		seen := 0
+		for rows.Next() {
+			var table, index, collation string
+			if err := rows.Scan(&table, &index, &collation); err != nil {
+				t.Fatal(err)
+			}
+			if seen++; !slices.Contains([]string{"C", "BINARY", "utf8mb4_bin", "ascii_bin"}, collation) {
+				t.Errorf("%s has an index %s with the order %s", table, index, collation)
+			}
+		}
+		if err := rows.Err(); err != nil || seen < 15 {
+			t.Errorf("%d texts in indexes: %v", seen, err)
+		}
+	})
+}

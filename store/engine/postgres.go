@@ -54,7 +54,7 @@ var postgres = &Engine{
 		"@open":       "settled_at IS NULL AND job_id",
 		"@by_open":    "",
 		"@by_subject": "", "@by_end": "",
-		"@served":      `(session_user::text COLLATE pg_catalog."default")`, // type name has another collation, which no index has
+		"@served":      "session_user::text",
 		"@runnable":    "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = @served OR j.owner = ANY(:owners::text[]))) IS NOT NULL",
 		"@plan_owner":  "j.owner",
 		"@parked":      "parked IS NOT NULL",

@@ -9,7 +9,7 @@ var postgresViews = map[string]string{
 	"@clock":          "pg_catalog.statement_timestamp()",
 	"@x_stale":        "x.planned IS DISTINCT FROM x.plan_input",
 	"@visible_before": `((SELECT NOT i.owners FROM dbjobs.installation i) OR (`,
-	"@visible_after": `) = session_user::text COLLATE pg_catalog."default" OR EXISTS (SELECT 1 FROM pg_catalog.pg_roles i
+	"@visible_after": `) = session_user::text OR EXISTS (SELECT 1 FROM pg_catalog.pg_roles i
       WHERE i.rolname::text IN ('dbjobs_admin', 'dbjobs_ticker', 'dbjobs_reader') AND pg_catalog.pg_has_role(session_user, i.oid, 'member'))
       OR EXISTS (SELECT 1 FROM pg_catalog.pg_class i WHERE i.oid = 'dbjobs.jobs'::regclass AND pg_catalog.pg_has_role(session_user, i.relowner, 'member')))`,
 	// The next time after the skipped ones. A list that is not as the program writes it skips nothing.

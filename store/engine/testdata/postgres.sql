@@ -354,7 +354,7 @@ SELECT 'PostgreSQL ' || pg_catalog.current_setting('server_version');
 -- name: enlist
 -- arguments: ids
 INSERT INTO dbjobs.plans (job_id, owner)
-SELECT i.id, coalesce((SELECT j.owner FROM dbjobs.jobs j WHERE j.id = i.id), (session_user::text COLLATE pg_catalog."default")) FROM pg_catalog.unnest($1::bigint[]) AS i(id) WHERE (SELECT p.job_id FROM dbjobs.plans p WHERE p.job_id = i.id) IS NULL
+SELECT i.id, coalesce((SELECT j.owner FROM dbjobs.jobs j WHERE j.id = i.id), session_user::text) FROM pg_catalog.unnest($1::bigint[]) AS i(id) WHERE (SELECT p.job_id FROM dbjobs.plans p WHERE p.job_id = i.id) IS NULL
 ON CONFLICT DO NOTHING;
 
 -- name: enlist_groups
@@ -1095,7 +1095,7 @@ SELECT coalesce($2::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
 -- name: need_plan
 -- arguments: now, owner, up_to, at, id, limit
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), job_id, next_run, job_id FROM dbjobs.plans
-WHERE owner = COALESCE($2, (session_user::text COLLATE pg_catalog."default")) AND next_run <= $3 AND (next_run, job_id) > ($4, $5) ORDER BY next_run, job_id LIMIT $6;
+WHERE owner = COALESCE($2, session_user::text) AND next_run <= $3 AND (next_run, job_id) > ($4, $5) ORDER BY next_run, job_id LIMIT $6;
 
 -- name: need_run
 -- arguments: now, at, id, limit
@@ -1119,7 +1119,7 @@ SELECT coalesce($2::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
 -- name: need_startup
 -- arguments: now, startup, owner, id, limit
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || $2::text || pg_catalog.chr(10)) > 0
-WHERE j.on_startup = true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE($3, (session_user::text COLLATE pg_catalog."default")) AND j.id > $4 ORDER BY j.id LIMIT $5;
+WHERE j.on_startup = true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE($3, session_user::text) AND j.id > $4 ORDER BY j.id LIMIT $5;
 
 -- name: next_of_owner
 -- arguments: owner
@@ -1256,7 +1256,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs.jobs j WHERE j
 -- arguments: now, queue, owners, name
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i.oldest, i.instance, i.owners,
   (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())),
-  (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = (session_user::text COLLATE pg_catalog."default")),
+  (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = session_user::text),
   (SELECT pg_catalog.MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),
   (SELECT id FROM dbjobs.jobs WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
   COALESCE((SELECT job_id FROM dbjobs.job_schedules WHERE planned IS DISTINCT FROM schedule_id ORDER BY job_id LIMIT 1),
@@ -1265,7 +1265,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i
   (SELECT id FROM dbjobs.pauses WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
   (SELECT name FROM dbjobs.calendars WHERE planned IS DISTINCT FROM plan_input ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs.job_ends WHERE seen = false ORDER BY job_id LIMIT 1),
-  (SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $2 AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = (session_user::text COLLATE pg_catalog."default") OR j.owner = ANY($3::text[]))) IS NOT NULL ORDER BY priority DESC, ready_at, id LIMIT 1),
+  (SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $2 AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = session_user::text OR j.owner = ANY($3::text[]))) IS NOT NULL ORDER BY priority DESC, ready_at, id LIMIT 1),
   (SELECT pg_catalog.MIN(owner) FROM dbjobs.plans), (SELECT pg_catalog.MAX(owner) FROM dbjobs.plans),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
@@ -1278,7 +1278,7 @@ WHERE i.id = 1;
 -- name: queued_ids
 -- arguments: queue, login, owners, within_ms, timed, now, until, holder, limit
 SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $1
-AND ($2 = '' OR (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = (session_user::text COLLATE pg_catalog."default") OR j.owner = ANY($3::text[]))) IS NOT NULL)
+AND ($2 = '' OR (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = session_user::text OR j.owner = ANY($3::text[]))) IS NOT NULL)
 AND ($4 = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN $5 THEN $4 + 1 ELSE 0 END) <= $4)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($6::timestamptz, pg_catalog.statement_timestamp()))

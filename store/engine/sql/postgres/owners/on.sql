@@ -17,13 +17,13 @@ DO $$ DECLARE r text; BEGIN
   ; END LOOP
 ; END $$;
 
--- What policies look up: the jobs of a login. The collation is the column's, or the index would not do: a name has another.
+-- What policies look up: the jobs of a login.
 CREATE INDEX IF NOT EXISTS jobs_owner ON dbjobs.jobs (owner);
 
 -- A hook, and the cap of a group, are of the same owner.
 ALTER TABLE dbjobs.jobs ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.jobs;
-CREATE POLICY own ON dbjobs.jobs USING (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user) WITH CHECK (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user
+CREATE POLICY own ON dbjobs.jobs USING (owner = session_user::text AND owner = current_user) WITH CHECK (owner = session_user::text AND owner = current_user
     AND (group_name IS NULL OR group_name IN (SELECT name FROM dbjobs.groups))
     AND NOT EXISTS (SELECT 1 FROM pg_catalog.unnest(ARRAY[on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused]) AS h(hook)
       WHERE pg_catalog.strpos(h.hook, '/') > 0 AND pg_catalog.split_part(h.hook, '/', 1) <> session_user));
@@ -34,15 +34,15 @@ CREATE POLICY own ON dbjobs.steps USING (job_id IN (SELECT id FROM dbjobs.jobs))
 -- The own rule of a job is the job's.
 ALTER TABLE dbjobs.schedules ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.schedules;
-CREATE POLICY own ON dbjobs.schedules USING ((job_id IS NULL AND owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK ((calendar = '' OR calendar IN (SELECT name FROM dbjobs.calendars)) AND ((job_id IS NULL AND owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs)));
+CREATE POLICY own ON dbjobs.schedules USING ((job_id IS NULL AND owner = session_user::text AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK ((calendar = '' OR calendar IN (SELECT name FROM dbjobs.calendars)) AND ((job_id IS NULL AND owner = session_user::text AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs)));
 
 ALTER TABLE dbjobs.calendars ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.calendars;
-CREATE POLICY own ON dbjobs.calendars USING (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user) WITH CHECK (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user);
+CREATE POLICY own ON dbjobs.calendars USING (owner = session_user::text AND owner = current_user) WITH CHECK (owner = session_user::text AND owner = current_user);
 
 ALTER TABLE dbjobs.groups ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.groups;
-CREATE POLICY own ON dbjobs.groups USING (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user) WITH CHECK (owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user);
+CREATE POLICY own ON dbjobs.groups USING (owner = session_user::text AND owner = current_user) WITH CHECK (owner = session_user::text AND owner = current_user);
 
 ALTER TABLE dbjobs.group_plans ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.group_plans;
@@ -62,7 +62,7 @@ CREATE POLICY own ON dbjobs.job_ends USING (job_id IN (SELECT id FROM dbjobs.job
 
 ALTER TABLE dbjobs.plans ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.plans;
-CREATE POLICY own ON dbjobs.plans USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs) AND owner = session_user::text COLLATE pg_catalog."default" AND owner = current_user);
+CREATE POLICY own ON dbjobs.plans USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs) AND owner = session_user::text AND owner = current_user);
 
 ALTER TABLE dbjobs.plan_rules ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.plan_rules;
