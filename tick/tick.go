@@ -278,6 +278,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 // end closes the report and records the pass. A pass that finds nothing to do makes only two round trips
 // in total.
 func (p *pass) end(ctx context.Context, err error) (Report, error) {
+	asked := errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.grace())
 	defer cancel()
 	ctx, release := p.beforeClosed(ctx, closed)
@@ -294,7 +295,10 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	}
 	facts := store.TickFacts{Name: p.t.Name, Holder: p.t.Holder, Version: p.t.Version, Decided: p.report.Decided, Started: p.report.Started, Failed: p.report.Failed,
 		Took: p.t.Now().Sub(p.began)}
-	if err != nil {
+	switch {
+	case err != nil && asked: // not what its statements say of that
+		facts.Error = "interrupted: the process was asked to end"
+	case err != nil:
 		facts.Error = err.Error()
 	}
 	if !p.unraised {

@@ -65,7 +65,7 @@ func exitCode(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
 		return exitDone
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.Canceled): // the deadline of an invocation is no interruption
 		return exitInterrupted
 	case badUsage, badManifest, badField, badURL, is(store.ErrNotFound, store.ErrExists, store.ErrSeveral):
 		return exitUsage

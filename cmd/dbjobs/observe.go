@@ -61,7 +61,7 @@ type failure struct {
 
 // logPass writes the log line of a pass, with the error of the pass and its failed runs. It does so if the log
 // format is for programs, or if the line contains the metrics.
-func (c *cli) logPass(p *metrics.Pass, embedded bool, err error) {
+func (c *cli) logPass(ctx context.Context, p *metrics.Pass, embedded bool, err error) {
 	format := c.logFormat
 	switch {
 	case format == logs.Text && !embedded:
@@ -107,7 +107,7 @@ func (c *cli) logPass(p *metrics.Pass, embedded bool, err error) {
 	}
 	if p.Failed {
 		level = slog.LevelError
-		text("error", fmt.Sprint(strings.Join(c.explain(exitCode(context.Background(), err), err), "; ")))
+		text("error", fmt.Sprint(strings.Join(c.explain(exitCode(ctx, err), err), "; ")))
 		c.told = c.logFormat != logs.Text
 	}
 	if embedded {

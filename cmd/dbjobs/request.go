@@ -143,7 +143,7 @@ func busy() *reply {
 }
 
 func ending() *reply {
-	a := refusal(http.StatusServiceUnavailable, "Ending", "this process is shutting down; try again")
+	a := refusal(http.StatusServiceUnavailable, failureKind(exitInterrupted), "this process is shutting down; try again")
 	a.after = soon
 	return a
 }
@@ -265,8 +265,11 @@ func (h *handler) run(e event, deadline time.Time) *reply {
 	code := exitCode(h.ending, err)
 	c.complain(code, err)
 	a := refusal(http.StatusInternalServerError, failureKind(code), c.explain(code, err)...)
-	if code == exitDatabase || code == exitInterrupted {
+	switch code {
+	case exitDatabase:
 		a.status, a.after = http.StatusServiceUnavailable, later
+	case exitInterrupted: // another process may take the next request
+		a.status, a.after = http.StatusServiceUnavailable, soon
 	}
 	return a
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -137,10 +136,10 @@ func TestInterrupted(t *testing.T) {
 	never, w := io.Pipe()
 	defer w.Close()
 	for _, args := range [][]string{{"apply", "-f", "-"}, {"tick", "--grace", "0s"}} {
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 500*time.Millisecond, errors.New("as a signal does"))
+		ctx, signal := context.WithCancel(t.Context())
+		time.AfterFunc(500*time.Millisecond, signal)
 		began := time.Now()
 		code, stderr := invoke(ctx, t, home, never, io.Discard, args...)
-		cancel()
 		if code != exitInterrupted || stderr != "dbjobs: interrupted\n" {
 			t.Errorf("%q: code %d, said %q", args, code, stderr)
 		}

@@ -304,16 +304,23 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// TestServeEndsInTime: after SIGTERM, a run that does not end within DBJOBS_GRACE is ended, and so is the process.
+// TestServeEndsInTime: after SIGTERM, a run that does not end within DBJOBS_GRACE is ended, and so is the process. The answer,
+// the log and the record of the pass say that it was interrupted.
 func TestServeEndsInTime(t *testing.T) {
 	t.Parallel()
-	srv := startServer(t, slow, "DBJOBS_GRACE=200ms")
+	srv := startServer(t, slow, "DBJOBS_GRACE=200ms", "DBJOBS_LOG_FORMAT=json")
 	first := srv.begin(t.Context())
 	if code := srv.end(); code != exitDone {
 		t.Errorf("exit code %d:\n%s", code, srv.log)
 	}
-	if a := <-first; a.status != http.StatusServiceUnavailable {
-		t.Errorf("%d: %s", a.status, a.body)
+	if a := <-first; a.status != http.StatusServiceUnavailable || a.body != `{"kind":"Ending","error":"interrupted"}`+"\n" || a.header.Get("Retry-After") != "1" {
+		t.Errorf("%d: %v: %s", a.status, a.header, a.body)
+	}
+	if log := srv.log.String(); !strings.Contains(log, `"error":"interrupted"`) || strings.Contains(log, "context canceled") {
+		t.Errorf("the log says of the pass:\n%s", log)
+	}
+	if passes, err := srv.s.Triggers(t.Context()); err != nil || len(passes) != 1 || passes[0].Error != "interrupted: the process was asked to end" {
+		t.Errorf("the record of the pass: %+v, %v", passes, err)
 	}
 	if state := srv.latest(); state == "running" || state == "succeeded" {
 		t.Errorf("the run is %s:\n%s", state, srv.log)

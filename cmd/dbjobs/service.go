@@ -55,6 +55,8 @@ func failureKind(code int) string {
 		return "Schema"
 	case exitDatabase:
 		return "Unreachable"
+	case exitInterrupted:
+		return "Ending"
 	}
 	return "PassFailed"
 }

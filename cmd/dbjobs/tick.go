@@ -219,7 +219,7 @@ func (c *cli) onePass(cmd *cobra.Command, f *tickFlags, run passFunc, human prin
 	if c.chosen != nil {
 		m.Database = c.chosen.name
 	}
-	c.logPass(&m, f.metrics == embeddedMetrics, err)
+	c.logPass(cmd.Context(), &m, f.metrics == embeddedMetrics, err)
 	return m, err
 }
 

@@ -53,7 +53,7 @@ func (p Pass) figures() []figure {
 		{"waiting", "Runs that wait for another attempt.", r.Waiting},
 		{"missed", "Gaps recorded for nominal times that were missed.", r.Gaps["missed"]},
 		{"lost", "Runs whose last delivery never reported back.", r.Lost},
-		{"errors", "1 if the pass itself failed.", failed},
+		{"errors", "1 if the pass itself failed or was interrupted.", failed},
 		{"late_seconds", "How long the oldest due time had been due when the pass began.", p.late().Seconds()},
 		{"duration_seconds", "How long the pass took.", p.Took.Seconds()},
 	}
