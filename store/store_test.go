@@ -29,7 +29,8 @@ func TestApplyIsIdempotent(t *testing.T) {
 			Groups:    []store.Group{{Name: "etl", MaxRunning: 2}},
 			Schedules: []store.Schedule{{Name: "nightly", Rule: "30 2 * * *", Zone: "Europe/Berlin"}},
 			Jobs: []store.Job{
-				{Name: "late", Steps: []store.Step{sqlStep("", "SELECT 1")}},
+				// jsonb writes such numbers in another way
+				{Name: "late", Steps: []store.Step{{Executor: "sql", Spec: []byte(`{"sql": [{"args": [1e3, -0.0, 2.5E-1, 1.50], "text": "SELECT 1"}]}`)}}},
 				{Name: "rollup", Schedules: []string{"nightly"}, Tags: []string{"b", "a"},
 					Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{sqlStep("load", "SELECT 1"), sqlStep("tell", "SELECT 2")}},
 			},

@@ -59,7 +59,8 @@ func (j *Job) Normalize() {
 	}
 }
 
-// canonical writes equal JSON in one form: an engine may have reordered it. Numbers keep all their digits.
+// canonical writes equal JSON in one form: an engine may have reordered it, and have written its numbers in another way.
+// Numbers keep all their digits.
 func canonical(raw json.RawMessage) json.RawMessage {
 	if isOrdered(raw) { // most specs are short and in this form already
 		var out bytes.Buffer
@@ -80,14 +81,14 @@ func encodedAnew(raw json.RawMessage) json.RawMessage {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
+	if enc.Encode(writtenOut(v)) != nil {
 		return raw
 	}
 	return bytes.TrimSpace(out.Bytes())
 }
 
 // isOrdered reports whether JSON has its canonical form except for spaces: the keys of each object are in order, and
-// no text could be written in another way. It may get text that is not JSON.
+// no text or number could be written in another way. It may get text that is not JSON.
 func isOrdered(raw []byte) bool {
 	if bytes.IndexByte(raw, '\\') >= 0 || bytes.Contains(raw, []byte("\u2028")) || bytes.Contains(raw, []byte("\u2029")) || !utf8.Valid(raw) {
 		return false
@@ -95,6 +96,12 @@ func isOrdered(raw []byte) bool {
 	var last [][]byte // the previous keys of the open objects and lists
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
+		case '-', 'E': // a number with a sign may be 0
+			return false
+		case 'e':
+			if i > 0 && raw[i-1] >= '0' && raw[i-1] <= '9' { // true and false have this letter, too
+				return false
+			}
 		case '{', '[':
 			last = append(last, nil)
 		case '}', ']':
