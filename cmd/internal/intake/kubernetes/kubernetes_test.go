@@ -133,3 +133,25 @@ esac
 		}
 	}
 }
+
+// Kubernetes leaves ${NAME} to the command, and so does the job: dbjobs puts no fact of its own there.
+func TestReferencesStayWithTheCommand(t *testing.T) {
+	r, err := Read(`{kind: CronJob, metadata: {name: a}, spec: {schedule: "0 5 * * *", jobTemplate: {spec: {template: {spec: {containers: [{name: c,
+		command: [sh, -c, "job='a b'; echo \"${job}\" ${run_id:-none} ${LEVEL} '${job}' $1 ${KIND}", x], args: ["${owner}"],
+		env: [{name: LEVEL, value: "it's ${job}"}, {name: KIND, value: plain}]}]}}}}}}`, Options{Command: true, From: from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Finish(from, ""); r.Imported() != 1 {
+		t.Fatalf("%+v", r.Items)
+	}
+	var spec executor.ProgramSpec
+	if err := json.Unmarshal(r.Items[0].Definition.Steps[0].Spec, &spec); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/bin/sh", "-c", spec.Run[0])
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "KIND=" + spec.Env["KIND"]}
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "a b none it's ${job} ${job} ${owner} plain\n" {
+		t.Errorf("%v, %q of %q", err, out, spec.Run)
+	}
+}

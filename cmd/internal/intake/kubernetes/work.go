@@ -2,7 +2,9 @@ package kubernetes
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +55,34 @@ func quoted(name string) string {
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
+// verbatim returns a text as one word of a shell in which dbjobs finds no ${NAME}.
+func verbatim(text string) string {
+	return "'" + strings.NewReplacer("'", `'\''`, "${", "$''{").Replace(text) + "'"
+}
+
+// started makes the step of a command. exec would read ${NAME} as a fact of dbjobs, and Kubernetes leaves it to the
+// command. So a command that has one is started by /bin/sh.
+func started(v executor.ProgramSpec, note func(string, ...any)) store.Step {
+	marked := func(text string) bool { return strings.Contains(text, "${") }
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(v.Env)) {
+		if value := v.Env[name]; marked(value) {
+			lines = append(lines, name+"="+verbatim(value), "export "+name)
+			delete(v.Env, name)
+		}
+	}
+	if len(lines) == 0 && !slices.ContainsFunc(v.Run, marked) {
+		return intake.Program("exec", v)
+	}
+	words := []string{"exec"}
+	for _, text := range v.Run {
+		words = append(words, verbatim(text))
+	}
+	note("/bin/sh starts it, and ${ is written as $''{, so that it is not taken for a fact of dbjobs; the command gets it as before.")
+	v.Run = []string{strings.Join(append(lines, strings.Join(words, " ")), "\n")}
+	return intake.Program("shell", v)
+}
+
 // command makes the job run the command of the only container.
 func command(j *store.Job, spec *jobSpec, note func(string, ...any)) error {
 	pod := &spec.Template.Spec
@@ -65,13 +95,9 @@ func command(j *store.Job, spec *jobSpec, note func(string, ...any)) error {
 		return fmt.Errorf("its command is that of the image %s, which stands nowhere here; import it without --command, or write the job by hand", c.Image)
 	}
 	v := executor.ProgramSpec{Run: append(append([]string{}, c.Command...), c.Args...), Env: map[string]string{}}
-	for _, text := range v.Run {
-		if strings.Contains(text, "$(") {
-			note("Kubernetes replaces $(NAME) in commands; here that stays as it is.")
-			break
-		}
-	}
+	texts := slices.Clone(v.Run)
 	for _, e := range c.Env {
+		texts = append(texts, e.Value)
 		switch {
 		case e.From != nil:
 			note("The variable %s comes from a secret, a map or a field of the pod; give it to env, a secret as ${secret:NAME}.", e.Name)
@@ -81,6 +107,9 @@ func command(j *store.Job, spec *jobSpec, note func(string, ...any)) error {
 			v.Env[e.Name] = e.Value
 		}
 	}
+	if slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, "$(") }) {
+		note("Kubernetes replaces $(NAME) in commands and variables; here that stays as it is.")
+	}
 	if len(c.EnvFrom) > 0 {
 		note("Variables of envFrom are left out; give them to env.")
 	}
@@ -89,6 +118,8 @@ func command(j *store.Job, spec *jobSpec, note func(string, ...any)) error {
 	}
 	if filepath.IsAbs(c.Dir) {
 		v.Dir = filepath.Clean(c.Dir)
+	} else if c.Dir != "" {
+		note("workingDir is %.80q, which is no absolute path, and is left out.", c.Dir)
 	}
 	note("It ran in the image %s.", c.Image)
 	for what, n := range map[string]*int64{"parallelism": spec.Parallelism, "completions": spec.Completions} {
@@ -109,6 +140,6 @@ func command(j *store.Job, spec *jobSpec, note func(string, ...any)) error {
 		j.Timeout = store.Duration(time.Duration(*spec.Deadline) * time.Second)
 		note("activeDeadlineSeconds: %d is timeout.", *spec.Deadline)
 	}
-	j.Steps = []store.Step{intake.Program("exec", v)}
+	j.Steps = []store.Step{started(v, note)}
 	return nil
 }
