@@ -27,6 +27,7 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 	script, input, piped := unescaped(command)
 	v := executor.ProgramSpec{Env: map[string]string{}}
 	var before []string // variables that the shell sets itself
+	early := false      // one of them has to be there when the shell starts
 	for _, variable := range r.variables {
 		name, value := variable.name, variable.value
 		switch {
@@ -47,7 +48,7 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 			if strings.Contains(value, "$") {
 				note("Cron does not expand the $ in %s=%s, and neither does this.", name, value)
 			}
-			before = append(before, name+"="+quoted(value), "export "+name)
+			before, early = append(before, name+"="+quoted(value), "export "+name), early || readAtStart[name]
 		default:
 			if strings.Contains(value, "$") {
 				note("Cron does not expand the $ in %s=%s, and neither does this.", name, value)
@@ -73,7 +74,7 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 	case shell == "" || shell == "/bin/sh":
 	case !filepath.IsAbs(shell) || filepath.Clean(shell) != shell:
 		return store.Step{}, fmt.Errorf("SHELL is %.80q, and no absolute path; correct it in the crontab", shell)
-	case len(before) > 0 && !likeSh[filepath.Base(shell)]: // /bin/sh prepares what that shell writes in another way
+	case len(before) > 0 && (early || !likeSh[filepath.Base(shell)]): // /bin/sh prepares what that shell needs before it starts, or writes in another way
 		text = strings.Join(append(before, "exec "+quoted(shell)+" -c "+quoted(script)), "\n")
 	case strings.Contains(text, "${"): // exec would read it as a fact
 		text = "exec " + quoted(shell) + " -c " + quoted(text)
@@ -91,6 +92,9 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 
 // likeSh has the shells that read variables and here-documents as /bin/sh does.
 var likeSh = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true, "ksh": true, "mksh": true, "zsh": true}
+
+// readAtStart has variables that a shell reads when it starts: for it, they are too late in its own text.
+var readAtStart = map[string]bool{"BASH_ENV": true, "ENV": true, "ZDOTDIR": true, "SHELLOPTS": true, "BASHOPTS": true}
 
 var shellName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 

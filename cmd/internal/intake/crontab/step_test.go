@@ -2,7 +2,9 @@ package crontab
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -63,5 +65,25 @@ func TestInputOfACommand(t *testing.T) {
 		if out, err := exec.Command(run[0], run[1:]...).CombinedOutput(); err != nil || string(out) != c.want {
 			t.Errorf("%s: %v, %q, want %q", c.command, err, out, c.want)
 		}
+	}
+}
+
+// A shell reads some variables when it starts. They are there then, as with cron.
+func TestVariableThatAShellReadsAtItsStart(t *testing.T) {
+	profile := filepath.Join(t.TempDir(), "profile")
+	if err := os.WriteFile(profile, []byte("FROM_PROFILE='read before'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := "SHELL=/bin/bash\nBASH_ENV=" + profile + "\n* * * * * echo \"$FROM_PROFILE\"; cat%it's\n"
+	var spec executor.ProgramSpec
+	if err := json.Unmarshal(Read(text, Options{Zone: "UTC", From: from}).Items[0].Definition.Steps[0].Spec, &spec); err != nil {
+		t.Fatal(err)
+	}
+	run := spec.Run
+	if len(run) == 1 {
+		run = append([]string{"/bin/sh", "-c"}, run...)
+	}
+	if out, err := exec.Command(run[0], run[1:]...).CombinedOutput(); err != nil || string(out) != "read before\nit's\n" {
+		t.Errorf("%v, %q of %q", err, out, spec.Run)
 	}
 }
