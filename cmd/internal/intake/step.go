@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -16,6 +17,14 @@ func Statement(name, text, target string) store.Step {
 
 // Program is a step of exec or shell.
 func Program(kind string, v executor.ProgramSpec) store.Step { return step("", kind, v) }
+
+// reference matches where a text could have a fact of dbjobs.
+var reference = lazyregexp.New(`\$\{([a-z])`)
+
+// Verbatim writes a text as one word for the shell. dbjobs finds no fact in it.
+func Verbatim(text string) string {
+	return "'" + reference.ReplaceAllString(strings.ReplaceAll(text, "'", `'\''`), "$$''{$1") + "'"
+}
 
 // Mail is a step that sends a mail.
 func Mail(v executor.MailSpec) store.Step { return step("", "mail", v) }

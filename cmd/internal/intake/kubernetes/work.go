@@ -55,11 +55,6 @@ func quoted(name string) string {
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
-// verbatim returns a text as one word of a shell in which dbjobs finds no ${NAME}.
-func verbatim(text string) string {
-	return "'" + strings.NewReplacer("'", `'\''`, "${", "$''{").Replace(text) + "'"
-}
-
 // started makes the step of a command. exec would read ${NAME} as a fact of dbjobs, and Kubernetes leaves it to the
 // command. So a command that has one is started by /bin/sh.
 func started(v executor.ProgramSpec, note func(string, ...any)) store.Step {
@@ -67,7 +62,7 @@ func started(v executor.ProgramSpec, note func(string, ...any)) store.Step {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(v.Env)) {
 		if value := v.Env[name]; marked(value) {
-			lines = append(lines, name+"="+verbatim(value), "export "+name)
+			lines = append(lines, name+"="+intake.Verbatim(value), "export "+name)
 			delete(v.Env, name)
 		}
 	}
@@ -76,7 +71,7 @@ func started(v executor.ProgramSpec, note func(string, ...any)) store.Step {
 	}
 	words := []string{"exec"}
 	for _, text := range v.Run {
-		words = append(words, verbatim(text))
+		words = append(words, intake.Verbatim(text))
 	}
 	note("/bin/sh starts it, and ${ is written as $''{, so that it is not taken for a fact of dbjobs; the command gets it as before.")
 	v.Run = []string{strings.Join(append(lines, strings.Join(words, " ")), "\n")}

@@ -3,10 +3,13 @@ package pgagent
 import (
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 var today = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
@@ -89,5 +92,33 @@ func TestInfinity(t *testing.T) {
 	own, reason := schedule(&s, false, Options{Zone: "UTC", Now: today}, func(string, ...any) {})
 	if reason != "" || !strings.HasPrefix(own.Rule, "DTSTART:19700101T000000\n") {
 		t.Errorf("%q %s", own.Rule, reason)
+	}
+}
+
+// pgAgent runs a batch as a file, by the program that its first line names. Its line ends are those of Unix.
+func TestBatch(t *testing.T) {
+	for _, c := range []struct{ code, out, note string }{
+		{"printf %s a\r\nprintf %s b\r\n", "ab", ""},
+		{"#!/bin/sh -e\nfalse\necho on\n", "", ""},
+		{"#!/bin/bash\njob=(\"it's\" b)\necho \"${job[0]}\" ${job[1]} ${#job[@]}\n", "it's b 2\n", ""},
+		{"#! /usr/bin/env bash\r\n[[ a == a ]] && echo ${BASH_VERSION:+bash}\r\n", "bash\n", ""},
+		{"#!/usr/bin/awk -f\nBEGIN { print }\n", "", "begins with #!/usr/bin/awk -f: "},
+	} {
+		var notes string
+		made := batch(Step{Name: "a", Kind: "b", Code: c.code}, func(format string, args ...any) { notes += fmt.Sprintf(format, args...) })
+		var spec executor.ProgramSpec
+		if err := json.Unmarshal(made.Spec, &spec); err != nil {
+			t.Fatal(err)
+		}
+		if made.Executor != "shell" || !strings.Contains(notes, c.note) || (notes == "") != (c.note == "") {
+			t.Errorf("%q is %s with the remark %q", c.code, made.Executor, notes)
+		}
+		if c.note != "" {
+			continue
+		}
+		out, err := exec.Command("/bin/sh", "-c", spec.Run[0]).CombinedOutput()
+		if string(out) != c.out || (err != nil) != strings.Contains(c.code, "false") {
+			t.Errorf("%q: %v, %q", spec.Run[0], err, out)
+		}
 	}
 }

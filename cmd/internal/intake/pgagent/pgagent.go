@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -115,7 +117,7 @@ func Convert(jobs []Job, o Options) *intake.Result {
 			"Zone: pgAgent reads times in the TimeZone of its server, taken as " + o.Zone + " (--zone).",
 			"Overlap: pgAgent starts no job whose last run goes on. Here one run waits for that; so it is with overlap: skip.",
 			"Missed: pgAgent runs a time that was missed once, afterwards; so does this.",
-			"Steps run in the order of their names, as in pgAgent. A batch is run by /bin/sh, which the settings of the host have to allow.",
+			"Steps run in the order of their names, as in pgAgent. A batch is run by /bin/sh, which the settings of the host have to allow, and by the program that its first line names.",
 		}
 	}
 	return r
@@ -177,6 +179,44 @@ func item(r *intake.Result, job *Job, o Options) intake.Item {
 	return it
 }
 
+// interpreter matches the first line of a script that names the program which reads it. That program takes a script
+// as an argument, too.
+var interpreter = lazyregexp.New(`^#![ \t]*(/\S+)(?:[ \t]+([^\n]*\S))?[ \t]*\n`)
+
+// scriptFlag returns the flag before a script for an interpreter, or "" if it is not known.
+func scriptFlag(path, flags string) string {
+	words := strings.Fields(flags)
+	name := filepath.Base(path)
+	if name == "env" && len(words) == 1 {
+		name = words[0]
+	}
+	switch name = strings.TrimRight(name, "0123456789."); name {
+	case "sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "python":
+		return "-c"
+	case "perl", "ruby", "node":
+		return "-e"
+	}
+	return ""
+}
+
+// batch makes the step of a script. pgAgent writes the script into a file and runs that, so its first line may name
+// another program than /bin/sh.
+func batch(s Step, note func(string, ...any)) store.Step {
+	code := strings.ReplaceAll(s.Code, "\r\n", "\n") // as pgAgent does
+	if m := interpreter.FindStringSubmatch(code); m != nil && m[1]+m[2] != "/bin/sh" {
+		if flag := scriptFlag(m[1], m[2]); flag != "" {
+			line := "exec " + intake.Verbatim(m[1])
+			for _, word := range append(strings.Fields(m[2]), flag, code) {
+				line += " " + intake.Verbatim(word)
+			}
+			code = line
+		} else {
+			note("The step %s begins with %s: pgAgent let that program run it, here /bin/sh does. Make it an exec step that runs a file.", s.Name, strings.TrimSpace(m[0]))
+		}
+	}
+	return intake.Program("shell", executor.ProgramSpec{Run: []string{code}})
+}
+
 // step makes a step. Its name must differ from the other names.
 func step(s Step, names map[string]bool, o Options, note func(string, ...any)) (out store.Step) {
 	name := intake.Kept(s.Name)
@@ -185,7 +225,7 @@ func step(s Step, names map[string]bool, o Options, note func(string, ...any)) (
 	}
 	names[name] = true
 	if s.Kind == "b" {
-		out = intake.Program("shell", executor.ProgramSpec{Run: []string{s.Code}})
+		out = batch(s, note)
 	} else {
 		database := s.Database
 		if s.Connect != "" {
