@@ -47,7 +47,7 @@ type event struct {
 	start, end       time.Time
 	length           int // in days, from DURATION; 0: not given
 	recurs           []string
-	cancelled, moved bool
+	cancelled, moved bool // moved: it is one day of a series
 }
 
 // events reads an iCalendar file.
@@ -167,14 +167,14 @@ func date(name, value string) (time.Time, error) {
 
 // days returns the lines for an event.
 func (e *event) days(now time.Time) (list []string, err error) {
+	if e.moved { // also if it is cancelled: the series has that day
+		return nil, fmt.Errorf("RECURRENCE-ID moves or cancels one day of a series, which is not read; write its days as events of their own")
+	}
 	if e.cancelled {
 		return nil, nil
 	}
 	if e.start.IsZero() {
 		return nil, fmt.Errorf("DTSTART is missing")
-	}
-	if e.moved {
-		return nil, fmt.Errorf("RECURRENCE-ID moves one day of a series, which is not read; write its days as events of their own")
 	}
 	length := max(1, e.length)
 	if !e.end.IsZero() {

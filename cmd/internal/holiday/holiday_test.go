@@ -36,12 +36,13 @@ func TestRead(t *testing.T) {
 		t.Errorf("each year: %v, %v", forever, err)
 	}
 	for text, want := range map[string]string{
-		"BEGIN:VEVENT\nDTSTART:20261225T090000Z\nEND:VEVENT":                                       `line 7: DTSTART: found "20261225T090000Z", want a date`,
-		"BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT":                                                      "the event in line 6 (x): DTSTART is missing",
-		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nRRULE:FREQ=SOMETIMES\nEND:VEVENT":              "allowed: SECONDLY",
-		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nDURATION:PT1H\nEND:VEVENT":                     "want whole days",
-		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nDURATION:\nEND:VEVENT":                         "want whole days",
-		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nRECURRENCE-ID;VALUE=DATE:20261224\nEND:VEVENT": "events of their own",
+		"BEGIN:VEVENT\nDTSTART:20261225T090000Z\nEND:VEVENT":                                                                                                      `line 7: DTSTART: found "20261225T090000Z", want a date`,
+		"BEGIN:VEVENT\nSUMMARY:x\nEND:VEVENT":                                                                                                                     "the event in line 6 (x): DTSTART is missing",
+		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nRRULE:FREQ=SOMETIMES\nEND:VEVENT":                                                                             "allowed: SECONDLY",
+		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nDURATION:PT1H\nEND:VEVENT":                                                                                    "want whole days",
+		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nDURATION:\nEND:VEVENT":                                                                                        "want whole days",
+		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nRECURRENCE-ID;VALUE=DATE:20261224\nEND:VEVENT":                                                                "events of their own",
+		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nRRULE:FREQ=YEARLY\nEND:VEVENT\nBEGIN:VEVENT\nRECURRENCE-ID;VALUE=DATE:20271225\nSTATUS:CANCELLED\nEND:VEVENT": "events of their own",
 		"": "no whole-day event",
 	} {
 		if _, err := Read(calendar(text), now); err == nil || !strings.Contains(err.Error(), want) {
