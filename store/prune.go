@@ -25,27 +25,35 @@ const pruneSize = 1000
 // has millions of them after a month.
 const pruneAttempts = 10_000
 
-// keepChanges is how long an entry of the change log is kept. The entries that say how a definition
-// came to be as it is are kept for longer.
+// keepChanges is how long an entry of the change log is kept, and a job that was removed. The entries
+// that say how a definition came to be as it is are kept for longer.
 const keepChanges = 400 * 24 * time.Hour
 
 // Sweep returns which history is kept for some jobs, chosen at random, whether or not they have run
 // lately. In time it chooses every job, so that history is also deleted where an earlier pass had
-// no time for it, or where keep was changed. At the same random place it deletes old entries of the
-// change log, except for those that say how a definition came to be as it is.
+// no time for it, or where keep was changed. Of these jobs it deletes those that were removed long
+// ago. At the same random place it deletes old entries of the change log, except for those that say
+// how a definition came to be as it is.
 func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	a := engine.Args{"now": s.now(), "share": s.chance() * 0.999, "limit": sweepSize, "later_ms": -keepChanges.Milliseconds()}
+	var removed []int64
+	var now time.Time
 	err = s.db.Query(ctx, "sweep_jobs", a, func(r *sql.Rows) error {
 		var k Retention
-		var now time.Time
 		var age Duration
-		err := r.Scan(engine.At(&now), &k.JobID, &k.Below, ms{&age})
+		var long bool
+		err := r.Scan(engine.At(&now), &k.JobID, &k.Below, ms{&age}, &long)
 		k.Since = now.Add(-time.Duration(age))
-		kept = append(kept, k)
+		if kept = append(kept, k); long {
+			removed = append(removed, k.JobID)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, err
+	}
+	if err := s.forget(ctx, removed, now); err != nil {
+		return kept, err
 	}
 	var old []int64
 	err = s.db.Query(ctx, "old_changes", a, func(r *sql.Rows) error {

@@ -121,6 +121,81 @@ func pruneLater(t *testing.T, d *storetest.DB) {
 	}
 }
 
+// Jobs that were removed 400 days ago go with all that belongs to them, but not those that something still needs.
+func TestPruneForgetsRemovedJobs(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			forgetRemoved(t, storetest.Open(t, e, store.Options{Chance: func() float64 { return 0 }}))
+		})
+	}
+}
+
+func forgetRemoved(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	once := func(name string) store.Job {
+		return store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), MaxRuns: 1, RemoveDone: true, Steps: []store.Step{ticktest.Nop("")}}
+	}
+	busy := store.Job{Name: "busy", Steps: []store.Step{ticktest.Nop("")}}
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{busy, once("once"), once("followed"), once("by hand"), once("pausing"),
+		{Name: "follower", After: []store.After{{Job: "followed"}}, Steps: []store.Step{ticktest.Nop("")}}}})
+	if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{once("of a file")}}, store.ApplyOptions{Manifest: "file"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.RemoveJob(t.Context(), "by hand", store.Author{}); err != nil { // before any pass: it has no plan
+		t.Fatal(err)
+	}
+	if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "pausing"}, d.Clock.Now().Add(time.Minute), store.Author{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		ticktest.Run(t, d)
+		d.Clock.Add(5 * time.Minute)
+	}
+	names := func() string {
+		var names []string
+		rows, err := d.SQL.Query("SELECT name FROM " + d.Table("jobs") + " ORDER BY name")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, name)
+		}
+		return strings.Join(names, ", ")
+	}
+	all, left := "busy, by hand, followed, follower, of a file, once, pausing", "busy, followed, follower, of a file"
+	if live := d.Int(t, "SELECT count(*) FROM "+d.Table("jobs")+" WHERE removed_at IS NULL"); live != 2 {
+		t.Fatalf("%d jobs are not removed", live)
+	}
+	for _, c := range []struct {
+		wait time.Duration
+		want string
+	}{{399 * 24 * time.Hour, all}, {2 * 24 * time.Hour, left}} {
+		d.Clock.Add(c.wait)
+		for range 2 { // the first pass deletes their runs
+			ticktest.Request(t, d, "busy")
+			ticktest.Run(t, d)
+		}
+		if got := names(); got != c.want {
+			t.Errorf("%s later: %s, want %s", c.wait, got, c.want)
+		}
+	}
+	for _, table := range []string{"plans", "steps", "plan_rules", "job_schedules", "schedules", "job_after"} {
+		if n := d.Int(t, fmt.Sprintf("SELECT count(*) FROM %s x WHERE job_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM %s j WHERE j.id = x.job_id)", d.Table(table), d.Table("jobs"))); n > 0 {
+			t.Errorf("%d rows of no job are left in %s", n, table)
+		}
+	}
+	if n := d.Int(t, "SELECT count(*) FROM "+d.Table("pauses")); n > 0 {
+		t.Errorf("%d pauses are left", n)
+	}
+}
+
 // A job keeps the number of runs, or the age of runs, that its policy says.
 func TestPruneKeepsWhatIsToBeKept(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

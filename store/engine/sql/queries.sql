@@ -1154,11 +1154,33 @@ DELETE FROM dbjobs.attempts WHERE run_id = :id AND number <= :through;
 -- name: delete_runs
 DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
 
--- How much history some jobs keep, from any place in the table.
+-- How much history some jobs keep, from any place in the table, and whether a job was removed before @later.
 
 -- name: sweep_jobs
-SELECT @now, j.id, p.runs_made - j.keep_runs, j.keep_age_ms FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
+SELECT @now, j.id, COALESCE(p.runs_made, 0) - j.keep_runs, j.keep_age_ms, CASE WHEN j.removed_at < @later THEN @true ELSE @false END
+FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id
 WHERE j.id >= (SELECT @anywhere FROM dbjobs.jobs m) ORDER BY j.id LIMIT :limit;
+
+-- name: lock_removed_plans
+SELECT job_id FROM dbjobs.plans WHERE job_id @among ORDER BY job_id @skip;
+
+-- Removed jobs that nothing needs any more, with whether they have a plan. If a manifest has had a job that is done, its file may
+-- still have it, and then it must not run again. A job that runs after one that is done names it.
+
+-- name: lock_removed_jobs
+SELECT j.id, CASE WHEN EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.id) THEN @true ELSE @false END
+FROM dbjobs.jobs j WHERE j.id @among AND j.removed_at < @later AND (j.done_at IS NULL OR j.manifest IS NULL)
+AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.job_id = j.id) AND NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = j.id)
+AND NOT EXISTS (SELECT 1 FROM dbjobs.job_after f WHERE f.after_job_id = j.id) ORDER BY j.id @skip;
+
+-- name: forget_pauses
+DELETE FROM dbjobs.pauses WHERE scope = 'job' AND subject_id @these;
+
+-- name: forget_plans
+DELETE FROM dbjobs.plans WHERE job_id @these;
+
+-- name: forget_jobs
+DELETE FROM dbjobs.jobs WHERE id @these;
 
 -- The changes of a part of the change log that are older than @later and no longer needed. The latest changes of a job
 -- are needed: they say in which state the job is, and what its definition is, or was when the job was done. An earlier

@@ -567,9 +567,21 @@ WHERE a.after_job_id IN (each_) AND j.id = a.job_id AND j.removed_at IS NULL;
 -- arguments: each_ids, since
 DELETE FROM dbjobs_job_ends WHERE job_id IN (each_) AND ended_at < ?;
 
+-- name: forget_jobs
+-- arguments: each_ids
+DELETE FROM dbjobs_jobs WHERE id IN (each_);
+
+-- name: forget_pauses
+-- arguments: each_ids
+DELETE FROM dbjobs_pauses WHERE scope = 'job' AND subject_id IN (each_);
+
 -- name: forget_plan_rules
 -- arguments: each_ids
 DELETE FROM dbjobs_plan_rules WHERE job_id IN (each_);
+
+-- name: forget_plans
+-- arguments: each_ids
+DELETE FROM dbjobs_plans WHERE job_id IN (each_);
 
 -- name: gaps
 -- arguments: job, limit
@@ -915,6 +927,17 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.finished_at, r.settled_at, r.error, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = r.id), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
 FROM (SELECT id FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS listed) AS d
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND state = 'queued' LIMIT ? FOR UPDATE SKIP LOCKED;
+
+-- name: lock_removed_jobs
+-- arguments: each_ids, now, later_ms
+SELECT j.id, CASE WHEN EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = j.id) THEN 1 ELSE 0 END
+FROM dbjobs_jobs j WHERE j.id IN (each_) AND j.removed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (j.done_at IS NULL OR j.manifest IS NULL)
+AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE r.job_id = j.id) AND NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = j.id)
+AND NOT EXISTS (SELECT 1 FROM dbjobs_job_after f WHERE f.after_job_id = j.id) ORDER BY j.id FOR UPDATE SKIP LOCKED;
+
+-- name: lock_removed_plans
+-- arguments: each_ids
+SELECT job_id FROM dbjobs_plans WHERE job_id IN (each_) ORDER BY job_id FOR UPDATE SKIP LOCKED;
 
 -- name: lock_runs
 -- arguments: each_ids
@@ -1534,8 +1557,9 @@ STRAIGHT_JOIN dbjobs_runs r ON r.job_id = d.job_id AND r.number <= d.below
 WHERE r.settled_at IS NOT NULL LIMIT ?;
 
 -- name: sweep_jobs
--- arguments: now, share, limit
-SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, p.runs_made - j.keep_runs, j.keep_age_ms FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
+-- arguments: now, now, later_ms, share, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, COALESCE(p.runs_made, 0) - j.keep_runs, j.keep_age_ms, CASE WHEN j.removed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN 1 ELSE 0 END
+FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id
 WHERE j.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_jobs m) ORDER BY j.id LIMIT ?;
 
 -- name: take

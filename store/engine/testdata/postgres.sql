@@ -621,9 +621,21 @@ WHERE a.after_job_id = ANY($1::bigint[]) AND j.id = a.job_id AND j.removed_at IS
 -- arguments: ids, since
 DELETE FROM dbjobs.job_ends WHERE job_id = ANY($1::bigint[]) AND ended_at < $2;
 
+-- name: forget_jobs
+-- arguments: ids
+DELETE FROM dbjobs.jobs WHERE id = ANY($1::bigint[]);
+
+-- name: forget_pauses
+-- arguments: ids
+DELETE FROM dbjobs.pauses WHERE scope = 'job' AND subject_id = ANY($1::bigint[]);
+
 -- name: forget_plan_rules
 -- arguments: ids
 DELETE FROM dbjobs.plan_rules WHERE job_id = ANY($1::bigint[]);
+
+-- name: forget_plans
+-- arguments: ids
+DELETE FROM dbjobs.plans WHERE job_id = ANY($1::bigint[]);
 
 -- name: gaps
 -- arguments: job, limit
@@ -971,6 +983,17 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, (SELECT COALESCE(pg_catalog.MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
 FROM dbjobs.runs r WHERE r.id = ANY($2::uuid[]) AND state || '' = 'queued' ORDER BY r.priority DESC, r.ready_at, r.id LIMIT $3 FOR UPDATE SKIP LOCKED;
+
+-- name: lock_removed_jobs
+-- arguments: ids, now, later_ms
+SELECT j.id, CASE WHEN EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.id) THEN true ELSE false END
+FROM dbjobs.jobs j WHERE j.id = ANY($1::bigint[]) AND j.removed_at < (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond') AND (j.done_at IS NULL OR j.manifest IS NULL)
+AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.job_id = j.id) AND NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = j.id)
+AND NOT EXISTS (SELECT 1 FROM dbjobs.job_after f WHERE f.after_job_id = j.id) ORDER BY j.id FOR UPDATE SKIP LOCKED;
+
+-- name: lock_removed_plans
+-- arguments: ids
+SELECT job_id FROM dbjobs.plans WHERE job_id = ANY($1::bigint[]) ORDER BY job_id FOR UPDATE SKIP LOCKED;
 
 -- name: lock_runs
 -- arguments: ids
@@ -1639,9 +1662,10 @@ SELECT r.id FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, belo
 CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs WHERE job_id = d.job_id AND number <= d.below AND settled_at IS NOT NULL OFFSET 0) AS r LIMIT $2;
 
 -- name: sweep_jobs
--- arguments: now, share, limit
-SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, p.runs_made - j.keep_runs, j.keep_age_ms FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
-WHERE j.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $2::double precision)::bigint FROM dbjobs.jobs m) ORDER BY j.id LIMIT $3;
+-- arguments: now, later_ms, share, limit
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, COALESCE(p.runs_made, 0) - j.keep_runs, j.keep_age_ms, CASE WHEN j.removed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN true ELSE false END
+FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id
+WHERE j.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $3::double precision)::bigint FROM dbjobs.jobs m) ORDER BY j.id LIMIT $4;
 
 -- name: take
 -- arguments: holder, now, lease_ms, ids

@@ -564,9 +564,21 @@ WHERE a.after_job_id IN (SELECT value FROM json_each(?1)) AND j.id = a.job_id AN
 -- arguments: ids, since
 DELETE FROM dbjobs_job_ends WHERE job_id IN (SELECT value FROM json_each(?1)) AND ended_at < ?2;
 
+-- name: forget_jobs
+-- arguments: ids
+DELETE FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1));
+
+-- name: forget_pauses
+-- arguments: ids
+DELETE FROM dbjobs_pauses WHERE scope = 'job' AND subject_id IN (SELECT value FROM json_each(?1));
+
 -- name: forget_plan_rules
 -- arguments: ids
 DELETE FROM dbjobs_plan_rules WHERE job_id IN (SELECT value FROM json_each(?1));
+
+-- name: forget_plans
+-- arguments: ids
+DELETE FROM dbjobs_plans WHERE job_id IN (SELECT value FROM json_each(?1));
 
 -- name: gaps
 -- arguments: job, limit
@@ -900,6 +912,17 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = r.id), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM dbjobs_runs r WHERE r.id IN (SELECT value FROM json_each(?2)) AND state || '' = 'queued' ORDER BY r.priority DESC, r.ready_at, r.id LIMIT ?3 ;
+
+-- name: lock_removed_jobs
+-- arguments: ids, now, later_ms
+SELECT j.id, CASE WHEN EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = j.id) THEN 1 ELSE 0 END
+FROM dbjobs_jobs j WHERE j.id IN (SELECT value FROM json_each(?1)) AND j.removed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds') AND (j.done_at IS NULL OR j.manifest IS NULL)
+AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE r.job_id = j.id) AND NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = j.id)
+AND NOT EXISTS (SELECT 1 FROM dbjobs_job_after f WHERE f.after_job_id = j.id) ORDER BY j.id ;
+
+-- name: lock_removed_plans
+-- arguments: ids
+SELECT job_id FROM dbjobs_plans WHERE job_id IN (SELECT value FROM json_each(?1)) ORDER BY job_id ;
 
 -- name: lock_runs
 -- arguments: ids
@@ -1520,9 +1543,10 @@ JOIN dbjobs_runs r ON r.job_id = d.job_id AND r.number <= d.below
 WHERE r.settled_at IS NOT NULL LIMIT ?2;
 
 -- name: sweep_jobs
--- arguments: now, share, limit
-SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), j.id, p.runs_made - j.keep_runs, j.keep_age_ms FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
-WHERE j.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ?2 AS INTEGER) FROM dbjobs_jobs m) ORDER BY j.id LIMIT ?3;
+-- arguments: now, later_ms, share, limit
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), j.id, COALESCE(p.runs_made, 0) - j.keep_runs, j.keep_age_ms, CASE WHEN j.removed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN 1 ELSE 0 END
+FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id
+WHERE j.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ?3 AS INTEGER) FROM dbjobs_jobs m) ORDER BY j.id LIMIT ?4;
 
 -- name: take
 -- arguments: holder, now, lease_ms, ids
