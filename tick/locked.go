@@ -102,6 +102,10 @@ func (p *pass) tellLocked(ctx context.Context) error {
 	if oldest.IsZero() {
 		return nil
 	}
-	return fmt.Errorf("%w: %d jobs could not be decided, the first since %s; end the transaction that holds the lock; %s",
-		store.ErrLocked, len(list), oldest.UTC().Format(time.RFC3339), p.report.LockHolders)
+	jobs := "1 job"
+	if len(list) > 1 {
+		jobs = fmt.Sprintf("%d jobs", len(list))
+	}
+	return fmt.Errorf("%w: %s could not be decided, the first since %s; end the transaction that holds the lock; %s",
+		store.ErrLocked, jobs, oldest.UTC().Format(time.RFC3339), p.report.LockHolders)
 }

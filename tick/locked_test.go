@@ -294,3 +294,40 @@ func TestPassWhoseRecordIsNotAnswered(t *testing.T) {
 		}
 	})
 }
+
+// A pass with nothing to do whose record is locked has done its work, and names the session that has the lock. After five
+// minutes the pass fails: a database that takes no writes, as on a full disk, must not stay unnoticed until something is due.
+// It does not say that the trigger was silent.
+func TestPassesWhoseRecordStaysLocked(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		tk := ticktest.New(t, d.Store)
+		tk.Late = 5 * time.Minute
+		for range 12 {
+			pass(t, tk)
+			d.Clock.Add(time.Minute)
+		}
+		tx, err := d.SQL.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		lock := map[string]string{"postgres": "LOCK TABLE " + d.Table("ticks") + " IN EXCLUSIVE MODE", "mariadb": "UPDATE " + d.Table("ticks") + " SET holder = 'x'"}
+		if _, err := tx.ExecContext(t.Context(), lock[storetest.Dialect(d.Engine)]); err != nil {
+			t.Fatal(err)
+		}
+		if r := pass(t, tk); !strings.Contains(r.Unrecorded, "another session holds a lock on the record of ticks; ") || !strings.Contains(r.Unrecorded, "session") {
+			t.Errorf("not recorded: %q", r.Unrecorded)
+		}
+		d.Clock.Add(5 * time.Minute)
+		r, err := tk.Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "another session holds a lock on the record of ticks; ") || !r.SilentSince.IsZero() || r.Unrecorded != "" {
+			t.Errorf("after five minutes: %v; silent since %s; %q", err, r.SilentSince, r.Unrecorded)
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		if r := pass(t, tk); r.Unrecorded != "" {
+			t.Errorf("the lock is gone: %q", r.Unrecorded)
+		}
+	})
+}

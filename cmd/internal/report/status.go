@@ -187,7 +187,7 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	case last.After(first.Since.Add(store.OverdueAfter)):
 		do("job %s is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner", first.Job)
 	case s.Running.Count == 0 && !slices.ContainsFunc(s.Silences, lasting): // a pass is recorded when it ends
-		do("job %s is overdue, and no tick has come since %s: look at what starts dbjobs tick", first.Job, Instant(last))
+		do("job %s is overdue, and no pass is on record since %s: look at what starts dbjobs tick, and at what it prints", first.Job, Instant(last))
 	}
 }
 

@@ -35,7 +35,7 @@ func TestStatusOfAnOverdueJob(t *testing.T) {
 	due := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
 	silent := store.Silence{Trigger: "cron", From: due}
 	before, after := due.Add(-time.Minute), due.Add(store.OverdueAfter+time.Second)
-	none := "job a is overdue, and no tick has come since "
+	none := "job a is overdue, and no pass is on record since "
 	for name, c := range map[string]struct {
 		last     time.Time
 		running  int
@@ -43,10 +43,10 @@ func TestStatusOfAnOverdueJob(t *testing.T) {
 		want     []string
 	}{
 		"ticks come":            {after, 0, nil, []string{"job a is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner"}},
-		"no tick comes":         {before, 0, nil, []string{none + Instant(before) + ": look at what starts dbjobs tick"}},
+		"no tick comes":         {before, 0, nil, []string{none + Instant(before) + ": look at what starts dbjobs tick, and at what it prints"}},
 		"a pass is under way":   {before, 1, nil, []string{}},
 		"a trigger is silent":   {before, 0, []store.Silence{silent}, []string{"the trigger cron has been silent since " + Instant(due) + ": look at what starts dbjobs tick"}},
-		"a silence has ended":   {before, 0, []store.Silence{{Trigger: "cron", From: due, Until: after}}, []string{none + Instant(before) + ": look at what starts dbjobs tick"}},
+		"a silence has ended":   {before, 0, []store.Silence{{Trigger: "cron", From: due, Until: after}}, []string{none + Instant(before) + ": look at what starts dbjobs tick, and at what it prints"}},
 		"no tick has ever come": {time.Time{}, 0, nil, []string{"no tick has come yet: let cron, or another trigger, start dbjobs tick each minute"}},
 	} {
 		s := Status{Silences: c.silences, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: due}}}}
