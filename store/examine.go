@@ -133,6 +133,7 @@ type Server struct {
 	MissingIndexes []string
 	Missing        []string // missing views and routines
 	BrokenIndexes  []string // of PostgreSQL: being built, or their building failed
+	Behind         []Behind // of PostgreSQL: tables to which no row can be added
 	Denied         []string // rights that the login lacks: "DELETE on dbjobs.runs"
 	Unbound        string   // why row security does not bind the login, on PostgreSQL where rows have owners; "": it does
 	Settings       map[string]string
@@ -140,6 +141,13 @@ type Server struct {
 	FileFaults     []string     // of SQLite
 	FileSize       int64        // bytes, of SQLite
 	FileFree       int64        // bytes of the file that are free
+}
+
+// Behind is a table whose sequence hands out numbers that its rows have already.
+type Behind struct {
+	Table string
+	Used  int64 // the highest number of a row
+	Mend  string
 }
 
 // TableFacts are PostgreSQL's statistics of a table.
@@ -160,8 +168,14 @@ func (s *Store) Server(ctx context.Context) (v Server, err error) {
 	v.Settings = map[string]string{}
 	var name, value string
 	var t TableFacts
+	var b Behind
 	for statement, scan := range map[string]func(*sql.Rows) error{
 		"server_settings": engine.Reads(&name, engine.Nullable(&value)).Each(func(string) error { v.Settings[name] = value; return nil }),
+		"behind_sequences": engine.Reads(&b.Table, &b.Used).Each(func(string) error {
+			b.Mend = engine.AdvanceSequence(b.Table)
+			v.Behind = append(v.Behind, b)
+			return nil
+		}),
 		"broken_indexes":  engine.Reads(&name).Each(func(string) error { v.BrokenIndexes = append(v.BrokenIndexes, name); return nil }),
 		"unbound":         engine.Reads(&v.Unbound).Each(func(string) error { return nil }),
 		"server_tables":   engine.Reads(&t.Name, &t.Rows, &t.Dead, &t.Unknown).Each(func(string) error { v.Tables = append(v.Tables, t); return nil }),

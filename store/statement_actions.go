@@ -7,6 +7,7 @@ var actions = map[string]string{
 	"accounted_rules":    "read the rules of plans",
 	"accounted_runs":     "read which nominal times have a run",
 	"oldest_kept":        "read which runs are kept",
+	"behind_sequences":   "look at the sequences that number the rows",
 	"broken_indexes":     "look for broken indexes",
 	"catalogue":          "read which tables and indexes there are",
 	"file_faults":        "check the file",

@@ -3,6 +3,7 @@ package engine
 import (
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 
@@ -31,7 +32,9 @@ func classifyPostgres(err error) class {
 		case "25006":
 			return readOnly
 		case "23505":
-			return duplicate
+			if numberedTable(pe) == "" {
+				return duplicate
+			}
 		case "JB006":
 			return outdated
 		case "57P05", "25P03", "25P04": // the session or its transaction was idle or open for too long; the server ended it before it read the statement
@@ -56,6 +59,23 @@ func classifyPostgres(err error) class {
 		return unreachable
 	}
 	return other
+}
+
+// numberedTable returns the table of dbjobs to which no row could be added, because another row has the number that the
+// server gave the new one; else "". It is the server that gives these numbers, so the definition itself is not a duplicate.
+func numberedTable(e *pgconn.PgError) string {
+	if e.Code == "23505" && e.SchemaName == "dbjobs" && e.ConstraintName == e.TableName+"_pkey" {
+		switch e.TableName {
+		case "schedules", "jobs", "pauses", "job_ends", "changes":
+			return "dbjobs." + e.TableName
+		}
+	}
+	return ""
+}
+
+// AdvanceSequence returns the statement that brings the sequence of a table up to the numbers of its rows.
+func AdvanceSequence(table string) string {
+	return fmt.Sprintf("SELECT setval(pg_get_serial_sequence('%[1]s', 'id'), max(id)) FROM %[1]s", table)
 }
 
 // neverSent reports whether a statement was certainly not sent. The driver says so about each connection that is closed. But
@@ -128,6 +148,10 @@ func adviseOnPostgres(err error) string {
 	}
 	if pe.Code == "42704" && strings.Contains(pe.Message, "configuration parameter") {
 		return "; an option of the URL, after ?, that is not about the connection is a parameter of the server"
+	}
+	if table := numberedTable(pe); table != "" {
+		return "; the sequence that numbers the rows is behind them, as after a restore or a replication of the rows alone; `dbjobs doctor` names all such sequences. Here: " +
+			AdvanceSequence(table)
 	}
 	if pe.Code == "08P01" {
 		return ofPooler(pe)

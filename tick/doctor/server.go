@@ -44,6 +44,9 @@ func (e *exam) server(ctx context.Context) error {
 	for _, name := range v.Missing {
 		e.find("views", Warning, "", "run dbjobs migrate", "%s is missing", name)
 	}
+	for _, b := range v.Behind {
+		e.find("sequence", Wrong, "", b.Mend, "no row can be added to %s: its sequence is behind the rows, which have numbers up to %d", b.Table, b.Used)
+	}
 	for _, name := range v.BrokenIndexes {
 		e.find("indexes", Warning, "", "REINDEX INDEX CONCURRENTLY dbjobs."+name, "the index %s is not valid", name)
 	}

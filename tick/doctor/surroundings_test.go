@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -108,6 +109,37 @@ func TestRightsAreNamed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A sequence that is behind the rows of its table, as after a replication of the rows alone, is named with the statement
+// that advances it. Until then, a definition that cannot be added is not called a duplicate.
+func TestASequenceBehindItsRows(t *testing.T) {
+	t.Parallel()
+	storetest.Needs(t, "postgres")
+	d := storetest.Open(t, "postgres", store.Options{})
+	job := func(name string) store.Definitions {
+		return store.Definitions{Jobs: []store.Job{{Name: name, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}
+	}
+	ticktest.Apply(t, d, job("first"))
+	ticktest.Run(t, d)
+	if found, r := examine(t, d); len(found) > 0 {
+		t.Fatalf("%q: %+v", found, r.Findings)
+	}
+	d.Exec(t, "ALTER TABLE dbjobs.jobs ALTER COLUMN id RESTART WITH 1")
+	_, err := d.Apply(t.Context(), job("second"), store.ApplyOptions{CreateOnly: true})
+	if err == nil || errors.Is(err, store.ErrExists) || !strings.Contains(err.Error(), "setval") {
+		t.Errorf("a job that the sequence does not let in: %v", err)
+	}
+	d.Exec(t, "ALTER TABLE dbjobs.jobs ALTER COLUMN id RESTART WITH 1")
+	found, r := examine(t, d)
+	if !slices.Equal(found, []string{"sequence"}) {
+		t.Fatalf("%q: %+v", found, r.Findings)
+	}
+	d.Exec(t, r.Findings[0].Advice)
+	if found, r := examine(t, d); len(found) > 0 {
+		t.Errorf("after its advice: %q: %+v", found, r.Findings)
+	}
+	ticktest.Apply(t, d, job("second"))
 }
 
 // If rows have owners, doctor names a login that no row security binds: here, the login that made the tables. Only a

@@ -147,6 +147,17 @@ SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, co
 FROM pg_catalog.json_to_recordset($2::json) AS d(run_id uuid, number int, step int, step_name text, attempt int, fence int,
   holder text);
 
+-- name: behind_sequences
+SELECT t.name, t.used FROM (SELECT 'dbjobs.schedules' AS name, max(id) AS used FROM dbjobs.schedules
+  UNION ALL SELECT 'dbjobs.jobs', max(id) FROM dbjobs.jobs
+  UNION ALL SELECT 'dbjobs.pauses', max(id) FROM dbjobs.pauses
+  UNION ALL SELECT 'dbjobs.job_ends', max(id) FROM dbjobs.job_ends
+  UNION ALL SELECT 'dbjobs.changes', max(id) FROM dbjobs.changes) AS t
+JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.pg_get_serial_sequence(t.name, 'id')::regclass
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_sequences s ON s.schemaname = n.nspname AND s.sequencename = c.relname
+WHERE pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT') AND t.used > coalesce(s.last_value, 0) ORDER BY t.name;
+
 -- name: broken_indexes
 SELECT c.relname::text FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs' AND NOT i.indisvalid ORDER BY c.relname;

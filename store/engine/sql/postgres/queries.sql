@@ -348,6 +348,20 @@ FROM pg_catalog.pg_stat_user_tables s WHERE s.schemaname = 'dbjobs' ORDER BY s.r
 SELECT c.relname::text FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs' AND NOT i.indisvalid ORDER BY c.relname;
 
+-- A sequence that hands out no number beyond those of the rows, as after a restore or a replication of the rows alone. A
+-- login without rights on the sequence does not see its state.
+
+-- name: behind_sequences
+SELECT t.name, t.used FROM (SELECT 'dbjobs.schedules' AS name, max(id) AS used FROM dbjobs.schedules
+  UNION ALL SELECT 'dbjobs.jobs', max(id) FROM dbjobs.jobs
+  UNION ALL SELECT 'dbjobs.pauses', max(id) FROM dbjobs.pauses
+  UNION ALL SELECT 'dbjobs.job_ends', max(id) FROM dbjobs.job_ends
+  UNION ALL SELECT 'dbjobs.changes', max(id) FROM dbjobs.changes) AS t
+JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.pg_get_serial_sequence(t.name, 'id')::regclass
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_sequences s ON s.schemaname = n.nspname AND s.sequencename = c.relname
+WHERE pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT') AND t.used > coalesce(s.last_value, 0) ORDER BY t.name;
+
 -- The attempts are read run by run, through their key. Otherwise the planner would read all attempts, because there are
 -- only a few failed ones.
 
