@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
+	"os"
 	"strings"
+	"syscall"
 
 	sqlitedriver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -54,7 +57,24 @@ func adviseOnSQLite(err error) string {
 	if !errors.As(err, &se) {
 		return ""
 	}
-	return sqliteAdvice[se.Code()&0xff]
+	advice := sqliteAdvice[se.Code()&0xff]
+	if advice != "" {
+		advice = cmp.Or(ofOpenFiles(), advice)
+	}
+	return advice
+}
+
+// ofOpenFiles is the advice where no more files can be opened; empty: they can. SQLite does not say why it could not open one.
+func ofOpenFiles() string {
+	switch f, err := os.Open(os.DevNull); {
+	case errors.Is(err, syscall.EMFILE):
+		return "; this process has as many files open as its limit allows: raise the limit (`ulimit -n`, LimitNOFILE= of systemd), or lower the concurrency"
+	case errors.Is(err, syscall.ENFILE):
+		return "; this machine has as many files open as its limit allows: see fs.file-max of its kernel"
+	case err == nil:
+		f.Close()
+	}
+	return ""
 }
 
 // ownFolder names all that has to be writable. SQLite makes files beside the database, with its mode. They keep that mode where
