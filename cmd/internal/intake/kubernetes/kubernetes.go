@@ -51,6 +51,7 @@ type jobSpec struct {
 	Deadline     *int64 `yaml:"activeDeadlineSeconds"`
 	Parallelism  *int64 `yaml:"parallelism"`
 	Completions  *int64 `yaml:"completions"`
+	TTL          *int64 `yaml:"ttlSecondsAfterFinished"`
 	Template     struct {
 		Spec struct {
 			Init       []container `yaml:"initContainers"`
@@ -212,6 +213,7 @@ func cronJob(it *intake.Item, doc *object, o Options) {
 	if o.Command {
 		err = command(j, &s.JobTemplate.Spec, note)
 	} else {
+		gone(s.Succeeded, s.JobTemplate.Spec.TTL, note)
 		create(j, doc.Metadata.Namespace, doc.Metadata.Name, note)
 	}
 	if err != nil {

@@ -155,3 +155,19 @@ func TestReferencesStayWithTheCommand(t *testing.T) {
 		t.Errorf("%v, %q of %q", err, out, spec.Run)
 	}
 }
+
+// A run that makes a Job has to see its end. --command makes none.
+func TestJobsThatAreDeletedEarly(t *testing.T) {
+	for keys, want := range map[string]int{
+		"successfulJobsHistoryLimit: 0": 1, "successfulJobsHistoryLimit: 1, failedJobsHistoryLimit: 0": 0,
+		"jobTemplate: {spec: {ttlSecondsAfterFinished: 0}}": 1, "jobTemplate: {spec: {ttlSecondsAfterFinished: 3600}}": 0,
+	} {
+		r, err := Read(`{kind: CronJob, metadata: {name: a}, spec: {schedule: "0 5 * * *", `+keys+`}}`, Options{From: from})
+		if err != nil || len(r.Items) != 1 {
+			t.Fatal(err)
+		}
+		if n := strings.Count(strings.Join(r.Items[0].Notes, "\n"), "before the job is enabled"); n != want {
+			t.Errorf("%s: %d warnings, want %d: %q", keys, n, want, r.Items[0].Notes)
+		}
+	}
+}

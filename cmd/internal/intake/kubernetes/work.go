@@ -47,6 +47,19 @@ done`, quoted(name), kubectl)
 	j.Steps = []store.Step{intake.Program("shell", executor.ProgramSpec{Run: []string{text}})}
 }
 
+// seen is how many seconds a Job has to stay after its end, so that the run sees how it ended: it looks each 5 seconds.
+const seen = 60
+
+// gone says where Kubernetes deletes a Job too early. A run that does not find its Job fails.
+func gone(succeeded, ttl *int64, note func(string, ...any)) {
+	if succeeded != nil && *succeeded == 0 {
+		note("successfulJobsHistoryLimit: 0 deletes a Job as soon as it has succeeded. The run would not see that, and fail: set it to 3 before the job is enabled.")
+	}
+	if ttl != nil && *ttl < seen {
+		note("ttlSecondsAfterFinished: %d deletes a Job before the run is sure to see its end, and then the run fails: set it to %d or more before the job is enabled.", *ttl, seen)
+	}
+}
+
 // quoted returns a word of a shell. The names of Kubernetes need no quotes.
 func quoted(name string) string {
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" {
