@@ -184,16 +184,18 @@ const maxPauses = 10_000
 // Pauses lists the pauses in force, or, with ended, all pauses on record, the newest first. Subject is the name of
 // the job or schedule.
 func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, error) {
-	var out []Pause
+	if ended {
+		return s.readPauses(ctx, "pauses", limit)
+	}
+	return s.readPauses(ctx, "pauses_held", limit)
+}
+
+func (s *Store) readPauses(ctx context.Context, statement string, limit int) (out []Pause, err error) {
 	var p Pause
 	var j Job
 	var schedule string
 	rd := engine.Reads(append(scanPause(&p), engine.Nullable(&j.Owner), engine.Nullable(&j.Name), engine.Nullable(&schedule))...)
-	statement := "pauses_held"
-	if ended {
-		statement = "pauses"
-	}
-	err := s.db.Query(ctx, statement, engine.Args{"now": s.now(), "limit": limit}, rd.Each(func(fault string) error {
+	err = s.db.Query(ctx, statement, engine.Args{"now": s.now(), "limit": limit}, rd.Each(func(fault string) error {
 		switch p.Fault = fault; {
 		case j.Name != "":
 			p.Subject = j.FullName()

@@ -193,9 +193,13 @@ func (s *Store) deriveAll(ctx context.Context, list []JobStatus) error {
 	if err != nil {
 		return err
 	}
+	left, err := s.readPauses(ctx, "pauses_left", maxPauses)
+	if err != nil {
+		return err
+	}
 	now, err := s.Now(ctx)
 	for i := range list {
-		list[i].derive(now, pauses)
+		list[i].derive(now, pauses, left)
 	}
 	return err
 }

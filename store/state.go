@@ -30,7 +30,7 @@ func (v *JobStatus) Failing() bool { return v.Streak > 0 && !v.Disabled }
 
 // derive finds the state from the facts. If several states fit, the first of the list counts. The view dbjobs.v_jobs
 // (store/engine/sql/views) does the same for SQL users; nothing else sets a state.
-func (v *JobStatus) derive(now time.Time, pauses []Pause) {
+func (v *JobStatus) derive(now time.Time, pauses, left []Pause) {
 	v.hold(pauses)
 	v.passSkips(now)
 	if !v.NextRun.IsZero() && v.NextRun.Before(now) {
@@ -61,7 +61,8 @@ func (v *JobStatus) derive(now time.Time, pauses []Pause) {
 	default:
 		v.State = JobEnabled
 	}
-	if v.Disabled || v.Paused != nil { // the plan's next time is that of a decision, not of a run
+	v.left = !v.NextRun.IsZero() && slices.ContainsFunc(left, func(p Pause) bool { return p.Until.Equal(v.NextRun) && v.heldBy(p) })
+	if v.Disabled || v.Paused != nil || v.left { // the plan's next time is that of a decision, not of a run
 		v.NextRun, v.Overdue = time.Time{}, 0
 	}
 	if v.Stale = v.Stale && (ends || v.OnStartup) && !v.Disabled; v.Stale {
@@ -142,6 +143,18 @@ func (v *JobStatus) hold(pauses []Pause) {
 		v.Paused = one
 	}
 }
+
+// heldBy reports whether a pause is about the job, or about one of its schedules.
+func (v *JobStatus) heldBy(p Pause) bool {
+	if p.Scope == ScopeSchedule {
+		return slices.Contains(v.Schedules, p.Subject)
+	}
+	return p.Covers(&Snapshot{Plan: Plan{JobID: v.ID}, Job: v.Job})
+}
+
+// LeftPause reports whether somebody has ended a pause of the job, no pass has seen that, and the plan still has the end of the
+// pause in the place of the next run.
+func (v *JobStatus) LeftPause() bool { return v.left }
 
 // outlasts reports whether one pause ends after another. A pause without an end lasts for ever.
 func (p *Pause) outlasts(other *Pause) bool {

@@ -155,6 +155,7 @@ var actions = map[string]string{
 	"pause":              "insert a pause",
 	"pauses":             "read pauses",
 	"pauses_held":        "read pauses",
+	"pauses_left":        "read pauses",
 	"mark_after":         "mark after which jobs the jobs run",
 	"predecessors":       "read which jobs these run after",
 	"probe":              "look for something to do",

@@ -38,12 +38,17 @@ func Forecast(ctx context.Context, s *store.Store, v *store.JobStatus, count int
 }
 
 // NextOutsidePauses corrects the next run of each job of which some schedules are paused, and others not: the store has the next
-// nominal time of all of them, which may become a gap. Zero: it has none.
+// nominal time of all of them, which may become a gap. It also finds the next run of each job that has just left a pause.
+// Zero: it has none.
 func NextOutsidePauses(ctx context.Context, s *store.Store, list []store.JobStatus) error {
 	var held []*store.JobStatus
 	var ids []int64
 	for i := range list {
-		if v := &list[i]; len(v.SchedulePauses) > 0 && v.Paused == nil && !v.NextRun.IsZero() && v.Overdue == 0 && v.Unreadable == "" {
+		v := &list[i]
+		if v.Paused != nil || v.Disabled || v.Stale || v.Unreadable != "" {
+			continue
+		}
+		if v.LeftPause() || len(v.SchedulePauses) > 0 && !v.NextRun.IsZero() && v.Overdue == 0 {
 			held, ids = append(held, v), append(ids, v.ID)
 		}
 	}

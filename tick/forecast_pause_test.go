@@ -89,3 +89,47 @@ func TestSkipNextLeavesPausedSchedulesOut(t *testing.T) {
 		}
 	})
 }
+
+// After a pause with an end was ended by hand, its end is the next run of no job, also before a pass has seen that.
+func TestNextRunAfterAPauseWasEnded(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		step := []store.Step{ticktest.Nop("")}
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "rare", Rule: "daily at 3:30"}}, Jobs: []store.Job{
+			{Name: "own", Own: &store.Schedule{Rule: "daily at 3:30"}, Steps: step}, {Name: "shared", Schedules: []string{"rare"}, Steps: step},
+			{Name: "red", Schedules: []string{"rare"}, Tags: []string{"red"}, Steps: step}}})
+		ticktest.Run(t, d)
+		until := d.Clock.Now().Add(time.Hour)
+		next := func(want string) {
+			t.Helper()
+			jobs, err := d.Jobs(t.Context(), store.JobFilter{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range jobs {
+				if jobs[i].NextRun.Equal(until) {
+					t.Errorf("%s: the next run of %s is at the end of a pause that was ended", want, jobs[i].Name)
+				}
+			}
+			if list := seen(t, d, "v_jobs", "next_run", ""); slices.Contains(list, instantOf(until)) {
+				t.Errorf("%s: v_jobs has the next runs %q, one at the end of a pause that was ended", want, list)
+			}
+			if err := tick.NextOutsidePauses(t.Context(), d.Store, jobs); err != nil {
+				t.Fatal(err)
+			}
+			for i := range jobs {
+				if at := jobs[i].NextRun.UTC().Format("15:04"); at != "03:30" {
+					t.Errorf("%s: the next run of %s is at %s", want, jobs[i].Name, at)
+				}
+			}
+		}
+		for _, on := range []store.Subject{{Scope: store.ScopeJob, Name: "own"}, {Scope: store.ScopeTag, Name: "red"}, {Scope: store.ScopeSchedule, Name: "rare"}, {Scope: store.ScopeAll}} {
+			pause(t, d, on.Scope, on.Name, until)
+			ticktest.Run(t, d)
+			d.Clock.Add(time.Minute)
+			resume(t, d, on.Scope, on.Name, false)
+			next("after a pause of " + on.Scope)
+			ticktest.Run(t, d)
+			next("after the pass that has seen it")
+		}
+	})
+}

@@ -992,6 +992,12 @@ SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject
 FROM dbjobs.pauses p @by_end
 WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds ORDER BY p.id DESC LIMIT :limit;
 
+-- The pauses that somebody has ended, and no pass has seen that yet.
+
+-- name: pauses_left
+SELECT @pause_columns, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs.pauses p WHERE @stale AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT :limit;
+
 -- There may be many pauses of single jobs. They find their job by key. The other pauses look at all jobs.
 
 -- name: count_paused

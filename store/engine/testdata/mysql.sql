@@ -1199,6 +1199,11 @@ SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p
 FROM dbjobs_pauses p FORCE INDEX (pauses_ends)
 WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY p.id DESC LIMIT ?;
 
+-- name: pauses_left
+-- arguments: limit
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs_pauses p WHERE stale = 1 AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT ?;
+
 -- name: predecessors
 -- arguments: each_ids
 WITH RECURSIVE up (job_id, after_id) AS (

@@ -1277,6 +1277,11 @@ SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p
 FROM dbjobs.pauses p 
 WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ORDER BY p.id DESC LIMIT $2;
 
+-- name: pauses_left
+-- arguments: limit
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs.pauses p WHERE planned IS DISTINCT FROM plan_input AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT $1;
+
 -- name: predecessors
 -- arguments: ids
 WITH RECURSIVE up (job_id, after_id) AS (

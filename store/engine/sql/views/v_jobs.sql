@@ -8,7 +8,7 @@ SELECT s.id, s.owner, s.name, s.description, s.state,
   CASE s.state WHEN 'paused' THEN a.reason WHEN 'parked' THEN s.parked
     WHEN 'disabled' THEN s.last_reason WHEN 'aborted' THEN s.last_reason
     ELSE CASE WHEN s.streak > 0 THEN s.last_error END END AS why,
-  CASE WHEN s.stale = 1 OR s.pause_id IS NOT NULL OR s.enabled = @false THEN NULL ELSE s.next_run END AS next_run,
+  CASE WHEN s.stale = 1 OR s.pause_id IS NOT NULL OR s.enabled = @false OR s.left_pause = 1 THEN NULL ELSE s.next_run END AS next_run,
   s.stale, s.last_run_id, s.last_state, s.last_scheduled_for, s.last_finished_at, s.last_success_at, s.last_error, s.streak,
   CASE WHEN s.streak > 0 AND s.enabled = @true THEN 1 ELSE 0 END AS failing,
   s.cycles, s.runs_made, s.runs_open, s.runs_running, s.decided_through, s.parked,
@@ -17,7 +17,7 @@ SELECT s.id, s.owner, s.name, s.description, s.state,
 FROM (
   SELECT f.id, f.owner, f.name, f.description, f.enabled, f.queue, f.priority, f.group_name, f.tags, f.rule, f.zone, f.manifest, f.created_at,
     f.next_run, f.decided_through, f.parked, f.last_run_id, f.last_state, f.last_scheduled_for, f.last_finished_at, f.last_success_at,
-    f.last_error, f.streak, f.cycles, f.runs_made, f.runs_open, f.runs_running, f.pause_id, f.last_reason,
+    f.last_error, f.streak, f.cycles, f.runs_made, f.runs_open, f.runs_running, f.pause_id, f.left_pause, f.last_reason,
     CASE WHEN f.stale = 1 AND f.enabled = @true AND (f.ends = 1 OR f.on_startup = @true) THEN 1 ELSE 0 END AS stale,
     CASE WHEN f.runs_running > 0 THEN 'running'
       WHEN f.enabled = @false AND f.last_action = 'abort' THEN 'aborted'
@@ -45,6 +45,9 @@ FROM (
           OR j.id IN (SELECT x.job_id FROM dbjobs.job_schedules x WHERE @stale_link)
           OR j.id IN (SELECT y.job_id FROM dbjobs.schedules x JOIN dbjobs.job_schedules y ON y.schedule_id = x.id WHERE @x_stale)
           OR j.id IN (SELECT x.job_id FROM dbjobs.schedules x WHERE x.job_id IS NOT NULL AND @x_stale) THEN 1 ELSE 0 END AS stale,
+      CASE WHEN p.next_run IN (SELECT p.until_at FROM dbjobs.pauses p WHERE p.resumed_at IS NOT NULL AND @stale AND (p.scope = 'all'
+          OR p.scope = 'job' AND p.subject_id = j.id OR p.scope = 'owner' AND p.subject = j.owner OR p.scope = 'tag' AND @has_tag
+          OR p.scope = 'schedule' AND p.subject_id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = j.id))) THEN 1 ELSE 0 END AS left_pause,
       (SELECT q.id FROM dbjobs.pauses q WHERE q.id = COALESCE(
           CASE WHEN w.id IS NULL THEN d.id WHEN d.id IS NULL OR d.ends_at < w.ends_at OR d.ends_at = w.ends_at AND d.id < w.id THEN w.id ELSE d.id END,
           CASE WHEN e.id IS NOT NULL AND o.id IS NULL AND (SELECT COUNT(*) FROM dbjobs.job_schedules l JOIN dbjobs.schedules c ON c.id = l.schedule_id
