@@ -176,10 +176,10 @@ func (s *Store) Server(ctx context.Context) (v Server, err error) {
 			v.Behind = append(v.Behind, b)
 			return nil
 		}),
-		"broken_indexes":  engine.Reads(&name).Each(func(string) error { v.BrokenIndexes = append(v.BrokenIndexes, name); return nil }),
-		"unbound":         engine.Reads(&v.Unbound).Each(func(string) error { return nil }),
-		"server_tables":   engine.Reads(&t.Name, &t.Rows, &t.Dead, &t.Unknown).Each(func(string) error { v.Tables = append(v.Tables, t); return nil }),
-		"file_size":       engine.Reads(&v.FileSize, &v.FileFree).Each(func(string) error { return nil }),
+		"broken_indexes": engine.Reads(&name).Each(func(string) error { v.BrokenIndexes = append(v.BrokenIndexes, name); return nil }),
+		"unbound":        engine.Reads(&v.Unbound).Each(func(string) error { return nil }),
+		"server_tables":  engine.Reads(&t.Name, &t.Rows, &t.Dead, &t.Unknown).Each(func(string) error { v.Tables = append(v.Tables, t); return nil }),
+		"file_size":      engine.Reads(&v.FileSize, &v.FileFree).Each(func(string) error { return nil }),
 		"file_faults": engine.Reads(&name).Each(func(string) error {
 			if name != "ok" {
 				v.FileFaults = append(v.FileFaults, name)

@@ -71,24 +71,30 @@ func limit(c driver.Conn, pages int) error {
 }
 
 // A pass waits for room on a full disk for as long as a lease lasts: if it gets room, the end of a step is recorded, and it
-// is not executed again. If not, the pass ends although it has no budget, and says that the disk is full.
+// is not executed again. If not, the pass ends, at the end of its budget or without one, and says that the disk is full.
 func TestFullDisk(t *testing.T) {
 	storetest.Needs(t, "sqlite") // it is about a file
-	for name, roomIn := range map[string]time.Duration{"stays full": 0, "has room again": 30*time.Second + time.Millisecond} {
+	for name, c := range map[string]struct{ roomIn, budget time.Duration }{
+		"stays full":                {},
+		"stays full until the end":  {budget: 40 * time.Second},
+		"has room again":            {roomIn: 30*time.Second + time.Millisecond},
+		"has room before that time": {roomIn: 30*time.Second + time.Millisecond, budget: 40 * time.Second},
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // minutes take no time, and the driver works while all else waits
-				f := &filling{roomIn: roomIn}
-				d := storetest.Open(t, "sqlite", store.Options{Wrap: func(c driver.Connector) driver.Connector { f.Connector = c; return f }})
+				f := &filling{roomIn: c.roomIn}
+				d := storetest.Open(t, "sqlite", store.Options{Wrap: func(to driver.Connector) driver.Connector { f.Connector = to; return f }})
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", MaxDeliveries: 1, Steps: []store.Step{{Executor: "filling", Spec: []byte("{}")}}}}})
 				ticktest.Request(t, d, "a")
 				tk := ticktest.New(t, d.Store)
+				tk.Budget = c.budget
 				tk.Executors["filling"] = f
 				began := time.Now()
 				_, err := tk.Run(t.Context())
 				if took := time.Since(began); took > 3*time.Minute {
 					t.Errorf("it took %s", took)
 				}
-				if roomIn == 0 {
+				if c.roomIn == 0 {
 					if !errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "disk is full") {
 						t.Error(err)
 					}

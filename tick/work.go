@@ -110,6 +110,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tr
 		}
 		select {
 		case <-last.Done():
+			return err // another try could only say that it is too late, which hides why the end is not recorded
 		case <-time.After(min(time.Duration(try)*200*time.Millisecond, 5*time.Second)):
 		}
 	}

@@ -42,7 +42,7 @@ func classifyMySQL(err error) class {
 			if strings.Contains(me.Message, "WSREP") {
 				return unreachable
 			}
-		case 1045, 1049, 1698, 1130, 1129, 3159:
+		case 1045, 1049, 1698, 1130, 1129, 3159, 1820, 1862: // the last two: the password has expired, as MariaDB says to the first statement
 			return refused
 		case 1044, 1142, 1143, 1227, 1370:
 			return forbidden
@@ -121,9 +121,13 @@ const variable = " is too short for dbjobs; set it to one minute"
 
 const readOnlyServer = "; the server is a replica, or read_only is on: name the server that takes writes in the URL"
 
+const expired = "; the password of this login has expired: ALTER USER … IDENTIFIED BY …, and let the URL have the new one"
+
 var mysqlAdvice = map[uint16]string{
 	1045: "; the password is wrong, the login may not come from this host, or it has REQUIRE SSL and the URL has no ssl-mode=REQUIRED, or REQUIRE X509, ISSUER or SUBJECT and the URL has no ssl-cert for that",
 	1047: "; this server has lost the others of its cluster: it takes no statements until it finds them",
+	1226: "; it is a limit of this account: ALTER USER … WITH MAX_QUERIES_PER_HOUR 0, or with another of its limits, takes it off",
+	1820: expired, 1862: expired,
 	1153: "; max_allowed_packet of the server is too small for this: SET GLOBAL max_allowed_packet = 16777216",
 	1290: readOnlyServer, 1836: readOnlyServer,
 	3159: "; add ssl-mode=REQUIRED to the URL, or, to have the server's certificate checked, ssl-ca=FILE",

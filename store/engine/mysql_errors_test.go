@@ -11,9 +11,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// TestErrorsOfMySQLClusters: the texts are those of Galera, of group replication and of MySQL, as none of these clusters runs
-// here. An error says what to do, where there is something to do.
-func TestErrorsOfMySQLClusters(t *testing.T) {
+// TestErrorsOfMySQLServers: the texts are those of Galera, of group replication, of MySQL and of MariaDB. An error says what to do, where there is something to do.
+func TestErrorsOfMySQLServers(t *testing.T) {
 	db, err := New("mysql://u:p@127.0.0.1:1/d", Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +30,9 @@ func TestErrorsOfMySQLClusters(t *testing.T) {
 		"a replica":                  {1290, "The MySQL server is running with the --read-only option so it cannot execute this statement", ErrReadOnly, false, "takes writes"},
 		"a replica for all":          {1290, "The MySQL server is running with the --super-read-only option so it cannot execute this statement", ErrReadOnly, false, "takes writes"},
 		"another option":             {1290, "The MySQL server is running with the --secure-file-priv option so it cannot execute this statement", nil, false, ""},
+		"an expired password":        {1820, "You must SET PASSWORD before executing this statement", ErrUnreachable, false, "has expired"},
+		"an expired password, MySQL": {1862, "Your password has expired. To log in you must change it using a client that supports expired passwords.", ErrUnreachable, false, "has expired"},
+		"too many queries":           {1226, "User 'app' has exceeded the 'max_queries_per_hour' resource (current value: 30)", ErrUnreachable, false, "ALTER USER"},
 		"no TLS":                     {3159, "Connections using insecure transport are prohibited while --require_secure_transport=ON.", ErrUnreachable, false, "ssl-mode=REQUIRED"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -162,6 +162,7 @@ func adviseOnPostgres(err error) string {
 const forLogin = ", as it is set for the server, the database or this login"
 
 var postgresAdvice = map[string]string{
+	"28P01": "; the password is wrong, or the login has none, or its VALID UNTIL is over",
 	"25006": "; the server is a standby, or default_transaction_read_only is on for the server, the database or this login: " +
 		"name the primary server in the URL, or ALTER ROLE … SET default_transaction_read_only = off",
 	"42501": rights,
