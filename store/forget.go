@@ -43,7 +43,7 @@ func (s *Store) forget(ctx context.Context, ids []int64, now time.Time) error {
 			return err
 		}
 		a = engine.Args{"ids": going, "since": now}
-		for _, statement := range []string{"forget_plan_rules", "forget_ends", "forget_plans", "forget_pauses", "delete_after", "finish_links",
+		for _, statement := range []string{"forget_plan_rules", "forget_ends", "forget_plans", "delete_after", "finish_links",
 			"finish_schedules", "delete_steps", "forget_jobs"} {
 			if _, err := tx.Exec(ctx, statement, a); err != nil {
 				return err

@@ -12,7 +12,7 @@ import (
 )
 
 // apart has the columns of jobs that no decision looks at, or that identify the job.
-var apart = []string{"id", "name", "description", "manifest", "created_at", "changed_at", "done_at", "plan_input", "planned", "stale", "live_name"}
+var apart = []string{"id", "name", "description", "manifest", "created_at", "changed_at", "done_at", "plan_input", "planned", "stale", "live_name", "has_hooks"}
 
 // Each column changes the field of plan_input that has its name in the list, and no other. So the test
 // finds a column that was put in the middle of the expression, or left out of it.

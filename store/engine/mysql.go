@@ -56,6 +56,7 @@ var mysqlEngine = &Engine{
 		"@runnable":   "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = @served OR j.owner IN (:each_owners))) IS NOT NULL",
 		"@plan_owner": "j.owner",
 		"@parked":     "parked_job_id IS NOT NULL",
+		"@has_hooks":  "has_hooks = 1",
 		"@failing":    "failing_job_id IS NOT NULL",
 		"@live":       "live_name",
 		"@skip":       "FOR UPDATE SKIP LOCKED",

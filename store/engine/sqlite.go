@@ -53,6 +53,7 @@ var sqlite = &Engine{
 		"@runnable":    "1 = 1",
 		"@plan_owner":  "''",
 		"@parked":      "parked IS NOT NULL",
+		"@has_hooks":   "removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL",
 		"@failing":     "streak > 0",
 		"@live":        "removed_at IS NULL AND name",
 		"@skip":        "", // BEGIN IMMEDIATE lets one writer in at a time

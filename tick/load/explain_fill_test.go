@@ -45,9 +45,12 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 	exec(`INSERT INTO dbjobs.steps (job_id, position, name, executor, spec) SELECT i, 1, 'one', 'sql', %s FROM NUMBERS`, n.jobs, w.json(`'{"sql": ["SELECT 1"]}'`))
 
 	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET on_failed = 'job 1' WHERE id = 80")
+	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET remove_when_done = "+w.yes+", not_after = "+w.at("-360")+", priority = 9 WHERE id % 1000 = 650")
 	exec("INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at, seen) SELECT 107 + 1000 * (i %% 3), "+w.text("i")+", 100 + 1000 * (i %% 3), %s, %s, %s FROM NUMBERS", 300, w.id("i"), now, w.yes)
 	exec("INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at, seen) SELECT 5 + 10 * (i %% 100), "+w.text("i")+", 6 + 10 * (i %% 100), %s, %s, %s FROM NUMBERS", n.jobs/2, w.id("i"), now, w.yes)
 	exec(`INSERT INTO dbjobs.plans (job_id, version, decided_through) SELECT i, 1, %s FROM NUMBERS`, n.jobs, now)
+	exec(`INSERT INTO dbjobs.jobs (id, name, removed_at, planned) SELECT i + %d, 'removed', %s, 'x' FROM NUMBERS`, 20, n.jobs, w.at("86400 * 500"))
+	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET planned = plan_input WHERE removed_at IS NOT NULL")
 
 	// Each job has the same number of runs, over the whole year. A few runs are too old to be kept.
 	ended := w.at(fmt.Sprintf("%d * %s", 365*86400/n.runs+1, fmt.Sprintf("(%d - i)", n.runs)))

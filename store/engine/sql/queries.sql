@@ -860,7 +860,7 @@ SELECT id FROM dbjobs.jobs WHERE id @among AND planned = plan_input @skip;
 
 -- name: hooks_in_use
 SELECT DISTINCT owner, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs.jobs
-WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL;
+WHERE @has_hooks;
 
 -- name: own_schedules
 SELECT job_id FROM dbjobs.schedules WHERE job_id @among;
@@ -921,7 +921,7 @@ UPDATE dbjobs.jobs SET name = :name WHERE id = :id;
 -- The jobs that name another job as a hook.
 
 -- name: hooked_jobs
-SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE removed_at IS NULL
+SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE @has_hooks
 AND (owner = :owner AND :name IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
   OR :full IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
 
@@ -929,7 +929,7 @@ AND (owner = :owner AND :name IN (on_failed, on_recovered, on_missed, on_late, o
 
 -- name: hook_uses
 SELECT id, owner, name, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs.jobs
-WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL
+WHERE @has_hooks
 AND (:name = '' OR :name IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) OR :full IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused));
 
 -- name: lock_altered
@@ -1178,9 +1178,6 @@ SELECT j.id, CASE WHEN EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.i
 FROM dbjobs.jobs j WHERE j.id @among AND j.removed_at < @later AND (j.done_at IS NULL OR j.manifest IS NULL)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.job_id = j.id) AND NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = j.id)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.job_after f WHERE f.after_job_id = j.id) ORDER BY j.id @skip;
-
--- name: forget_pauses
-DELETE FROM dbjobs.pauses WHERE scope = 'job' AND subject_id @these;
 
 -- name: forget_plans
 DELETE FROM dbjobs.plans WHERE job_id @these;

@@ -571,10 +571,6 @@ DELETE FROM dbjobs_job_ends WHERE job_id IN (each_) AND ended_at < ?;
 -- arguments: each_ids
 DELETE FROM dbjobs_jobs WHERE id IN (each_);
 
--- name: forget_pauses
--- arguments: each_ids
-DELETE FROM dbjobs_pauses WHERE scope = 'job' AND subject_id IN (each_);
-
 -- name: forget_plan_rules
 -- arguments: each_ids
 DELETE FROM dbjobs_plan_rules WHERE job_id IN (each_);
@@ -622,12 +618,12 @@ CALL dbjobs_holds_own(?, ?);
 -- name: hook_uses
 -- arguments: name, name, full
 SELECT id, owner, name, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs_jobs
-WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL
+WHERE has_hooks = 1
 AND (? = '' OR ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) OR ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused));
 
 -- name: hooked_jobs
 -- arguments: owner, name, full
-SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE removed_at IS NULL
+SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE has_hooks = 1
 AND (owner = ? AND ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
   OR ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
 
@@ -637,7 +633,7 @@ SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE live_nam
 
 -- name: hooks_in_use
 SELECT DISTINCT owner, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs_jobs
-WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL;
+WHERE has_hooks = 1;
 
 -- name: insert_after
 -- arguments: rows

@@ -636,10 +636,6 @@ DELETE FROM dbjobs.job_ends WHERE job_id = ANY($1::bigint[]) AND ended_at < $2;
 -- arguments: ids
 DELETE FROM dbjobs.jobs WHERE id = ANY($1::bigint[]);
 
--- name: forget_pauses
--- arguments: ids
-DELETE FROM dbjobs.pauses WHERE scope = 'job' AND subject_id = ANY($1::bigint[]);
-
 -- name: forget_plan_rules
 -- arguments: ids
 DELETE FROM dbjobs.plan_rules WHERE job_id = ANY($1::bigint[]);
@@ -688,12 +684,12 @@ SELECT dbjobs.holds_own($1::uuid, $2::integer);
 -- name: hook_uses
 -- arguments: name, full
 SELECT id, owner, name, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs.jobs
-WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL
+WHERE removed_at IS NULL AND (on_failed IS NOT NULL OR on_recovered IS NOT NULL OR on_missed IS NOT NULL OR on_late IS NOT NULL OR on_lost IS NOT NULL OR on_parked IS NOT NULL OR on_paused IS NOT NULL)
 AND ($1 = '' OR $1 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) OR $2 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused));
 
 -- name: hooked_jobs
 -- arguments: owner, name, full
-SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE removed_at IS NULL
+SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE removed_at IS NULL AND (on_failed IS NOT NULL OR on_recovered IS NOT NULL OR on_missed IS NOT NULL OR on_late IS NOT NULL OR on_lost IS NOT NULL OR on_parked IS NOT NULL OR on_paused IS NOT NULL)
 AND (owner = $1 AND $2 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
   OR $3 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
 
@@ -703,7 +699,7 @@ SELECT id, owner, name, queue, priority, enabled FROM dbjobs.jobs WHERE removed_
 
 -- name: hooks_in_use
 SELECT DISTINCT owner, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs.jobs
-WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL;
+WHERE removed_at IS NULL AND (on_failed IS NOT NULL OR on_recovered IS NOT NULL OR on_missed IS NOT NULL OR on_late IS NOT NULL OR on_lost IS NOT NULL OR on_parked IS NOT NULL OR on_paused IS NOT NULL);
 
 -- name: insert_after
 -- arguments: rows

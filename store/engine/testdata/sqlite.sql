@@ -568,10 +568,6 @@ DELETE FROM dbjobs_job_ends WHERE job_id IN (SELECT value FROM json_each(?1)) AN
 -- arguments: ids
 DELETE FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1));
 
--- name: forget_pauses
--- arguments: ids
-DELETE FROM dbjobs_pauses WHERE scope = 'job' AND subject_id IN (SELECT value FROM json_each(?1));
-
 -- name: forget_plan_rules
 -- arguments: ids
 DELETE FROM dbjobs_plan_rules WHERE job_id IN (SELECT value FROM json_each(?1));
@@ -621,7 +617,7 @@ AND (?1 = '' OR ?1 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_
 
 -- name: hooked_jobs
 -- arguments: owner, name, full
-SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE removed_at IS NULL
+SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL
 AND (owner = ?1 AND ?2 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
   OR ?3 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
 

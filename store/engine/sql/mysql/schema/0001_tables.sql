@@ -127,9 +127,11 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   planned          text,  -- the plan_input from which its plan was made
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   live_name varchar(190) GENERATED ALWAYS AS (CASE WHEN removed_at IS NULL THEN name END) STORED,
+  has_hooks tinyint GENERATED ALWAYS AS (CASE WHEN removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL THEN 1 END) STORED,
   UNIQUE KEY jobs_name (live_name, owner),
   KEY jobs_group (group_name),
   KEY jobs_startup (on_startup, id),
+  KEY jobs_hooks (has_hooks, id),
   KEY jobs_stale (stale, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

@@ -133,6 +133,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
 CREATE UNIQUE INDEX IF NOT EXISTS jobs_name ON dbjobs.jobs (name, owner) WHERE removed_at IS NULL;
 CREATE INDEX IF NOT EXISTS jobs_group ON dbjobs.jobs (group_name) WHERE group_name IS NOT NULL;
 CREATE INDEX IF NOT EXISTS jobs_startup ON dbjobs.jobs (id) WHERE on_startup;
+CREATE INDEX IF NOT EXISTS jobs_hooks ON dbjobs.jobs (id) WHERE removed_at IS NULL AND (on_failed IS NOT NULL OR on_recovered IS NOT NULL OR on_missed IS NOT NULL OR on_late IS NOT NULL OR on_lost IS NOT NULL OR on_parked IS NOT NULL OR on_paused IS NOT NULL);
 CREATE INDEX IF NOT EXISTS jobs_stale ON dbjobs.jobs (id) WHERE planned IS DISTINCT FROM plan_input;
 
 -- The steps of a job, in order.

@@ -127,6 +127,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
 CREATE UNIQUE INDEX IF NOT EXISTS dbjobs_jobs_name ON dbjobs_jobs (name, owner) WHERE removed_at IS NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_group ON dbjobs_jobs (group_name) WHERE group_name IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_startup ON dbjobs_jobs (id) WHERE on_startup = 1;
+CREATE INDEX IF NOT EXISTS dbjobs_jobs_hooks ON dbjobs_jobs (id) WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_jobs_stale ON dbjobs_jobs (id) WHERE planned IS NOT plan_input;
 
 -- The steps of a job, in order.
