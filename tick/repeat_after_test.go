@@ -7,6 +7,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -229,4 +230,55 @@ func TestRepeatAfterAClockThatWasAhead(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a preview of an edit says of the next time is what the next pass then finds: see decide.NextRepeat.
+func TestRepeatAfterBeforeAndAfterAnEdit(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		steps := []store.Step{ticktest.Nop("")}
+		rule := ticktest.EveryFiveMinutes()
+		jobs := func(again time.Duration, own *store.Schedule) []store.Job {
+			return []store.Job{{Name: "again", Steps: steps, RepeatAfter: store.Duration(again), Own: own}}
+		}
+		status := func() store.JobStatus {
+			t.Helper()
+			v, err := d.Job(t.Context(), "again")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		first := jobs(10*time.Minute, nil)
+		ticktest.Apply(t, d, store.Definitions{Jobs: first})
+		fresh := status()
+		if next := decide.NextRepeat(&fresh, fresh.RepeatAfter, d.Clock.Now()); !next.Equal(d.Clock.Now()) {
+			t.Errorf("a new job is due at once, not at %s", next)
+		}
+		for name, edits := range map[string][]store.Job{
+			"longer":                     jobs(30*time.Minute, nil),
+			"shorter":                    jobs(time.Minute, nil),
+			"longer, and longer again":   append(jobs(20*time.Minute, nil), jobs(40*time.Minute, nil)[0]),
+			"a rule, and no more":        append(jobs(0, rule), jobs(20*time.Minute, nil)[0]),
+			"again what it was":          jobs(10*time.Minute, nil),
+			"due, and then not any more": jobs(2*time.Minute, nil),
+		} {
+			ticktest.Apply(t, d, store.Definitions{Jobs: first})
+			ticktest.Run(t, d)
+			d.Clock.Add(10 * time.Minute)
+			ticktest.Run(t, d)
+			d.Clock.Add(4 * time.Minute)
+			var want time.Time
+			for _, to := range edits {
+				is := status()
+				will := is
+				will.RepeatAfter = to.RepeatAfter
+				want = decide.NextRepeat(&will, is.RepeatAfter, d.Clock.Now())
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{to}})
+			}
+			ticktest.Run(t, d)
+			if is := status(); !is.NextRun.Equal(want) {
+				t.Errorf("%s: the preview said %s, and the next pass says %s", name, want, is.NextRun)
+			}
+		}
+	})
 }

@@ -66,7 +66,7 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 func (c *cli) timesOf(s store.Schedule) []time.Time {
 	now := time.Now()
 	p := &preview{now: now}
-	return report.List(p.next(store.JobStatus{Job: store.Job{CreatedAt: now}}, []store.Rule{{Linked: true, Schedule: s, Calendar: c.calendars[s.Calendar]}}))
+	return report.List(p.next(store.JobStatus{Job: store.Job{CreatedAt: now}}, []store.Rule{{Linked: true, Schedule: s, Calendar: c.calendars[s.Calendar]}}, 0))
 }
 
 func (c *cli) scheduleRemove() *cobra.Command {

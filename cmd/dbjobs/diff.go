@@ -222,9 +222,10 @@ func (p *preview) rename(ch store.Change) {
 func (p *preview) times(full, inFile string) report.Times {
 	t := report.Times{Job: full, Before: []time.Time{}, After: []time.Time{}}
 	will := store.JobStatus{}
+	was := store.Duration(0)
 	if is := p.jobs[full]; is != nil {
-		t.Before = append(t.Before, p.next(*is, p.rules[is.ID])...)
-		will = *is
+		was, will = is.RepeatAfter, *is
+		t.Before = append(t.Before, p.next(*is, p.rules[is.ID], was)...)
 	}
 	if j, ok := p.to[inFile]; ok {
 		j.ID, j.CreatedAt = will.ID, will.CreatedAt
@@ -243,7 +244,7 @@ func (p *preview) times(full, inFile string) report.Times {
 		}
 		will.Job, will.Parked = j, ""
 	}
-	t.After = append(t.After, p.next(will, p.rulesOf(&will.Job, p.rules[will.ID]))...)
+	t.After = append(t.After, p.next(will, p.rulesOf(&will.Job, p.rules[will.ID]), was)...)
 	return t
 }
 
@@ -276,8 +277,12 @@ func (p *preview) sameHolidays(r *store.Rule, s *store.Schedule) bool {
 	return will == nil || r.Calendar.Version() == will.Version()
 }
 
-func (p *preview) next(v store.JobStatus, list []store.Rule) []time.Time {
+// next returns the next times of a job. was is its repeat_after in the database.
+func (p *preview) next(v store.JobStatus, list []store.Rule, was store.Duration) []time.Time {
 	const shown = 3
+	if v.RepeatAfter > 0 {
+		v.NextRun = decide.NextRepeat(&v, was, p.now)
+	}
 	n, err := decide.NewNominal(&v.Job, list)
 	if err != nil {
 		return nil

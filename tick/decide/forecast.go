@@ -52,6 +52,29 @@ func (n *Nominal) Forecast(now time.Time, v *store.JobStatus, count int) (f Fore
 	return f
 }
 
+// NextRepeat is the next nominal time of a job with repeat_after, as the next pass will find it, if nothing is on record that
+// it has not seen; zero: there is none until a run ends. was is repeat_after before an edit that no pass has seen; zero: the
+// job had another rule. A time that is due already is now.
+func NextRepeat(v *store.JobStatus, was store.Duration, now time.Time) time.Time {
+	second := func(t time.Time) time.Time { return t.Add(time.Second - instant).Truncate(time.Second) }
+	planned, t := !v.DecidedThrough.IsZero(), v.CreatedAt.Truncate(time.Second)
+	edited := planned && (v.Stale || v.RepeatAfter != was)
+	switch {
+	case v.MaxRuns > 0 && v.RunsMade >= v.MaxRuns:
+		return time.Time{}
+	case planned && was > 0 && !v.NextRun.IsZero():
+		t = v.NextRun.Add(time.Duration(v.RepeatAfter - was))
+	case planned && v.RunsOpen > 0:
+		return time.Time{}
+	case !v.LastFinished.IsZero():
+		t = second(v.LastFinished.Add(time.Duration(v.RepeatAfter)))
+	}
+	if t = later(t, second(v.NotBefore)); edited && !t.After(now) { // an edit makes no time due in the past
+		t = now.Add(time.Duration(v.RepeatAfter))
+	}
+	return second(later(t, now))
+}
+
 // Before returns the nominal times of a job that are still to be decided, from the instant from on (included), and before to:
 // at most count.
 func (n *Nominal) Before(from, to time.Time, v *store.JobStatus, count int) (list []time.Time) {
