@@ -124,6 +124,16 @@ func (s *Store) Rules(ctx context.Context, job int64) ([]Rule, error) {
 // RulesOfJobs returns the rules of several jobs as they are now, by the ids of the jobs. A job whose rules cannot be
 // read has none in rules, and has the reason in faults.
 func (s *Store) RulesOfJobs(ctx context.Context, ids []int64) (rules map[int64][]Rule, faults map[int64]string, err error) {
+	return s.rulesOfJobs(ctx, ids, (*Snapshot).standing)
+}
+
+// RulesToDecide returns what RulesOfJobs does, together with the rules that a job no longer has, and of which its next decision
+// still has to say what becomes of their times.
+func (s *Store) RulesToDecide(ctx context.Context, ids []int64) (rules map[int64][]Rule, faults map[int64]string, err error) {
+	return s.rulesOfJobs(ctx, ids, (*Snapshot).withDays)
+}
+
+func (s *Store) rulesOfJobs(ctx context.Context, ids []int64, of func(*Snapshot) []Rule) (rules map[int64][]Rule, faults map[int64]string, err error) {
 	rules, faults = map[int64][]Rule{}, map[int64]string{}
 	for part := range slices.Chunk(ids, page) {
 		byJob := make(map[int64]*Snapshot, len(part))
@@ -138,7 +148,7 @@ func (s *Store) RulesOfJobs(ctx context.Context, ids []int64) (rules map[int64][
 				faults[id] = c.Fault
 				continue
 			}
-			rules[id] = c.standing()
+			rules[id] = of(c)
 		}
 	}
 	return rules, faults, nil
@@ -155,12 +165,17 @@ func (s *Store) rulesOf(ctx context.Context, q engine.Runner, job int64) ([]Rule
 	return c.standing(), nil
 }
 
-// standing returns the rules as they are now, including calendar days that SQL has edited and no pass has seen.
+// standing returns the rules as they are now, without those that the job no longer has.
 func (c *Snapshot) standing() []Rule {
+	return slices.DeleteFunc(c.withDays(), func(r Rule) bool { return !r.Linked })
+}
+
+// withDays returns the rules, including calendar days that SQL has edited and no pass has seen.
+func (c *Snapshot) withDays() []Rule {
 	for i := range c.Rules {
 		if r := &c.Rules[i]; r.Calendar != nil && r.Calendar.stale {
 			r.withDays()
 		}
 	}
-	return slices.DeleteFunc(c.Rules, func(r Rule) bool { return !r.Linked })
+	return c.Rules
 }

@@ -78,7 +78,7 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 	for i := range jobs {
 		ids[i] = jobs[i].ID
 	}
-	list, faults, err := s.RulesOfJobs(ctx, ids)
+	list, faults, err := s.RulesToDecide(ctx, ids)
 	if err != nil {
 		return in, nil, err
 	}
@@ -121,7 +121,7 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 				j.Plan.NextRun = k.At
 			}
 		}
-		edited := slices.ContainsFunc(j.Rules, func(r store.Rule) bool { return r.Changed() })
+		edited := slices.ContainsFunc(j.Rules, func(r store.Rule) bool { return r.Changed() || !r.Linked })
 		if p, changed := planned[v.ID]; changed {
 			j.Stale, j.Planned, j.ChangedAt = true, p.PlannedPolicies, p.ChangedAt
 		}
@@ -202,6 +202,7 @@ func (j *Job) beginAt(t time.Time) {
 	if j.Plan.LastScheduledFor.After(t) {
 		j.Plan.LastScheduledFor = time.Time{}
 	}
+	j.Rules = slices.DeleteFunc(j.Rules, func(r store.Rule) bool { return !r.Linked && !r.Lost })
 	for i := range j.Rules {
 		j.Rules[i].LinkedAt, j.Rules[i].ChangedAt = t, t
 	}

@@ -34,13 +34,17 @@ func TestSkipsAreSimulated(t *testing.T) {
 }
 
 // What was decided by hand since the last pass counts for the first pass of a simulation: a skip of a time that has come
-// meanwhile, and a pause that is over. Each is a gap when its time has come, not later.
+// meanwhile, a pause that is over, and a schedule that the job no longer has. Each is a gap when its time has come, not later.
 func TestChangesSinceTheLastPassAreSimulated(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		job := func(name string) store.Job {
 			return store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Missed: store.MissedAll, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
 		}
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job("skipped"), job("paused")}})
+		left := job("left")
+		left.Own, left.Schedules = nil, []string{"often"}
+		often := *ticktest.EveryFiveMinutes()
+		often.Name = "often"
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{often}, Jobs: []store.Job{job("skipped"), job("paused"), left}})
 		ticktest.Run(t, d) // 08:00
 		if _, err := tick.SkipNext(t.Context(), d.Store, "skipped", "", 3, store.Author{}); err != nil {
 			t.Fatal(err)
@@ -52,6 +56,8 @@ func TestChangesSinceTheLastPassAreSimulated(t *testing.T) {
 		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "paused"}, false, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
+		left.Schedules = nil
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{left}})
 		now := d.Clock.Now() // 08:06
 		in, _, err := simulate.Read(t.Context(), d.Store, now, now)
 		if err != nil {
@@ -73,7 +79,7 @@ func TestChangesSinceTheLastPassAreSimulated(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Sort(gaps)
-		if want := []string{"paused paused 08:05", "skipped skipped 08:05", "skipped skipped 08:10"}; !slices.Equal(gaps, want) {
+		if want := []string{"left edited 08:06", "paused paused 08:05", "skipped skipped 08:05", "skipped skipped 08:10"}; !slices.Equal(gaps, want) {
 			t.Errorf("gaps %q, want %q", gaps, want)
 		}
 		if want := []string{"paused 08:10"}; !slices.Equal(runs, want) {
