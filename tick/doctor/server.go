@@ -19,6 +19,10 @@ const unsafe = "a run may be executed again after a crash of the server, althoug
 var settings = []setting{
 	{"standby", "in_hot_standby", "on", Wrong, "this server is a standby: nothing can be decided here", "name the primary server in the URL"},
 	{"standby", "read_only", "ON", Wrong, "this server takes no writes: read_only is on", "name the server that takes writes in the URL"},
+	{"standby", "default_transaction_read_only", "on", Wrong, "this login's transactions write nothing: default_transaction_read_only is on",
+		"ALTER ROLE … SET default_transaction_read_only = off; a managed server may have set it because its disk is full"},
+	{"standby", "transaction_read_only", "ON", Wrong, "new transactions write nothing: transaction_read_only is on", "SET GLOBAL transaction_read_only = 0"},
+	{"standby", "tx_read_only", "ON", Wrong, "new transactions write nothing: tx_read_only is on", "SET GLOBAL tx_read_only = 0"},
 	{"durability", "fsync", "off", Note, unsafe + ": fsync = off", "set fsync = on for data that matters"},
 	{"durability", "full_page_writes", "off", Note, unsafe + ": full_page_writes = off", "set full_page_writes = on"},
 	{"durability", "synchronous_commit", "off", Note, unsafe + ": synchronous_commit = off", "ALTER ROLE … SET synchronous_commit = on, for the login of the ticks"},

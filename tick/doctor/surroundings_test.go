@@ -142,6 +142,20 @@ func TestASequenceBehindItsRows(t *testing.T) {
 	ticktest.Apply(t, d, job("second"))
 }
 
+// A login whose transactions are read-only by a setting learns that no pass can write.
+func TestALoginThatWritesNothing(t *testing.T) {
+	t.Parallel()
+	storetest.Needs(t, "postgres")
+	d := storetest.Open(t, "postgres", store.Options{})
+	for setting, want := range map[string][]string{"off": {"trigger"}, "on": {"standby", "trigger"}} {
+		beside := *d
+		beside.Store = ticktest.OpenBeside(t, d, "default_transaction_read_only="+setting, store.Options{Clock: d.Clock.Now})
+		if found, r := examine(t, &beside); !slices.Equal(found, want) {
+			t.Errorf("%s: %q, want %q: %+v", setting, found, want, r.Findings)
+		}
+	}
+}
+
 // If rows have owners, doctor names a login that no row security binds: here, the login that made the tables. Only a
 // superuser can make superusers and grant BYPASSRLS, and the login of the tests is not a superuser.
 func TestRightsThatNoRowSecurityBinds(t *testing.T) {

@@ -1474,7 +1474,7 @@ UPDATE dbjobs_schedules SET calendar_version = ?, planned = NULL WHERE calendar 
 UPDATE dbjobs_job_ends SET seen = 1 WHERE id IN (each_);
 
 -- name: server_settings
-SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_stats_auto_recalc', 'read_only');
+SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_stats_auto_recalc', 'read_only', 'transaction_read_only', 'tx_read_only');
 
 -- name: set_instance
 -- arguments: instance

@@ -344,4 +344,4 @@ SHOW VARIABLES WHERE Variable_name IN ('max_connections', 'max_user_connections'
 SHOW GLOBAL STATUS LIKE 'Threads_connected';
 
 -- name: server_settings
-SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_stats_auto_recalc', 'read_only');
+SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_stats_auto_recalc', 'read_only', 'transaction_read_only', 'tx_read_only');

@@ -338,7 +338,7 @@ WHERE r.rolname = session_user AND (SELECT i.owners FROM dbjobs.installation i W
 
 -- name: server_settings
 SELECT s.name, s.setting FROM pg_catalog.pg_settings s
-WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'transaction_read_only', 'in_hot_standby');
+WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'default_transaction_read_only', 'in_hot_standby');
 
 -- name: server_tables
 SELECT s.relname::text, s.n_live_tup, s.n_dead_tup, coalesce(s.last_analyze, s.last_autoanalyze) IS NULL
