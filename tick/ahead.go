@@ -22,8 +22,10 @@ type held struct {
 	queue string
 	since time.Time // when it began to wait for a place; zero: it does not wait
 	began time.Time
-	place bool          // it has a place, so it executes
-	grace time.Duration // of the program that it executes
+	// leased is the end of its lease by the host's clock, for messages only.
+	leased time.Time
+	place  bool          // it has a place, so it executes
+	grace  time.Duration // of the program that it executes
 }
 
 // line holds the runs that were taken ahead and wait for a place. The runs of a queue keep their order; the queues take turns.

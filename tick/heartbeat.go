@@ -58,6 +58,7 @@ func (p *pass) beat(ctx context.Context) {
 func (p *pass) extend(ctx context.Context, ids []string, asked []delivery, failed int) bool {
 	within, cancel := context.WithTimeout(ctx, heartbeat/2)
 	defer cancel()
+	leased := p.t.Now().Add(lease)
 	signs, err := p.t.Store.Heartbeat(within, ids, p.holder)
 	if ctx.Err() != nil { // the last run has ended meanwhile
 		return false
@@ -71,6 +72,13 @@ func (p *pass) extend(ctx context.Context, ids []string, asked []delivery, faile
 		return false
 	}
 	p.heed(asked, signs)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range asked {
+		if one := p.running[h]; one != nil {
+			one.leased = leased
+		}
+	}
 	return true
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
@@ -201,4 +202,41 @@ func TestLeaseAgainBetweenSteps(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	})
+}
+
+// away is an executor during which the database goes away, for good. No call is answered from then on.
+type away struct{ gone atomic.Bool }
+
+func (a *away) Execute(context.Context, executor.Request) (executor.Result, error) {
+	a.gone.Store(true)
+	return executor.Result{}, nil
+}
+
+// Where the database stays away for longer than the lease, another pass may have recovered the run: the pass does not say
+// that the run still shows as running.
+func TestRunWhoseLeaseIsOver(t *testing.T) {
+	storetest.Needs(t, "sqlite") // any will do, and only SQLite works in a bubble
+	for name, budget := range map[string]time.Duration{"its lease ends": 20 * time.Second, "and its lease is over": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				x := &away{}
+				calls := storetest.Calls{Before: func(storetest.Call) error {
+					if x.gone.Load() {
+						return store.ErrUnreachable
+					}
+					return nil
+				}}
+				d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{{Executor: "away", Spec: []byte("{}")}}}}})
+				ticktest.Request(t, d, "a")
+				tk := ticktest.New(t, d.Store)
+				tk.Executors["away"], tk.Budget = x, budget
+				_, err := tk.Run(t.Context())
+				if _, is := errors.AsType[*tick.UnendedError](err); !is || !strings.Contains(err.Error(), name) {
+					t.Errorf("%v; want that %s", err, name)
+				}
+				x.gone.Store(false)
+			})
+		})
+	}
 }

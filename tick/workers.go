@@ -109,7 +109,7 @@ func (p *pass) start(ctx context.Context, queue string, tasks []store.Task, plac
 		p.report.Started++
 		t.Settlement = p.settlements[t.Run.ID]
 		delete(p.settlements, t.Run.ID)
-		h := &held{Task: t, work: ctx, queue: queue, since: p.t.Now()}
+		h := &held{Task: t, work: ctx, queue: queue, since: p.t.Now(), leased: p.t.Now().Add(lease)}
 		h.run, h.stop = p.outlive(ctx)
 		p.mu.Lock()
 		if other := p.newest[t.Run.ID]; other != nil {
@@ -276,17 +276,26 @@ func (p *pass) finishAll(ctx context.Context) error {
 	return errors.Join(p.errs...)
 }
 
-// UnendedError says that a run shows as running after the end of the pass, because its end could not be recorded.
+// UnendedError says that a run shows as running after the end of the pass, because its end could not be recorded. If the
+// lease is over, another pass may have recovered the run, and only the database knows.
 type UnendedError struct {
 	Run, Job string
+	Over     bool // the lease is over
 	Err      error
 }
 
 func (e *UnendedError) Error() string {
+	if e.Over {
+		return fmt.Sprintf("the end of run %s of job %s is not recorded, and its lease is over: the next pass recovers it, unless one has done so already: %v", e.Run, e.Job, e.Err)
+	}
 	return fmt.Sprintf("run %s of job %s shows as running until its lease ends, and is recovered then: %v", e.Run, e.Job, e.Err)
 }
 
 func (e *UnendedError) Unwrap() error { return e.Err }
+
+func (p *pass) unended(h *held, err error) error {
+	return &UnendedError{h.Run.ID, h.Job.FullName(), !p.t.Now().Before(h.leased), err}
+}
 
 // errTooLate says why a run of an UnendedError has no end.
 var errTooLate = errors.New("it did not end before the pass had to")
@@ -296,7 +305,7 @@ func (p *pass) abandon() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for of := range p.running {
-		p.errs = append(p.errs, &UnendedError{of.run, p.running[of].Job.FullName(), errTooLate})
+		p.errs = append(p.errs, p.unended(p.running[of], errTooLate))
 	}
 }
 
@@ -322,7 +331,7 @@ func (p *pass) settle(r *result) {
 		return
 	}
 	if r.err != nil { // the lease will end, and then the run is recovered
-		p.errs = append(p.errs, &UnendedError{run.ID, r.held.Job.FullName(), r.err})
+		p.errs = append(p.errs, p.unended(r.held, r.err))
 		return
 	}
 	if with := r.held.Settlement; r.held.Settled {
