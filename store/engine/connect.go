@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -57,6 +58,10 @@ func connecting(e *Engine, c driver.Connector, makeRoom func(), patience time.Du
 // Connections of this program become free when their runs end.
 const slotWait = 10 * time.Second
 
+// noFiles reports whether this process, or its machine, has all the open files that it may have. Like a session of the server,
+// one becomes free when a run ends.
+func noFiles(err error) bool { return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) }
+
 // wakePause is the pause before a sleeping server is asked again.
 const wakePause = 500 * time.Millisecond
 
@@ -105,7 +110,7 @@ func (c connector) connect(ctx context.Context) (driver.Conn, error) {
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) { // the deadline is the driver's own, not the caller's
 			err = fmt.Errorf("%w in time: %v", errSilent, err) //nolint:errorlint // the caller must not see that deadline
 		}
-		if c.e.classify(err) != crowded || ctx.Value(ahead{}) != nil {
+		if c.e.classify(err) != crowded && !noFiles(err) || ctx.Value(ahead{}) != nil {
 			return nil, connectError{err}
 		}
 		c.makeRoom()
