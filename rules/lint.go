@@ -25,6 +25,7 @@ const (
 	WarnUnstarted   = "unstarted"    // an RRULE without DTSTART takes parts of its times from the moment at which its schedule was made
 	WarnEitherDay   = "either-day"   // cron: both day fields are restricted, and a day that matches one of them is enough
 	WarnBothDays    = "both-days"    // cron: a day must match both day fields here; other crons accept a match of one
+	WarnWeekdayOne  = "weekday-one"  // cron: numbers of weekdays that Quartz counts from Sunday as 1
 	WarnUnevenStep  = "uneven-step"  // cron: a step that does not divide its field
 	WarnLoneStep    = "lone-step"    // cron: a step that reaches no second value
 	WarnCollision   = "collision"    // many other rules fire at the same instant
@@ -221,8 +222,12 @@ func (l *linter) cron() error {
 	}
 	fields := strings.Fields(r.source)
 	l.loneSteps(fields)
+	seconds := len(fields) == 6
 	fields = fields[len(fields)-5:]
 	day, week := fields[2], fields[4]
+	if seconds && strings.ContainsAny(strings.ToUpper(day+week), "?LW#") && numbered(week) {
+		l.warn(WarnWeekdayOne, "the weekday %q counts from Sunday as 0; Quartz, whose texts have six fields and such signs, counts from Sunday as 1", week)
+	}
 	restricted := func(f string) bool { return f != "*" && f != "?" }
 	if restricted(day) && restricted(week) {
 		if open(day) || open(week) {
@@ -240,6 +245,11 @@ func (l *linter) cron() error {
 		}
 	}
 	return nil
+}
+
+// numbered reports whether a weekday field has a weekday by its number.
+func numbered(week string) bool {
+	return slices.ContainsFunc(strings.Split(week, ","), func(item string) bool { return item[:1] >= "0" && item[:1] <= "9" })
 }
 
 // loneSteps warns of steps that reach no second value.

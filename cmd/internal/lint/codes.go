@@ -56,6 +56,7 @@ var advice = map[string]string{
 	rules.WarnUnaligned:   "if the start is to count, let it match the rule",
 	rules.WarnEitherDay:   "for days that match both, write an RRULE with BYMONTHDAY and BYDAY",
 	rules.WarnBothDays:    "if either is meant, begin neither field with * or ?",
+	rules.WarnWeekdayOne:  "write names, as in MON-FRI or FRI#2; before L stands a number, and 5L is the last Friday",
 	rules.WarnUnevenStep:  "",
 	rules.WarnLoneStep:    "if that is meant, leave the step out",
 }
