@@ -148,11 +148,11 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(run_id uuid, number int, step i
   holder text);
 
 -- name: behind_sequences
-SELECT t.name, t.used FROM (SELECT 'dbjobs.schedules' AS name, max(id) AS used FROM dbjobs.schedules
-  UNION ALL SELECT 'dbjobs.jobs', max(id) FROM dbjobs.jobs
-  UNION ALL SELECT 'dbjobs.pauses', max(id) FROM dbjobs.pauses
-  UNION ALL SELECT 'dbjobs.job_ends', max(id) FROM dbjobs.job_ends
-  UNION ALL SELECT 'dbjobs.changes', max(id) FROM dbjobs.changes) AS t
+SELECT t.name, t.used FROM (SELECT 'dbjobs.schedules' AS name, pg_catalog.MAX(id) AS used FROM dbjobs.schedules
+  UNION ALL SELECT 'dbjobs.jobs', pg_catalog.MAX(id) FROM dbjobs.jobs
+  UNION ALL SELECT 'dbjobs.pauses', pg_catalog.MAX(id) FROM dbjobs.pauses
+  UNION ALL SELECT 'dbjobs.job_ends', pg_catalog.MAX(id) FROM dbjobs.job_ends
+  UNION ALL SELECT 'dbjobs.changes', pg_catalog.MAX(id) FROM dbjobs.changes) AS t
 JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.pg_get_serial_sequence(t.name, 'id')::regclass
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_sequences s ON s.schemaname = n.nspname AND s.sequencename = c.relname
