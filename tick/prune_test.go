@@ -154,20 +154,12 @@ func forgetRemoved(t *testing.T, d *storetest.DB) {
 		d.Clock.Add(5 * time.Minute)
 	}
 	names := func() string {
-		var names []string
-		rows, err := d.SQL.Query("SELECT name FROM " + d.Table("jobs") + " ORDER BY name")
-		if err != nil {
+		list := map[string]string{"sqlite": "group_concat(name, ', ')", "postgres": "string_agg(name, ', ')", "mariadb": "GROUP_CONCAT(name SEPARATOR ', ')"}[d.Engine]
+		var names string
+		if err := d.SQL.QueryRow("SELECT " + list + " FROM (SELECT name FROM " + d.Table("jobs") + " ORDER BY name LIMIT 100) AS t").Scan(&names); err != nil {
 			t.Fatal(err)
 		}
-		defer rows.Close()
-		for rows.Next() {
-			var name string
-			if err := rows.Scan(&name); err != nil {
-				t.Fatal(err)
-			}
-			names = append(names, name)
-		}
-		return strings.Join(names, ", ")
+		return names
 	}
 	all, left := "busy, by hand, followed, follower, of a file, once, pausing", "busy, followed, follower, of a file"
 	if live := d.Int(t, "SELECT count(*) FROM "+d.Table("jobs")+" WHERE removed_at IS NULL"); live != 2 {

@@ -145,7 +145,10 @@ func (d *decision) onError(r *store.Run) {
 	case j.OnError == store.OnErrorPause:
 		d.pauseReason = fmt.Sprintf("run %s failed, and on_error is pause", r.Occurrence)
 	case j.PauseAfterFailures > 0 && d.plan.Streak >= j.PauseAfterFailures:
-		d.pauseReason = fmt.Sprintf("%d runs in a row failed (pause_after_failures)", d.plan.Streak)
+		d.pauseReason = "a run failed (pause_after_failures)"
+		if d.plan.Streak > 1 {
+			d.pauseReason = fmt.Sprintf("%d runs in a row failed (pause_after_failures)", d.plan.Streak)
+		}
 	default:
 		return
 	}
