@@ -996,7 +996,7 @@ WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds ORDER BY 
 
 -- name: pauses_left
 SELECT @pause_columns, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
-FROM dbjobs.pauses p WHERE @stale AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT :limit;
+FROM dbjobs.pauses p @by_stale WHERE @stale AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT :limit;
 
 -- There may be many pauses of single jobs. They find their job by key. The other pauses look at all jobs.
 

@@ -1198,7 +1198,7 @@ WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS 
 -- name: pauses_left
 -- arguments: limit
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
-FROM dbjobs_pauses p WHERE stale = 1 AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT ?;
+FROM dbjobs_pauses p FORCE INDEX (pauses_stale) WHERE stale = 1 AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT ?;
 
 -- name: predecessors
 -- arguments: each_ids

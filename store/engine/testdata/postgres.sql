@@ -1276,7 +1276,7 @@ WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS 
 -- name: pauses_left
 -- arguments: limit
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
-FROM dbjobs.pauses p WHERE planned IS DISTINCT FROM plan_input AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT $1;
+FROM dbjobs.pauses p  WHERE planned IS DISTINCT FROM plan_input AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT $1;
 
 -- name: predecessors
 -- arguments: ids

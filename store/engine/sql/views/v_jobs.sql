@@ -45,7 +45,8 @@ FROM (
           OR j.id IN (SELECT x.job_id FROM dbjobs.job_schedules x WHERE @stale_link)
           OR j.id IN (SELECT y.job_id FROM dbjobs.schedules x JOIN dbjobs.job_schedules y ON y.schedule_id = x.id WHERE @x_stale)
           OR j.id IN (SELECT x.job_id FROM dbjobs.schedules x WHERE x.job_id IS NOT NULL AND @x_stale) THEN 1 ELSE 0 END AS stale,
-      CASE WHEN p.next_run IN (SELECT p.until_at FROM dbjobs.pauses p WHERE p.resumed_at IS NOT NULL AND @stale AND (p.scope = 'all'
+      CASE WHEN p.next_run IN (SELECT u.until_at FROM dbjobs.pauses u WHERE @stale AND u.resumed_at IS NOT NULL) -- for most jobs, this is all
+        AND p.next_run IN (SELECT p.until_at FROM dbjobs.pauses p WHERE @stale AND p.resumed_at IS NOT NULL AND (p.scope = 'all'
           OR p.scope = 'job' AND p.subject_id = j.id OR p.scope = 'owner' AND p.subject = j.owner OR p.scope = 'tag' AND @has_tag
           OR p.scope = 'schedule' AND p.subject_id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = j.id))) THEN 1 ELSE 0 END AS left_pause,
       (SELECT q.id FROM dbjobs.pauses q WHERE q.id = COALESCE(
