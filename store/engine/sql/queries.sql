@@ -1171,13 +1171,15 @@ WHERE j.id >= (SELECT @anywhere FROM dbjobs.jobs m) ORDER BY j.id LIMIT :limit;
 SELECT job_id FROM dbjobs.plans WHERE job_id @among ORDER BY job_id @skip;
 
 -- Removed jobs that nothing needs any more, with whether they have a plan. If a manifest has had a job that is done, its file may
--- still have it, and then it must not run again. A job that runs after one that is done names it.
+-- still have it, and then it must not run again. A job that runs after one that is done names it. With NOT EXISTS, MariaDB may
+-- read all gaps first.
 
 -- name: lock_removed_jobs
 SELECT j.id, CASE WHEN EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.id) THEN @true ELSE @false END
 FROM dbjobs.jobs j WHERE j.id @among AND j.removed_at < @later AND (j.done_at IS NULL OR j.manifest IS NULL)
-AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.job_id = j.id) AND NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = j.id)
-AND NOT EXISTS (SELECT 1 FROM dbjobs.job_after f WHERE f.after_job_id = j.id) ORDER BY j.id @skip;
+AND (SELECT r.job_id FROM dbjobs.runs r WHERE r.job_id = j.id LIMIT 1) IS NULL
+AND (SELECT g.job_id FROM dbjobs.gaps g WHERE g.job_id = j.id LIMIT 1) IS NULL
+AND (SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = j.id LIMIT 1) IS NULL ORDER BY j.id @skip;
 
 -- name: forget_plans
 DELETE FROM dbjobs.plans WHERE job_id @these;

@@ -928,8 +928,9 @@ STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND state = 'qu
 -- arguments: each_ids, now, later_ms
 SELECT j.id, CASE WHEN EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = j.id) THEN 1 ELSE 0 END
 FROM dbjobs_jobs j WHERE j.id IN (each_) AND j.removed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (j.done_at IS NULL OR j.manifest IS NULL)
-AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE r.job_id = j.id) AND NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = j.id)
-AND NOT EXISTS (SELECT 1 FROM dbjobs_job_after f WHERE f.after_job_id = j.id) ORDER BY j.id FOR UPDATE SKIP LOCKED;
+AND (SELECT r.job_id FROM dbjobs_runs r WHERE r.job_id = j.id LIMIT 1) IS NULL
+AND (SELECT g.job_id FROM dbjobs_gaps g WHERE g.job_id = j.id LIMIT 1) IS NULL
+AND (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = j.id LIMIT 1) IS NULL ORDER BY j.id FOR UPDATE SKIP LOCKED;
 
 -- name: lock_removed_plans
 -- arguments: each_ids

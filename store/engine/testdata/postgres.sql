@@ -995,8 +995,9 @@ FROM dbjobs.runs r WHERE r.id = ANY($2::uuid[]) AND state || '' = 'queued' ORDER
 -- arguments: ids, now, later_ms
 SELECT j.id, CASE WHEN EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.id) THEN true ELSE false END
 FROM dbjobs.jobs j WHERE j.id = ANY($1::bigint[]) AND j.removed_at < (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond') AND (j.done_at IS NULL OR j.manifest IS NULL)
-AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.job_id = j.id) AND NOT EXISTS (SELECT 1 FROM dbjobs.gaps g WHERE g.job_id = j.id)
-AND NOT EXISTS (SELECT 1 FROM dbjobs.job_after f WHERE f.after_job_id = j.id) ORDER BY j.id FOR UPDATE SKIP LOCKED;
+AND (SELECT r.job_id FROM dbjobs.runs r WHERE r.job_id = j.id LIMIT 1) IS NULL
+AND (SELECT g.job_id FROM dbjobs.gaps g WHERE g.job_id = j.id LIMIT 1) IS NULL
+AND (SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = j.id LIMIT 1) IS NULL ORDER BY j.id FOR UPDATE SKIP LOCKED;
 
 -- name: lock_removed_plans
 -- arguments: ids

@@ -913,8 +913,9 @@ FROM dbjobs_runs r WHERE r.id IN (SELECT value FROM json_each(?2)) AND state || 
 -- arguments: ids, now, later_ms
 SELECT j.id, CASE WHEN EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = j.id) THEN 1 ELSE 0 END
 FROM dbjobs_jobs j WHERE j.id IN (SELECT value FROM json_each(?1)) AND j.removed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds') AND (j.done_at IS NULL OR j.manifest IS NULL)
-AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE r.job_id = j.id) AND NOT EXISTS (SELECT 1 FROM dbjobs_gaps g WHERE g.job_id = j.id)
-AND NOT EXISTS (SELECT 1 FROM dbjobs_job_after f WHERE f.after_job_id = j.id) ORDER BY j.id ;
+AND (SELECT r.job_id FROM dbjobs_runs r WHERE r.job_id = j.id LIMIT 1) IS NULL
+AND (SELECT g.job_id FROM dbjobs_gaps g WHERE g.job_id = j.id LIMIT 1) IS NULL
+AND (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = j.id LIMIT 1) IS NULL ORDER BY j.id ;
 
 -- name: lock_removed_plans
 -- arguments: ids
