@@ -126,7 +126,8 @@
 //  3. runs: those whose lease has expired, by Store.lockExpired (store/batch.go); then those that the
 //     decision changes, by Store.lockMoved (store/decide.go).
 //  4. definitions, to mark them as planned, by writer.writeRules (store/advance.go), and to remove
-//     jobs that are done, by writer.writeDone (store/done.go). Store.Mark (store/mark.go) marks
+//     jobs that are done, by writer.writeDone (store/done.go). Store.forget (store/forget.go) deletes
+//     jobs that were removed long ago, with their plans. Store.Mark (store/mark.go) marks
 //     schedules and pauses in a transaction of its own. A command that changes a definition in place,
 //     such as Store.AlterJob (store/alter.go), locks its row and nothing before it; one that skips
 //     times, Store.Skips (store/skip.go), locks the plan alone.
@@ -175,7 +176,8 @@
 //   - Before an ended run is settled: the next pass settles it, decision.settle
 //     (tick/decide/ended_runs.go).
 //   - While history is deleted, Store.Prune (store/prune.go): a run is deleted together with its
-//     attempts.
+//     attempts. What is left of a job that was removed long ago goes in one transaction, Store.forget
+//     (store/forget.go).
 //   - While a SQLite file is created, makePrivate (store/engine/sqlite.go): an empty file is a
 //     database without tables.
 //
