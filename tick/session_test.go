@@ -23,7 +23,7 @@ func TestSessionOfAJobHarmsNobody(t *testing.T) {
 		},
 		"mariadb": {
 			"SET sql_mode = 'ANSI_QUOTES,NO_BACKSLASH_ESCAPES'", "SET time_zone = '+05:45'", "SET NAMES latin1", "SET @kept = 1",
-			"CREATE TEMPORARY TABLE scratch (n int)", "DO GET_LOCK('dbjobs test', 0)", "SET SESSION tx_isolation = 'SERIALIZABLE'", "SET max_statement_time = 10",
+			"CREATE TEMPORARY TABLE scratch (n int)", "DO GET_LOCK(CONCAT(DATABASE(), ' session'), 0)", "SET SESSION tx_isolation = 'SERIALIZABLE'", "SET max_statement_time = 10",
 			"LOCK TABLES effects WRITE", "SET autocommit = 0", "INSERT INTO effects VALUES ('rude')", "USE information_schema",
 		},
 		"sqlite": {
@@ -37,7 +37,7 @@ func TestSessionOfAJobHarmsNobody(t *testing.T) {
 			"(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()), (SELECT count(*) FROM pg_prepared_statements WHERE name = 'p'), (SELECT count(*) FROM pg_cursors WHERE is_holdable), " +
 			"current_setting('default_transaction_isolation'))",
 		"mariadb": "SELECT CONCAT_WS(',', @@sql_mode, @@time_zone, @@autocommit, @@character_set_client, COALESCE(@kept, 'none'), " +
-			"IS_FREE_LOCK('dbjobs test'), @@tx_isolation, @@max_statement_time, DATABASE())",
+			"IS_FREE_LOCK(CONCAT(DATABASE(), ' session')), @@tx_isolation, @@max_statement_time, DATABASE())",
 		"sqlite": "SELECT 'x' LIKE 'X' || (SELECT group_concat(name) FROM pragma_database_list) || (SELECT foreign_keys FROM pragma_foreign_keys) || " +
 			"(SELECT synchronous > 0 FROM pragma_synchronous) || (SELECT timeout FROM pragma_busy_timeout) || (SELECT query_only FROM pragma_query_only) || " +
 			"(SELECT count(*) FROM sqlite_temp_master)",

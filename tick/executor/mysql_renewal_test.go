@@ -19,7 +19,7 @@ func TestMySQLSessionIsMadeAsNewAlongWithTheLastStatement(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		texts, ok := map[string]struct{ number, lock, locked, insert, facts, stop string }{
 			"mariadb": {
-				number: "SELECT CONNECTION_ID()", lock: "DO GET_LOCK('forty-two', 0)", locked: "SELECT COALESCE(IS_USED_LOCK('forty-two'), 0) = %d",
+				number: "SELECT CONNECTION_ID()", lock: "DO GET_LOCK(CONCAT(DATABASE(), ' renewal'), 0)", locked: "SELECT COALESCE(IS_USED_LOCK(CONCAT(DATABASE(), ' renewal')), 0) = %d",
 				insert: "INSERT INTO effects VALUES ('one'), ('two')", stop: "KILL QUERY %d",
 			},
 		}[storetest.Dialect(d.Engine)]
@@ -149,8 +149,8 @@ func TestMySQLSessionIsMadeAsNewAlongWithCommit(t *testing.T) {
 		}
 		defer sessions.Close()
 		s, number := takeMadeAsNew(t, sessions, "SELECT CONNECTION_ID()")
-		const locks = "SELECT COALESCE(IS_USED_LOCK('forty-two'), 0) = %d"
-		if _, err := s.Conn.ExecContext(t.Context(), "DO GET_LOCK('forty-two', 0)"); err != nil || d.Int(t, fmt.Sprintf(locks, number)) != 1 {
+		const locks = "SELECT COALESCE(IS_USED_LOCK(CONCAT(DATABASE(), ' renewal')), 0) = %d"
+		if _, err := s.Conn.ExecContext(t.Context(), "DO GET_LOCK(CONCAT(DATABASE(), ' renewal'), 0)"); err != nil || d.Int(t, fmt.Sprintf(locks, number)) != 1 {
 			t.Fatal("no lock", err)
 		}
 		atomic := func(ctx context.Context, end func(*sql.Tx) error) {

@@ -58,7 +58,7 @@ var rudes = map[string][]rude{
 		{true, []string{"SET NAMES latin1"}},
 		{true, []string{"SET @kept = 1"}},
 		{true, []string{"CREATE TEMPORARY TABLE past (n int)"}},
-		{true, []string{"DO GET_LOCK('dbjobs session test', 0)"}},
+		{true, []string{"DO GET_LOCK(CONCAT(DATABASE(), ' session'), 0)"}},
 		{true, []string{"SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE"}},
 		{true, []string{"HANDLER effects OPEN"}},
 		{true, []string{"SET sql_select_limit = 1, completion_type = 1, foreign_key_checks = 0"}},
@@ -105,8 +105,8 @@ var seen = map[string]string{
 		(SELECT count(*) FROM pg_cursors WHERE is_holdable), (SELECT count(*) FROM pg_listening_channels()),
 		(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()), public.last_number(), 'seeded', random() = %s)`,
 	"mariadb": `SELECT CONNECTION_ID(), CONCAT_WS(',', @@sql_mode, @@time_zone, @@autocommit, @@character_set_client, @@character_set_results,
-		@@collation_connection, @@collation_database, COALESCE(@kept, 'none'), @dbjobs_unreset, IS_USED_LOCK('dbjobs session test') IS NULL,
-		IS_USED_LOCK('dbjobs hidden lock') IS NULL, @@sql_select_limit, @@completion_type, @@foreign_key_checks, DATABASE(), LAST_INSERT_ID(), @@last_insert_id,
+		@@collation_connection, @@collation_database, COALESCE(@kept, 'none'), @dbjobs_unreset, IS_USED_LOCK(CONCAT(DATABASE(), ' session')) IS NULL,
+		IS_USED_LOCK(CONCAT(DATABASE(), ' hidden')) IS NULL, @@sql_select_limit, @@completion_type, @@foreign_key_checks, DATABASE(), LAST_INSERT_ID(), @@last_insert_id,
 		FOUND_ROWS(), ROW_COUNT(), UNIX_TIMESTAMP() > 1000, @@insert_id, (SELECT n FROM past), 'seeded', RAND() < 0.000001)`,
 	"sqlite": `SELECT (SELECT n FROM last_number), 'x' LIKE 'X' || (SELECT group_concat(name) FROM pragma_database_list) ||
 		(SELECT foreign_keys FROM pragma_foreign_keys) || (SELECT synchronous > 0 FROM pragma_synchronous) || (SELECT timeout FROM pragma_busy_timeout) ||
@@ -121,7 +121,7 @@ var prepareSessions = map[string][]string{
 			PERFORM set_config('TimeZone', 'Asia/Kathmandu', false), pg_advisory_lock(44), nextval('counter'); EXECUTE 'LISTEN anybody'; RETURN 1; END $$`},
 	"mariadb": {"CREATE TABLE seen (session int, what varchar(2000))",
 		"CREATE VIEW past AS SELECT COUNT(*) AS n FROM information_schema.profiling",
-		"CREATE PROCEDURE hidden() BEGIN SET time_zone = '+05:45', @kept = 2; DO GET_LOCK('dbjobs hidden lock', 0); END"},
+		"CREATE PROCEDURE hidden() BEGIN SET time_zone = '+05:45', @kept = 2; DO GET_LOCK(CONCAT(DATABASE(), ' hidden'), 0); END"},
 	"sqlite": {"CREATE TABLE seen (session int, what text)", "CREATE VIEW last_number AS SELECT last_insert_rowid() AS n"},
 }
 
