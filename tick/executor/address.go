@@ -64,9 +64,13 @@ func guardedTransport(h *Host, owner string, names *net.Resolver) *http.Transpor
 	}}
 	return &http.Transport{
 		DialContext: d.DialContext, TLSHandshakeTimeout: dialTimeout, ForceAttemptHTTP2: true, DisableCompression: true,
-		MaxResponseHeaderBytes: 64 << 10, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10, MaxIdleConnsPerHost: 4, IdleConnTimeout: idleConnection,
 	}
 }
+
+// idleConnection is how long a connection is kept for the next request. Servers close theirs after some seconds, often after five, and a
+// request that is under way then may have been received: it fails, and is not sent again.
+const idleConnection = time.Second
 
 // dialTimeout bounds how long it takes to make a connection.
 const dialTimeout = 20 * time.Second

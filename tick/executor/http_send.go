@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -39,6 +40,7 @@ const (
 	httpHead      = 4 << 10         // how many bytes of an answer's body are kept
 	httpFacts     = 16 << 10        // how many bytes an answer may have for later steps to name it
 	httpRedirects = 5               // the most redirects to the same server
+	httpRefusals  = 3               // how often a request is sent again that a server has refused unread
 	httpPatience  = 5 * time.Minute // the time for an attempt if the step, the run and the pass have no bound
 )
 
@@ -68,7 +70,8 @@ func (e *HTTP) transport(owner string) *http.Transport {
 }
 
 // freshTransport returns the transport for requests of an owner's jobs that have no body. Where a kept connection ends before the
-// answer, net/http would send such a request again, although the server may have received it: only another try does that.
+// answer, net/http would send such a request again, although the server may have received it: only another try does that. Where a
+// server of HTTP/2 resets one, net/http would do so without an end.
 func (e *HTTP) freshTransport(owner string) *http.Transport {
 	keeps := e.transport(owner)
 	e.mu.Lock()
@@ -76,8 +79,24 @@ func (e *HTTP) freshTransport(owner string) *http.Transport {
 	if e.fresh[owner] == nil {
 		e.fresh[owner] = keeps.Clone()
 		e.fresh[owner].DisableKeepAlives = true
+		e.fresh[owner].DialContext = connectingOnce(keeps.DialContext)
 	}
 	return e.fresh[owner]
+}
+
+// connected says in the context of a request whether a connection was made for it.
+type connected struct{}
+
+var errUnanswered = errors.New("the server has ended the request without an answer")
+
+// connectingOnce makes one connection for each request.
+func connectingOnce(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if before, ok := ctx.Value(connected{}).(*atomic.Bool); ok && before.Swap(true) {
+			return nil, errUnanswered
+		}
+		return dial(ctx, network, address)
+	}
 }
 
 // LaterError is a failure after which the next try must not come too soon.
@@ -159,17 +178,9 @@ func (c *call) do(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	for hop := 0; ; hop++ {
-		req, err := c.request(ctx, to)
+		resp, err := c.send(ctx, to)
 		if err != nil {
 			return Result{}, err
-		}
-		by := c.transport
-		if req.Body == http.NoBody {
-			by = c.fresh
-		}
-		resp, err := exchange(by, req)
-		if err != nil {
-			return Result{}, plainly(ctx, err)
 		}
 		next, err := c.redirect(resp, to)
 		if next == nil || err != nil || hop == httpRedirects {
@@ -179,6 +190,43 @@ func (c *call) do(ctx context.Context) (Result, error) {
 		_ = resp.Body.Close()
 		to = next
 	}
+}
+
+// send sends the request to a URL, and returns the answer. A server of HTTP/2 may say that it has not begun with a request, as
+// it does where it ends a connection after a number of them: that one is sent again, on another connection. One without a body
+// has a connection of its own.
+func (c *call) send(ctx context.Context, to *url.URL) (*http.Response, error) {
+	for try := 0; ; try++ {
+		req, err := c.request(ctx, to)
+		if err != nil {
+			return nil, err
+		}
+		by := c.transport
+		if req.Body == http.NoBody {
+			by, req = c.fresh, req.WithContext(context.WithValue(ctx, connected{}, &atomic.Bool{}))
+		}
+		resp, err := exchange(by, req)
+		if err == nil {
+			return resp, nil
+		}
+		reset, told := resetBy(err)
+		if unread := strings.Contains(reset, "GOAWAY") || strings.Contains(reset, "REFUSED_STREAM"); unread && try < httpRefusals {
+			continue
+		}
+		if told {
+			err = fmt.Errorf("the server has reset the request: %s", reset)
+		}
+		return nil, plainly(ctx, err)
+	}
+}
+
+// resetBy returns how a server of HTTP/2 has ended a request with a body. net/http has no type for that, but a text: it would send
+// the request again if it could read the body again. By the words GOAWAY and REFUSED_STREAM the server has not begun with the request
+// (RFC 9113, section 8.7).
+func resetBy(err error) (reason string, told bool) {
+	_, reason, told = strings.Cut(err.Error(), "cannot retry err [")
+	reason, _, _ = strings.Cut(reason, "] after Request.Body")
+	return reason, told
 }
 
 // exchange sends a request, and returns the answer. After 101, Switching Protocols, the connection is in the hands of who reads
