@@ -1,7 +1,6 @@
 package tick_test
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"strings"
@@ -131,6 +130,7 @@ func TestAtomicStepInADeadlock(t *testing.T) {
 
 // The same for a snapshot that is too old for a write. MariaDB reports that with another number.
 func TestAtomicStepWithAnOldSnapshot(t *testing.T) {
+	const late = "UPDATE other SET n = -1"
 	for _, e := range storetest.Engines(t) {
 		if e != "mariadb" { // MySQL has no such setting
 			continue
@@ -140,20 +140,15 @@ func TestAtomicStepWithAnOldSnapshot(t *testing.T) {
 		d.Exec(t, "CREATE TABLE other (id int PRIMARY KEY, n int)")
 		d.Exec(t, "INSERT INTO other VALUES (1, 0)")
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "commits", Steps: []store.Step{ticktest.AtomicStep("INSERT INTO effects VALUES (1)", "COMMIT",
-			"START TRANSACTION", "SELECT * FROM other", "SELECT SLEEP(0.5)", "UPDATE other SET n = -1")}}}})
+			"START TRANSACTION", "SELECT * FROM other", late)}}}})
 		ticktest.Request(t, d, "commits")
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for ctx.Err() == nil {
-				_, _ = d.SQL.ExecContext(ctx, "UPDATE other SET n = n + 1")
-				time.Sleep(20 * time.Millisecond)
+		calls := storetest.Calls{Before: func(call storetest.Call) error {
+			if call.SQL == late {
+				d.Exec(t, "UPDATE other SET n = n + 1")
 			}
-		}()
-		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, "innodb_snapshot_isolation=ON", store.Options{})).Run(t.Context())
-		stop()
-		<-done
+			return nil
+		}}
+		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, "innodb_snapshot_isolation=ON", store.Options{Wrap: calls.Wrap})).Run(t.Context())
 		if err != nil || r.Failed != 1 || !strings.HasPrefix(r.Runs[0].Error, "the step is not atomic: ") || !strings.Contains(r.Runs[0].Error, "1020") {
 			t.Errorf("%v: %+v", err, r)
 		}

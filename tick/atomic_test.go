@@ -243,40 +243,42 @@ func TestAtomicStepThatLosesItsConnectionIsDeliveredAgain(t *testing.T) {
 		name, pause, state string
 		atomic             bool
 	}{
-		{"atomic", "SELECT %s", store.Succeeded, true},
-		{"plain", "SELECT %s", store.Failed, false},
-		{"may commit", "DO SLEEP(1)", store.Failed, true},
+		{"atomic", "SELECT %s FROM naps", store.Succeeded, true},
+		{"plain", "SELECT %s FROM naps", store.Failed, false},
+		{"may commit", "DO SLEEP(600)", store.Failed, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				if d.Engine == "sqlite" {
 					t.Skip("no server ends its connections")
 				}
-				nap := map[string]string{"postgres": "pg_sleep(1)", "mariadb": "SLEEP(1)"}[d.Engine]
+				nap := map[string]string{"postgres": "pg_sleep(n)", "mariadb": "SLEEP(n)"}[d.Engine]
 				pause := c.pause
 				switch {
 				case c.name != "may commit":
 					pause = fmt.Sprintf(pause, nap)
 				case d.Engine == "postgres":
-					pause = "DO $$BEGIN PERFORM pg_sleep(1); END$$"
+					pause = "DO $$BEGIN PERFORM pg_sleep(n) FROM naps; END$$"
 				}
 				d.Exec(t, "CREATE TABLE effects (n int)")
+				d.Exec(t, "CREATE TABLE naps (n int)")
+				d.Exec(t, "INSERT INTO naps VALUES (600)")
 				st := ticktest.Step("", "INSERT INTO effects VALUES (1)")
 				st.Spec = []byte(fmt.Sprintf(`{"sql": ["INSERT INTO effects VALUES (1)", %q, "INSERT INTO effects VALUES (2)"], "atomic": %v}`, pause, c.atomic))
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
 				ticktest.Request(t, d, "job")
 				ticktest.DecideOnly(t, d)
+				asleep := map[string]string{"postgres": "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'",
+					"mariadb": "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND state = 'User sleep'"}[d.Engine]
+				kill := map[string]string{"postgres": "SELECT pg_terminate_backend(%d)", "mariadb": "KILL %d"}[d.Engine]
 				go func() {
-					for killed := 0; killed == 0 && t.Context().Err() == nil; time.Sleep(20 * time.Millisecond) {
-						if d.Engine == "postgres" {
-							_ = d.SQL.QueryRow("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%pg_sleep(1)%' AND pid <> pg_backend_pid() AND state = 'active'").Scan(&killed)
-							continue
-						}
-						var id int
-						if d.SQL.QueryRow("SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND INFO LIKE '%SLEEP(1)' AND ID <> CONNECTION_ID()").Scan(&id) == nil {
-							if _, err := d.SQL.Exec(fmt.Sprintf("KILL %d", id)); err == nil {
-								killed++
-							}
+					var id int
+					for d.SQL.QueryRow(asleep).Scan(&id) != nil && t.Context().Err() == nil {
+						time.Sleep(20 * time.Millisecond)
+					}
+					for _, text := range []string{"UPDATE naps SET n = 0", fmt.Sprintf(kill, id)} { // the next delivery does not sleep
+						if _, err := d.SQL.Exec(text); err != nil && t.Context().Err() == nil {
+							t.Errorf("%s: %v", text, err)
 						}
 					}
 				}()
@@ -300,36 +302,30 @@ func TestAtomicStepThatLosesItsConnectionIsDeliveredAgain(t *testing.T) {
 // Otherwise a heartbeat that came in between would make its end fail every time.
 func TestAtomicStepIsNotHarmedByAHeartbeat(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
-		options, sleep := "default_transaction_isolation=repeatable%20read", "SELECT pg_sleep(0.4)"
+		options := "default_transaction_isolation=repeatable%20read"
 		if d.Engine == "mariadb" {
-			options, sleep = "innodb_snapshot_isolation=ON", "SELECT SLEEP(0.4)"
+			options = "innodb_snapshot_isolation=ON"
 		}
 		if d.Server == "mysql" { // its UPDATE sees the newest row, whatever was read before
 			options = ""
 		}
+		const last = "INSERT INTO effects VALUES (1)"
 		d.Exec(t, "CREATE TABLE effects (n int)")
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{
-			ticktest.AtomicStep("SELECT * FROM effects", "SELECT * FROM "+d.Table("runs"), sleep, "INSERT INTO effects VALUES (1)")}}}})
+			ticktest.AtomicStep("SELECT * FROM effects", "SELECT * FROM "+d.Table("runs"), last)}}}})
 		ticktest.Request(t, d, "a")
 		ticktest.DecideOnly(t, d)
-		ctx, stop := context.WithCancel(t.Context())
-		beaten := make(chan int)
-		go func() { // a heartbeat every 150 ms
-			beats := 0
-			for ctx.Err() == nil {
-				select {
-				case <-ctx.Done():
-				case <-time.After(150 * time.Millisecond):
-					beats++
-					_, _ = d.SQL.ExecContext(ctx, "UPDATE "+d.Table("runs")+" SET error = 'x' WHERE state = 'running'")
-				}
+		beats := 0
+		calls := storetest.Calls{Before: func(call storetest.Call) error {
+			if call.SQL == last {
+				beats++
+				d.Exec(t, "UPDATE "+d.Table("runs")+" SET error = 'x' WHERE state = 'running'")
 			}
-			beaten <- beats
-		}()
-		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, options, store.Options{})).Run(t.Context())
-		stop()
-		if n := <-beaten; err != nil || r.Succeeded != 1 || n < 2 {
-			t.Fatalf("%d beats; %v: %+v", n, err, r)
+			return nil
+		}}
+		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, options, store.Options{Wrap: calls.Wrap})).Run(t.Context())
+		if err != nil || r.Succeeded != 1 || beats != 1 {
+			t.Fatalf("%d beats; %v: %+v", beats, err, r)
 		}
 		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 1 {
 			t.Errorf("%d effects", n)
