@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,9 +112,11 @@ func TestGroupThatIsUnknownParksItsJobOnly(t *testing.T) {
 
 // rivals lets eight sessions decide at the same time for the due jobs of one group, each for some of them, and counts
 // the runs that they let go. Each session rests between its count and its writes, so that the others could count the
-// same.
-func rivals(t *testing.T, engine string, locked bool, rest time.Duration) (queued int) {
-	const jobs = 64
+// same. Without the lock, the first rests until a second has counted.
+func rivals(t *testing.T, engine string, locked bool) (queued int) {
+	const jobs, sessions = 64, 8
+	var counted atomic.Int32
+	second := make(chan struct{})
 	d := storetest.Open(t, engine, store.Options{})
 	defs := store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 3}}}
 	for i := range jobs {
@@ -123,11 +126,23 @@ func rivals(t *testing.T, engine string, locked bool, rest time.Duration) (queue
 	ticktest.DecideOnly(t, d)
 	d.Clock.Add(5 * time.Minute)
 	var all sync.WaitGroup
-	for range 8 {
+	for range sessions {
+		rest := func() { time.Sleep(20 * time.Millisecond) }
+		if !locked {
+			rest = sync.OnceFunc(func() {
+				if counted.Add(1) == 2 {
+					close(second)
+				}
+				select {
+				case <-second:
+				case <-time.After(time.Minute): // a second one waits for this one
+				}
+			})
+		}
 		c := &storetest.Calls{
 			Before: func(call storetest.Call) error {
 				if strings.HasPrefix(call.SQL, "INSERT INTO") && strings.Contains(call.SQL, "interval_start") {
-					time.Sleep(rest)
+					rest()
 				}
 				return nil
 			},
@@ -144,7 +159,7 @@ func rivals(t *testing.T, engine string, locked bool, rest time.Duration) (queue
 		}
 		defer s.Close()
 		tk := ticktest.New(t, s)
-		tk.Limit, tk.Batch = -1, jobs/8
+		tk.Limit, tk.Batch = -1, jobs/sessions
 		all.Go(func() {
 			if _, err := tk.Run(t.Context()); err != nil {
 				t.Error(err)
@@ -159,7 +174,7 @@ func rivals(t *testing.T, engine string, locked bool, rest time.Duration) (queue
 func TestGroupCapIsKeptByRivals(t *testing.T) {
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
-			if n := rivals(t, e, true, 20*time.Millisecond); n != 3 {
+			if n := rivals(t, e, true); n != 3 {
 				t.Errorf("%d runs are let go; the cap is 3", n)
 			}
 		})
@@ -173,7 +188,7 @@ func TestGroupCapIsExceededWithoutTheLock(t *testing.T) {
 			continue
 		}
 		t.Run(e, func(t *testing.T) {
-			if n := rivals(t, e, false, time.Second); n <= 3 {
+			if n := rivals(t, e, false); n <= 3 {
 				t.Errorf("only %d runs are let go", n)
 			}
 		})

@@ -28,7 +28,7 @@ func beside(t *testing.T, d *storetest.DB, statement string) (succeeded int) {
 	if _, err := tx.Exec(statement); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
 	defer cancel()
 	r, err := ticktest.New(t, d.Store).Run(ctx)
 	if err != nil {
@@ -208,7 +208,7 @@ func TestLockedFileKeepsNoPass(t *testing.T) {
 	if _, err := x.Execute(t.Context(), executor.Request{}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := pass(time.Second)
+	r, err := pass(3 * time.Second)
 	locked("deciding", r, err)
 	release()
 	if !strings.Contains(r.CutShort, "another process") || r.Made != 0 || count("runs") != 0 || count("gaps") != 0 {

@@ -105,7 +105,7 @@ func TestTakeLocksNothingThatIsTaken(t *testing.T) {
 			case c.Kind == storetest.Exec && strings.Contains(c.SQL, "state = 'running', fence"):
 				met = true
 				for _, task := range <-taken {
-					ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
+					ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 					if err := d.EndStep(ctx, &task, store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
 						t.Errorf("finish: %v", err)
 					}
