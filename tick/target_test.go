@@ -164,15 +164,15 @@ func TestTargetOutOfReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { silent.Close() })
-	refusing, err := net.Listen("tcp", "127.0.0.1:0")
+	refusing, err := net.Dial("tcp", silent.Addr().String()) // a port that is in use, and on which nothing listens
 	if err != nil {
 		t.Fatal(err)
 	}
-	refusing.Close()
+	t.Cleanup(func() { refusing.Close() })
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		urls := map[string]string{
 			"silent-pg": "postgres://ann:geheimnis@" + silent.Addr().String() + "/shop?connect_timeout=2", "silent-my": "mysql://ann:geheimnis@" + silent.Addr().String() + "/shop?timeout=2s",
-			"refusing-pg": "postgres://ann:geheimnis@" + refusing.Addr().String() + "/shop", "refusing-my": "mysql://ann:geheimnis@" + refusing.Addr().String() + "/shop",
+			"refusing-pg": "postgres://ann:geheimnis@" + refusing.LocalAddr().String() + "/shop", "refusing-my": "mysql://ann:geheimnis@" + refusing.LocalAddr().String() + "/shop",
 			"missing": "sqlite://" + filepath.Join(t.TempDir(), "missing.db"), "relative": "sqlite:shop.db", "nonsense": "oracle://ann:geheimnis@h/d",
 		}
 		want := map[string]string{"silent-pg": "no connection could be made", "silent-my": "the server did not answer within 2s", "refusing-pg": "connection refused", "refusing-my": "connection refused",
