@@ -21,10 +21,12 @@ func TestFrozenProcess(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		slow := map[string]string{
 			"sqlite":   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 3000000) SELECT count(*) FROM c",
-			"postgres": "SELECT pg_sleep(1)",
-			"mariadb":  "DO SLEEP(1)",
+			"postgres": "UPDATE gate SET n = 0", // waits until the test opens the gate
+			"mariadb":  "UPDATE gate SET n = 0",
 		}[d.Engine]
 		d.Exec(t, "CREATE TABLE effects (n int)")
+		d.Exec(t, "CREATE TABLE gate (n int)")
+		d.Exec(t, "INSERT INTO gate VALUES (1)")
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("slow", slow, "INSERT INTO effects VALUES (1)"), ticktest.Step("last", "INSERT INTO effects VALUES (10)")}}}})
 		ticktest.Request(t, d, "job")
 
@@ -35,6 +37,18 @@ func TestFrozenProcess(t *testing.T) {
 		defer barrier.Close()
 		p := ticktest.Launch(t, ticktest.Child{URL: d.URL, Engine: d.Engine, Now: d.Clock.Now(), Holder: "the frozen one"}, barrier)
 		p.Connected(t)
+		goOn := func() error { return nil }
+		if d.Engine != "sqlite" { // there, a gate would lock the whole file
+			gate, err := d.SQL.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = gate.Rollback() }() // after Commit it does nothing
+			if _, err := gate.Exec("UPDATE gate SET n = 2"); err != nil {
+				t.Fatal(err)
+			}
+			goOn = gate.Commit
+		}
 		if err := open.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -47,6 +61,9 @@ func TestFrozenProcess(t *testing.T) {
 		}
 		if n := d.Int(t, running); n != 1 {
 			t.Fatal("it had ended before it was frozen")
+		}
+		if err := goOn(); err != nil {
+			t.Fatal(err)
 		}
 		d.Clock.Add(time.Minute)
 		if r := ticktest.Run(t, d); r.Started != 0 {

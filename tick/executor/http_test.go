@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
 	"strings"
 	"testing"
@@ -258,8 +259,11 @@ func TestHTTPAnswerHasCome(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Second, errHTTPPatience)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() {
+		time.AfterFunc(2*time.Second, func() { cancel(errHTTPPatience) })
+	}})
 	x := NewHTTP(loopback(nil))
 	defer x.Close()
 	if _, err := x.Execute(ctx, attempt(`{"url": "`+s.URL+`"}`)); err != nil {
