@@ -109,10 +109,7 @@ func unpackLayer(t *testing.T, layer []byte, root string) {
 		if h.Typeflag == tar.TypeDir {
 			err = os.Mkdir(path, os.FileMode(h.Mode))
 		} else {
-			var text []byte
-			if text, err = io.ReadAll(r); err == nil {
-				err = os.WriteFile(path, text, os.FileMode(h.Mode))
-			}
+			err = writeProgram(path, os.FileMode(h.Mode), r)
 		}
 		if err == nil && os.Geteuid() == 0 {
 			err = os.Chown(path, h.Uid, h.Gid)

@@ -62,7 +62,7 @@ func TestLambda(t *testing.T) {
 				t.Errorf("%s: %s: %s", event, kind, message)
 			}
 		}
-		if kind, message := f.refused(f.invoke("{}", time.Second)); kind != "BadInput" || !strings.Contains(message, "raise the function's timeout") {
+		if kind, message := f.refused(f.deliver("short", "{}", time.Second, time.After(ample))); kind != "BadInput" || !strings.Contains(message, "raise the function's timeout") {
 			t.Errorf("%s: %s", kind, message)
 		}
 		for i, p := range f.passes() {
@@ -152,7 +152,7 @@ func TestLambdaKilled(t *testing.T) {
 `), "apply", "-f", "-")
 	c.dbjobs("job", "run-now", "slow")
 	const state = "SELECT coalesce(max(r.state), '') FROM dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id WHERE j.name = 'slow'"
-	f := c.function()
+	f, late := c.function(), make(chan time.Time)
 	go func() {
 		for s := ""; s != store.Running; time.Sleep(10 * time.Millisecond) {
 			if err := c.sql.QueryRow(state).Scan(&s); err != nil {
@@ -160,8 +160,9 @@ func TestLambdaKilled(t *testing.T) {
 			}
 		}
 		_ = f.cmd.Process.Signal(syscall.SIGSTOP) // the same
+		close(late)
 	}()
-	if a := f.invoke("{}", 10*time.Second); !a.killed {
+	if a := f.deliver("killed", "{}", ample, late); !a.killed {
 		t.Fatalf("answered %+v:\n%s", a, f.log)
 	}
 	if s := c.text(state); s != store.Running {
@@ -190,8 +191,8 @@ func TestLambdaStubborn(t *testing.T) {
         END $$
 `), "apply", "-f", "-")
 	c.dbjobs("job", "run-now", "stubborn")
-	f := c.function()
-	if kind, message := f.refused(f.invoke("{}", 10*time.Second)); kind != "PassFailed" || !strings.Contains(message, "did not end") {
+	f := c.function("DBJOBS_MARGIN=8s") // half of it is for the answer
+	if kind, message := f.refused(f.invoke("{}", 14*time.Second)); kind != "PassFailed" || !strings.Contains(message, "did not end") {
 		t.Errorf("%s: %s", kind, message)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
@@ -19,15 +19,19 @@ import (
 // invoke runs a command line in this process, with an empty home folder unless home says otherwise.
 func invoke(ctx context.Context, t *testing.T, home string, stdin io.Reader, stdout io.Writer, args ...string) (code int, stderr string) {
 	t.Helper()
-	env := func(name string) (string, bool) {
+	var talk bytes.Buffer
+	code = run(ctx, args, stdin, stdout, &talk, onlyHome(home), nil)
+	return code, talk.String()
+}
+
+// onlyHome is an environment that has only a home folder.
+func onlyHome(home string) settings.Lookup {
+	return func(name string) (string, bool) {
 		if name == "HOME" {
 			return home, true
 		}
 		return "", false
 	}
-	var talk bytes.Buffer
-	code = run(ctx, args, stdin, stdout, &talk, env, nil)
-	return code, talk.String()
 }
 
 // connections keeps one connection for each URL, as warm does: a connection to a server takes longer than most
@@ -135,18 +139,47 @@ func TestInterrupted(t *testing.T) {
 	}
 	never, w := io.Pipe()
 	defer w.Close()
-	for _, args := range [][]string{{"apply", "-f", "-"}, {"tick", "--grace", "0s"}} {
+	read := reader{Reader: never}
+	interrupted := func(args ...string) (signal func(), talk *told, ended chan int) {
+		talk, ended = new(told), make(chan int, 1)
 		ctx, signal := context.WithCancel(t.Context())
-		time.AfterFunc(500*time.Millisecond, signal)
-		began := time.Now()
-		code, stderr := invoke(ctx, t, home, never, io.Discard, args...)
-		if code != exitInterrupted || stderr != "dbjobs: interrupted\n" {
-			t.Errorf("%q: code %d, said %q", args, code, stderr)
-		}
-		if d := time.Since(began); d > 20*time.Second {
-			t.Errorf("%q took %v to end", args, d)
+		go func() { ended <- run(ctx, args, &read, io.Discard, talk, onlyHome(home), nil) }()
+		return signal, talk, ended
+	}
+	signal, talk, ended := interrupted("apply", "-f", "-")
+	until(t, "it reads", func() bool { return read.begun.Load() })
+	signal()
+	if code := <-ended; code != exitInterrupted || talk.String() != "dbjobs: interrupted\n" {
+		t.Errorf("apply: code %d, said %q", code, talk)
+	}
+	signal, talk, ended = interrupted("tick", "--grace", "0s", "--verbose")
+	until(t, "the statement is executed", func() bool { return strings.Contains(talk.String(), `msg="step begins"`) })
+	signal()
+	code := <-ended
+	if said := withoutDebug(talk.String()); code != exitInterrupted || said != "dbjobs: interrupted\n" {
+		t.Errorf("tick: code %d, said %q", code, said)
+	}
+}
+
+// reader tells when somebody begins to read.
+type reader struct {
+	io.Reader
+	begun atomic.Bool
+}
+
+func (r *reader) Read(b []byte) (int, error) {
+	r.begun.Store(true)
+	return r.Reader.Read(b)
+}
+
+// withoutDebug leaves out what only --verbose adds.
+func withoutDebug(stderr string) (rest string) {
+	for line := range strings.Lines(stderr) {
+		if !strings.Contains(line, "level=DEBUG") {
+			rest += line
 		}
 	}
+	return rest
 }
 
 // TestASignalEndsASleep: the signal interrupts no work, so it is no failure.
@@ -155,12 +188,18 @@ func TestASignalEndsASleep(t *testing.T) {
 	if code, stderr := invoke(t.Context(), t, home, nil, io.Discard, "job", "create", "later", "--rule", "every 1h", "--sql", "SELECT 1"); code != exitDone {
 		t.Fatalf("code %d, said %q", code, stderr)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	var out bytes.Buffer
-	code, stderr := invoke(ctx, t, home, nil, &out, "tick", "--for", "2h")
-	if code != exitDone || stderr != "" || ctx.Err() == nil || !strings.Contains(out.String(), "1 decision") {
-		t.Errorf("code %d, said %q and %q; it slept: %v", code, stderr, out.String(), ctx.Err() != nil)
+	ctx, signal := context.WithCancel(t.Context())
+	defer signal()
+	var out, talk told
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"tick", "--for", "2h", "--verbose"}, nil, &out, &talk, onlyHome(home), nil)
+	}()
+	until(t, "it sleeps", func() bool { return strings.Contains(talk.String(), "msg=sleeps") })
+	signal()
+	code := <-ended
+	if said := withoutDebug(talk.String()); code != exitDone || said != "" || !strings.Contains(out.String(), "1 decision") {
+		t.Errorf("code %d, said %q and %q", code, said, out.String())
 	}
 }
 

@@ -43,15 +43,19 @@ var bootstrap = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	file := filepath.Join(dir, "unpacked")
-	w, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, info.Mode())
-	if err != nil {
-		return "", err
-	}
-	if _, err := io.Copy(w, packed); err != nil {
-		return "", err
-	}
-	return file, w.Close()
+	return file, writeProgram(file, info.Mode(), packed)
 })
+
+// writeProgram writes a program by another process. If this process had it open for writing, so might have a child that
+// another test starts at that moment, and for as long it could not be started: text file busy.
+func writeProgram(file string, mode os.FileMode, text io.Reader) error {
+	cmd := exec.Command("/bin/sh", "-c", `cat >"$0" && chmod "$1" "$0"`, file, strconv.FormatUint(uint64(mode.Perm()), 8))
+	cmd.Stdin = text
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("write %s: %w: %s", file, err, out)
+	}
+	return nil
+}
 
 // temporary are folders that several tests use. TestMain removes them.
 var temporary []string
@@ -206,9 +210,14 @@ func (f *aFunction) invoke(event string, timeout time.Duration) answer {
 
 func (f *aFunction) invokeAs(id, event string, timeout time.Duration) answer {
 	f.t.Helper()
+	return f.deliver(id, event, timeout, time.After(timeout))
+}
+
+// deliver delivers an invocation with this time until its deadline. If there is no answer when it is late, it kills the
+// process.
+func (f *aFunction) deliver(id, event string, timeout time.Duration, late <-chan time.Time) answer {
+	f.t.Helper()
 	i := &invocation{id: id, event: event, deadline: time.Now().Add(timeout), answered: make(chan answer, 1)}
-	late := time.NewTimer(timeout)
-	defer late.Stop()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout+time.Minute)
 	defer cancel()
 	select {
@@ -223,7 +232,7 @@ func (f *aFunction) invokeAs(id, event string, timeout time.Duration) answer {
 		return a
 	case <-f.gone:
 		f.t.Fatalf("the function ended in an invocation:\n%s", f.log)
-	case <-late.C:
+	case <-late:
 	}
 	f.kill()
 	return answer{killed: true}
