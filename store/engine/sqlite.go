@@ -150,7 +150,7 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	q.Set("mode", mode)
 	one, err := sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
-	bare := sqliteInTurn{one}
+	bare := sqliteTemporary{sqliteInTurn{one}, sqliteTemporaries(path, temporaryFolders())}
 	if o.forJobs {
 		return sqliteForJobs{bare, o.oneFile, !o.Target}, err
 	}
