@@ -99,7 +99,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	}
 	p.since, p.lastTick = since.Time, last.Time
 	if p.Now.Truncate(day) != p.lastTick.Truncate(day) {
-		p.Warning = engine.PathProblem(path, p.Login)
+		p.Warning = s.db.Problem(path, p.Login)
 	}
 	p.Frozen, p.FrozenUntil = freeze.Set() || freeze.Unreadable, freeze.Time
 	p.Queued, p.Calendar = bool(run), bool(calendar)

@@ -245,5 +245,13 @@ func (db *DB) Login(ctx context.Context) (string, error) {
 func (db *DB) Warning(ctx context.Context) (string, error) {
 	var path, login string
 	err := db.Row(ctx, "path", Args{}, &path, &login)
-	return PathProblem(path, login), err
+	return db.Problem(path, login), err
+}
+
+// Problem describes a problem of the database's settings, and what to do. path and login are the values of @path and @login.
+func (db *DB) Problem(path, login string) string {
+	if db.e.problem != nil {
+		return db.e.problem(db.url)
+	}
+	return pathProblem(path, login)
 }

@@ -47,6 +47,7 @@ type Engine struct {
 	starting   func(error) bool                                               // the server says in its own way that it is starting; nil: it never says so
 	atFault    func(error) bool                                               // see Engine.Refused
 	advise     func(error) string                                             // what to do about an error whose text does not say it; "" for others
+	problem    func(rawURL string) string                                     // see DB.Problem; nil: there is only the search path
 	holderLock func(rawURL, holder string) (path, database string, err error) // see DB.Hold; nil: there is only the heartbeat
 	ddlCommits bool                                                           // DDL ends a transaction, so each statement stands alone
 	untold     string                                                         // why the engine may refuse lock_holders

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// PathProblem says what is wrong with the search path of our sessions, and so of those of jobs, and what
+// pathProblem says what is wrong with the search path of our sessions, and so of those of jobs, and what
 // to do. It is empty if nothing is wrong. path is the value of @path: the schemas in which a name is
 // looked up, in order.
-func PathProblem(path, login string) string {
+func pathProblem(path, login string) string {
 	schemas := strings.Split(path, "\x1F")
 	if i := slices.Index(schemas, "pg_catalog"); i > 0 && !strings.HasPrefix(schemas[i-1], "pg_temp") {
 		return fmt.Sprintf("the search path of the login %q names the schema %s before pg_catalog, so anybody who may create objects there can replace "+

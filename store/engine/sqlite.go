@@ -84,6 +84,7 @@ var sqlite = &Engine{
 	advise:     adviseOnSQLite,
 	where:      whereSQLite,
 	holderLock: sqliteHolderLock,
+	problem:    sqliteProblem,
 	views:      sqliteViews,
 }
 

@@ -13,3 +13,16 @@ func mayFill(folder string) bool {
 	info, err := os.Stat(folder)
 	return err == nil && info.IsDir() && syscall.Access(folder, writeAndSearch) == nil
 }
+
+// hardLinks returns how many names a file has.
+func hardLinks(path string) uint64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	own, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return uint64(own.Nlink) //nolint:unconvert // it has another type on other systems
+}

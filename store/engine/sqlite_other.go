@@ -4,3 +4,6 @@ package engine
 
 // mayFill reports true: the system tells SQLite of a folder.
 func mayFill(string) bool { return true }
+
+// hardLinks returns 0: not known.
+func hardLinks(string) uint64 { return 0 }
