@@ -138,7 +138,7 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	q := url.Values{}
 	q.Set("_txlock", "immediate")
-	q["_pragma"] = []string{"busy_timeout(10000)", "synchronous(FULL)", "foreign_keys(1)"}
+	q["_pragma"] = []string{"busy_timeout(100)", "synchronous(FULL)", "foreign_keys(1)"}
 	if !o.Target { // it changes the file, for all its users
 		q.Add("_pragma", "journal_mode(WAL)")
 	}
@@ -151,27 +151,34 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	q.Set("mode", mode)
 	one, err := sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
-	bare := sqliteTemporary{sqliteInTurn{one}, sqliteTemporaries(path, temporaryFolders())}
+	bare := sqliteInTurn{one, []string{"PRAGMA busy_timeout = 10000", sqliteTemporaries(path, temporaryFolders())}}
 	if o.forJobs {
 		return sqliteForJobs{bare, o.oneFile, !o.Target}, err
 	}
 	return sqliteKeeping{bare}, err
 }
 
-// sqliteInTurn connects again, for a second, where several processes at once set a new file to WAL: SQLite says that
-// the file is locked, whatever the busy timeout is, since two processes that waited for each other there would wait
-// for ever.
-type sqliteInTurn struct{ driver.Connector }
+// sqliteInTurn connects again where another process has the file locked, so that the end of the context ends the wait. Where
+// several processes at once set a new file to WAL, SQLite says that it is locked, whatever the busy timeout is, since two
+// processes that waited for each other there would wait for ever.
+type sqliteInTurn struct {
+	driver.Connector
+	settings []string // of the connection, once it is made; an empty one is left out
+}
+
+// sqlitePatience is how long to wait for a file that another process has locked as a whole.
+const sqlitePatience = 10 * time.Second
 
 // Connect connects.
 func (c sqliteInTurn) Connect(ctx context.Context) (driver.Conn, error) {
-	over := time.NewTimer(time.Second)
+	over := time.NewTimer(sqlitePatience)
 	defer over.Stop()
 	for {
-		conn, err := c.Connector.Connect(ctx)
+		conn, err := c.connect(ctx)
 		if err == nil || classifySQLite(err) != transient {
 			return conn, err
 		}
+		err = fmt.Errorf("%w: %w", errFileLocked, err)
 		select {
 		case <-ctx.Done():
 			return nil, err
@@ -180,6 +187,28 @@ func (c sqliteInTurn) Connect(ctx context.Context) (driver.Conn, error) {
 		case <-time.After(rand.N(10 * time.Millisecond)):
 		}
 	}
+}
+
+var errFileLocked = fmt.Errorf("%w: another process has the file locked", ErrReadOnly)
+
+func (c sqliteInTurn) connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	whole, ok := conn.(driver.ExecerContext)
+	if !ok {
+		return nil, errors.Join(errors.New("the driver's connections lack a method that dbjobs needs"), conn.Close())
+	}
+	for _, setting := range c.settings {
+		if setting == "" {
+			continue
+		}
+		if _, err := whole.ExecContext(ctx, setting, nil); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+	}
+	return conn, nil
 }
 
 // makePrivate creates the file of a new database so that only its owner can read it, whatever the umask:

@@ -47,7 +47,7 @@ func TestTemporaryFilesOfSQLite(t *testing.T) {
 		t.Fatal(err)
 	}
 	keeping := c.(sqliteKeeping)
-	keeping.Connector = sqliteTemporary{keeping.Connector, sqliteTemporaries(file, none)}
+	keeping.Connector = sqliteInTurn{keeping.Connector, []string{sqliteTemporaries(file, none)}}
 	conn, err := keeping.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)

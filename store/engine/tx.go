@@ -108,7 +108,7 @@ var errLocked = fmt.Errorf("%w: another process holds the lock for writing to th
 // waited adds errLocked to the error of a write on SQLite that could not begin in time. Such a write
 // waited for the lock of the file, because nothing else takes that long.
 func (db *DB) waited(err error) error {
-	if err != nil && db.e.OneWriter && (errors.Is(err, context.DeadlineExceeded) || db.e.classify(err) == transient) {
+	if err != nil && db.e.OneWriter && !errors.Is(err, errFileLocked) && (errors.Is(err, context.DeadlineExceeded) || db.e.classify(err) == transient) {
 		return fmt.Errorf("%w: %w", errLocked, err)
 	}
 	return err
