@@ -104,7 +104,7 @@ func (c *cli) complain(code int, err error) {
 
 // explain returns the lines of an error, one for each problem.
 func (c *cli) explain(code int, err error) []string {
-	if code == exitInterrupted {
+	if _, told := errors.AsType[*severalError](err); code == exitInterrupted && !told { // each pass of several has said this of itself
 		err = errors.Join(errInterrupted, leftOpen(err))
 	}
 	where := ""

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 // Each error that was joined has a line, and errors with the same text have one. An error that wraps two errors has one
@@ -21,5 +22,23 @@ func TestExplainsEachErrorOnALine(t *testing.T) {
 	want := []string{"prune: database out of reach: connection refused", "finish: prune: database out of reach: connection refused"}
 	if got := c.explain(exitDatabase, err); !slices.Equal(got, want) {
 		t.Fatalf("%q", got)
+	}
+}
+
+// The error of an interrupted command over several databases still says which runs each pass has left open.
+func TestExplainsWhatInterruptedPassesLeft(t *testing.T) {
+	var talk bytes.Buffer
+	c := newCLI(nil, &bytes.Buffer{}, &talk, func(string) (string, bool) { return "", false })
+	open := &tick.UnendedError{Run: "1", Job: "night", Err: errors.New("it did not end")}
+	var all []served
+	for _, name := range []string{"shop", "bank"} {
+		all = append(all, served{Database: name, Exit: exitInterrupted, Errors: c.explain(exitInterrupted, errors.Join(errors.New("a statement was cut"), open))})
+	}
+	want := []string{
+		"shop: interrupted", "shop: run 1 of job night shows as running until its lease ends, and is recovered then: it did not end",
+		"bank: interrupted", "bank: run 1 of job night shows as running until its lease ends, and is recovered then: it did not end",
+	}
+	if got := c.explain(exitInterrupted, worst(all)); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
