@@ -275,13 +275,27 @@ func number[T int | int64](into *T, low, high int64) reading {
 		if !ok {
 			return
 		}
-		v, err := strconv.ParseInt(n.Value, 10, 64)
-		if err != nil || v < low || v > high {
-			d.problem(n, path, "found %s, want %s", cut(n.Value, maxQuoted), want)
-			return
+		if v, ok := d.whole(n, path, want, low, high); ok {
+			*into = T(v)
 		}
-		*into = T(v)
 	}
+}
+
+// whole reads a whole number. Readers of YAML do not agree about one that begins with a zero: for some it is octal.
+func (d *decoder) whole(n *yaml.Node, path, want string, low, high int64) (int64, bool) {
+	v, err := strconv.ParseInt(n.Value, 10, 64)
+	digits, found := strings.TrimLeft(n.Value, "+-"), cut(n.Value, maxQuoted)
+	switch {
+	case n.ShortTag() == "!!str" && err != nil:
+		found = excerpt(n.Value)
+	case err != nil || v < low || v > high:
+	case len(digits) > 1 && digits[0] == '0':
+		found += ", which begins with a zero"
+	default:
+		return v, true
+	}
+	d.problem(n, path, "found %s, want %s", found, want)
+	return 0, false
 }
 
 // duration reads a length of time. If zero is false, a zero is an error, because it would silently mean the

@@ -149,12 +149,13 @@ func opened[T any](into **T, read func(*T) reading) reading {
 
 func tries(into *store.Attempts) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
-		n, ok := d.scalar(n, path, "a number from 1 to 1000, or until-next", "!!int", "!!str")
-		if !ok {
+		const want = "a number from 1 to 1000, or until-next"
+		n, ok := d.scalar(n, path, want, "!!int", "!!str")
+		if !ok || n.ShortTag() == "!!str" && into.UnmarshalText([]byte(n.Value)) == nil {
 			return
 		}
-		if err := into.UnmarshalText([]byte(n.Value)); err != nil {
-			d.problem(n, path, "%v", err)
+		if v, ok := d.whole(n, path, want, 1, 1000); ok {
+			*into = store.Attempts(v)
 		}
 	}
 }
@@ -167,12 +168,9 @@ func retries(into *store.Attempts) reading {
 		if !ok || into.UnmarshalText([]byte(n.Value)) == nil && *into == 0 { // until-next
 			return
 		}
-		again, err := strconv.Atoi(n.Value)
-		if err != nil || again < 0 || again > 999 {
-			d.problem(n, path, "found %s, want %s", excerpt(n.Value), want)
-			return
+		if again, ok := d.whole(n, path, want, 0, 999); ok {
+			*into = store.Attempts(1 + again)
 		}
-		*into = store.Attempts(1 + again)
 	}
 }
 
