@@ -143,7 +143,7 @@ type JobStatus struct {
 
 	lastAction   string // of the change log
 	lastActionAt time.Time
-	left         bool // see LeftPause
+	left         *Pause // see LeftPause
 }
 
 // Pause is an interval in which no run of its subject is made or taken.

@@ -61,8 +61,11 @@ func (v *JobStatus) derive(now time.Time, pauses, left []Pause) {
 	default:
 		v.State = JobEnabled
 	}
-	v.left = !v.NextRun.IsZero() && slices.ContainsFunc(left, func(p Pause) bool { return p.Until.Equal(v.NextRun) && v.heldBy(p) })
-	if v.Disabled || v.Paused != nil || v.left { // the plan's next time is that of a decision, not of a run
+	v.left = nil
+	if at := slices.IndexFunc(left, func(p Pause) bool { return p.Until.Equal(v.NextRun) && v.heldBy(p) }); at >= 0 && !v.NextRun.IsZero() {
+		v.left = &left[at]
+	}
+	if v.Disabled || v.Paused != nil || v.left != nil { // the plan's next time is that of a decision, not of a run
 		v.NextRun, v.Overdue = time.Time{}, 0
 	}
 	if v.Stale = v.Stale && (ends || v.OnStartup) && !v.Disabled; v.Stale {
@@ -152,9 +155,9 @@ func (v *JobStatus) heldBy(p Pause) bool {
 	return p.Covers(&Snapshot{Plan: Plan{JobID: v.ID}, Job: v.Job})
 }
 
-// LeftPause reports whether somebody has ended a pause of the job, no pass has seen that, and the plan still has the end of the
-// pause in the place of the next run.
-func (v *JobStatus) LeftPause() bool { return v.left }
+// LeftPause returns a pause of the job that somebody has ended, if no pass has seen that, and the plan still has the end of the
+// pause in the place of the next run; nil: there is none.
+func (v *JobStatus) LeftPause() *Pause { return v.left }
 
 // outlasts reports whether one pause ends after another. A pause without an end lasts for ever.
 func (p *Pause) outlasts(other *Pause) bool {

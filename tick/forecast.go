@@ -34,7 +34,9 @@ func Forecast(ctx context.Context, s *store.Store, v *store.JobStatus, count int
 	if err != nil {
 		return decide.Forecast{}, err
 	}
-	return n.Forecast(now, v, count), nil
+	is := *v
+	decide.Foresee(&is, now)
+	return n.Forecast(now, &is, count), nil
 }
 
 // NextOutsidePauses corrects the next run of each job of which some schedules are paused, and others not: the store has the next
@@ -48,7 +50,7 @@ func NextOutsidePauses(ctx context.Context, s *store.Store, list []store.JobStat
 		if v.Paused != nil || v.Disabled || v.Stale || v.Unreadable != "" {
 			continue
 		}
-		if v.LeftPause() || len(v.SchedulePauses) > 0 && !v.NextRun.IsZero() && v.Overdue == 0 {
+		if v.LeftPause() != nil || len(v.SchedulePauses) > 0 && !v.NextRun.IsZero() && v.Overdue == 0 {
 			held, ids = append(held, v), append(ids, v.ID)
 		}
 	}
@@ -68,6 +70,7 @@ func NextOutsidePauses(ctx context.Context, s *store.Store, list []store.JobStat
 		if err != nil || faults[v.ID] != "" {
 			continue // the next pass parks it
 		}
+		decide.Foresee(v, now)
 		if f := n.Forecast(now, v, 1); f.Problem == "" {
 			if v.NextRun = (time.Time{}); len(f.Next) > 0 {
 				v.NextRun = f.Next[0]

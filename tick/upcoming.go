@@ -112,7 +112,8 @@ func upcoming(ctx context.Context, s *store.Store, jobs []store.JobStatus, from,
 	}
 	end := to // a time at or after end cannot be among the next ones
 	for i := range jobs {
-		v := &jobs[i]
+		v := new(jobs[i])
+		decide.Foresee(v, now)
 		n, err := decide.NewNominal(&v.Job, list[v.ID])
 		if idle := v.Disabled || v.Parked != "" || v.Paused != nil && v.Paused.Until.IsZero(); idle || err != nil || faults[v.ID] != "" {
 			if len(list[v.ID]) > 0 || v.RepeatAfter > 0 || err != nil || faults[v.ID] != "" {

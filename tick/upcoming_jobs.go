@@ -25,9 +25,14 @@ func UpcomingByJob(ctx context.Context, s *store.Store, jobs []store.JobStatus, 
 	if err != nil {
 		return nil, err
 	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]UpcomingTimes, len(jobs))
 	for i := range jobs {
-		v := &jobs[i]
+		v := new(jobs[i])
+		decide.Foresee(v, now)
 		n, err := decide.NewNominal(&v.Job, list[v.ID])
 		if err != nil || faults[v.ID] != "" {
 			continue // the job has no time until it is repaired; its state says so

@@ -69,10 +69,22 @@ func NextRepeat(v *store.JobStatus, was store.Duration, now time.Time) time.Time
 	case !v.LastFinished.IsZero():
 		t = second(v.LastFinished.Add(time.Duration(v.RepeatAfter)))
 	}
-	if t = later(t, second(v.NotBefore)); edited && !t.After(now) { // an edit makes no time due in the past
+	t = later(t, second(v.NotBefore))
+	left := v.LeftPause()
+	switch {
+	case edited && !t.After(now), // an edit makes no time due in the past
+		left != nil && !left.Missed && !t.After(left.ResumedAt): // it becomes a gap
 		t = now.Add(time.Duration(v.RepeatAfter))
 	}
 	return second(later(t, now))
+}
+
+// Foresee gives a job with repeat_after its next run where the plan does not have it, because no pass has seen an edit of the
+// job, or the end of its pause.
+func Foresee(v *store.JobStatus, now time.Time) {
+	if v.RepeatAfter > 0 && v.NextRun.IsZero() && v.Paused == nil && (v.Stale || v.LeftPause() != nil) {
+		v.NextRun = NextRepeat(v, v.RepeatAfter, now)
+	}
 }
 
 // Before returns the nominal times of a job that are still to be decided, from the instant from on (included), and before to:

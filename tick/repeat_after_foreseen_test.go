@@ -1,0 +1,82 @@
+package tick_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// Before a pass has seen an edit of a job with repeat_after, or that its pause was ended early, the lists have the next time
+// that this pass then finds.
+func TestRepeatAfterIsForeseen(t *testing.T) {
+	const again = 10 * time.Minute
+	job := func(again time.Duration) store.Definitions {
+		return store.Definitions{Jobs: []store.Job{{Name: "again", RepeatAfter: store.Duration(again), Steps: []store.Step{ticktest.Nop("")}}}}
+	}
+	on := store.Subject{Scope: store.ScopeJob, Name: "again"}
+	for name, c := range map[string]struct {
+		edit    time.Duration // the new repeat_after; 0: it is paused instead
+		resumed time.Duration // after the last run; the pause would last three minutes more
+		missed  bool
+		next    time.Duration // from the last change; 0: at once
+	}{
+		"longer":                              {edit: 30 * time.Minute, next: 29 * time.Minute},
+		"shorter, and due":                    {edit: 30 * time.Second, next: 30 * time.Second},
+		"resumed before its time":             {resumed: 5 * time.Minute, next: 5 * time.Minute},
+		"resumed after its time":              {resumed: 12 * time.Minute, next: again},
+		"resumed after its time, with missed": {resumed: 12 * time.Minute, missed: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, job(again))
+				ticktest.Run(t, d)
+				d.Clock.Add(time.Minute)
+				if c.edit > 0 {
+					ticktest.Apply(t, d, job(c.edit))
+				} else {
+					if _, err := d.Pause(t.Context(), on, d.Clock.Now().Add(c.resumed+2*time.Minute), store.Author{}); err != nil {
+						t.Fatal(err)
+					}
+					for range c.resumed/time.Minute - 1 {
+						ticktest.Run(t, d)
+						d.Clock.Add(time.Minute)
+					}
+					if _, err := d.Resume(t.Context(), on, c.missed, store.Author{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				now, day := d.Clock.Now(), 24*time.Hour
+				list, err := d.Jobs(t.Context(), store.JobFilter{})
+				if err != nil || len(list) != 1 {
+					t.Fatal(err, list)
+				}
+				u, err := tick.Upcoming(t.Context(), d.Store, list, now, now.Add(day), 10)
+				if err != nil || len(u.Runs) != 1 {
+					t.Fatalf("%v: %+v", err, u)
+				}
+				want := now.Add(c.next)
+				if !u.Runs[0].At.Equal(want) {
+					t.Errorf("listed at %s, want %s", u.Runs[0].At, want)
+				}
+				by, err := tick.UpcomingByJob(t.Context(), d.Store, list, now, now.Add(day), 10)
+				if err != nil || len(by) != 1 || len(by[0].Times) != 1 || !by[0].Times[0].Equal(want) {
+					t.Errorf("by job: %v: %+v", err, by)
+				}
+				if f, err := tick.Forecast(t.Context(), d.Store, &list[0], 3); c.next > 0 && (err != nil || len(f.Next) != 1 || !f.Next[0].Equal(want)) {
+					t.Errorf("forecast: %v: %+v", err, f)
+				}
+				if err := tick.NextOutsidePauses(t.Context(), d.Store, list); err != nil || c.edit == 0 && c.next > 0 && !list[0].NextRun.Equal(want) {
+					t.Errorf("job list: %v: %s", err, list[0].NextRun)
+				}
+				r := ticktest.Run(t, d)
+				if is, err := d.Job(t.Context(), "again"); err != nil || c.next > 0 && !is.NextRun.Equal(want) || (c.next == 0) != (r.Made == 1) {
+					t.Errorf("%v: the pass has made %d runs, and says %s, not %s", err, r.Made, is.NextRun, want)
+				}
+			})
+		})
+	}
+}
