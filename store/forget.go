@@ -29,7 +29,7 @@ func (s *Store) forget(ctx context.Context, ids []int64, now time.Time) error {
 			return err
 		}
 		var going []int64
-		a := engine.Args{"ids": ids, "now": s.now(), "later_ms": -keepChanges.Milliseconds()}
+		a := engine.Args{"ids": ids, "now": s.now(), "later_ms": -keepRecords.Milliseconds()}
 		err = tx.Query(ctx, "lock_removed_jobs", a, func(r *sql.Rows) error {
 			var id int64
 			var planned bool
@@ -51,4 +51,41 @@ func (s *Store) forget(ctx context.Context, ids []int64, now time.Time) error {
 		}
 		return nil
 	})
+}
+
+// forgetRecords deletes a bounded number of old records: stretches of ticks, pauses that have ended, and entries of a
+// random place of the change log, except for those that say how a definition came to be as it is. So the newest stretch
+// of a trigger that came lately stays, and a pause that no pass has seen. The arguments are those of Sweep.
+//
+// Crash window: each record goes by itself, and the next sweep finds those that are left.
+func (s *Store) forgetRecords(ctx context.Context, a engine.Args) error {
+	var changes, pauses []int64
+	var through time.Time // where the last of the stretches began
+	var since engine.Moment
+	var id int64
+	var kind string
+	err := s.db.Query(ctx, "old_records", a, func(r *sql.Rows) error {
+		err := r.Scan(&since, engine.Nullable(&id), &kind)
+		switch kind {
+		case "change":
+			changes = append(changes, id)
+		case "pause":
+			pauses = append(pauses, id)
+		case "tick":
+			if since.After(through) {
+				through = since.Time
+			}
+		}
+		return err
+	})
+	if err == nil && len(changes) > 0 {
+		_, err = s.db.Exec(ctx, "delete_changes", engine.Args{"ids": changes})
+	}
+	if err == nil && len(pauses) > 0 {
+		_, err = s.db.Exec(ctx, "delete_pauses", engine.Args{"ids": pauses, "now": a["now"], "later_ms": a["later_ms"]})
+	}
+	if err == nil && !through.IsZero() {
+		_, err = s.db.Exec(ctx, "delete_ticks", engine.Args{"through": through, "now": a["now"], "later_ms": a["later_ms"]})
+	}
+	return err
 }

@@ -25,17 +25,16 @@ const pruneSize = 1000
 // has millions of them after a month.
 const pruneAttempts = 10_000
 
-// keepChanges is how long an entry of the change log is kept, and a job that was removed. The entries
-// that say how a definition came to be as it is are kept for longer.
-const keepChanges = 400 * 24 * time.Hour
+// keepRecords is how long an entry of the change log is kept, a job that was removed, a pause that has ended, and a
+// stretch of ticks. The entries that say how a definition came to be as it is are kept for longer.
+const keepRecords = 400 * 24 * time.Hour
 
 // Sweep returns which history is kept for some jobs, chosen at random, whether or not they have run
 // lately. In time it chooses every job, so that history is also deleted where an earlier pass had
 // no time for it, or where keep was changed. Of these jobs it deletes those that were removed long
-// ago. At the same random place it deletes old entries of the change log, except for those that say
-// how a definition came to be as it is.
+// ago. It also deletes other old records: see forgetRecords.
 func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
-	a := engine.Args{"now": s.now(), "share": s.chance() * 0.999, "limit": sweepSize, "later_ms": -keepChanges.Milliseconds()}
+	a := engine.Args{"now": s.now(), "share": s.chance() * 0.999, "limit": sweepSize, "later_ms": -keepRecords.Milliseconds()}
 	var removed []int64
 	var now time.Time
 	err = s.db.Query(ctx, "sweep_jobs", a, func(r *sql.Rows) error {
@@ -55,21 +54,10 @@ func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	if err := s.forget(ctx, removed, now); err != nil {
 		return kept, err
 	}
-	var old []int64
-	err = s.db.Query(ctx, "old_changes", a, func(r *sql.Rows) error {
-		var id int64
-		err := r.Scan(&id)
-		old = append(old, id)
-		return err
-	})
-	if err != nil || len(old) == 0 {
-		return kept, err
-	}
-	_, err = s.db.Exec(ctx, "delete_changes", engine.Args{"ids": old})
-	return kept, err
+	return kept, s.forgetRecords(ctx, a)
 }
 
-// sweepSize is the number of jobs, and of changes, that a sweep looks at.
+// sweepSize is the number of jobs that a sweep looks at, and of records of each kind.
 const sweepSize = 100
 
 // Prune deletes history that is not kept: runs of any job that are too old, and the surplus runs

@@ -135,7 +135,7 @@ var actions = map[string]string{
 	"need_startup":       "look for jobs to run at start-up",
 	"next_queue":         "look for a queue with runs",
 	"next_step":          "go on with the next step of a run",
-	"old_changes":        "look for old changes",
+	"old_records":        "look for old changes, pauses and ticks",
 	"triggers":           "read the triggers",
 	"stretches":          "read the silences of a trigger",
 	"owners":             "read the owners of jobs",

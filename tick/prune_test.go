@@ -183,9 +183,46 @@ func forgetRemoved(t *testing.T, d *storetest.DB) {
 			t.Errorf("%d rows of no job are left in %s", n, table)
 		}
 	}
-	if list, err := d.Pauses(t.Context(), true, 10); err != nil || len(list) != 1 { // it stays on record
-		t.Errorf("%v, %d pauses", err, len(list))
-	}
+}
+
+// Stretches of ticks, and pauses, that ended 400 days ago are deleted. A pause without an end stays.
+func TestPruneForgetsOldTicksAndPauses(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		jobs := []store.Job{{Name: "busy", Steps: []store.Step{ticktest.Nop("")}}}
+		for _, name := range []string{"ended", "open"} {
+			jobs = append(jobs, store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}})
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: jobs})
+		for name, length := range map[string]time.Duration{"ended": time.Minute, "open": 0} {
+			var until time.Time
+			if length > 0 {
+				until = d.Clock.Now().Add(length)
+			}
+			if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: name}, until, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			ticktest.Run(t, d)
+			d.Clock.Add(time.Hour)
+		}
+		stretches, day := d.Int(t, "SELECT count(*) FROM "+d.Table("ticks")), 24*time.Hour
+		if stretches != 3 {
+			t.Fatalf("%d stretches of ticks", stretches)
+		}
+		for _, c := range []struct {
+			wait          time.Duration
+			ticks, pauses int
+		}{{399 * day, 4, 2}, {2 * day, 2, 1}} {
+			d.Clock.Add(c.wait)
+			ticktest.Request(t, d, "busy")
+			ticktest.Run(t, d)
+			ticks, pauses := d.Int(t, "SELECT count(*) FROM "+d.Table("ticks")), d.Int(t, "SELECT count(*) FROM "+d.Table("pauses"))
+			if ticks != c.ticks || pauses != c.pauses {
+				t.Errorf("%s later: %d stretches and %d pauses, want %+v", c.wait, ticks, pauses, c)
+			}
+		}
+	})
 }
 
 // A job keeps the number of runs, or the age of runs, that its policy says.

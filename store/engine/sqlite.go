@@ -48,7 +48,7 @@ var sqlite = &Engine{
 		"@urgency":    "priority DESC",
 		"@open":       "settled_at IS NULL AND job_id",
 		"@by_open":    "",
-		"@by_subject": "", "@by_end": "", "@by_stale": "",
+		"@by_subject": "", "@by_end": "", "@by_stale": "", "@by_since": "",
 		"@served":      "''",
 		"@runnable":    "1 = 1",
 		"@plan_owner":  "''",

@@ -65,6 +65,8 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 	exec(`INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action)
 		SELECT %s, 'ada', 'job', i, 'job', 'change' FROM NUMBERS`, n.gaps, w.at("86400"))
 	exec(`INSERT INTO dbjobs.ticks (name, since, last_at, holder, version) SELECT 'test', %s, %s, 'a host', 'test' FROM NUMBERS`, n.pauses, w.at("3600 * i"), w.at("3600 * i - 600"))
+	exec(`INSERT INTO dbjobs.ticks (name, since, last_at, holder, version) SELECT 'old', %s, %s, 'a host', 'test' FROM NUMBERS`, 20, w.at("86400 * 500 + i"), w.at("86400 * 500"))
+	exec(`INSERT INTO dbjobs.pauses (scope, subject_id, since, until_at) SELECT 'job', i, %s, %s FROM NUMBERS`, 20, w.at("86400 * 500 + i"), w.at("86400 * 500"))
 	// Pauses that are over: resumed, or by their own end.
 	exec(`INSERT INTO dbjobs.pauses (scope, subject_id, paused_by, since, until_at, resumed_at)
 		SELECT CASE WHEN i %% 10 = 0 THEN 'all' ELSE 'job' END, CASE WHEN i %% 10 > 0 THEN i END, 'ada', %s, CASE WHEN i %% 2 = 0 THEN %s END, CASE WHEN i %% 2 = 1 THEN %s END FROM NUMBERS`,

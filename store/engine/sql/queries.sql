@@ -1187,12 +1187,18 @@ DELETE FROM dbjobs.plans WHERE job_id @these;
 -- name: forget_jobs
 DELETE FROM dbjobs.jobs WHERE id @these;
 
--- The changes of a part of the change log that are older than @later and no longer needed. The latest changes of a job
--- are needed: they say in which state the job is, and what its definition is, or was when the job was done. An earlier
--- change is not needed, and neither is any change of a job that is gone.
+-- What is older than @later, and no longer needed: stretches of ticks, ended pauses, and changes of a part of the change log.
+-- Who needs stretches wants the newest ones, and a decision needs pauses that ended after what its plan covers. A pause that
+-- its jobs have not seen is needed. The latest changes of a job are needed: they say in which state the job is, and what its
+-- definition is, or was when the job was done. An earlier change is not needed, and neither is any change of a job that is gone.
 
--- name: old_changes
-SELECT l.id FROM (
+-- name: old_records
+SELECT t.since, NULL, 'tick' FROM (SELECT since FROM dbjobs.ticks @by_since WHERE since < @later AND last_at < @later ORDER BY since LIMIT :limit) AS t
+UNION ALL
+SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs.pauses @by_end
+  WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < @later AND CASE WHEN @stale THEN 1 ELSE 0 END = 0 LIMIT :limit) AS p
+UNION ALL
+SELECT NULL, l.id, 'change' FROM (
   SELECT c.id, c.changed_at, c.kind, c.subject_id FROM dbjobs.changes c
   WHERE c.id >= (SELECT @anywhere FROM dbjobs.changes m) ORDER BY c.id LIMIT :limit) AS l
 WHERE l.changed_at < @later AND (l.kind <> 'job'
@@ -1202,6 +1208,12 @@ WHERE l.changed_at < @later AND (l.kind <> 'job'
 
 -- name: delete_changes
 DELETE FROM dbjobs.changes WHERE id @these;
+
+-- name: delete_pauses
+DELETE FROM dbjobs.pauses WHERE id @these AND ends_at < @later;
+
+-- name: delete_ticks
+DELETE FROM dbjobs.ticks WHERE since <= :through AND last_at < @later;
 
 -- ----------------------------------------------------------------------------------- a clock that was ahead
 

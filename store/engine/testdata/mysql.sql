@@ -278,6 +278,10 @@ STRAIGHT_JOIN dbjobs_job_schedules l FORCE INDEX (PRIMARY) ON l.job_id = d.job_i
 DELETE FROM dbjobs_job_schedules
 WHERE job_id IN (each_) AND (SELECT s.id FROM dbjobs_schedules s WHERE s.id = dbjobs_job_schedules.schedule_id) IS NULL;
 
+-- name: delete_pauses
+-- arguments: each_ids, now, later_ms
+DELETE FROM dbjobs_pauses WHERE id IN (each_) AND ends_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
+
 -- name: delete_runs
 -- arguments: each_ids
 DELETE FROM dbjobs_runs WHERE id IN (each_) AND settled_at IS NOT NULL;
@@ -289,6 +293,10 @@ DELETE FROM dbjobs_schedules WHERE id = ?;
 -- name: delete_steps
 -- arguments: each_ids
 DELETE FROM dbjobs_steps WHERE job_id IN (each_);
+
+-- name: delete_ticks
+-- arguments: through, now, later_ms
+DELETE FROM dbjobs_ticks WHERE since <= ? AND last_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
 
 -- name: drop_attempts
 -- arguments: rows
@@ -1112,9 +1120,14 @@ WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
 -- arguments: job, after, through, limit
 SELECT scheduled_for FROM dbjobs_runs WHERE job_id = ? AND occurrence > ? AND occurrence <= ? LIMIT ?;
 
--- name: old_changes
--- arguments: share, limit, now, later_ms
-SELECT l.id FROM (
+-- name: old_records
+-- arguments: now, later_ms, now, later_ms, limit, now, later_ms, limit, share, limit, now, later_ms
+SELECT t.since, NULL, 'tick' FROM (SELECT since FROM dbjobs_ticks FORCE INDEX (ticks_since) WHERE since < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND last_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) ORDER BY since LIMIT ?) AS t
+UNION ALL
+SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs_pauses FORCE INDEX (pauses_ends)
+  WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND CASE WHEN stale = 1 THEN 1 ELSE 0 END = 0 LIMIT ?) AS p
+UNION ALL
+SELECT NULL, l.id, 'change' FROM (
   SELECT c.id, c.changed_at, c.kind, c.subject_id FROM dbjobs_changes c
   WHERE c.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_changes m) ORDER BY c.id LIMIT ?) AS l
 WHERE l.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (l.kind <> 'job'

@@ -299,6 +299,10 @@ DELETE FROM dbjobs.job_schedules AS l USING pg_catalog.json_to_recordset($1::jso
 DELETE FROM dbjobs.job_schedules
 WHERE job_id = ANY($1::bigint[]) AND (SELECT s.id FROM dbjobs.schedules s WHERE s.id = dbjobs.job_schedules.schedule_id) IS NULL;
 
+-- name: delete_pauses
+-- arguments: ids, now, later_ms
+DELETE FROM dbjobs.pauses WHERE id = ANY($1::bigint[]) AND ends_at < (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
+
 -- name: delete_runs
 -- arguments: ids
 DELETE FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND settled_at IS NOT NULL;
@@ -310,6 +314,10 @@ DELETE FROM dbjobs.schedules WHERE id = $1;
 -- name: delete_steps
 -- arguments: ids
 DELETE FROM dbjobs.steps WHERE job_id = ANY($1::bigint[]);
+
+-- name: delete_ticks
+-- arguments: through, now, later_ms
+DELETE FROM dbjobs.ticks WHERE since <= $1 AND last_at < (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
 
 -- name: drop_attempts
 -- arguments: rows
@@ -1169,12 +1177,17 @@ WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 -- arguments: job, after, through, limit
 SELECT scheduled_for FROM dbjobs.runs WHERE job_id = $1 AND occurrence > $2 AND occurrence <= $3 LIMIT $4;
 
--- name: old_changes
--- arguments: share, limit, now, later_ms
-SELECT l.id FROM (
+-- name: old_records
+-- arguments: now, later_ms, limit, share
+SELECT t.since, NULL, 'tick' FROM (SELECT since FROM dbjobs.ticks  WHERE since < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND last_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') ORDER BY since LIMIT $3) AS t
+UNION ALL
+SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs.pauses 
+  WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0 LIMIT $3) AS p
+UNION ALL
+SELECT NULL, l.id, 'change' FROM (
   SELECT c.id, c.changed_at, c.kind, c.subject_id FROM dbjobs.changes c
-  WHERE c.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $1::double precision)::bigint FROM dbjobs.changes m) ORDER BY c.id LIMIT $2) AS l
-WHERE l.changed_at < (coalesce($3::timestamptz, pg_catalog.statement_timestamp()) + $4::double precision * interval '1 millisecond') AND (l.kind <> 'job'
+  WHERE c.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $4::double precision)::bigint FROM dbjobs.changes m) ORDER BY c.id LIMIT $3) AS l
+WHERE l.changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (l.kind <> 'job'
   OR EXISTS (SELECT 1 FROM dbjobs.changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
     AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
   OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));

@@ -273,6 +273,10 @@ DELETE FROM dbjobs_job_schedules WHERE rowid IN (
 DELETE FROM dbjobs_job_schedules
 WHERE job_id IN (SELECT value FROM json_each(?1)) AND (SELECT s.id FROM dbjobs_schedules s WHERE s.id = dbjobs_job_schedules.schedule_id) IS NULL;
 
+-- name: delete_pauses
+-- arguments: ids, now, later_ms
+DELETE FROM dbjobs_pauses WHERE id IN (SELECT value FROM json_each(?1)) AND ends_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds');
+
 -- name: delete_runs
 -- arguments: ids
 DELETE FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) AND settled_at IS NOT NULL;
@@ -284,6 +288,10 @@ DELETE FROM dbjobs_schedules WHERE id = ?1;
 -- name: delete_steps
 -- arguments: ids
 DELETE FROM dbjobs_steps WHERE job_id IN (SELECT value FROM json_each(?1));
+
+-- name: delete_ticks
+-- arguments: through, now, later_ms
+DELETE FROM dbjobs_ticks WHERE since <= ?1 AND last_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds');
 
 -- name: drop_attempts
 -- arguments: rows
@@ -1092,12 +1100,17 @@ WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
 -- arguments: job, after, through, limit
 SELECT scheduled_for FROM dbjobs_runs WHERE job_id = ?1 AND occurrence > ?2 AND occurrence <= ?3 LIMIT ?4;
 
--- name: old_changes
--- arguments: share, limit, now, later_ms
-SELECT l.id FROM (
+-- name: old_records
+-- arguments: now, later_ms, limit, share
+SELECT t.since, NULL, 'tick' FROM (SELECT since FROM dbjobs_ticks  WHERE since < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND last_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') ORDER BY since LIMIT ?3) AS t
+UNION ALL
+SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs_pauses 
+  WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END = 0 LIMIT ?3) AS p
+UNION ALL
+SELECT NULL, l.id, 'change' FROM (
   SELECT c.id, c.changed_at, c.kind, c.subject_id FROM dbjobs_changes c
-  WHERE c.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ?1 AS INTEGER) FROM dbjobs_changes m) ORDER BY c.id LIMIT ?2) AS l
-WHERE l.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?4 / 1000.0) || ' seconds') AND (l.kind <> 'job'
+  WHERE c.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ?4 AS INTEGER) FROM dbjobs_changes m) ORDER BY c.id LIMIT ?3) AS l
+WHERE l.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (l.kind <> 'job'
   OR EXISTS (SELECT 1 FROM dbjobs_changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
     AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
   OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));

@@ -185,7 +185,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_groups (
   max_running int NOT NULL CHECK (max_running > 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- Pauses, as intervals that stay on record.
+-- Pauses, as intervals that stay on record for 400 days after their end.
 CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   id         bigint AUTO_INCREMENT PRIMARY KEY,
   scope      varchar(190) NOT NULL CHECK (scope IN ('job', 'schedule', 'tag', 'owner', 'all')),
@@ -390,5 +390,6 @@ CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   failed      bigint NOT NULL DEFAULT 0,                       -- runs that failed
   error       text,                                            -- of the newest pass that failed
   took_ms     bigint,                                         -- how long the newest pass took
-  PRIMARY KEY (name, since)
+  PRIMARY KEY (name, since),
+  KEY ticks_since (since)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

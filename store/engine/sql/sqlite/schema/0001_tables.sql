@@ -178,7 +178,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_groups (
   max_running integer NOT NULL CHECK (max_running > 0)
 ) STRICT;
 
--- Pauses, as intervals that stay on record.
+-- Pauses, as intervals that stay on record for 400 days after their end.
 CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   id         integer PRIMARY KEY AUTOINCREMENT,
   scope      text NOT NULL CHECK (scope IN ('job', 'schedule', 'tag', 'owner', 'all')),
@@ -378,3 +378,4 @@ CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   took_ms     integer,                                         -- how long the newest pass took
   PRIMARY KEY (name, since)
 ) STRICT;
+CREATE INDEX IF NOT EXISTS dbjobs_ticks_since ON dbjobs_ticks (since);
