@@ -132,9 +132,11 @@ type Server struct {
 	MissingTables  []string
 	MissingIndexes []string
 	Missing        []string // missing views and routines
+	Unusable       []string // views that nobody can read, with the error
 	BrokenIndexes  []string // of PostgreSQL: being built, or their building failed
 	Behind         []Behind // of PostgreSQL: tables to which no row can be added
 	Denied         []string // rights that the login lacks: "DELETE on dbjobs.runs"
+	Unwritable     []string // of SQLite: files, and the folder, that this process cannot write
 	Unbound        string   // why row security does not bind the login, on PostgreSQL where rows have owners; "": it does
 	Settings       map[string]string
 	Tables         []TableFacts // of PostgreSQL
@@ -162,9 +164,13 @@ func (s *Store) Server(ctx context.Context) (v Server, err error) {
 	if v.MissingTables, v.MissingIndexes, v.Missing, err = s.db.Missing(ctx); err != nil || len(v.MissingTables) > 0 {
 		return v, err
 	}
+	if v.Unusable, err = s.db.Unusable(ctx); err != nil {
+		return v, err
+	}
 	if v.Denied, err = s.db.Denied(ctx); err != nil {
 		return v, err
 	}
+	v.Unwritable = s.db.Unwritable()
 	v.Settings = map[string]string{}
 	var name, value string
 	var t TableFacts

@@ -174,8 +174,8 @@ func MigrationText(rawURL string, owners bool) (string, error) {
 	return b.String(), nil
 }
 
-// Migrate brings the schema to Latest, and replaces the views and routines if they are not those of this program, or if one is
-// missing, such as after a dump without routines was restored. It returns the names of the migrations that it applied, and "views and routines" if it replaced these. Without news, it takes no lock.
+// Migrate brings the schema to Latest, and replaces the views and routines if they are not those of this program, if one is
+// missing, such as after a dump without routines was restored, or if nobody can read a view. It returns the names of the migrations that it applied, and "views and routines" if it replaced these. Without news, it takes no lock.
 //
 // Two migrators take turns. Every statement can be run twice: on MySQL, DDL ends a transaction, so a crash may leave a
 // migration half done.
@@ -188,18 +188,24 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var missing []string
+	incomplete := false
 	if was.Version == Latest && !was.Outdated {
-		if _, _, missing, err = s.db.Missing(ctx); err != nil {
+		_, _, missing, err := s.db.Missing(ctx)
+		if err != nil {
 			return nil, err
 		}
+		unusable, err := s.db.Unusable(ctx)
+		if err != nil {
+			return nil, err
+		}
+		incomplete = len(missing)+len(unusable) > 0
 	}
-	if was.Version >= Latest && !was.Outdated && len(missing) == 0 {
+	if was.Version >= Latest && !was.Outdated && !incomplete {
 		return nil, was.Check()
 	}
 	var applied []string
 	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
-		applied, err = s.migrate(ctx, tx, migrations, was.Owners, len(missing) > 0)
+		applied, err = s.migrate(ctx, tx, migrations, was.Owners, incomplete)
 		return err
 	})
 	return applied, err

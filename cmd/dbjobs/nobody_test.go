@@ -91,6 +91,25 @@ func (n *nobody) apply(manifest string) {
 	n.dbjobs("apply", "-f", file)
 }
 
+// A reader of a file does not notice that nobody lets it write. The doctor says so of the user of the passes.
+func TestDoctorNamesAFileThatPassesCannotWrite(t *testing.T) {
+	t.Parallel()
+	n := asNobody(t)
+	n.dbjobs("migrate")
+	n.dbjobs("tick")
+	if out := n.dbjobs("doctor"); strings.Contains(out, "cannot write") {
+		t.Errorf("it is writable: %s", out)
+	}
+	file := filepath.Join(n.home, "jobs.db")
+	if err := os.Chmod(file, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	out, err := n.command("doctor").Output()
+	if err == nil || !strings.Contains(string(out), "passes of this user cannot write: the file "+file+" (-r--r--r--)") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // A program that a step runs has the tick's own user. Still, the tick's secrets are hidden from it.
 func TestProgramsSeeNothingOfTheTick(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -108,6 +109,46 @@ func (db *DB) Missing(ctx context.Context) (tables, indexes, repeatables []strin
 	return tables, indexes, repeatables, err
 }
 
+// Unusable returns the views that nobody can read, each with the error: MariaDB lets an administrator drop the account that
+// made them, and goes on to list them. One statement looks at all of them, and others only follow if it fails. A view that
+// is missing, or that this login may not read, is not among them.
+func (db *DB) Unusable(ctx context.Context) (list []string, err error) {
+	if db.e.unusable == nil {
+		return nil, nil
+	}
+	all, err := db.e.Repeatables(false)
+	if err != nil {
+		return nil, err
+	}
+	var reads []string
+	for _, r := range all {
+		if r.Kind == "VIEW" {
+			reads = append(reads, "SELECT 1 FROM "+r.Name+" WHERE 1 = 0")
+		}
+	}
+	if db.sends(ctx, strings.Join(reads, " UNION ALL ")) == nil {
+		return nil, nil
+	}
+	for _, read := range reads {
+		if err := db.sends(ctx, read); ctx.Err() != nil {
+			return nil, db.Wrap("look at the views", err)
+		} else if err != nil && db.e.unusable(err) {
+			name, _, _ := strings.Cut(strings.TrimPrefix(read, "SELECT 1 FROM "), " ")
+			list = append(list, fmt.Sprintf("%s: %v", name, db.hide(err)))
+		}
+	}
+	return list, nil
+}
+
+// Unwritable returns the files, and the folder, that this process cannot write, although a pass has to. A server is asked for
+// rights instead: see Denied.
+func (db *DB) Unwritable() []string {
+	if db.e.unwritable == nil {
+		return nil
+	}
+	return db.e.unwritable(db.url)
+}
+
 // Denied returns what this login may not do with the tables of the schema, such as "DELETE on dbjobs.runs". The rights are
 // those of a ticker: see Grants. It changes nothing: the server checks the rights of a statement before it explains it. SQLite has no rights.
 func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
@@ -130,7 +171,7 @@ func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
 			rights = map[string]string{"SELECT": rights["SELECT"], "UPDATE (migrated_at)": "UPDATE " + t.name + " SET migrated_at = migrated_at WHERE 1 = 0"}
 		}
 		for verb, st := range rights {
-			if err := db.explain(ctx, st); err != nil && db.e.classify(err) == forbidden {
+			if err := db.sends(ctx, "EXPLAIN "+st); err != nil && db.e.classify(err) == forbidden {
 				denied = append(denied, verb+" on "+t.name)
 			} else if ctx.Err() != nil {
 				return nil, err
@@ -141,11 +182,11 @@ func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
 	return denied, nil
 }
 
-// explain lets the server explain a statement, and drops the answer.
-func (db *DB) explain(ctx context.Context, statement string) error {
+// sends sends a statement that changes nothing, and drops the answer.
+func (db *DB) sends(ctx context.Context, statement string) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	rows, err := db.pool.QueryContext(ctx, "EXPLAIN "+statement)
+	rows, err := db.pool.QueryContext(ctx, statement)
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,8 @@ type Engine struct {
 	problem    func(rawURL string) string                                     // see DB.Problem; nil: there is only the search path
 	holderLock func(rawURL, holder string) (path, database string, err error) // see DB.Hold; nil: there is only the heartbeat
 	ddlCommits bool                                                           // DDL ends a transaction, so each statement stands alone
+	unusable   func(error) bool                                               // the error of reading a view says that nobody can read it; nil: there is no such view
+	unwritable func(rawURL string) []string                                   // see DB.Unwritable; nil: it has logins
 	untold     string                                                         // why the engine may refuse lock_holders
 	lacks      func(statement string, err error) bool                         // the server lacks something for a statement that is not essential; nil: every statement is
 

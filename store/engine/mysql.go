@@ -92,6 +92,7 @@ var mysqlEngine = &Engine{
 	untold:     "only a login with the PROCESS privilege can see which sessions hold locks",
 	ddlCommits: true,
 	lacks:      lacksOnMySQL,
+	unusable:   unusableOnMySQL,
 	orReplace:  []string{"VIEW"},
 	mayReplace: []string{"FUNCTION", "PROCEDURE"},
 

@@ -83,6 +83,14 @@ func lacksOnMySQL(statement string, err error) bool {
 	return statement == replaceRoutine && errors.As(err, &me) && me.Number == 1064
 }
 
+// unusableOnMySQL recognizes a view whose definer is gone, which a server may also tell as a refused login, or may no longer read
+// the tables.
+func unusableOnMySQL(err error) bool {
+	var me *mysql.MySQLError
+	var never connectError
+	return errors.As(err, &me) && (me.Number == 1449 || me.Number == 1356 || me.Number == 1045 && !errors.As(err, &never))
+}
+
 // mysqlStarts recognizes a connection that ends before the server has said anything.
 func mysqlStarts(err error) bool {
 	return errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn)

@@ -85,6 +85,7 @@ var sqlite = &Engine{
 	where:      whereSQLite,
 	holderLock: sqliteHolderLock,
 	problem:    sqliteProblem,
+	unwritable: unwritableSQLite,
 	views:      sqliteViews,
 }
 

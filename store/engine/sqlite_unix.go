@@ -3,6 +3,8 @@
 package engine
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -12,6 +14,13 @@ func mayFill(folder string) bool {
 	const writeAndSearch = 3
 	info, err := os.Stat(folder)
 	return err == nil && info.IsDir() && syscall.Access(folder, writeAndSearch) == nil
+}
+
+// mayWrite reports whether this process can write a file that is there.
+func mayWrite(file string) bool {
+	const write = 2
+	err := syscall.Access(file, write)
+	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
 // hardLinks returns how many names a file has.

@@ -48,6 +48,9 @@ func (e *exam) server(ctx context.Context) error {
 	for _, name := range v.Missing {
 		e.find("views", Warning, "", "run dbjobs migrate", "%s is missing", name)
 	}
+	for _, view := range v.Unusable {
+		e.find("views", Warning, "", "run dbjobs migrate: it makes the views again, with its own login as their definer", "nobody can read the view %s", view)
+	}
 	for _, b := range v.Behind {
 		e.find("sequence", Wrong, "", b.Mend, "no row can be added to %s: its sequence is behind the rows, which have numbers up to %d", b.Table, b.Used)
 	}
@@ -56,6 +59,10 @@ func (e *exam) server(ctx context.Context) error {
 	}
 	if len(v.Denied) > 0 {
 		e.find("rights", Note, "", "grant what is missing if ticks use this login; a reader needs SELECT only", "this login may not do all that a tick does: %s", list(v.Denied, 4))
+	}
+	if len(v.Unwritable) > 0 {
+		e.find("rights", Warning, "", "let ticks run as the user to whom the file belongs, or let this user write the file, its folder, and what is beside it with -wal and -shm at the end",
+			"passes of this user cannot write: %s", list(v.Unwritable, 4))
 	}
 	if v.Unbound != "" {
 		e.find("rights", Note, "", "let ticks log in as a member of dbjobs_ticker that is none of that: dbjobs migrate --print-grants ticker",
