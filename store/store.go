@@ -102,6 +102,9 @@ func (s *Store) Sleep() { s.db.Sleep() }
 // Wake asks the database for an answer, after Sleep: see engine.DB.
 func (s *Store) Wake(ctx context.Context) error { return s.db.Wake(ctx) }
 
+// Rest closes the connections to a file, while the process waits for its next pass: see engine.DB.
+func (s *Store) Rest() { s.db.Rest() }
+
 // Engine is the engine of the database. It has everything that differs between engines.
 func (s *Store) Engine() *engine.Engine { return s.db.Engine() }
 
@@ -175,6 +178,7 @@ var (
 	ErrSchema      = engine.ErrSchema
 	ErrUnreachable = engine.ErrUnreachable
 	ErrReadOnly    = engine.ErrReadOnly
+	ErrReplaced    = engine.ErrReplaced
 	ErrDenied      = engine.ErrDenied
 	ErrLocked      = engine.ErrLocked
 	ErrNoAnswer    = engine.ErrNoAnswer

@@ -18,7 +18,8 @@ func least(budget time.Duration) time.Duration { return min(budget/10, 500*time.
 // RunFor runs a pass, and then another pass each time something becomes due, for a length of time. So
 // one trigger a minute can serve schedules that are finer than a minute. RunFor returns at once if
 // nothing more is due within the length. A pass that finds nothing to do sends only the probe and its
-// record. If ctx ends during a sleep, RunFor returns without an error.
+// record. If ctx ends during a sleep, RunFor returns without an error. While it sleeps, the file of an SQLite database is
+// closed, and may be replaced.
 //
 // With an Alarm, the length is at least Tick.Lead plus the time for which an alarm would come too late.
 //
@@ -67,6 +68,7 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 		if t.Log != nil {
 			t.Log.Debug("sleeps", "for", min(wait, end.Sub(now)), "due", r.due)
 		}
+		t.Store.Rest()
 		if over := t.sleep(ctx, min(wait, end.Sub(now))); !over || !t.Now().Before(end) {
 			return total, nil
 		}

@@ -133,8 +133,11 @@ func (p *pass) endOnce(ctx context.Context, t *store.Task, end store.StepEnd, tr
 
 // passes reports whether an error may pass: the same statement may succeed a little later. A server that does not take writes
 // is a standby that has not yet taken over, a disk that is full gets room when a job that fills it has tidied up, and a right
-// that is missing may be one that migrate is about to give.
+// that is missing may be one that migrate is about to give. A file that was replaced does not come back.
 func (p *pass) passes(err error) bool {
+	if errors.Is(err, store.ErrReplaced) {
+		return false
+	}
 	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrDenied) || errors.Is(err, context.DeadlineExceeded) || p.t.Store.Transient(err) ||
 		errors.Is(err, store.ErrReadOnly)
 }

@@ -45,8 +45,9 @@ type Options struct {
 	// PGPASSWORD.
 	Target bool
 
-	forJobs bool // the connections are for the SQL of jobs
-	oneFile bool // these connections reach no other file
+	forJobs bool      // the connections are for the SQL of jobs
+	oneFile bool      // these connections reach no other file
+	file    *openFile // see DB
 }
 
 // DB is an open database. It needs no session state, so a transaction-pooling proxy may stand between. A statement
@@ -61,8 +62,9 @@ type DB struct {
 	// around and login are the Wrap and the Login of the options.
 	around func(driver.Connector) driver.Connector
 	login  func(context.Context) (user, password string, err error)
-	target bool     // see Options.Target
-	spared sync.Map // names of statements for which the server lacks something
+	target bool      // see Options.Target
+	file   *openFile // of SQLite; nil on a server
+	spared sync.Map  // names of statements for which the server lacks something
 	// secrets are those of the URL, of the login and of the options. No error and no record shows one of them.
 	secrets *secret.Known
 
@@ -90,6 +92,10 @@ func New(rawURL string, o Options) (*DB, error) {
 		}
 	}
 	db.login, o.Secrets = o.Login, db.secrets
+	if e.OneWriter {
+		db.file = &openFile{any: o.Target}
+	}
+	o.file = db.file
 	c, err := e.connector(rawURL, o)
 	if err != nil {
 		return nil, db.hide(err)
@@ -162,7 +168,7 @@ func (db *DB) Wake(ctx context.Context) error {
 // JobPool returns a pool of connections for the SQL of jobs, apart from the DB's own connections. It has the DB's
 // Login. It has the DB's Wrap unless the options have one.
 func (db *DB) JobPool(o Options) (*sql.DB, error) {
-	o.forJobs, o.Login, o.Secrets, o.Target = true, db.login, db.secrets, db.target
+	o.forJobs, o.Login, o.Secrets, o.Target, o.file = true, db.login, db.secrets, db.target, db.file
 	c, err := db.e.connector(db.url, o)
 	if err != nil {
 		return nil, db.hide(err)

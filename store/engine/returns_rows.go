@@ -125,18 +125,18 @@ func (c *mysqlJobConn) each(ctx context.Context, query string, row func([]driver
 
 // sqliteForJobs makes connections that report rows.
 type sqliteForJobs struct {
-	driver.Connector
+	sqliteOfFile
 	oneFile bool // they reach no other file
 	own     bool // the file is that of the ledger
 }
 
 // Connect connects.
 func (c sqliteForJobs) Connect(ctx context.Context) (driver.Conn, error) {
-	inner, err := c.Connector.Connect(ctx)
+	inner, err := c.sqliteOfFile.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := keepStatements(inner)
+	kept, err := keepStatements(inner, c.file)
 	if err != nil {
 		return nil, errors.Join(err, inner.Close())
 	}

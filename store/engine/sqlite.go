@@ -152,7 +152,13 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	}
 	q.Set("mode", mode)
 	one, err := sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
-	bare := sqliteInTurn{one, []string{"PRAGMA busy_timeout = 10000", sqliteTemporaries(path, temporaryFolders())}}
+	if o.file == nil {
+		o.file = &openFile{any: o.Target}
+	}
+	bare := sqliteOfFile{sqliteInTurn{one, []string{"PRAGMA busy_timeout = 10000", sqliteTemporaries(path, temporaryFolders())}}, o.file}
+	if o.file.path == "" {
+		o.file.path = path
+	}
 	if o.forJobs {
 		return sqliteForJobs{bare, o.oneFile, !o.Target}, err
 	}

@@ -8,27 +8,27 @@ import (
 
 // sqliteKeeping makes connections that keep the program's own statements. SQLite compiles statements
 // in this process, and most of them take longer to compile than to execute.
-type sqliteKeeping struct{ driver.Connector }
+type sqliteKeeping struct{ sqliteOfFile }
 
 // Connect connects.
 func (c sqliteKeeping) Connect(ctx context.Context) (driver.Conn, error) {
-	inner, err := c.Connector.Connect(ctx)
+	inner, err := c.sqliteOfFile.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := keepStatements(inner)
+	conn, err := keepStatements(inner, c.file)
 	if err != nil {
 		return nil, errors.Join(err, inner.Close())
 	}
 	return conn, nil
 }
 
-func keepStatements(inner driver.Conn) (*keptStatements, error) {
+func keepStatements(inner driver.Conn, file *openFile) (*keptStatements, error) {
 	whole, ok := inner.(sqliteConn)
 	if !ok {
 		return nil, errors.New("the driver's connections lack a method that dbjobs needs")
 	}
-	return &keptStatements{whole, map[string]sqliteStatement{}}, nil
+	return &keptStatements{whole, file, map[string]sqliteStatement{}}, nil
 }
 
 // sqliteConn lists the interfaces that the driver's connections implement.
@@ -62,7 +62,16 @@ func repeats(ctx context.Context, name string) context.Context {
 // executed. If the schema changes, SQLite compiles a statement again on its own.
 type keptStatements struct {
 	sqliteConn
+	file  *openFile
 	ready map[string]sqliteStatement
+}
+
+// ResetSession is called before the connection is used again.
+func (c *keptStatements) ResetSession(ctx context.Context) error {
+	if c.file.replaced() {
+		return driver.ErrBadConn
+	}
+	return c.sqliteConn.ResetSession(ctx)
 }
 
 // mostKept bounds the memory for statements. Each takes about 10 kB.

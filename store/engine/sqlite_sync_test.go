@@ -78,7 +78,7 @@ func TestStepsSyncWithTheLedger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := sql.OpenDB(sqliteForJobs{c.(sqliteKeeping).Connector, true, true})
+	pool := sql.OpenDB(sqliteForJobs{c.(sqliteKeeping).sqliteOfFile, true, true})
 	defer pool.Close()
 	look(pool, full, "a file without a log")
 }
