@@ -245,8 +245,11 @@ func embedded(env Lookup) (Database, error) {
 		dir = filepath.Join(home, ".local", "share")
 	}
 	path := filepath.Join(dir, "dbjobs", "dbjobs.db")
-	return Database{URL: "sqlite:" + path, Embedded: true, Path: path, From: "default", secrets: &secret.Known{}}, nil
+	return Database{URL: "sqlite:" + inURL.Replace(path), Embedded: true, Path: path, From: "default", secrets: &secret.Known{}}, nil
 }
+
+// inURL escapes what has a meaning in the URL of a file. A home folder may have any name.
+var inURL = strings.NewReplacer("%", "%25", "?", "%3F")
 
 // check returns what is wrong with a URL, without quoting it.
 func check(raw string) error {

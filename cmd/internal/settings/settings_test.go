@@ -32,6 +32,7 @@ func TestFind(t *testing.T) {
 		{"the last line end of a file", "", false, map[string]string{URLVariable: "sqlite:b.db\n"}, nil, "sqlite:b.db", ""},
 		{"nothing but a line end", "", false, map[string]string{"HOME": "/h", URLVariable: "\n"}, nil, "", "set but empty"},
 		{"default", "", false, map[string]string{"HOME": "/h"}, nil, "sqlite:/h/.local/share/dbjobs/dbjobs.db", ""},
+		{"odd home", "", false, map[string]string{"HOME": "/100%?"}, nil, "sqlite:/100%25%3F/.local/share/dbjobs/dbjobs.db", ""},
 		{"data home", "", false, map[string]string{"HOME": "/h", "XDG_DATA_HOME": "/x"}, nil, "sqlite:/x/dbjobs/dbjobs.db", ""},
 		{"relative data home does not count", "", false, map[string]string{"HOME": "/h", "XDG_DATA_HOME": "x"}, nil, "sqlite:/h/.local/share/dbjobs/dbjobs.db", ""},
 		{"lost variable", "", false, map[string]string{"HOME": "/h", URLVariable: ""}, nil, "", "set but empty"},
