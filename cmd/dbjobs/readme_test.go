@@ -80,9 +80,8 @@ func clockChanges(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now().In(berlin)
-	_, before := now.AddDate(0, 0, -1).Zone()
-	_, after := now.AddDate(0, 0, 2).Zone()
+	_, before := time.Now().In(berlin).AddDate(0, 0, -1).Zone()
+	_, after := time.Now().In(berlin).AddDate(0, 0, 2).Zone()
 	return before != after
 }
 
