@@ -23,6 +23,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
@@ -72,9 +73,14 @@ func Load(env Lookup, environ []string) (*Settings, error) {
 	}
 	for _, path := range Places(env) {
 		s.From = path
-		if err := s.read(); !errors.Is(err, fs.ErrNotExist) {
-			return s, err
+		err := s.read()
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // some users have /dev/null for a home
+			continue
+		case errors.Is(err, fs.ErrPermission):
+			err = fmt.Errorf("%w; correct HOME, if it is the folder of another user, or set %s", err, Variable)
 		}
+		return s, err
 	}
 	s.From = ""
 	return s, nil

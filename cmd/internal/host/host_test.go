@@ -171,6 +171,11 @@ func TestPlaces(t *testing.T) {
 	if s := load(); s.From != "" && s.From != "/etc/dbjobs/config.yaml" {
 		t.Errorf("found %s", s.From)
 	}
+	env["HOME"] = file(t, filepath.Join(home, "null"), "", 0o600) // a home that is no folder has no settings
+	if s := load(); s.From != "" && s.From != "/etc/dbjobs/config.yaml" {
+		t.Errorf("found %s", s.From)
+	}
+	env["HOME"] = home
 	inHome := file(t, filepath.Join(home, ".config/dbjobs/config.yaml"), "", 0o600)
 	if s := load(); s.From != inHome {
 		t.Errorf("found %q, want %s", s.From, inHome)
