@@ -25,7 +25,8 @@ type Report struct {
 	Waiting    int             `json:"waiting"`             // runs that wait for a retry
 	Pruned     int             `json:"pruned,omitempty"`    // old runs deleted
 	Outdated   int             `json:"outdated,omitempty"`  // ends that were refused, because the run was delivered again
-	Runs       []Ended         `json:"runs,omitempty"`      // runs that ended or wait for a retry, in that order
+	Runs       []Ended         `json:"runs,omitempty"`      // the first runs that ended or wait for a retry, in that order: see Report.name
+	MoreRuns   int             `json:"more_runs,omitempty"` // those that are not among Runs
 	Due        []Coming        `json:"due,omitempty"`       // in a dry run: the jobs for which a pass would decide
 	NextRun    time.Time       `json:"next_run,omitzero"`   // when something needs a decision next; never before the end of the pass
 	MoreDue    bool            `json:"more_due,omitempty"`  // something is already due: it became due during the pass, or the pass has left it
@@ -82,6 +83,8 @@ type Report struct {
 	// WakeAt is when the alarm that this pass has set starts the next pass, by the host's clock; zero: no alarm was set.
 	WakeAt time.Time `json:"wake_at,omitzero"`
 
+	well, wrong int // runs for which name was called, by Ended.Wrong
+
 	due  time.Time // like NextRun, but it may lie in the past
 	wake time.Time // the same instant by the host's clock
 	// early says that a program was stopped for the end of the budget. So runs without a timeout wait for another budget.
@@ -115,6 +118,11 @@ type Ended struct {
 	State        string    `json:"state"`
 	Step         int       `json:"step"`
 	Error        string    `json:"error,omitempty"`
+}
+
+// Wrong reports whether the run has failed or was lost. One that waits for another attempt has not failed yet.
+func (e *Ended) Wrong() bool {
+	return e.State != store.Succeeded && e.State != store.Waiting && e.State != store.Cancelled
 }
 
 // Untold is a signal of a heartbeat that no service took.
@@ -154,7 +162,10 @@ func (r *Report) join(next Report) {
 	r.Lost, r.Cancelled, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Cancelled+next.Cancelled, r.Pruned+next.Pruned, r.Outdated+next.Outdated
 	r.Warning, r.SilentSince = cmp.Or(r.Warning, next.Warning), cmp.Or(r.SilentSince, next.SilentSince)
 	r.addGaps(next.Gaps)
-	r.Runs = append(r.Runs, next.Runs...)
+	r.MoreRuns += next.MoreRuns
+	for i := range next.Runs {
+		r.name(next.Runs[i])
+	}
 	r.addUnheard(next.UnheardEvents, next.Unheard)
 	r.addUntold(next.UntoldSignals, next.Untold)
 	r.MoreDue, r.due, r.early = next.MoreDue, next.due, r.early || next.early
@@ -224,5 +235,22 @@ func (r *Report) end(run *store.Run, job string) {
 	default:
 		r.Failed++
 	}
-	r.Runs = append(r.Runs, Ended{ID: run.ID, Job: job, Number: run.Number, Occurrence: run.Occurrence, ScheduledFor: run.ScheduledFor, State: run.State, Step: run.Step, Error: run.Error})
+	r.name(Ended{ID: run.ID, Job: job, Number: run.Number, Occurrence: run.Occurrence, ScheduledFor: run.ScheduledFor, State: run.State, Step: run.Step, Error: run.Error})
+}
+
+// NamedRuns is how many of the runs that failed a report names, and how many of the others. A pass may end a million runs: it
+// must not keep all of them in memory, nor answer with more than a platform takes. AWS Lambda takes 6 MB.
+const NamedRuns = 500
+
+// name adds a run to those that the report names, or counts it.
+func (r *Report) name(e Ended) {
+	n := &r.well
+	if e.Wrong() {
+		n = &r.wrong
+	}
+	if *n++; *n > NamedRuns {
+		r.MoreRuns++
+		return
+	}
+	r.Runs = append(r.Runs, e)
 }

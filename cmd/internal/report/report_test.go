@@ -55,6 +55,17 @@ func TestTablesStayOnTheirLines(t *testing.T) {
 	}
 }
 
+// TestTickCountsTheRunsThatItDoesNotName: --quiet counts those of them that failed.
+func TestTickCountsTheRunsThatItDoesNotName(t *testing.T) {
+	r := tick.Report{Started: 9, Succeeded: 6, Failed: 3, MoreRuns: 7, Runs: []tick.Ended{{State: store.Succeeded}, {State: store.Failed}}}
+	for want, r := range map[string]tick.Report{"\nand 7 more runs: dbjobs run list\n": r, "\nand 2 more runs: dbjobs run list\n": Wrong(r)} {
+		var out bytes.Buffer
+		if err := Tick(&out, r); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%v: not %q: %q", err, want, out.String())
+		}
+	}
+}
+
 func TestAnEmptyListIsNoNull(t *testing.T) {
 	var out bytes.Buffer
 	if err := JSON(&out, List[store.Run](nil)); err != nil || out.String() != "[]\n" {

@@ -49,6 +49,11 @@ func worked(w io.Writer, r tick.Report, decided string) error {
 		if err := t.flush(); err != nil {
 			return err
 		}
+		if r.MoreRuns > 0 {
+			if _, err := fmt.Fprintf(w, "and %s: dbjobs run list\n", Plural(r.MoreRuns, "more run")); err != nil {
+				return err
+			}
+		}
 	}
 	text := decided + started(r)
 	if r.Passes > 1 {
@@ -89,9 +94,8 @@ func Summary(r tick.Report) string {
 
 // Wrong returns the report without the runs that succeeded, and without those that wait for another attempt.
 func Wrong(r tick.Report) tick.Report {
-	r.Runs = slices.DeleteFunc(slices.Clone(r.Runs), func(e tick.Ended) bool {
-		return e.State == store.Succeeded || e.State == store.Waiting || e.State == store.Cancelled
-	})
+	r.Runs = slices.DeleteFunc(slices.Clone(r.Runs), func(e tick.Ended) bool { return !e.Wrong() })
+	r.MoreRuns = r.Failed - len(r.Runs)
 	return r
 }
 
