@@ -15,12 +15,17 @@ type JobName struct {
 // JobNames reads only the names of all jobs: for the completion of a command line.
 func (s *Store) JobNames(ctx context.Context) ([]JobName, error) {
 	var out []JobName
+	err := eachJobName(ctx, s.db, func(n JobName) { out = append(out, n) })
+	return out, err
+}
+
+// eachJobName calls f for each job that is not removed.
+func eachJobName(ctx context.Context, q engine.Runner, f func(JobName)) error {
 	var v JobName
 	rd := engine.Reads(&v.Owner, &v.Name, &v.Queue, tags{&v.Tags})
-	err := s.db.Query(ctx, "job_names", engine.Args{}, rd.Each(func(string) error {
-		out = append(out, v)
+	return q.Query(ctx, "job_names", engine.Args{}, rd.Each(func(string) error {
+		f(v)
 		v = JobName{}
 		return nil
 	}))
-	return out, err
 }

@@ -154,13 +154,13 @@ func (a *applier) anybody(ctx context.Context, on Subject) error {
 	if on.Scope != ScopeTag && on.Scope != ScopeOwner {
 		return nil
 	}
-	jobs, err := a.s.statuses(ctx, a.tx)
+	known := false
+	err := eachJobName(ctx, a.tx, func(j JobName) {
+		known = known || on.Scope == ScopeOwner && j.Owner == on.Name || on.Scope == ScopeTag && slices.Contains(j.Tags, on.Name)
+	})
 	if err != nil {
 		return err
 	}
-	known := slices.ContainsFunc(jobs, func(j JobStatus) bool {
-		return on.Scope == ScopeOwner && j.Owner == on.Name || on.Scope == ScopeTag && slices.Contains(j.Tags, on.Name)
-	})
 	if !known {
 		return &MissingError{Kind: on.Scope, Name: on.Name, said: on.String()}
 	}
