@@ -175,6 +175,10 @@ func TestLambdaKilled(t *testing.T) {
 	if s := c.text(state); s != store.Succeeded {
 		t.Errorf("the run is %s:\n%s", s, g.log)
 	}
+	until(t, "a second is over", func() bool {
+		g.report(g.invoke("{}", ample))
+		return c.text("SELECT count(*) FROM effects") != "0"
+	})
 	c.nothingLost()
 }
 
