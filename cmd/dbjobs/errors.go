@@ -228,11 +228,25 @@ func unknownCommand(g *cobra.Command, args []string) error {
 	e := &usageError{problem: g.CommandPath() + " needs a command", hint: "one of " + strings.Join(names, ", ")}
 	if len(args) > 0 {
 		e.problem = fmt.Sprintf("unknown command %s for %s", shown(args[0]), g.CommandPath())
-		if n := nearest.To(args[0], names); n != "" {
+		if all := within(g, args[0]); len(all) > 0 {
+			e.hint = "did you mean " + strings.Join(all, " or ") + "?"
+		} else if n := nearest.To(args[0], names); n != "" {
 			e.hint = "did you mean " + n + "?"
 		}
 	}
 	return e
+}
+
+// within returns the commands with a name that the groups in g have.
+func within(g *cobra.Command, name string) (list []string) {
+	for _, group := range g.Commands() {
+		for _, c := range group.Commands() {
+			if c.Name() == name && !c.Hidden {
+				list = append(list, c.CommandPath())
+			}
+		}
+	}
+	return list
 }
 
 // severalFlags are keys of a file of jobs that are several flags of a command.
