@@ -34,7 +34,7 @@ const keepRecords = 400 * 24 * time.Hour
 // no time for it, or where keep was changed. Of these jobs it deletes those that were removed long
 // ago. It also deletes other old records: see forgetRecords.
 func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
-	a := engine.Args{"now": s.now(), "share": s.chance() * 0.999, "limit": sweepSize, "later_ms": -keepRecords.Milliseconds()}
+	a := engine.Args{"now": s.now(), "share": s.chance(), "limit": sweepSize, "later_ms": -keepRecords.Milliseconds()}
 	var removed []int64
 	var now time.Time
 	err = s.db.Query(ctx, "sweep_jobs", a, func(r *sql.Rows) error {

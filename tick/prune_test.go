@@ -132,6 +132,30 @@ func TestPruneForgetsRemovedJobs(t *testing.T) {
 	}
 }
 
+// A sweep also comes to the newest of a million jobs.
+func TestPruneForgetsTheNewestOfManyJobs(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, e, store.Options{Chance: func() float64 { return 0.99999 }})
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "busy", Steps: []store.Step{ticktest.Nop("")}}}})
+			jobs := d.Table("jobs")
+			var rows []string
+			for i, days := range append(make([]int, 150), 500) { // before now; a sweep looks at fewer jobs
+				rows = append(rows, fmt.Sprintf("(%d, 'job %d', %s, 'x')", 1_000_000+i, i, ticktest.Literal(d, d.Clock.Now().AddDate(0, 0, -days))))
+			}
+			d.Exec(t, "INSERT INTO "+jobs+" (id, name, removed_at, planned) VALUES "+strings.Join(rows, ", "))
+			d.Exec(t, "UPDATE "+jobs+" SET planned = plan_input WHERE id >= 1000000")
+			ticktest.Request(t, d, "busy")
+			ticktest.Run(t, d)
+			if n := d.Int(t, "SELECT count(*) FROM "+jobs); n != 151 {
+				t.Errorf("there are %d jobs, want the 150 that were removed lately, and one more", n)
+			}
+		})
+	}
+}
+
 func forgetRemoved(t *testing.T, d *storetest.DB) {
 	t.Helper()
 	once := func(name string) store.Job {
