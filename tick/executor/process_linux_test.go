@@ -40,10 +40,14 @@ func parent(t *testing.T, pid int) (ppid int, zombie bool) {
 
 // Process 1 of a container is the parent of what a stopped program has started. There, too, the attempt ends as soon as the
 // group has ended, before its grace is over, and leaves no zombie.
+//
+// The child of a shell with a trap keeps the trap until it has become its program, and drops a signal that comes before: the shell
+// waits for that.
 func TestExecStopsTheGroupAsProcessOne(t *testing.T) {
 	adopt(t)
 	beforeTheGrace(t, func() {
-		pids, res := stopped(t, 3, `sleep 1000 & echo $! >> $PIDS; sh -c 'trap "sleep 0.2; echo tidied; exit 0" TERM; sleep 1000 & echo $$ >> $PIDS; wait' &
+		pids, res := stopped(t, 3, `sleep 1000 & echo $! >> $PIDS; sh -c 'trap "sleep 0.2; echo tidied; exit 0" TERM; sleep 1000 &
+			until grep -q sleep /proc/$!/comm; do :; done; echo $$ >> $PIDS; wait' &
 			while [ $(grep -c . $PIDS) -lt 2 ]; do sleep 0.01; done; echo $$ >> $PIDS; exec sleep 1000`, time.Hour, 0)
 		if len(pids) != 3 || res.Output != "tidied\n" {
 			t.Errorf("%d processes, output %q", len(pids), res.Output)
