@@ -56,9 +56,7 @@ func TestFrozenProcess(t *testing.T) {
 		for d.Int(t, running) == 0 {
 			time.Sleep(time.Millisecond)
 		}
-		if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		freeze(t, p.Process.Pid)
 		if n := d.Int(t, running); n != 1 {
 			t.Fatal("it had ended before it was frozen")
 		}
@@ -106,4 +104,16 @@ func TestFrozenProcess(t *testing.T) {
 			t.Errorf("the step after the refused end took effect for %d", n)
 		}
 	})
+}
+
+// freeze stops a child of this process, and returns when it stands still. A thread that the signal has not yet reached goes on.
+func freeze(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("wait until the process stands still: %v, status %d", err, status)
+	}
 }
