@@ -105,10 +105,10 @@ demo-programs: build
 
 # The race detector costs four times the time. It watches the store and the pass on one server that can decide two
 # batches in parallel, which SQLite cannot. Left out are tests that go through cases or edits, one pass after the
-# other, tests of the store that do one thing at a time, and two tests that measure something that the detector
-# slows down. Tests that take, end, report, cancel, stop, lock or back off in parallel with others stay. In make
-# prove, the detector watches all tests.
-CASES = ^Test(ADay|After|AlarmsUnder|Answers|AQuery|Arguments|Backoff|Calendar(Skips|Edited|Missing|ThatTakes)|Check|Clock|Crowd|Deleted|Edit|Encoding|EqualSeeds|Error|Fact|ForEnds|GroupCapsSeveral|GroupServes|GroupThat|Hook|HostileRows|Login|Missed|NUL|OutputIsKept|Overlap|ParkedFor|PassIsNotKept|PassLeaves|PassReports|PassesKeep|PauseAfter|PauseEnds|PauseHolds|PauseOf(Each|ATag|AnyTag|OneS|What)|Prune|QueueOrder|QueueReports|Remove|Repeat|Request|Retry(After|Is|Until|Waits)|Rights|Session(Fails|Refuses|Says|Takes)|SettingsOfOthers|SkippedTimes|SkipsOf|SpareIsAsNew|SQLTells|Start|States|StepFact|Steps|Target(File|NotAllowed)|Unreadable|Views|AJobIs|AlarmForWhat|AlarmThat|AnOwners|AtomicStays|AtomicStepThat(EndsIts|MeetsBusy)|Backfill$$|BudgetToo|BudgetUsed|CalendarO|CalendarWhose|CancelOfAWaiting|ComingFrom|Delivery(AgainWhen|Once|Ends|GoesOn)|ForCounts|ForGoes|ForRests|ForServes|FullDisk|GroupIsServed|HeartbeatAfter|HeartbeatOfARun|LockedCalendar|PassRunsWhatFollows|PauseOfAll|PauseResumed|QueuesAreP|QueuesOf|ScheduleAltered|Silence|SkipsBegin|SkipsStay|SQLServer(Fails|Refuses)|TargetOut|TimeoutOfARun|AProgramKnows|AJobBegins|ApplyIs|ASearchPath|Certificates|Differences|DryRun|Duration|EveryTable|MySQLOptions|NoFunction|NothingHostile|PlanInput|Policies|ResultHides|RunsThat|SecureTransport|ServiceOf|SQLiteFiles|Statements|TablesCan|TheSchema|Uninstall|UnixSockets)
+# other, tests of the store and of hiding secrets that do one thing at a time, and two tests that measure something
+# that the detector slows down. Tests that take, end, report, cancel, stop, lock or back off in parallel with others
+# stay. In make prove, the detector watches all tests.
+CASES = ^Test(ADay|After|AlarmsUnder|Answers|AQuery|Arguments|Backoff|Calendar(Skips|Edited|Missing|ThatTakes)|Check|Clock|Crowd|Deleted|Edit|Encoding|EqualSeeds|Error|Fact|ForEnds|GroupCapsSeveral|GroupServes|GroupThat|Hook|HideL|HostileRows|Login|Missed|NUL|OutputIsKept|Overlap|ParkedFor|PassIsNotKept|PassLeaves|PassReports|PassesKeep|PauseAfter|PauseEnds|PauseHolds|PauseOf(Each|ATag|AnyTag|OneS|What)|Prune|QueueOrder|QueueReports|Remove|Repeat|Request|Retry(After|Is|Until|Waits)|Rights|Session(Fails|Refuses|Says|Takes)|SettingsOfOthers|SkippedTimes|SkipsOf|SpareIsAsNew|SQLTells|Start|States|StepFact|Steps|Target(File|NotAllowed)|Unreadable|Views|AJobIs|AlarmForWhat|AlarmThat|AnOwners|AtomicStays|AtomicStepThat(EndsIts|MeetsBusy)|Backfill$$|BudgetToo|BudgetUsed|CalendarO|CalendarWhose|CancelOfAWaiting|ComingFrom|Delivery(AgainWhen|Once|Ends|GoesOn)|ForCounts|ForGoes|ForRests|ForServes|FullDisk|GroupIsServed|HeartbeatAfter|HeartbeatOfARun|LockedCalendar|PassRunsWhatFollows|PauseOfAll|PauseResumed|QueuesAreP|QueuesOf|ScheduleAltered|Silence|SkipsBegin|SkipsStay|SQLServer(Fails|Refuses)|TargetOut|TimeoutOfARun|AProgramKnows|AJobBegins|ApplyIs|ASearchPath|Certificates|Differences|DryRun|Duration|EveryTable|MySQLOptions|NoFunction|NothingHostile|PlanInput|Policies|ResultHides|RunsThat|SecureTransport|ServiceOf|SQLiteFiles|Statements|TablesCan|TheSchema|Uninstall|UnixSockets)
 
 comma := ,
 WITH_POSTGRES = $(findstring postgres,$(DBJOBS_TEST_DATABASES))
@@ -218,7 +218,7 @@ check: ## the linters, beside them the tests on SQLite in their short form: for 
 
 .PHONY: short
 short:
-	@DBJOBS_TEST_DATABASES=sqlite $(TEST) -short -vet=off -timeout 5m $$($(GO) list ./... | grep -vE '/(tick/(crash|load)|pgagent)$$')
+	@DBJOBS_TEST_DATABASES=sqlite $(TEST) -short -vet=off -timeout 5m ./tick ./cmd/dbjobs $$($(GO) list ./... | grep -vE '/(tick/(crash|load)|pgagent)$$')
 
 # npm fetches two of the queues, and Node, as .build/queues. They are the only things that testservers cannot get.
 .PHONY: queues

@@ -11,6 +11,7 @@ import (
 
 // Whatever removes a job or a schedule ends its pause: nobody can name it afterwards to resume it. Other pauses go on.
 func TestAPauseEndsWithItsSubject(t *testing.T) {
+	t.Parallel()
 	who := store.Author{By: "ada"}
 	apply := func(t *testing.T, d *storetest.DB, defs store.Definitions) {
 		t.Helper()

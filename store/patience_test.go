@@ -58,6 +58,7 @@ func asleep(t *testing.T, raw string, first int32) (through string, asked *atomi
 
 // A database that wakes is asked until it answers. A database that refuses a login is asked only once.
 func TestPatienceWithADatabaseThatWakes(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" {
 			continue // a file does not sleep
@@ -90,6 +91,7 @@ func TestPatienceWithADatabaseThatWakes(t *testing.T) {
 // A server, or what stands before it, takes connections and says nothing. It is out of reach, whatever its engine, and with
 // patience it is asked again.
 func TestPatienceWithASilentServer(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -197,6 +197,7 @@ func TestBudgetOfDecidingGivesWayToQueuedRuns(t *testing.T) {
 // A pass that is asked to stop takes no more runs. The runs that execute have a grace period in which they can end, and
 // are returned after it.
 func TestGraceLetsRunsEnd(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		grace, budget time.Duration
 		done          int

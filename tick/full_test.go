@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
@@ -81,7 +81,7 @@ func TestFullDisk(t *testing.T) {
 		"has room before that time": {roomIn: 30*time.Second + time.Millisecond, budget: 40 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // minutes take no time, and the driver works while all else waits
+			bubble.Test(t, func(t *testing.T) { // minutes take no time, and the driver works while all else waits
 				f := &filling{roomIn: c.roomIn}
 				d := storetest.Open(t, "sqlite", store.Options{Wrap: func(to driver.Connector) driver.Connector { f.Connector = to; return f }})
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", MaxDeliveries: 1, Steps: []store.Step{{Executor: "filling", Spec: []byte("{}")}}}}})

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
@@ -33,7 +33,7 @@ func TestLeaseIsExtendedBesideSlowLooks(t *testing.T) {
 		refused int // the number of the heartbeat
 	}{"slow": {slow: 14 * time.Second}, "refused": {refused: 2}, "both": {slow: 7 * time.Second, refused: 2}} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // an hour takes no time
+			bubble.Test(t, func(t *testing.T) { // an hour takes no time
 				var mu sync.Mutex
 				var beats []time.Time
 				tried := 0
@@ -78,7 +78,7 @@ func TestLeaseIsExtendedBesideSlowLooks(t *testing.T) {
 
 // The last run of a pass ends during a heartbeat. That is no fault, so nothing is logged, which cron would mail.
 func TestLeaseOfARunThatEndsDuringAHeartbeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var executing atomic.Bool
 		calls := storetest.Calls{Before: func(call storetest.Call) error {
 			if call.Kind == storetest.Begin && executing.Load() {
@@ -105,7 +105,7 @@ func TestLeaseOfARunThatEndsDuringAHeartbeat(t *testing.T) {
 
 // The database is away for ten minutes while a run executes. The log says so every half a minute, and not at each try.
 func TestLeaseWhileTheDatabaseIsAway(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		var away atomic.Bool
 		calls := storetest.Calls{Before: func(storetest.Call) error {
 			if away.Load() {
@@ -136,6 +136,7 @@ func TestLeaseWhileTheDatabaseIsAway(t *testing.T) {
 // A program has ended well while the server restarts, or while its standby has not yet taken over: longer than a few tries
 // take. Its end is recorded all the same, and it is not executed again.
 func TestLeaseOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	away := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	standby := map[string]error{
 		"postgres": storetest.RefusedError{Err: &pgconn.PgError{Code: "25006", Message: "cannot execute UPDATE in a read-only transaction"}},
@@ -218,7 +219,7 @@ func TestRunWhoseLeaseIsOver(t *testing.T) {
 	storetest.Needs(t, "sqlite") // any will do, and only SQLite works in a bubble
 	for name, budget := range map[string]time.Duration{"its lease ends": 20 * time.Second, "and its lease is over": 0} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
 				x := &away{}
 				calls := storetest.Calls{Before: func(storetest.Call) error {
 					if x.gone.Load() {

@@ -28,6 +28,7 @@ var cancelsRunning = regexp.MustCompile(`: the process that executes it stops it
 // TestCancelReachesAnotherProcess: a tick in its own process executes a run. A command in another process cancels the
 // run, and aborts a job. The statements are gone from the server, and the tick ends as usual.
 func TestCancelReachesAnotherProcess(t *testing.T) {
+	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()

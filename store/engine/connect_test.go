@@ -7,7 +7,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
-	"testing/synctest"
+
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 )
 
 // short is a connector of a process that may open no further file until something is closed.
@@ -30,7 +31,7 @@ func TestConnectingWaitsForAnOpenFile(t *testing.T) {
 		if e.OneWriter {
 			continue
 		}
-		synctest.Test(t, func(t *testing.T) {
+		bubble.Test(t, func(t *testing.T) {
 			s, asked := &short{}, 0
 			_, err := connecting(e, s, func() { asked++; s.free = asked == 3 }, 0).Connect(t.Context())
 			if err != nil || asked != 3 {

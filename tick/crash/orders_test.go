@@ -269,6 +269,7 @@ func (w *world) prepare(c *contest, first []int) *record {
 
 // Two processes work on the same rows, with their calls in every order: nothing is lost, nothing doubled.
 func TestOrdersOfTwoPasses(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		for _, c := range contests() {
 			t.Run(e+"/"+c.name, func(t *testing.T) {
@@ -304,6 +305,7 @@ func TestOrdersOfTwoPasses(t *testing.T) {
 
 // The twin without the comparison of the lease that was read: a holder that reported in the meantime loses its run.
 func TestOrdersSeeTheLeaseUnguarded(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		if e == "sqlite" { // nobody writes there between a decision's read and its write
 			continue

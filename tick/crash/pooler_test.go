@@ -133,6 +133,7 @@ func TestPoolerOfTransactionsStopsStatements(t *testing.T) {
 // A pooler may hold a statement back until its patience is over, because others have all its sessions. Then nothing of the
 // step has happened, so it uses up no attempt. The same is true of the question as whom the steps log in.
 func TestPoolerWithoutAFreeSession(t *testing.T) {
+	t.Parallel()
 	storetest.Needs(t, "postgres") // PgBouncer stands before PostgreSQL
 	d := storetest.Open(t, "postgres", store.Options{})
 	d.Exec(t, "CREATE TABLE effects (n int)")

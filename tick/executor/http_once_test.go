@@ -6,8 +6,9 @@ import (
 	"net"
 	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 )
 
 // TestHTTPIsSentOnce: the server takes a request on a connection that was used before, and drops it without an answer. The attempt
@@ -39,7 +40,7 @@ func TestHTTPIsSentOnce(t *testing.T) {
 // TestHTTPKeepsAConnectionShortly: requests one after the other share a connection. One that comes seconds later, when the server may be
 // about to close that connection, has another.
 func TestHTTPKeepsAConnectionShortly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
 		l := pipes{make(chan net.Conn), make(chan struct{})}
 		s := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })}
 		go func() { _ = s.Serve(l) }()

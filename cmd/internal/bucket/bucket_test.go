@@ -113,17 +113,18 @@ func (s *store) reader() Reader {
 func TestRead(t *testing.T) {
 	keys := []string{"jobs.yaml", "jobs/night shift+1.yaml", "jobs/ä=*~(1).yaml", "a/b/c%2Fd.yaml"}
 	for _, scheme := range []string{"s3", "gs"} {
-		s := startStore(t)
 		for _, key := range keys {
-			s.objects["acme-config/"+key] = "jobs: {} # " + key
-			s.fail, s.asked = []int{503, 429}, 0
-			text, err := read(t, s.reader(), scheme+"://acme-config/"+key, 1000)
-			if err != nil || text != "jobs: {} # "+key || s.asked != 3 {
-				t.Errorf("%s, %s: %q, %v, asked %d times", scheme, key, text, err, s.asked)
-			}
-		}
-		if text, err := read(t, s.reader(), scheme+"://acme-config/jobs.yaml", 4); err != nil || text != "jobs" {
-			t.Errorf("%s: of more than 4 bytes: %q, %v", scheme, text, err)
+			t.Run(scheme+" "+key, func(t *testing.T) {
+				t.Parallel()
+				s := startStore(t)
+				s.objects["acme-config/"+key], s.fail = "jobs: {} # "+key, []int{503, 429}
+				if text, err := read(t, s.reader(), scheme+"://acme-config/"+key, 1000); err != nil || text != "jobs: {} # "+key || s.asked != 3 {
+					t.Errorf("%q, %v, asked %d times", text, err, s.asked)
+				}
+				if text, err := read(t, s.reader(), scheme+"://acme-config/"+key, 4); err != nil || text != "jobs" {
+					t.Errorf("of more than 4 bytes: %q, %v", text, err)
+				}
+			})
 		}
 	}
 }
