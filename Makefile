@@ -218,7 +218,7 @@ check: ## the linters, beside them the tests on SQLite in their short form: for 
 
 .PHONY: short
 short:
-	@DBJOBS_TEST_DATABASES=sqlite $(TEST) -short -vet=off -timeout 5m ./tick ./cmd/dbjobs $$($(GO) list ./... | grep -vE '/(tick/(crash|load)|pgagent)$$')
+	@DBJOBS_TEST_DATABASES=sqlite $(TEST) -short -vet=off -parallel 8 -timeout 5m ./tick ./cmd/dbjobs $$($(GO) list ./... | grep -vE '/(tick/(crash|load)|pgagent)$$')
 
 # npm fetches two of the queues, and Node, as .build/queues. They are the only things that testservers cannot get.
 .PHONY: queues

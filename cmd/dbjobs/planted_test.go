@@ -80,16 +80,22 @@ func (p *planted) said(vars map[string]string, args ...string) {
 // reserved are characters that a password may have, and that should have been escaped.
 var reserved = []string{"", "@x/y?z=", "@", "/", "?", "#", "%", ":", "&", " ", `"`, "%40"}
 
-// TestAPlantedPassword: a password can be in many places, correctly or by mistake. No output has it.
-func TestAPlantedPassword(t *testing.T) {
-	p := &planted{T: t}
+// some are those of them that are tried.
+func some() []string {
 	switch {
 	case testing.Short():
-		reserved = reserved[1:2]
+		return reserved[1:2]
 	case !prove.Whole():
-		reserved = reserved[:2]
+		return reserved[:2]
 	}
-	for _, r := range reserved {
+	return reserved
+}
+
+// TestAPlantedPassword: a password can be in many places, correctly or by mistake. No output has it.
+func TestAPlantedPassword(t *testing.T) {
+	t.Parallel()
+	p := &planted{T: t}
+	for _, r := range some() {
 		p.said(nil, "--database", p.url(r), "job", "list")
 		p.said(map[string]string{settings.URLVariable: p.url(r)}, "tick")
 		p.said(nil, "--database", strings.Replace(p.url(r), "postgres", "mysql", 1), "job", "list")
@@ -120,14 +126,13 @@ func TestAPlantedPassword(t *testing.T) {
 		p.said(map[string]string{"DBJOBS_DATABSE_URL": p.url(r)}, "job", "list")
 	}
 	p.secrets()
-	p.refusals()
 	p.events()
 }
 
 // secrets tries passwords that come from a file or from Secrets Manager, also folded and malformed.
 func (p *planted) secrets() {
 	dir := p.TempDir()
-	for i, r := range reserved {
+	for i, r := range some() {
 		path := filepath.Join(dir, fmt.Sprint(i))
 		for _, text := range []string{p.url(r) + "\n", "postgres://ann:\n  " + p.password(r) + "\n@127.0.0.1:1/d", p.password(r), `{"password": "` + p.password(r) + `"}`} {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -150,9 +155,10 @@ func (p *planted) secrets() {
 	}
 }
 
-// refusals tries the refusals of a server that quotes the password.
-func (p *planted) refusals() {
-	for _, r := range reserved {
+// TestAPlantedPasswordInARefusal: a server refuses a login, and quotes the password. No output has it.
+func TestAPlantedPasswordInARefusal(t *testing.T) {
+	p := &planted{T: t}
+	for _, r := range some() {
 		password := p.password(r)
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -183,7 +189,7 @@ func refuse(l net.Listener, message string) {
 
 // events tries the events of a Lambda function, and its answers.
 func (p *planted) events() {
-	for _, r := range reserved {
+	for _, r := range some() {
 		for _, e := range []string{`{"command": %s}`, `{"queue": %s, "command": "work"}`, `{%s: 1}`, `{"limit": %s}`, `%s`} {
 			text, err := json.Marshal(p.url(r))
 			if err != nil {
@@ -207,8 +213,10 @@ func (p *planted) events() {
 
 // TestAPlantedPasswordIsNotRecorded: if an engine's error quotes our password, or a URL, neither is in a record.
 func TestAPlantedPasswordIsNotRecorded(t *testing.T) {
+	t.Parallel()
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
+			t.Parallel()
 			p := &planted{T: t}
 			raw := storetest.URL(t, e)
 			u, err := url.Parse(raw)
