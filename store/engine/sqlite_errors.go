@@ -17,7 +17,7 @@ func classifySQLite(err error) class {
 		return other
 	}
 	switch se.Code() & 0xff {
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
 		return transient
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
 		return readOnly
