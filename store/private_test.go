@@ -30,6 +30,39 @@ func hold(t *testing.T, path string) {
 	t.Cleanup(release)
 }
 
+// An error says which path is no regular file. A link may name a file that is not there yet.
+func TestSQLiteFilesAreRegular(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	for _, err := range []error{os.Mkdir(at("folder"), 0o700), syscall.Mkfifo(at("pipe"), 0o600), os.Symlink(at("folder"), at("to a folder")), os.Symlink(at("new.db"), at("to a file"))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		"folder":      at("folder") + " is a folder; name a file",
+		"to a folder": at("to a folder") + " is a folder; name a file",
+		"pipe":        at("pipe") + " is not a regular file; name one",
+	} {
+		for _, create := range []bool{false, true} {
+			if _, err := store.Open(t.Context(), "sqlite:"+at(name), store.Options{Create: create}); !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, made if absent: %t: %v", name, create, err)
+			}
+		}
+	}
+	if _, err := store.Open(t.Context(), "sqlite:"+at("to a file"), store.Options{}); !errors.Is(err, store.ErrSchema) {
+		t.Errorf("before the file is made: %v", err)
+	}
+	s, err := store.Open(t.Context(), "sqlite:"+at("to a file"), store.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if info, err := os.Stat(at("new.db")); err != nil || info.Size() == 0 {
+		t.Errorf("the file that the link names: %v", err)
+	}
+}
+
 // The files of a new SQLite database are for their owner alone. A file that exists already keeps the
 // rights that it has.
 func TestSQLiteFilesArePrivate(t *testing.T) {

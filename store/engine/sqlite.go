@@ -108,6 +108,32 @@ func whereSQLite(raw string) string {
 	return "sqlite:" + path
 }
 
+// sqliteFile makes the file if it may. An error says that there is none.
+func sqliteFile(path string, o Options) error {
+	if o.Create {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return fmt.Errorf("%w: creating the folder of the database: %w", ErrReadOnly, err)
+		}
+		if err := makePrivate(path); err != nil {
+			return fmt.Errorf("%w: creating the database: %w", ErrReadOnly, err)
+		}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && o.Target:
+		return fmt.Errorf("%w: there is no file %s", ErrUnreachable, path)
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%w: there is no database at %s; `dbjobs migrate` creates it", ErrSchema, path)
+	case err != nil:
+		return fmt.Errorf("%w: opening the database: %w", ErrUnreachable, err)
+	case info.IsDir():
+		return fmt.Errorf("%w: %s is a folder; name a file (a container makes a folder where the file that it mounts is missing)", ErrUnreachable, path)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%w: %s is not a regular file; name one", ErrUnreachable, path)
+	}
+	return nil
+}
+
 // sqliteConnector opens the file in WAL mode, unless it is a target, with full durability; for the commits of steps,
 // see syncWithLedger. Every transaction begins IMMEDIATE: a deferred transaction that begins to write fails at once
 // instead of waiting for the busy timeout.
@@ -122,20 +148,8 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	if o.Target && !filepath.IsAbs(path) {
 		return nil, &URLError{"the file of a target needs an absolute path, as in sqlite:///srv/shop.db: dbjobs is started in various folders"}
 	}
-	if o.Create {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, fmt.Errorf("%w: creating the folder of the database: %w", ErrReadOnly, err)
-		}
-		if err := makePrivate(path); err != nil {
-			return nil, fmt.Errorf("%w: creating the database: %w", ErrReadOnly, err)
-		}
-	} else if _, err := os.Stat(path); err != nil {
-		if errors.Is(err, os.ErrNotExist) && o.Target {
-			return nil, fmt.Errorf("%w: there is no file %s", ErrUnreachable, path)
-		} else if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("%w: there is no database at %s; `dbjobs migrate` creates it", ErrSchema, path)
-		}
-		return nil, fmt.Errorf("%w: opening the database: %w", ErrUnreachable, err)
+	if err := sqliteFile(path, o); err != nil {
+		return nil, err
 	}
 	q := url.Values{}
 	q.Set("_txlock", "immediate")
@@ -228,8 +242,12 @@ func (c sqliteInTurn) connect(ctx context.Context) (driver.Conn, error) {
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return nil
-	} else if err != nil {
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		f, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // what a link names
+	}
+	if err != nil {
 		return err
 	}
 	return f.Close()
