@@ -133,6 +133,11 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 				if strings.HasPrefix(call.SQL, "SHOW ") {
 					continue // of the server's settings and counters: there is no plan
 				}
+				if call.Kind == storetest.Query {
+					if read := rowsRead(t, d, call); read > n.jobs/2 {
+						t.Errorf("%d rows are read by %s", read, call.SQL)
+					}
+				}
 				plan := explain(t, d, call)
 				for _, problem := range wholeTables(d.Engine, call.SQL, plan, n) {
 					t.Errorf("%s: %s:\n%s", call.SQL, problem, strings.Join(plan, "\n"))
@@ -188,7 +193,13 @@ func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storete
 	d.Analyze(t)
 	d.Clock.Add(time.Minute)
 	for range 2 {
-		calls = append(calls, pass("nothing due", tk.Run, func(r tick.Report) bool { return r.Decided == 0 })...)
+		nothing := pass("nothing due", tk.Run, func(r tick.Report) bool { return r.Decided == 0 })
+		for _, call := range nothing {
+			if read := rowsRead(t, d, call); read > 100 { // however many jobs and runs there are
+				t.Errorf("nothing due, and %d rows are read by %s", read, call.SQL)
+			}
+		}
+		calls = append(calls, nothing...)
 	}
 	happen(t, d)
 	d.Clock.Add(4 * time.Minute)

@@ -36,11 +36,13 @@ UPDATE dbjobs.installation SET instance = :instance WHERE id = 1;
 
 -- ------------------------------------------------------------------------------------------------------- probe
 
+-- The first instant of an index is read with ORDER BY and LIMIT: for MIN with IS NOT NULL, MariaDB and MySQL read the whole index.
+
 -- name: probe
 SELECT @now, i.version, i.oldest, i.instance, i.owners,
   (SELECT MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds),
   (SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = @served),
-  (SELECT MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),
+  (SELECT wake_at FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs.jobs WHERE @stale ORDER BY id LIMIT 1),
   COALESCE((SELECT job_id FROM dbjobs.job_schedules WHERE @stale_link ORDER BY job_id LIMIT 1),
     (SELECT job_id FROM dbjobs.job_after WHERE @stale_after ORDER BY job_id LIMIT 1)),
@@ -52,7 +54,7 @@ SELECT @now, i.version, i.oldest, i.instance, i.owners,
   (SELECT MIN(owner) FROM dbjobs.plans), (SELECT MAX(owner) FROM dbjobs.plans),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @counts),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts),
-  CASE WHEN (SELECT MIN(expires_at) FROM dbjobs.runs WHERE expires_at IS NOT NULL) <= @now THEN @true ELSE @false END,
+  CASE WHEN (SELECT expires_at FROM dbjobs.runs WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1) <= @now THEN @true ELSE @false END,
   t.since, t.last_at, COALESCE(t.passes, 0), @login, @path
 FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = :name AND t.since = (SELECT MAX(since) FROM dbjobs.ticks WHERE name = :name)
@@ -1160,11 +1162,13 @@ DELETE FROM dbjobs.attempts WHERE run_id = :id AND number <= :through;
 -- name: delete_runs
 DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
 
--- How much history some jobs keep, from any place in the table, and whether a job was removed before @later.
+-- How much history some jobs keep, from any place in the table, and whether a job was removed before @later. Each plan is
+-- looked up: a join of the two tables would read all plans up to that place.
 
 -- name: sweep_jobs
-SELECT @now, j.id, COALESCE(p.runs_made, 0) - j.keep_runs, j.keep_age_ms, CASE WHEN j.removed_at < @later THEN @true ELSE @false END
-FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id
+SELECT @now, j.id, COALESCE((SELECT p.runs_made FROM dbjobs.plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
+  CASE WHEN j.removed_at < @later THEN @true ELSE @false END
+FROM dbjobs.jobs j
 WHERE j.id >= (SELECT @anywhere FROM dbjobs.jobs m) ORDER BY j.id LIMIT :limit;
 
 -- name: lock_removed_plans

@@ -1228,7 +1228,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, i.instance, i.owners,
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)),
-  (SELECT MIN(wake_at) FROM dbjobs_runs WHERE wake_at IS NOT NULL),
+  (SELECT wake_at FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs_jobs WHERE stale = 1 ORDER BY id LIMIT 1),
   COALESCE((SELECT job_id FROM dbjobs_job_schedules WHERE stale = 1 ORDER BY job_id LIMIT 1),
     (SELECT job_id FROM dbjobs_job_after WHERE stale = 1 ORDER BY job_id LIMIT 1)),
@@ -1240,7 +1240,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, 
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE failing_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
-  CASE WHEN (SELECT MIN(expires_at) FROM dbjobs_runs WHERE expires_at IS NOT NULL) <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END,
+  CASE WHEN (SELECT expires_at FROM dbjobs_runs WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1) <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END,
   t.since, t.last_at, COALESCE(t.passes, 0), LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), ''
 FROM dbjobs_installation i
 LEFT JOIN dbjobs_ticks t ON t.name = ? AND t.since = (SELECT MAX(since) FROM dbjobs_ticks WHERE name = ?)
@@ -1573,8 +1573,9 @@ WHERE r.settled_at IS NOT NULL LIMIT ?;
 
 -- name: sweep_jobs
 -- arguments: now, now, later_ms, share, limit
-SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, COALESCE(p.runs_made, 0) - j.keep_runs, j.keep_age_ms, CASE WHEN j.removed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN 1 ELSE 0 END
-FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, COALESCE((SELECT p.runs_made FROM dbjobs_plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
+  CASE WHEN j.removed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN 1 ELSE 0 END
+FROM dbjobs_jobs j
 WHERE j.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_jobs m) ORDER BY j.id LIMIT ?;
 
 -- name: take

@@ -1306,7 +1306,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs.jobs j WHERE j
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i.oldest, i.instance, i.owners,
   (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())),
   (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = session_user::text),
-  (SELECT pg_catalog.MIN(wake_at) FROM dbjobs.runs WHERE wake_at IS NOT NULL),
+  (SELECT wake_at FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs.jobs WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
   COALESCE((SELECT job_id FROM dbjobs.job_schedules WHERE planned IS DISTINCT FROM schedule_id ORDER BY job_id LIMIT 1),
     (SELECT job_id FROM dbjobs.job_after WHERE planned IS DISTINCT FROM after_job_id ORDER BY job_id LIMIT 1)),
@@ -1318,7 +1318,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i
   (SELECT pg_catalog.MIN(owner) FROM dbjobs.plans), (SELECT pg_catalog.MAX(owner) FROM dbjobs.plans),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
-  CASE WHEN (SELECT pg_catalog.MIN(expires_at) FROM dbjobs.runs WHERE expires_at IS NOT NULL) <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END,
+  CASE WHEN (SELECT expires_at FROM dbjobs.runs WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1) <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END,
   t.since, t.last_at, COALESCE(t.passes, 0), session_user::text, pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(31))
 FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = $4 AND t.since = (SELECT pg_catalog.MAX(since) FROM dbjobs.ticks WHERE name = $4)
@@ -1689,8 +1689,9 @@ CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs WHERE job_id = d.job_id AND numbe
 
 -- name: sweep_jobs
 -- arguments: now, later_ms, share, limit
-SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, COALESCE(p.runs_made, 0) - j.keep_runs, j.keep_age_ms, CASE WHEN j.removed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN true ELSE false END
-FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, COALESCE((SELECT p.runs_made FROM dbjobs.plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
+  CASE WHEN j.removed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN true ELSE false END
+FROM dbjobs.jobs j
 WHERE j.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $3::double precision)::bigint FROM dbjobs.jobs m) ORDER BY j.id LIMIT $4;
 
 -- name: take

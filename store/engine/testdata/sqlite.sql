@@ -1224,7 +1224,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.oldest, i.instance, i.owners,
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ''),
-  (SELECT MIN(wake_at) FROM dbjobs_runs WHERE wake_at IS NOT NULL),
+  (SELECT wake_at FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs_jobs WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
   COALESCE((SELECT job_id FROM dbjobs_job_schedules WHERE planned IS NOT schedule_id ORDER BY job_id LIMIT 1),
     (SELECT job_id FROM dbjobs_job_after WHERE planned IS NOT after_job_id ORDER BY job_id LIMIT 1)),
@@ -1236,7 +1236,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.olde
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
-  CASE WHEN (SELECT MIN(expires_at) FROM dbjobs_runs WHERE expires_at IS NOT NULL) <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN 1 ELSE 0 END,
+  CASE WHEN (SELECT expires_at FROM dbjobs_runs WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1) <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN 1 ELSE 0 END,
   t.since, t.last_at, COALESCE(t.passes, 0), '', ''
 FROM dbjobs_installation i
 LEFT JOIN dbjobs_ticks t ON t.name = ?3 AND t.since = (SELECT MAX(since) FROM dbjobs_ticks WHERE name = ?3)
@@ -1559,8 +1559,9 @@ WHERE r.settled_at IS NOT NULL LIMIT ?2;
 
 -- name: sweep_jobs
 -- arguments: now, later_ms, share, limit
-SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), j.id, COALESCE(p.runs_made, 0) - j.keep_runs, j.keep_age_ms, CASE WHEN j.removed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN 1 ELSE 0 END
-FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), j.id, COALESCE((SELECT p.runs_made FROM dbjobs_plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
+  CASE WHEN j.removed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN 1 ELSE 0 END
+FROM dbjobs_jobs j
 WHERE j.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ?3 AS INTEGER) FROM dbjobs_jobs m) ORDER BY j.id LIMIT ?4;
 
 -- name: take
