@@ -33,10 +33,11 @@ type way struct {
 
 // toldWhy tries again where the reset of a connection came before the server's alert, which tells why.
 func toldWhy(connect func() error) (err error) {
-	for range 5 {
+	for range 100 {
 		if err = connect(); err == nil || !strings.HasSuffix(err.Error(), "bad connection") {
 			break
 		}
+		time.Sleep(20 * time.Millisecond)
 	}
 	return err
 }
