@@ -116,7 +116,7 @@ WITH_POSTGRES = $(findstring postgres,$(DBJOBS_TEST_DATABASES))
 # All legs use the same servers. The real pg_cron and pgAgent are among them, for the imports from other
 # schedulers.
 .PHONY: test
-test: $(SERVERS) $(SUITE) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself; 8 to 14 minutes on two cores
+test: $(SERVERS) $(SUITE) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself; 6 to 14 minutes on two cores
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
 	@DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES)$(if $(WITH_POSTGRES),$(comma)pgcron) $(SERVERS) \
@@ -210,8 +210,9 @@ test-all: $(SERVERS) ## the suite on every engine and version, with one table at
 	@$(GO) build -o .build/matrix.bin ./scripts/matrix
 	@$(MATRIX) sqlite postgres mariadb mysql $(VERSIONS)
 
-# A test that ran before does not run again, unless a file that it reads has changed since. The linters include
-# vet. Left out are the long proofs, and the tests that only ask a real pgAgent.
+# A test that ran before does not run again, unless a file that it reads has changed since. Eight tests run at once,
+# since many of them only wait, and the two packages that take the longest begin. The linters include vet. Left out
+# are the long proofs, and the tests that only ask a real pgAgent.
 .PHONY: check
 check: ## the linters, beside them the tests on SQLite in their short form: for while one works
 	@$(MAKE) --no-print-directory --keep-going -j2 lint short
