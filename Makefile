@@ -214,7 +214,7 @@ test-all: $(SERVERS) ## the suite on every engine and version, with one table at
 # since many of them only wait, and the two packages that take the longest begin. The linters include vet. Left out
 # are the long proofs, and the tests that only ask a real pgAgent.
 .PHONY: check
-check: ## the linters, beside them the tests on SQLite in their short form: for while one works
+check: ## the linters, and beside them the tests on SQLite in their short form; run it while you work
 	@$(MAKE) --no-print-directory --keep-going -j2 lint short
 
 .PHONY: short
