@@ -13,9 +13,9 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// For as long as SQLite tries, ten seconds, something else has the locks by which readers say what they read. SQLite calls that
-// "locking protocol". It is a file that is locked, and a fault of nothing else.
-func TestSQLiteFilesWhoseReadersWaitInVain(t *testing.T) {
+// Another process has the locks by which readers say what they read. SQLite tries for ten seconds, and then says "locking
+// protocol". The error says that the file is locked.
+func TestSQLiteFilesWhoseReadersAreLockedOut(t *testing.T) {
 	storetest.Needs(t, "sqlite")
 	if testing.Short() {
 		t.Skip("it takes ten seconds")

@@ -80,8 +80,8 @@ func (p *planted) said(vars map[string]string, args ...string) {
 // reserved are characters that a password may have, and that should have been escaped.
 var reserved = []string{"", "@x/y?z=", "@", "/", "?", "#", "%", ":", "&", " ", `"`, "%40"}
 
-// some are those of them that are tried.
-func some() []string {
+// tried returns those of the reserved characters that are tried.
+func tried() []string {
 	switch {
 	case testing.Short():
 		return reserved[1:2]
@@ -95,7 +95,7 @@ func some() []string {
 func TestAPlantedPassword(t *testing.T) {
 	t.Parallel()
 	p := &planted{T: t}
-	for _, r := range some() {
+	for _, r := range tried() {
 		p.said(nil, "--database", p.url(r), "job", "list")
 		p.said(map[string]string{settings.URLVariable: p.url(r)}, "tick")
 		p.said(nil, "--database", strings.Replace(p.url(r), "postgres", "mysql", 1), "job", "list")
@@ -132,7 +132,7 @@ func TestAPlantedPassword(t *testing.T) {
 // secrets tries passwords that come from a file or from Secrets Manager, also folded and malformed.
 func (p *planted) secrets() {
 	dir := p.TempDir()
-	for i, r := range some() {
+	for i, r := range tried() {
 		path := filepath.Join(dir, fmt.Sprint(i))
 		for _, text := range []string{p.url(r) + "\n", "postgres://ann:\n  " + p.password(r) + "\n@127.0.0.1:1/d", p.password(r), `{"password": "` + p.password(r) + `"}`} {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -158,7 +158,7 @@ func (p *planted) secrets() {
 // TestAPlantedPasswordInARefusal: a server refuses a login, and quotes the password. No output has it.
 func TestAPlantedPasswordInARefusal(t *testing.T) {
 	p := &planted{T: t}
-	for _, r := range some() {
+	for _, r := range tried() {
 		password := p.password(r)
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -189,7 +189,7 @@ func refuse(l net.Listener, message string) {
 
 // events tries the events of a Lambda function, and its answers.
 func (p *planted) events() {
-	for _, r := range some() {
+	for _, r := range tried() {
 		for _, e := range []string{`{"command": %s}`, `{"queue": %s, "command": "work"}`, `{%s: 1}`, `{"limit": %s}`, `%s`} {
 			text, err := json.Marshal(p.url(r))
 			if err != nil {

@@ -108,7 +108,7 @@ func whereSQLite(raw string) string {
 	return "sqlite:" + path
 }
 
-// sqliteFile makes the file if it may. An error says that there is none.
+// sqliteFile checks that the path names a regular file. With Create, it makes a file that is not there.
 func sqliteFile(path string, o Options) error {
 	if o.Create {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -3,6 +3,7 @@
 package crash
 
 import (
+	"errors"
 	"os"
 	"syscall"
 	"testing"
@@ -113,7 +114,11 @@ func freeze(t *testing.T, pid int) {
 		t.Fatal(err)
 	}
 	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+	_, err := syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
+	for errors.Is(err, syscall.EINTR) {
+		_, err = syscall.Wait4(pid, &status, syscall.WUNTRACED, nil)
+	}
+	if err != nil || !status.Stopped() {
 		t.Fatalf("wait until the process stands still: %v, status %d", err, status)
 	}
 }
