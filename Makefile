@@ -221,7 +221,7 @@ check: ## the linters, and beside them the tests on SQLite in their short form; 
 short:
 	@DBJOBS_TEST_DATABASES=sqlite $(TEST) -short -vet=off -parallel 8 -timeout 5m ./tick ./cmd/dbjobs $$($(GO) list ./... | grep -vE '/(tick/(crash|load)|pgagent)$$')
 
-# npm fetches two of the queues, and Node, as .build/queues. They are the only things that testservers cannot get.
+# npm fetches two of the queues, and Node, into the user's cache. They are the only things that testservers cannot get.
 .PHONY: queues
 queues: $(SERVERS) ## jobs are handed over to River, and to graphile-worker and pg-boss where there is npm; a part of make test
 	cd scripts/queues && DBJOBS_TEST_DATABASES=postgres ../../$(SERVERS) -- $(TEST) -count=1 ./...
@@ -285,7 +285,7 @@ servers: $(SERVERS) ## start the databases, print their URLs, keep them until Ct
 	@exec $(SERVERS) -print -tools $(TOOLS)
 
 .PHONY: clean
-clean: ## remove what was built (fetched servers stay in the user's cache)
+clean: ## remove what was built (what was fetched stays in the user's cache)
 	rm -rf .build
 
 # Go knows better than make whether these programs are up to date.

@@ -1,8 +1,10 @@
 package queues
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,37 +14,61 @@ import (
 )
 
 // packages is the folder with the packages of package-lock.json, Node among them, so that this
-// machine's own does not matter. npm fetches them, once for each lock file; the copy named fetched
-// says which.
-var packages = sync.OnceValues(func() (string, error) {
-	dir, err := filepath.Abs("../../.build/queues")
+// machine's own does not matter. npm fetches them into the user's cache, once for each lock file, so
+// that another clone has them too. .build/queues leads there; the copy named fetched says which they are.
+var packages = sync.OnceValues(func() (dir string, err error) {
+	lock, err := os.ReadFile("package-lock.json")
 	if err != nil {
 		return "", err
 	}
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		if err := copyFile(name, filepath.Join(dir, name)); err != nil {
+	base, err := os.UserCacheDir()
+	if err != nil {
+		if base, err = filepath.Abs("../../.build"); err != nil {
 			return "", err
 		}
 	}
-	lock, _ := os.ReadFile("package-lock.json")
-	fetched, _ := os.ReadFile(filepath.Join(dir, "fetched"))
-	if string(lock) == string(fetched) {
-		return dir, nil
+	dir = filepath.Join(base, "dbjobs-test", fmt.Sprintf("queues-%.6x", sha256.Sum256(lock)))
+	if _, err := os.Stat(dir); err != nil {
+		if err := fetch(dir); err != nil {
+			return "", err
+		}
+	}
+	link := "../../.build/queues"
+	return dir, errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.RemoveAll(link), os.Symlink(dir, link))
+})
+
+// fetch makes the folder, all or nothing.
+func fetch(dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	half, err := os.MkdirTemp(filepath.Dir(dir), filepath.Base(dir)+"-half-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(half)
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		if err := copyFile(name, filepath.Join(half, name)); err != nil {
+			return err
+		}
 	}
 	npm := exec.Command("npm", "ci", "--loglevel=error", "--ignore-scripts", "--no-audit", "--no-fund",
-		"--prefix", dir)
+		"--prefix", half)
 	if out, err := npm.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm does not fetch the queues: %w %s", err, out)
+		return fmt.Errorf("npm does not fetch the queues: %w %s", err, out)
 	}
-	return dir, os.WriteFile(filepath.Join(dir, "fetched"), lock, 0o644)
-})
+	if err := copyFile("package-lock.json", filepath.Join(half, "fetched")); err != nil {
+		return err
+	}
+	if err := os.Rename(half, dir); err != nil && !errors.Is(err, fs.ErrExist) { // another run was first
+		return err
+	}
+	return nil
+}
 
 func copyFile(from, to string) error {
 	text, err := os.ReadFile(from)
 	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(to, text, 0o644)
@@ -58,8 +84,9 @@ func node(script, what string) func(t *testing.T, url string) {
 		} else if err != nil {
 			t.Skip(err)
 		}
-		copied := filepath.Join(dir, script) // where it finds the packages
-		if err := copyFile(script, copied); err != nil {
+		folder := t.TempDir() // the script finds the packages beside itself
+		copied := filepath.Join(folder, script)
+		if err := errors.Join(copyFile(script, copied), os.Symlink(filepath.Join(dir, "node_modules"), filepath.Join(folder, "node_modules"))); err != nil {
 			t.Fatal(err)
 		}
 		arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
