@@ -46,7 +46,7 @@ func newCronCell(t *testing.T, installed string) *cronCell {
 		c.must(os.MkdirAll(filepath.Join(c.root, dir), 0o755))
 		c.must(os.Chmod(filepath.Join(c.root, dir), mode))
 	}
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", c.program, ".") // as make build does
+	build := exec.Command("go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", c.program, ".") // as make build does
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

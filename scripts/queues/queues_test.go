@@ -93,7 +93,8 @@ func TestMain(m *testing.M) {
 	}
 	program = filepath.Join(dir, "dbjobs")
 	code := 1
-	build := exec.Command("go", "build", "-C", "../..", "-o", program, "./cmd/dbjobs")
+	build := exec.Command("go", "build", "-C", "../..", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w", "-o", program, "./cmd/dbjobs") // as make build does
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
 	} else {
