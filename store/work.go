@@ -93,11 +93,15 @@ type TooLong struct {
 	Timeout Duration `json:"timeout"`
 }
 
-// TooLong lists jobs with a queued run whose timeout is longer than within, at most twenty of them.
+// front is how many queued runs TooLong looks at.
+const front = 1000
+
+// TooLong lists jobs with a queued run whose timeout is longer than within, at most twenty of them. It looks at the
+// first thousand runs of the queue.
 func (s *Store) TooLong(ctx context.Context, queue string, within time.Duration) ([]TooLong, error) {
 	var list []TooLong
 	var j Job
-	err := s.db.Query(ctx, "too_long", engine.Args{"queue": queue, "within_ms": within.Milliseconds()}, engine.Reads(&j.Owner, &j.Name, ms{&j.Timeout}).Each(func(fault string) error {
+	err := s.db.Query(ctx, "too_long", engine.Args{"queue": queue, "within_ms": within.Milliseconds(), "front": front}, engine.Reads(&j.Owner, &j.Name, ms{&j.Timeout}).Each(func(fault string) error {
 		if fault == "" {
 			list = append(list, TooLong{j.FullName(), j.Timeout})
 		}

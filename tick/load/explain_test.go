@@ -134,7 +134,11 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 					continue // of the server's settings and counters: there is no plan
 				}
 				if call.Kind == storetest.Query {
-					if read := rowsRead(t, d, call); read > n.jobs/2 {
+					most := n.jobs / 2
+					if strings.Contains(call.SQL, "f.job_id") { // too_long: a thousand runs, their jobs, and a temporary table
+						most = min(most, 2500)
+					}
+					if read := rowsRead(t, d, call); read > most {
 						t.Errorf("%d rows are read by %s", read, call.SQL)
 					}
 				}

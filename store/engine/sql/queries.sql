@@ -566,10 +566,14 @@ ORDER BY @urgency, ready_at, id LIMIT :limit;
 -- name: next_queue
 SELECT @queue_key FROM dbjobs.runs WHERE @queued > :after ORDER BY @queue_key LIMIT 1;
 
+-- Runs that nobody can take stay at the front of their queue while the others leave it. So it is enough to look at the
+-- front, however many runs wait.
+
 -- name: too_long
 SELECT j.owner, j.name, j.timeout_ms
-FROM (SELECT DISTINCT job_id FROM dbjobs.runs WHERE @queued = :queue
-  AND (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = dbjobs.runs.job_id) > :within_ms LIMIT 20) AS q
+FROM (SELECT DISTINCT f.job_id FROM
+    (SELECT job_id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, ready_at, id LIMIT :front) AS f
+  WHERE (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = f.job_id) > :within_ms LIMIT 20) AS q
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
 -- With the number of the newest attempt on record: a run that somebody put back by hand may have lost it.

@@ -1586,10 +1586,11 @@ UPDATE dbjobs_runs SET state = 'running', fence = fence + 1, holder = ?, lease_u
 WHERE id IN (each_) AND state = 'queued';
 
 -- name: too_long
--- arguments: queue, within_ms
+-- arguments: queue, front, within_ms
 SELECT j.owner, j.name, j.timeout_ms
-FROM (SELECT DISTINCT job_id FROM dbjobs_runs WHERE queued_in = ?
-  AND (SELECT t.timeout_ms FROM dbjobs_jobs t WHERE t.id = dbjobs_runs.job_id) > ? LIMIT 20) AS q
+FROM (SELECT DISTINCT f.job_id FROM
+    (SELECT job_id FROM dbjobs_runs WHERE queued_in = ? ORDER BY urgency, ready_at, id LIMIT ?) AS f
+  WHERE (SELECT t.timeout_ms FROM dbjobs_jobs t WHERE t.id = f.job_id) > ? LIMIT 20) AS q
 JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
 -- name: touch_jobs

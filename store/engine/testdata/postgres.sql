@@ -1702,10 +1702,11 @@ UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, holder = $1, lease_
 WHERE id = ANY($4::uuid[]) AND state || '' = 'queued';
 
 -- name: too_long
--- arguments: queue, within_ms
+-- arguments: queue, front, within_ms
 SELECT j.owner, j.name, j.timeout_ms
-FROM (SELECT DISTINCT job_id FROM dbjobs.runs WHERE state = 'queued' AND queue = $1
-  AND (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = dbjobs.runs.job_id) > $2 LIMIT 20) AS q
+FROM (SELECT DISTINCT f.job_id FROM
+    (SELECT job_id FROM dbjobs.runs WHERE state = 'queued' AND queue = $1 ORDER BY priority DESC, ready_at, id LIMIT $2) AS f
+  WHERE (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = f.job_id) > $3 LIMIT 20) AS q
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
 -- name: touch_jobs
