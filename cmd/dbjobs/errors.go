@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -228,7 +229,7 @@ func unknownCommand(g *cobra.Command, args []string) error {
 	e := &usageError{problem: g.CommandPath() + " needs a command", hint: "one of " + strings.Join(names, ", ")}
 	if len(args) > 0 {
 		e.problem = fmt.Sprintf("unknown command %s for %s", shown(args[0]), g.CommandPath())
-		if all := within(g, args[0]); len(all) > 0 {
+		if all := commandsNamed(args[0]); len(all) > 0 {
 			e.hint = "did you mean " + strings.Join(all, " or ") + "?"
 		} else if n := nearest.To(args[0], names); n != "" {
 			e.hint = "did you mean " + n + "?"
@@ -237,13 +238,17 @@ func unknownCommand(g *cobra.Command, args []string) error {
 	return e
 }
 
-// within returns the commands with a name that the groups in g have.
-func within(g *cobra.Command, name string) (list []string) {
-	for _, group := range g.Commands() {
-		for _, c := range group.Commands() {
-			if c.Name() == name && !c.Hidden {
-				list = append(list, c.CommandPath())
-			}
+// commandsNamed returns the commands with a name, whatever group they are in. They are made for that: a command line makes
+// only the commands that its words name.
+func commandsNamed(name string) (list []string) {
+	all := newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false }).root()
+	commands := all.Commands()
+	for _, group := range all.Commands() {
+		commands = append(commands, group.Commands()...)
+	}
+	for _, c := range commands {
+		if c.Name() == name && !c.Hidden {
+			list = append(list, c.CommandPath())
 		}
 	}
 	return list
