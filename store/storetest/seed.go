@@ -67,7 +67,7 @@ func Numbers(most int) string {
 func (d *DB) Analyze(t testing.TB) {
 	t.Helper()
 	if d.Engine == "mariadb" {
-		for _, table := range []string{"jobs", "job_schedules", "job_after", "steps", "plans", "plan_rules", "runs"} {
+		for _, table := range []string{"jobs", "job_schedules", "job_after", "steps", "plans", "plan_rules", "runs", "attempts"} {
 			d.Exec(t, "ANALYZE TABLE "+d.Table(table))
 		}
 		return
