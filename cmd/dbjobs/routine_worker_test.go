@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -218,7 +217,7 @@ func TestTakeTriesAgainAfterADeadlock(t *testing.T) {
 				taken <- answer{id, err}
 			}()
 			for d.Int(t, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE dbjobs_runs r SET%'") == 0 {
-				runtime.Gosched()
+				time.Sleep(5 * time.Millisecond)
 			}
 			// This waits for take, and take waits for this, which has locked fewer rows.
 			if _, err := other.Exec("UPDATE dbjobs_runs SET priority = priority + 1 WHERE queued_in = 'reports' ORDER BY urgency, ready_at, id LIMIT 1"); err != nil {
