@@ -243,16 +243,20 @@ imports: $(SERVERS) ## what other schedulers have is read from the real ones; a 
 # stops nothing: the other tests go on, and so does the second half, in which the race detector watches all tests
 # on every engine. In that half, the long forms are left out, because they would take days. What can be counted is
 # tried whole; random searches go some minutes each, and DBJOBS_PROVE=10 makes those ten times as long: scripts/prove.
+#
+# A run that is cut goes on: a test of a minute or more that has passed does not run again, as long as the program of
+# its tests is the same. .build/proved has these results; without that file, all runs.
 DBJOBS_PROVE ?= 1
-PROVE = $(TOLD) --format testname --jsonfile-timing-events .build/$1.json -- $(LINK) $2 -count=1 -timeout 48h $(PACKAGES)
+PROVE  = $(TOLD) --format testname --jsonfile-timing-events .build/$1.json --raw-command -- $(SUITE) -keep .build/proved
+PROVED = -test.timeout=48h; $(PACKAGES)'
 
 .PHONY: prove
-prove: $(SERVERS) ## the suite with its long forms, then with the race detector: many hours; PACKAGES=./tick a part
+prove: $(SERVERS) $(SUITE) ## the suite with its long forms, then with the race detector: many hours; PACKAGES=./tick a part
 	@failed=0; \
 	$(if $(filter ./...,$(PACKAGES)),DBJOBS_PROVE=$(DBJOBS_PROVE) $(MAKE) queues release || failed=1; \
 		(cd scripts/release && DBJOBS_PROVE=$(DBJOBS_PROVE) $(TEST) -count=1 -timeout 1h ./...) || failed=1;) \
-	DBJOBS_PROVE=$(DBJOBS_PROVE) $(SERVERS) -tools $(TOOLS)$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove,) || failed=1; \
-	$(if $(RACE),env -u DBJOBS_PROVE $(SERVERS) -tools $(TOOLS) -- $(call PROVE,prove-race,$(RACE) -parallel 4),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
+	$(SERVERS) -tools $(TOOLS)$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove) 'DBJOBS_PROVE=$(DBJOBS_PROVE); ; $(PROVED) || failed=1; \
+	$(if $(RACE),env -u DBJOBS_PROVE $(SERVERS) -tools $(TOOLS) -- $(call PROVE,prove-race) 'race GORACE=atexit_sleep_ms=0; $(RACE); -test.parallel=4 $(PROVED),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
 	exit $$failed
 
 # The linters include vet.

@@ -3,14 +3,16 @@
 // Suite runs the tests of several legs, a few packages of all of them at once, and prints what `go test -json` would: gotestsum reads it.
 // `go test` links the program of a package's tests anew for each leg, and leaves a core idle at the end of each.
 //
-//	suite [-p 2] [-o FOLDER] LEG...
+//	suite [-p 2] [-o FOLDER] [-keep FILE] LEG...
 //
 // A leg is a text of four parts, apart by semicolons: a name to tell it by with ENV=VALUE words, the flags with which programs are
 // built (-C DIR is another module), those with which they are run, as the program of a test takes them, and packages:
 //
 //	suite 'pooled DBJOBS_TEST_DATABASES=pgbouncer; ; -test.parallel=4; ./store' '; -race; ; ./...'
 //
-// The programs stay in the folder: one that has not changed since is not linked again.
+// The programs stay in the folder: one that has not changed since is not linked again. With -keep, a test of a minute or more
+// that has passed is not run again by the next run, as long as its program and the leg's variables are the same: what was cut
+// goes on.
 package main
 
 import (
@@ -22,15 +24,18 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
 	atOnce := flag.Int("p", 2, "programs at once")
 	folder := flag.String("o", ".build/tests", "where programs are kept")
+	keep := flag.String("keep", "", "file with the results of long tests, for the next run; none are kept without it")
+	long := flag.Duration("long", time.Minute, "how long a test takes whose result is kept")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	passed, err := suite(ctx, *folder, *atOnce, flag.Args())
+	passed, err := suite(ctx, *folder, *atOnce, flag.Args(), *keep, *long)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "suite:", err)
 	}
@@ -62,7 +67,7 @@ func parseLeg(text string) (*leg, error) {
 	return l, nil
 }
 
-func suite(ctx context.Context, folder string, atOnce int, texts []string) (passed bool, err error) {
+func suite(ctx context.Context, folder string, atOnce int, texts []string, keep string, long time.Duration) (passed bool, err error) {
 	folder, err = filepath.Abs(folder)
 	if err != nil {
 		return false, err
@@ -77,5 +82,9 @@ func suite(ctx context.Context, folder string, atOnce int, texts []string) (pass
 	if err != nil {
 		return false, err
 	}
-	return runAll(ctx, programs, atOnce)
+	earlier, err := readResults(keep, long)
+	if err != nil {
+		return false, fmt.Errorf("read earlier results: %w", err)
+	}
+	return runAll(ctx, programs, atOnce, earlier)
 }

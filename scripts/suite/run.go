@@ -22,7 +22,8 @@ import (
 // events prints lines of programs that run side by side, each line whole.
 type events struct{ sync.Mutex }
 
-func (e *events) copy(from io.Reader) (last event, err error) {
+// copy prints the lines of a program, and hands on each event. It returns the last one.
+func (e *events) copy(from io.Reader, each func(event) error) (last event, err error) {
 	for r := bufio.NewReader(from); ; {
 		line, err := r.ReadBytes('\n')
 		if len(line) > 0 {
@@ -30,7 +31,7 @@ func (e *events) copy(from io.Reader) (last event, err error) {
 			if err := json.Unmarshal(line, &last); err != nil {
 				return last, fmt.Errorf("read %q: %w", line, err)
 			}
-			if err := e.print(line); err != nil {
+			if err := errors.Join(e.print(line), each(last)); err != nil {
 				return last, err
 			}
 		}
@@ -54,12 +55,13 @@ func (e *events) print(line []byte) error {
 type event struct {
 	Action  string
 	Package string
-	Test    string `json:",omitempty"`
+	Test    string  `json:",omitempty"`
+	Elapsed float64 `json:",omitempty"` // seconds
 }
 
 // runAll runs programs, and reports whether all have passed. That with the most source of tests begins first, as a guess of how
 // long it takes: a long one that begins last would leave a core idle.
-func runAll(ctx context.Context, programs []program, atOnce int) (passed bool, err error) {
+func runAll(ctx context.Context, programs []program, atOnce int, earlier *results) (passed bool, err error) {
 	converter, err := exec.CommandContext(ctx, "go", "tool", "-n", "test2json").Output()
 	if err != nil {
 		return false, fmt.Errorf("find test2json: %w", err)
@@ -76,7 +78,7 @@ func runAll(ctx context.Context, programs []program, atOnce int) (passed bool, e
 	for range atOnce {
 		all.Go(func() {
 			for p := range next {
-				ok, err := p.test(ctx, strings.TrimSpace(string(converter)), &lines)
+				ok, err := p.test(ctx, strings.TrimSpace(string(converter)), &lines, earlier)
 				mu.Lock()
 				passed, errs = passed && ok, append(errs, err)
 				mu.Unlock()
@@ -95,8 +97,20 @@ func runAll(ctx context.Context, programs []program, atOnce int) (passed bool, e
 
 // test runs the program in its package's folder, and reports whether its tests have passed. When ctx ends, the program and all
 // that it has started get SIGTERM.
-func (p program) test(ctx context.Context, converter string, lines *events) (passed bool, err error) {
+func (p program) test(ctx context.Context, converter string, lines *events, earlier *results) (passed bool, err error) {
+	key, err := earlier.key(&p)
+	if err != nil {
+		return false, err
+	}
 	args := append([]string{"-t", "-p", p.label, p.file, "-test.v=test2json", "-test.paniconexit0"}, p.run...)
+	if names, pattern := earlier.skip(key); len(names) > 0 {
+		fmt.Fprintf(os.Stderr, "suite: %s: passed in an earlier run, and left out: %s\n", p.label, strings.Join(names, ", "))
+		if i := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-test.skip=") }); i >= 0 {
+			args[i] += "|" + pattern
+		} else {
+			args = append(args, "-test.skip="+pattern)
+		}
+	}
 	cmd := exec.CommandContext(ctx, converter, args...)
 	cmd.Dir, cmd.Env = p.dir, append(append(os.Environ(), "PWD="+p.dir), p.env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -110,7 +124,7 @@ func (p program) test(ctx context.Context, converter string, lines *events) (pas
 	if err := cmd.Start(); err != nil {
 		return false, fmt.Errorf("run the tests of %s: %w", p.label, err)
 	}
-	last, copied := lines.copy(out)
+	last, copied := lines.copy(out, func(e event) error { return earlier.add(key, e) })
 	err = cmd.Wait()
 	exit := new(exec.ExitError)
 	if !errors.As(err, &exit) || !exit.Exited() {
