@@ -70,6 +70,9 @@ func (m module) suite(args ...string) (last map[string]string, err error) {
 
 func TestSuiteFailsWhereATestDoes(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("not in the short form: it builds programs")
+	}
 	m := module{t, t.TempDir()}
 	m.write("go.mod", "module example.com/suite\n")
 	for name, test := range packages {
@@ -110,6 +113,9 @@ func TestSuiteFailsWhereATestDoes(t *testing.T) {
 // A run that failed, or was cut, goes on: long tests that have passed are left out while their program is the same.
 func TestSuiteGoesOnWhereItWasCut(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("not in the short form: it builds programs")
+	}
 	m := module{t, t.TempDir()}
 	const test = `package long
 
