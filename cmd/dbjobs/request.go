@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,16 +50,24 @@ func (h *handler) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", h.health)
 	mux.Handle("POST /tick", h.pass("tick", &h.ticks, "limit"))
 	mux.Handle("POST /work", h.pass("work", &h.works, "limit", "queue"))
-	for path, method := range map[string]string{"/healthz": http.MethodGet, "/tick": http.MethodPost, "/work": http.MethodPost} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+	for at, method := range map[string]string{"/healthz": http.MethodGet, "/tick": http.MethodPost, "/work": http.MethodPost} {
+		mux.HandleFunc(at, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Allow", method)
-			refusal(http.StatusMethodNotAllowed, failureKind(exitUsage), path+" takes "+method+", not "+r.Method).write(w)
+			refusal(http.StatusMethodNotAllowed, failureKind(exitUsage), at+" takes "+method+", not "+r.Method).write(w)
 		})
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+	nowhere := func(w http.ResponseWriter, _ *http.Request) {
 		refusal(http.StatusNotFound, failureKind(exitUsage), "no such path; there are POST /tick, POST /work and GET /healthz").write(w)
+	}
+	mux.HandleFunc("/", nowhere)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The mux would redirect //tick to /tick. A caller that follows no redirects, such as curl --fail, takes that for a success.
+		if r.URL.Path != path.Clean(r.URL.Path) {
+			nowhere(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
 	})
-	return mux
 }
 
 func (h *handler) health(w http.ResponseWriter, _ *http.Request) {

@@ -63,6 +63,8 @@ func TestServeAnswers(t *testing.T) {
 		{http.MethodPost, "/migrate", bearer, http.StatusNotFound, `{"kind":"BadInput","error":"no such path; there are POST /tick, POST /work and GET /healthz"}`},
 		{http.MethodPost, "/", bearer, http.StatusNotFound, `{"kind":"BadInput"`},
 		{http.MethodPost, "/tick/", bearer, http.StatusNotFound, `{"kind":"BadInput"`},
+		{http.MethodPost, "//tick", bearer, http.StatusNotFound, `{"kind":"BadInput"`},
+		{http.MethodPost, "/x/../tick?limit=1", bearer, http.StatusNotFound, `{"kind":"BadInput"`},
 		{http.MethodGet, "/healthz", "", http.StatusOK, "ok"},
 	} {
 		a, err := srv.ask(t.Context(), c.method, c.path, "Authorization", c.authorization)
