@@ -137,7 +137,7 @@ func (h *handler) pass(command string, t *turns, parameters ...string) http.Hand
 				return
 			case <-gone:
 				if h.ending.Err() == nil { // the caller has gone; the pass goes on
-					return
+					panic(http.ErrAbortHandler) // it may still read: to return would be a 200
 				}
 				gone = nil // check has ended the reading of a body that was there: the caller waits, and no answer would be a 200
 			}

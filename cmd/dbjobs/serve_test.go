@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -232,6 +233,25 @@ func TestServeWhoseCallerHasGone(t *testing.T) {
 	}
 	if state := srv.latest(); state != "succeeded" {
 		t.Errorf("the run is %s:\n%s", state, srv.log)
+	}
+}
+
+// TestServeWhoseCallerSendsNoMore: a caller that has closed only its own side cannot be told from one that has gone. It gets no
+// 200 for a pass that has not ended.
+func TestServeWhoseCallerSendsNoMore(t *testing.T) {
+	t.Parallel()
+	srv := startServer(t, slow)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = fmt.Fprintf(conn, "POST /tick HTTP/1.1\r\nHost: jobs\r\nAuthorization: Bearer %s\r\nContent-Length: 0\r\n\r\n", itsToken)
+	if err = errors.Join(err, conn.(*net.TCPConn).CloseWrite()); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(conn); err != nil || len(answer) > 0 {
+		t.Errorf("%v: %s", err, answer)
 	}
 }
 
