@@ -124,7 +124,7 @@ func (h *handler) pass(command string, t *turns, parameters ...string) http.Hand
 			return
 		}
 		deadline := came.Add(h.timeout)
-		turn := t.join(e, &h.passes, func() *reply { return h.run(e, deadline) })
+		turn := t.join(e, deadline, &h.passes, func(deadline time.Time) *reply { return h.run(e, deadline) })
 		timer := time.NewTimer(time.Until(deadline))
 		defer timer.Stop()
 		for gone := r.Context().Done(); ; {
@@ -146,7 +146,7 @@ func (h *handler) pass(command string, t *turns, parameters ...string) http.Hand
 }
 
 func busy() *reply {
-	a := refusal(http.StatusTooManyRequests, "Busy", "another pass is still running, and no time was left for this one; try again")
+	a := refusal(http.StatusTooManyRequests, "Busy", "a pass is still running, and no time was left for this request; try again")
 	a.after = soon
 	return a
 }
@@ -250,8 +250,7 @@ func readQuery(command, raw string, parameters []string) (event, error) {
 	return e, nil
 }
 
-// run makes one pass and returns its answer. The deadline is the deadline of the first request that waits for the
-// pass.
+// run makes one pass and returns its answer. The deadline is that of the newest request that waits for the pass.
 func (h *handler) run(e event, deadline time.Time) *reply {
 	if h.ending.Err() != nil {
 		return ending()
@@ -296,7 +295,8 @@ func (h *handler) startup() string {
 
 // turns lets one pass of a command run at a time. A request that comes while one runs waits for the
 // pass that begins after it: that pass sees all that was due when the request came. All requests that
-// wait for the same pass get its answer.
+// wait for the same pass get its answer. It has the time of the newest of them. With that of the oldest, a pass after a long one
+// would always be short, and so would a run that needs most of a whole budget be cut in one pass after the other until it is lost.
 //
 //	request ──▶ joins the pass that waits, or makes it ──▶ the pass before has ended ──▶ it runs ──▶ its answer
 type turns struct {
@@ -307,19 +307,23 @@ type turns struct {
 
 // turn is one pass, which waits, runs or has ended.
 type turn struct {
-	done   chan struct{}
-	answer *reply // once done is closed
+	deadline time.Time // of the newest request that waits for it
+	done     chan struct{}
+	answer   *reply // once done is closed
 }
 
 // join returns the pass for which the request waits.
-func (t *turns) join(e event, passes *sync.WaitGroup, run func() *reply) *turn {
+func (t *turns) join(e event, deadline time.Time, passes *sync.WaitGroup, run func(deadline time.Time) *reply) *turn {
 	key := strings.Join(e.args(0, "", ""), "\x00")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if w := t.waiting[key]; w != nil {
+		if deadline.After(w.deadline) {
+			w.deadline = deadline
+		}
 		return w
 	}
-	w := &turn{done: make(chan struct{})}
+	w := &turn{deadline: deadline, done: make(chan struct{})}
 	if t.waiting == nil {
 		t.waiting = map[string]*turn{}
 	}
@@ -331,7 +335,7 @@ func (t *turns) join(e event, passes *sync.WaitGroup, run func() *reply) *turn {
 		t.mu.Lock()
 		delete(t.waiting, key) // a request that comes from now on waits for the next pass
 		t.mu.Unlock()
-		w.answer = run()
+		w.answer = run(w.deadline)
 	})
 	return w
 }
