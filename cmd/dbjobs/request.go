@@ -146,7 +146,7 @@ func (h *handler) pass(command string, t *turns, parameters ...string) http.Hand
 }
 
 func busy() *reply {
-	a := refusal(http.StatusTooManyRequests, "Busy", "a pass is still running, and no time was left for this request; try again")
+	a := refusal(http.StatusTooManyRequests, "Busy", "another pass took the time of this request, or most of it; try again")
 	a.after = soon
 	return a
 }
@@ -256,10 +256,11 @@ func (h *handler) run(e event, deadline time.Time) *reply {
 		return ending()
 	}
 	c, out := h.invocation()
+	whole, _, _ := h.budget(h.timeout) // serve read these settings when it began
 	budget, margin, err := h.budget(time.Until(deadline))
 	switch {
-	case err != nil: // serve read these settings when it began
-	case budget < leastBudget:
+	case err != nil:
+	case budget < max(whole/2, leastBudget): // a run that begins in it, and needs more, would be cut and may be lost
 		return busy()
 	default:
 		ctx, cancel := context.WithDeadline(h.ending, deadline.Add(-margin/2))
