@@ -236,8 +236,8 @@ func TestServeWhoseCallerHasGone(t *testing.T) {
 	}
 }
 
-// TestServeWhoseCallerSendsNoMore: a caller that has closed only its own side cannot be told from one that has gone. It gets no
-// 200 for a pass that has not ended.
+// TestServeWhoseCallerSendsNoMore: a caller that has closed only its own side looks like one that has gone. It gets no 200 for a
+// pass that has not ended.
 func TestServeWhoseCallerSendsNoMore(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t, slow)

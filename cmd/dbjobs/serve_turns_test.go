@@ -35,7 +35,7 @@ func TestPassHasTheTimeOfTheNewestRequest(t *testing.T) {
 	}
 }
 
-// TestNoPassInLessThanHalfOfTheBudget: a request that has waited for most of its time is told to try again. A run that began in
+// TestNoPassInLessThanHalfOfTheBudget: a request that has waited for most of its time gets 429, try again. A run that began in
 // the rest would be cut, and with max_deliveries: 1 be lost.
 func TestNoPassInLessThanHalfOfTheBudget(t *testing.T) {
 	t.Parallel()
