@@ -40,7 +40,7 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 		case cronsOwn[name]:
 		case !shellName.MatchString(name):
 			note("The variable %.40q is left out: no shell has one of that name.", name)
-		case executor.CheckVariable(name) != nil || executor.CheckReferences(value) != nil:
+		case executor.CheckVariable(name) != nil || strings.Contains(value, "${"): // env would read it as a fact
 			if strings.HasPrefix(name, "DBJOBS_") {
 				note("The variable %s is left out: those that begin with DBJOBS_ are dbjobs' own.", name)
 				continue
@@ -48,7 +48,7 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 			if strings.Contains(value, "$") {
 				note("Cron does not expand the $ in %s=%s, and neither does this.", name, value)
 			}
-			before, early = append(before, name+"="+quoted(value), "export "+name), early || readAtStart[name]
+			before, early = append(before, name+"="+intake.Verbatim(value), "export "+name), early || readAtStart[name]
 		default:
 			if strings.Contains(value, "$") {
 				note("Cron does not expand the $ in %s=%s, and neither does this.", name, value)
@@ -75,16 +75,19 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 	case !filepath.IsAbs(shell) || filepath.Clean(shell) != shell:
 		return store.Step{}, fmt.Errorf("SHELL is %.80q, and no absolute path; correct it in the crontab", shell)
 	case len(before) > 0 && (early || !likeSh[filepath.Base(shell)]): // /bin/sh prepares what that shell needs before it starts, or writes in another way
-		text = strings.Join(append(before, "exec "+quoted(shell)+" -c "+quoted(script)), "\n")
+		text = strings.Join(append(before, "exec "+intake.Verbatim(shell)+" -c "+intake.Verbatim(script)), "\n")
 	case strings.Contains(text, "${"): // exec would read it as a fact
-		text = "exec " + quoted(shell) + " -c " + quoted(text)
+		text = "exec " + intake.Verbatim(shell) + " -c " + intake.Verbatim(text)
 	default:
 		v.Run = []string{shell, "-c", text}
 		return intake.Program("exec", v), nil
 	}
 	text, renamed := withoutFacts(text)
-	if renamed != "" {
+	switch {
+	case renamed != "":
 		note("%s is written with a -, so that it is not taken for a fact of dbjobs; the shell reads it as before.", renamed)
+	case strings.Contains(text, "$''{"):
+		note("${ is written as $''{, so that it is not taken for a fact of dbjobs; the command gets it as before.")
 	}
 	v.Run = []string{text}
 	return intake.Program("shell", v), nil
@@ -98,15 +101,21 @@ var readAtStart = map[string]bool{"BASH_ENV": true, "ENV": true, "ZDOTDIR": true
 
 var shellName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// quoted returns a text as one word of a shell.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+var (
+	simpleVariable = lazyregexp.New(`\$\{([a-z_]+)\}`)
+	otherFact      = lazyregexp.New(`\$\{(args\.|secret:)`)
+)
 
-var simpleVariable = lazyregexp.New(`\$\{([a-z_]+)\}`)
-
-// withoutFacts writes ${job} as ${job-}. That means the same to a shell, and dbjobs does not read it as a fact.
+// withoutFacts writes ${job} as ${job-}. That means the same to a shell, and dbjobs does not read it as a fact. Where a part
+// of the text may not be the shell's to read, as in quotes or in the input, the shell gets all of the text as a word.
 func withoutFacts(text string) (out, renamed string) {
+	isFact := func(found string) bool { return executor.CheckReferences(found) == nil }
+	if strings.ContainsAny(text, `'\`) &&
+		(otherFact.MatchString(text) || slices.ContainsFunc(simpleVariable.FindAllString(text, -1), isFact)) {
+		return "eval " + intake.Verbatim(text), ""
+	}
 	out = simpleVariable.ReplaceAllStringFunc(text, func(found string) string {
-		if executor.CheckReferences(found) != nil {
+		if !isFact(found) {
 			return found
 		}
 		renamed = found

@@ -87,3 +87,39 @@ func TestVariableThatAShellReadsAtItsStart(t *testing.T) {
 		t.Errorf("%v, %q of %q", err, out, spec.Run)
 	}
 }
+
+// Cron expands nothing in a setting, and a shell nothing in single quotes. What looks like a fact of dbjobs there reaches the
+// command as it is.
+func TestTextThatLooksLikeAFact(t *testing.T) {
+	for _, shell := range []string{"/bin/sh", "/bin/bash"} {
+		for _, c := range []struct{ settings, command, want string }{
+			{"A=${job}\nB=it's ${secret:x} ${args.y} ${HOME} ${attempt}\n", `echo "$A $B"`, "${job} it's ${secret:x} ${args.y} ${HOME} ${attempt}\n"},
+			{"", `job=1; echo '${job}' "\${attempt}" ${job} ${owner:-none}`, "${job} ${attempt} 1 none\n"},
+			{"", `job=1; echo "${job}" ${HOME}`, "1 /\n"},
+			{"", `cat; echo '${args.x}'%Dear ${owner},%it's ${HOME}`, "Dear ${owner},\nit's ${HOME}\n${args.x}\n"},
+		} {
+			result := Read("SHELL="+shell+"\n"+c.settings+"* * * * * "+c.command+"\n", Options{Zone: "UTC", From: from})
+			result.Finish(from, "")
+			item := result.Items[0]
+			if item.Definition == nil {
+				t.Errorf("%s: %s: %s", shell, c.command, item.Reason)
+				continue
+			}
+			var spec executor.ProgramSpec
+			if err := json.Unmarshal(item.Definition.Steps[0].Spec, &spec); err != nil {
+				t.Fatal(err)
+			}
+			run := spec.Run
+			if item.Definition.Steps[0].Executor == "shell" {
+				run = slices.Concat([]string{"/bin/sh", "-c"}, run)
+			} else if strings.Contains(strings.Join(run, ""), "${") {
+				t.Errorf("%s: %s: dbjobs would replace a part of %q", shell, c.command, run)
+			}
+			cmd := exec.Command(run[0], run[1:]...)
+			cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=/"}
+			if out, err := cmd.CombinedOutput(); err != nil || string(out) != c.want || len(spec.Env) > 0 {
+				t.Errorf("%s: %s: %v, %q, want %q; variables %q, from %q", shell, c.command, err, out, c.want, spec.Env, run)
+			}
+		}
+	}
+}
