@@ -42,7 +42,7 @@ Only "rule" is required.`,
 	cmd.Flags().IntVar(&o.Count, "count", rulecmd.DefaultCount, "number of times to print")
 	cmd.Flags().BoolVar(&lines, "jsonl", false, "answer questions from standard input")
 	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
-	cmd.RunE = c.do(func(_ *cobra.Command, args []string) (err error) {
+	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) (err error) {
 		o.Rules, o.Now = args, time.Now()
 		if o.After, err = instantFlag("after", after, ahead); err != nil {
 			return err
@@ -51,7 +51,7 @@ Only "rule" is required.`,
 		case lines && len(args) > 0:
 			return badInput("--jsonl reads rules from standard input; remove the argument %q", args[0])
 		case lines: // without a buffer: a program that asks one line at a time waits for the answer
-			return rulecmd.NextLines(c.stdin, c.answers, o)
+			return rulecmd.NextLines(interruptible{cmd.Context(), c.stdin}, c.answers, o)
 		}
 		return badRule(rulecmd.Next(c.stdout, o))
 	})

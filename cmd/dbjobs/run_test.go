@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
@@ -146,13 +147,21 @@ func TestInterrupted(t *testing.T) {
 		go func() { ended <- run(ctx, args, &read, io.Discard, talk, onlyHome(home), nil) }()
 		return signal, talk, ended
 	}
-	signal, talk, ended := interrupted("apply", "-f", "-")
-	until(t, "it reads", func() bool { return read.begun.Load() })
-	signal()
-	if code := <-ended; code != exitInterrupted || talk.String() != "dbjobs: interrupted\n" {
-		t.Errorf("apply: code %d, said %q", code, talk)
+	for _, args := range [][]string{{"apply", "-f", "-"}, {"rule", "next", "--jsonl"}} {
+		read.begun.Store(false)
+		signal, talk, ended := interrupted(args...)
+		until(t, "it reads", func() bool { return read.begun.Load() })
+		signal()
+		select {
+		case code := <-ended:
+			if code != exitInterrupted || talk.String() != "dbjobs: interrupted\n" {
+				t.Errorf("%q: code %d, said %q", args, code, talk)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%q does not end", args)
+		}
 	}
-	signal, talk, ended = interrupted("tick", "--grace", "0s", "--verbose")
+	signal, talk, ended := interrupted("tick", "--grace", "0s", "--verbose")
 	until(t, "the statement is executed", func() bool { return strings.Contains(talk.String(), `msg="step begins"`) })
 	signal()
 	code := <-ended
