@@ -245,18 +245,19 @@ imports: $(SERVERS) ## what other schedulers have is read from the real ones; a 
 # tried whole; random searches go some minutes each, and DBJOBS_PROVE=10 makes those ten times as long: scripts/prove.
 #
 # A run that is cut goes on: a test of a minute or more that has passed does not run again, as long as the program of
-# its tests is the same. .build/proved has these results; without that file, all runs.
+# its tests and the list of databases are the same. .build/proved has these results; without that file, all runs.
 DBJOBS_PROVE ?= 1
 PROVE  = $(TOLD) --format testname --jsonfile-timing-events .build/$1.json --raw-command -- $(SUITE) -keep .build/proved
 PROVED = -test.timeout=48h; $(PACKAGES)'
+ON     = DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES)
 
 .PHONY: prove
 prove: $(SERVERS) $(SUITE) ## the suite with its long forms, then with the race detector: many hours; PACKAGES=./tick a part
 	@failed=0; \
 	$(if $(filter ./...,$(PACKAGES)),DBJOBS_PROVE=$(DBJOBS_PROVE) $(MAKE) queues release || failed=1; \
 		(cd scripts/release && DBJOBS_PROVE=$(DBJOBS_PROVE) $(TEST) -count=1 -timeout 1h ./...) || failed=1;) \
-	$(SERVERS) -tools $(TOOLS)$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove) 'DBJOBS_PROVE=$(DBJOBS_PROVE); ; $(PROVED) || failed=1; \
-	$(if $(RACE),env -u DBJOBS_PROVE $(SERVERS) -tools $(TOOLS) -- $(call PROVE,prove-race) 'race GORACE=atexit_sleep_ms=0; $(RACE); -test.parallel=4 $(PROVED),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
+	$(SERVERS) -tools $(TOOLS)$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove) 'DBJOBS_PROVE=$(DBJOBS_PROVE) $(ON); ; $(PROVED) || failed=1; \
+	$(if $(RACE),env -u DBJOBS_PROVE $(SERVERS) -tools $(TOOLS) -- $(call PROVE,prove-race) 'race GORACE=atexit_sleep_ms=0 $(ON); $(RACE); -test.parallel=4 $(PROVED),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
 	exit $$failed
 
 # The linters include vet.
