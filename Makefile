@@ -245,7 +245,8 @@ imports: $(SERVERS) ## what other schedulers have is read from the real ones; a 
 # tried whole; random searches go some minutes each, and DBJOBS_PROVE=10 makes those ten times as long: scripts/prove.
 #
 # A run that is cut goes on: a test of a minute or more that has passed does not run again, as long as the program of
-# its tests and the list of databases are the same. .build/proved has these results; without that file, all runs.
+# its tests, their testdata and the list of databases are the same. .build/proved has these results; without that
+# file, all runs.
 DBJOBS_PROVE ?= 1
 PROVE  = $(TOLD) --format testname --jsonfile-timing-events .build/$1.json --raw-command -- $(SUITE) -keep .build/proved
 PROVED = -test.timeout=48h; $(PACKAGES)'

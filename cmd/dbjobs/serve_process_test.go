@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -121,6 +122,23 @@ func (srv *aServer) post(path string) response {
 		srv.Fatalf("%s: %v\n%s", path, err, srv.log)
 	}
 	return a
+}
+
+// authorised is the line of a header with which a caller is allowed.
+const authorised = "Authorization: Bearer " + itsToken + "\r\n"
+
+// open connects and sends a POST /tick by hand: rest is the other lines of its header, and what follows them.
+func (srv *aServer) open(rest string) *net.TCPConn {
+	srv.Helper()
+	conn, err := new(net.Dialer).DialContext(srv.Context(), "tcp", strings.TrimPrefix(srv.url, "http://"))
+	if err != nil {
+		srv.Fatal(err)
+	}
+	srv.Cleanup(func() { conn.Close() })
+	if _, err = io.WriteString(conn, "POST /tick HTTP/1.1\r\nHost: jobs\r\n"+rest); err != nil {
+		srv.Fatal(err)
+	}
+	return conn.(*net.TCPConn)
 }
 
 func (srv *aServer) end() int {

@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"os"
@@ -102,21 +100,15 @@ func TestServeReadsNoBodyOfStrangers(t *testing.T) {
 		{"a wrong token", "Authorization: Bearer another-token-that-somebody-guessed\r\n", mostBody, 0, http.StatusUnauthorized},
 		{"a wrong signature", signed, 2, 2, http.StatusUnauthorized},
 		{"signed, but long", signed, mostSigned + 1, mostSigned + 1, http.StatusRequestEntityTooLarge},
-		{"allowed, but long", "Authorization: Bearer " + itsToken + "\r\n", mostBody + 1, mostBody + 1, http.StatusRequestEntityTooLarge},
-		{"allowed", "Authorization: Bearer " + itsToken + "\r\n", mostSigned + 1, mostSigned + 1, http.StatusOK},
+		{"allowed, but long", authorised, mostBody + 1, mostBody + 1, http.StatusRequestEntityTooLarge},
+		{"allowed", authorised, mostSigned + 1, mostSigned + 1, http.StatusOK},
 	} {
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = fmt.Fprintf(conn, "POST /tick HTTP/1.1\r\nHost: jobs\r\n%sContent-Length: %d\r\n\r\n%s", c.header, c.length, strings.Repeat("x", c.sent))
+		conn := srv.open(fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", c.header, c.length, strings.Repeat("x", c.sent)))
+		a, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err == nil {
-			var a *http.Response
-			if a, err = http.ReadResponse(bufio.NewReader(conn), nil); err == nil {
-				a.Body.Close()
-				if a.StatusCode != c.want {
-					err = fmt.Errorf("%d, want %d", a.StatusCode, c.want)
-				}
+			a.Body.Close()
+			if a.StatusCode != c.want {
+				err = fmt.Errorf("%d, want %d", a.StatusCode, c.want)
 			}
 		}
 		if err != nil {
@@ -241,13 +233,8 @@ func TestServeWhoseCallerHasGone(t *testing.T) {
 func TestServeWhoseCallerSendsNoMore(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t, slow)
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_, err = fmt.Fprintf(conn, "POST /tick HTTP/1.1\r\nHost: jobs\r\nAuthorization: Bearer %s\r\nContent-Length: 0\r\n\r\n", itsToken)
-	if err = errors.Join(err, conn.(*net.TCPConn).CloseWrite()); err != nil {
+	conn := srv.open(authorised + "Content-Length: 0\r\n\r\n")
+	if err := conn.CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
 	if answer, err := io.ReadAll(conn); err != nil || len(answer) > 0 {
@@ -353,15 +340,7 @@ func TestServeEndsInTime(t *testing.T) {
 func TestServeEndsBesideABody(t *testing.T) {
 	t.Parallel()
 	srv := startServer(t, slow)
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(srv.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err = fmt.Fprintf(conn, "POST /tick HTTP/1.1\r\nHost: jobs\r\nAuthorization: Bearer %s\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n", itsToken); err != nil {
-		t.Fatal(err)
-	}
-	in := bufio.NewReader(conn)
+	in := bufio.NewReader(srv.open(authorised + "Content-Length: 9\r\nExpect: 100-continue\r\n\r\n"))
 	for range 2 { // 100 Continue shows that it reads the body
 		if _, err := in.ReadString('\n'); err != nil {
 			t.Fatal(err)

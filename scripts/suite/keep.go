@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,8 +19,8 @@ import (
 )
 
 // results are the long tests that have passed, in this run and in earlier ones that were cut. Each line of their file is a key, a
-// space and the name of a test or of a part of one, such as TestCrashTwice/sqlite. What a test reads besides its program, such as
-// a page of the repository, is not in the key: tests that do so are short, and always run.
+// space and the name of a test or of a part of one, such as TestCrashTwice/sqlite. Files outside the package's folder testdata, such
+// as a page of the repository, are not in the key: the tests that read them are short, and always run.
 type results struct {
 	file string        // "": nothing is kept
 	long time.Duration // that of a test that is worth it
@@ -49,7 +50,7 @@ func readResults(file string, long time.Duration) (*results, error) {
 	return r, lines.Err()
 }
 
-// key is the same for the same program with the same variables.
+// key is the same for the same program with the same variables and the same testdata.
 func (r *results) key(p *program) (string, error) {
 	if r.file == "" {
 		return "", nil
@@ -62,6 +63,21 @@ func (r *results) key(p *program) (string, error) {
 	h := sha256.New()
 	_, _ = fmt.Fprintf(h, "%s %q %q\n", p.label, p.env, p.run) // which never fails
 	if _, err := io.Copy(h, program); err != nil {
+		return "", err
+	}
+	data := filepath.Join(p.dir, "testdata")
+	if _, err := os.Stat(data); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("%.16x", h.Sum(nil)), nil
+	}
+	err = filepath.WalkDir(data, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		_, _ = fmt.Fprintf(h, "%q %d\n%s", strings.TrimPrefix(name, data), len(text), text)
+		return err
+	})
+	if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%.16x", h.Sum(nil)), nil

@@ -11,8 +11,8 @@
 //	suite 'pooled DBJOBS_TEST_DATABASES=pgbouncer; ; -test.parallel=4; ./store' '; -race; ; ./...'
 //
 // The programs stay in the folder: one that has not changed since is not linked again. With -keep, a test of a minute or more
-// that has passed is not run again by the next run, as long as its program and the leg's variables are the same: what was cut
-// goes on.
+// that has passed is not run again by the next run, as long as its program, its testdata and the leg's variables are the
+// same: what was cut goes on.
 package main
 
 import (

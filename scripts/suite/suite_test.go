@@ -152,6 +152,7 @@ func TestLeftOutByTheLeg(t *testing.T) { t.Error("it ran") }
 		{"the first", "a b.b quick ", func() {}, true},
 		{"the next", "b.b quick ", func() { m.write("long/may pass", "") }, false},
 		{"all have passed", "", func() {}, false},
+		{"a file for the tests", "a b.b quick ", func() { m.write("long/testdata/pages/one.txt", "1") }, false},
 		{"another program", "a b.b quick ", func() { m.write("long/b_test.go", "package long\n\nvar Other = 1\n") }, false},
 	} {
 		m.write("long/ran", "")
