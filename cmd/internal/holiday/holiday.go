@@ -21,6 +21,9 @@ const Years = 10
 // the days from a year before now to Years after now.
 func Read(data []byte, now time.Time) ([]string, error) {
 	text := string(bytes.TrimPrefix(data, []byte("\ufeff")))
+	if strings.TrimSpace(text) == "" { // as a download that failed leaves it
+		return nil, fmt.Errorf("the file is empty; a file without days needs a remark, such as # none")
+	}
 	if !strings.HasPrefix(strings.ToUpper(strings.TrimSpace(text)), "BEGIN:VCALENDAR") {
 		return lines(text)
 	}
@@ -55,8 +58,12 @@ func events(text string, now time.Time) ([]string, error) {
 	var days []string
 	var e *event
 	inner := 0 // components within the event, such as an alarm
+	ended := false
 	for _, l := range unfolded(text) {
 		name, params, value := property(l.text)
+		if strings.EqualFold(value, "VCALENDAR") {
+			ended = name == "END"
+		}
 		switch {
 		case name == "BEGIN" && strings.EqualFold(value, "VEVENT"):
 			e, inner = &event{line: l.number}, 0
@@ -75,6 +82,9 @@ func events(text string, now time.Time) ([]string, error) {
 				return nil, fmt.Errorf("line %d: %w", l.number, err)
 			}
 		}
+	}
+	if !ended { // as a download that broke off leaves it: the days after that would be lost
+		return nil, fmt.Errorf("the file ends before END:VCALENDAR, so it is not whole")
 	}
 	if len(days) == 0 {
 		return nil, fmt.Errorf("the file has no whole-day event")

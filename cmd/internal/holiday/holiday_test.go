@@ -53,3 +53,23 @@ func TestRead(t *testing.T) {
 		t.Errorf("no day: %v", err)
 	}
 }
+
+// TestAFileThatIsNotWhole cuts a file after each byte, as a download that breaks off does. Only without the last line
+// end is it whole.
+func TestAFileThatIsNotWhole(t *testing.T) {
+	whole := calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nSUMMARY:Christmas\nEND:VEVENT", "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nEND:VEVENT")
+	for n := range whole {
+		days, err := Read(whole[:n], now)
+		if full := n >= len(whole)-len("\r\n"); full != (err == nil) {
+			t.Errorf("cut after %d bytes, %q: %q, %v", n, whole[max(0, n-20):n], days, err)
+		}
+	}
+	for _, text := range []string{"", "\ufeff", " \r\n\n"} {
+		if days, err := Read([]byte(text), now); err == nil || !strings.Contains(err.Error(), "the file is empty") {
+			t.Errorf("%q: %q, %v", text, days, err)
+		}
+	}
+	if days, err := Read([]byte("# none\n"), now); err != nil || len(days) > 0 {
+		t.Errorf("a remark only: %q, %v", days, err)
+	}
+}
