@@ -12,15 +12,16 @@ import (
 )
 
 // Write writes a file, and returns its size in bytes. A reader of the file sees the old content or the new one at any
-// time, never a part of it. A file that is there keeps its permissions; a new one gets mode. A link stays, and the file
-// that it leads to is replaced. What is no file, such as /dev/stdout or a named pipe, is written to, and never replaced.
-// For a folder, the error wraps syscall.EISDIR.
+// time, never a part of it. A file that is there keeps its permissions, and its owner and group, as far as this user may
+// give them away; a new one gets mode. A link stays, and the file that it leads to is replaced. What is no file, such as
+// /dev/stdout or a named pipe, is written to, and never replaced. For a folder, the error wraps syscall.EISDIR.
 func Write(path string, mode fs.FileMode, write func(io.Writer) error) (size int64, err error) {
-	if info, err := os.Stat(path); err == nil {
-		switch mode = info.Mode().Perm(); {
-		case info.IsDir():
+	old, err := os.Stat(path)
+	if err == nil {
+		switch mode = old.Mode().Perm(); {
+		case old.IsDir():
 			return 0, &fs.PathError{Op: "write", Path: path, Err: syscall.EISDIR}
-		case !info.Mode().IsRegular():
+		case !old.Mode().IsRegular():
 			return device(path, write)
 		}
 		if path, err = filepath.EvalSymlinks(path); err != nil {
@@ -33,8 +34,11 @@ func Write(path string, mode fs.FileMode, write func(io.Writer) error) (size int
 	}
 	defer os.Remove(f.Name()) // after the rename this file no longer exists, and Remove does nothing
 	size, err = Into(f, write)
+	if old != nil {
+		keepOwner(f, old)
+	}
 	if err == nil {
-		err = f.Chmod(mode)
+		err = f.Chmod(mode) // after the owner, because only then the mode is for that group
 	}
 	if closed := f.Close(); err == nil {
 		err = closed

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -55,5 +56,39 @@ func TestWhatIsNoFileIsNotReplaced(t *testing.T) {
 		if _, err := io.ReadFull(reader, text); !bytes.Equal(text, []byte("new")) {
 			t.Errorf("%q, %v", text, err)
 		}
+	}
+}
+
+// TestAFileKeepsItsOwner: a page that the group of a web server may read stays readable for it.
+func TestAFileKeepsItsOwner(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	user, group := os.Getuid(), 54321
+	if user == 0 {
+		user = 54320
+	} else {
+		groups, err := os.Getgroups()
+		if groups = slices.DeleteFunc(groups, func(g int) bool { return g == os.Getgid() }); err != nil || len(groups) == 0 {
+			t.Skip("this user has one group")
+		}
+		group = groups[0]
+	}
+	if err := os.Chown(file, user, group); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Write(file, 0o600, func(w io.Writer) error { _, err := w.Write([]byte("new")); return err }); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is := info.Sys().(*syscall.Stat_t); int(is.Uid) != user || int(is.Gid) != group || info.Mode().Perm() != 0o640 {
+		t.Errorf("user %d, group %d, %v; want %d, %d", is.Uid, is.Gid, info.Mode(), user, group)
 	}
 }
