@@ -27,6 +27,10 @@ func Write(path string, mode fs.FileMode, write func(io.Writer) error) (size int
 		if path, err = filepath.EvalSymlinks(path); err != nil {
 			return 0, err
 		}
+	} else if errors.Is(err, fs.ErrNotExist) {
+		path = missing(path)
+	} else {
+		return 0, err
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
@@ -47,6 +51,25 @@ func Write(path string, mode fs.FileMode, write func(io.Writer) error) (size int
 		err = os.Rename(f.Name(), path)
 	}
 	return size, err
+}
+
+// missing follows a link to what is not there.
+func missing(path string) string {
+	for range 40 { // as many as Linux follows
+		to, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if dir, _ := filepath.Split(path); !filepath.IsAbs(to) {
+			to = dir + to // not cleaned: what is above a linked folder is above its target
+		}
+		path = to
+	}
+	dir, name := filepath.Split(path)
+	if real, err := filepath.EvalSymlinks(dir); dir != "" && err == nil {
+		return filepath.Join(real, name)
+	}
+	return path
 }
 
 // device writes to a device, a pipe or a terminal.

@@ -59,6 +59,37 @@ func TestWhatIsNoFileIsNotReplaced(t *testing.T) {
 	}
 }
 
+// TestALinkToNothingStays: what a link leads to may be gone, as after a restart of the machine. Then it is made again there.
+func TestALinkToNothingStays(t *testing.T) {
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.MkdirAll(in("above/below"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"first": "second", "second": in("gone"), "folder": "above/below", "above/below/up": "../gone", "loop": "loop"} {
+		if err := os.Symlink(to, in(link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(w io.Writer) error { _, err := w.Write([]byte("new")); return err }
+	for link, to := range map[string]string{"first": "gone", "folder/up": "above/gone"} {
+		if _, err := Write(in(link), 0o600, write); err != nil {
+			t.Error(err)
+		}
+		if text, err := os.ReadFile(in(to)); string(text) != "new" {
+			t.Errorf("%s: %q, %v", link, text, err)
+		}
+	}
+	if _, err := Write(in("loop"), 0o600, write); err == nil {
+		t.Error("a link to itself was written to")
+	}
+	for _, link := range []string{"first", "second", "folder/up", "loop"} {
+		if info, err := os.Lstat(in(link)); err != nil || info.Mode().Type() != os.ModeSymlink {
+			t.Errorf("%s is no link any more: %v", link, err)
+		}
+	}
+}
+
 // TestAFileKeepsItsOwner: a page that the group of a web server may read stays readable for it.
 func TestAFileKeepsItsOwner(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "page.html")
