@@ -229,13 +229,51 @@ func unknownCommand(g *cobra.Command, args []string) error {
 	e := &usageError{problem: g.CommandPath() + " needs a command", hint: "one of " + strings.Join(names, ", ")}
 	if len(args) > 0 {
 		e.problem = fmt.Sprintf("unknown command %s for %s", shown(args[0]), g.CommandPath())
-		if all := commandsNamed(args[0]); len(all) > 0 {
+		if own, all := commandsMeant(g, args[0]); own != "" {
+			e.hint = "did you mean " + own + "?"
+		} else if all := append(commandsNamed(args[0]), all...); len(all) > 0 {
 			e.hint = "did you mean " + strings.Join(all, " or ") + "?"
 		} else if n := nearest.To(args[0], names); n != "" {
 			e.hint = "did you mean " + n + "?"
 		}
 	}
 	return e
+}
+
+// otherCommands has the words of other programs, each with the commands here that do the same.
+var otherCommands = []struct{ words, commands []string }{
+	{[]string{"run", "start", "trigger", "execute"}, []string{"job run-now"}},
+	{[]string{"delete", "del", "rm", "drop", "unschedule"}, []string{"job remove", "schedule remove", "calendar remove"}},
+	{[]string{"edit", "update", "modify", "change", "set"}, []string{"job alter", "schedule alter"}},
+	{[]string{"add", "new"}, []string{"job create", "schedule create", "calendar import"}},
+	{[]string{"stop", "kill", "terminate"}, []string{"run cancel", "job abort"}},
+	{[]string{"skip"}, []string{"job skip-next"}},
+	{[]string{"rerun", "restart"}, []string{"run retry"}},
+	{[]string{"unpause"}, []string{"job resume", "schedule resume"}},
+	{[]string{"logs", "log", "output"}, []string{"run show"}},
+	{[]string{"ls"}, []string{"job list", "run list", "schedule list", "calendar list"}},
+	{[]string{"describe", "info"}, []string{"job show", "run show", "schedule show", "calendar show"}},
+	{[]string{"validate", "plan"}, []string{"diff"}},
+	{[]string{"preview", "forecast"}, []string{"simulate"}},
+	{[]string{"init"}, []string{"migrate"}},
+}
+
+// commandsMeant returns the command of a group that does what another program calls by a word. If the group has none, it
+// returns the commands of others.
+func commandsMeant(g *cobra.Command, word string) (own string, others []string) {
+	for _, o := range otherCommands {
+		if !slices.Contains(o.words, word) {
+			continue
+		}
+		for _, command := range o.commands {
+			path := g.Root().Name() + " " + command
+			if name, found := strings.CutPrefix(path, g.CommandPath()+" "); found && !strings.Contains(name, " ") {
+				return name, nil
+			}
+			others = append(others, path)
+		}
+	}
+	return "", others
 }
 
 // commandsNamed returns the commands with a name, whatever group they are in. They are made for that: a command line makes
@@ -257,6 +295,15 @@ func commandsNamed(name string) (list []string) {
 // severalFlags are keys of a file of jobs that are several flags of a command.
 var severalFlags = map[string][]string{"retry": {"attempts", "backoff", "max-backoff"}, "keep": {"keep-runs", "keep-age"}}
 
+// otherFlags has the words of other schedulers, each with the flags here that take the same.
+var otherFlags = map[string][]string{
+	"cron": {"rule"}, "crontab": {"rule"}, "rrule": {"rule"}, "every": {"rule"}, "interval": {"rule"}, "at": {"rule"}, "when": {"rule"},
+	"timezone": {"zone"}, "time-zone": {"zone"}, "tz": {"zone"},
+	"query": {"sql"}, "statement": {"sql"}, "command": {"sql", "shell"}, "cmd": {"sql", "shell"}, "script": {"sql", "shell"},
+	"url": {"http"}, "webhook": {"http"},
+	"retries": {"attempts"}, "depends-on": {"after"}, "concurrency": {"overlap"},
+}
+
 func unknownFlagHint(cmd *cobra.Command, problem string) string {
 	hint := "see " + cmd.CommandPath() + " --help"
 	name, ok := strings.CutPrefix(problem, "unknown flag: --")
@@ -269,6 +316,9 @@ func unknownFlagHint(cmd *cobra.Command, problem string) string {
 	if flags := severalFlags[name]; flags != nil && slices.Contains(names, flags[0]) {
 		last := len(flags) - 1
 		return "the flags are --" + strings.Join(flags[:last], ", --") + " and --" + flags[last] + "; " + hint
+	}
+	if flags := otherFlags[name]; flags != nil && slices.Contains(names, flags[0]) {
+		return "did you mean --" + strings.Join(flags, " or --") + "? " + hint
 	}
 	if n := nearest.To(name, names); n != "" {
 		return "did you mean --" + n + "? " + hint

@@ -42,6 +42,29 @@ func TestHelpHasExamples(t *testing.T) {
 	commands(newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false }).root())
 }
 
+// The hints for words of other programs name commands and flags that there are.
+func TestHintsNameCommands(t *testing.T) {
+	root := allCommands()
+	for _, o := range otherCommands {
+		for _, command := range o.commands {
+			if found, _, err := root.Find(strings.Fields(command)); err != nil || found.CommandPath() != "dbjobs "+command {
+				t.Errorf("%q: there is no command %s", o.words, command)
+			}
+		}
+	}
+	create, _, err := root.Find([]string{"job", "create"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for word, flags := range otherFlags {
+		for _, f := range flags {
+			if create.Flag(f) == nil || create.Flag(word) != nil {
+				t.Errorf("--%s: there is no --%s, or no need for it", word, f)
+			}
+		}
+	}
+}
+
 // If the command line begins with the words of one command, only that command is made. It is the same as when all
 // commands are made.
 func TestACommandMadeAlone(t *testing.T) {
