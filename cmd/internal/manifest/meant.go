@@ -14,7 +14,7 @@ var meant = []struct {
 	{[]string{"timezone", "time_zone", "timeZone", "tz"}, "zone", "write zone"},
 	{[]string{"reboot", "startup", "at_startup", "run_on_startup"}, "on_startup", "write on_startup: true"},
 	{[]string{"retries", "max_retries", "attempts", "max_attempts", "tries", "backoffLimit"}, "retry", "write retry, as in retry: 3"},
-	{[]string{"command", "cmd", "run", "script", "program"}, "exec", "write exec: a program with its arguments as a list, or shell: a line for /bin/sh"},
+	{[]string{"command", "cmd", "run", "script", "program"}, "exec", "write sql: a statement, exec: a program with its arguments as a list, or shell: a line for /bin/sh"},
 	{[]string{"url", "uri", "webhook", "request", "endpoint"}, "http", "write http"},
 	{[]string{"query", "statement", "procedure"}, "sql", "write sql"},
 	{[]string{"email", "send_mail"}, "mail", "write mail"},
