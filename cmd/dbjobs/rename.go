@@ -66,7 +66,7 @@ func (c *cli) renamed(kind, old, name, owner string, a report.Altered) error {
 			c.say("renamed %s %s to %s", kind, old, name)
 		}
 		if owner != "" {
-			c.say("%s %s is from the manifest %s: its next apply creates %s again, unless you rename it there too (renamed_from)", kind, name, shown(owner), old)
+			c.say("%s %s is from the manifest %s: if its file still has %[4]s, its next apply creates %[4]s again; rename it there too (renamed_from)", kind, name, shown(owner), old)
 		}
 		return a.Print(c.stdout)
 	})
