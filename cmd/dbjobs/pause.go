@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os/user"
 
 	"github.com/spf13/cobra"
@@ -143,7 +144,9 @@ func (c *cli) pauses(cmd *cobra.Command, of subjectOf) *cobra.Command {
 			return err
 		}
 		p, err := s.Pause(ctx, on, end, c.author(s))
-		if err != nil {
+		if errors.Is(err, store.ErrExists) {
+			return fmt.Errorf("%w; to pause it anew, end this pause first: `dbjobs %s`", err, endsPause(on))
+		} else if err != nil {
 			return err
 		}
 		c.say("paused %s", on)
@@ -207,16 +210,20 @@ func heldByOther(ctx context.Context, s *store.Store, on store.Subject) error {
 		return nil
 	}
 	by := store.Subject{Scope: held.Scope, Name: held.Subject}
-	command := "job resume --" + by.Scope + " " + by.Name
-	switch by.Scope {
+	return badInput("%s: not paused itself; the pause of %s holds it: `dbjobs %s`", on, by, endsPause(by))
+}
+
+// endsPause returns the command that ends a pause, without the name of the program.
+func endsPause(on store.Subject) string {
+	switch on.Scope {
 	case store.ScopeAll:
-		command = "unfreeze"
+		return "unfreeze"
 	case store.ScopeSchedule:
-		command = "schedule resume " + by.Name
-	case store.ScopeJob: // it began meanwhile
-		command = "job resume " + by.Name
+		return "schedule resume " + on.Name
+	case store.ScopeJob:
+		return "job resume " + on.Name
 	}
-	return badInput("%s: not paused itself; the pause of %s holds it: `dbjobs %s`", on, by, command)
+	return "job resume --" + on.Scope + " " + on.Name
 }
 
 // pauseList makes the command that lists the recorded pauses.
