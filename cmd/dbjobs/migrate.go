@@ -77,7 +77,7 @@ everything else, reader only reads, user has its own jobs if owners are on.`,
 		}
 		if cmd.Flags().Changed("owners") {
 			if err := s.SetOwners(cmd.Context(), owners); err != nil {
-				return err
+				return noRoles(err)
 			}
 			c.sayOwners(owners)
 		}
@@ -120,6 +120,18 @@ func noLogins(err error) error {
 	}
 	return err
 }
+
+// noRoles says who makes the roles of --owners, if that is what an error misses. The server says it in a hint, which is
+// no part of the error.
+func noRoles(err error) error {
+	if errors.Is(err, store.ErrDenied) && strings.Contains(err.Error(), makesNoRole) {
+		return fmt.Errorf("%w; a login that may make roles has to run, once a server: CREATE ROLE dbjobs_admin; CREATE ROLE dbjobs_ticker; CREATE ROLE dbjobs_reader", err)
+	}
+	return err
+}
+
+// makesNoRole is a part of the error that the statements of --owners raise.
+const makesNoRole = "this login may make no role"
 
 func (c *cli) printMigrations(cmd *cobra.Command, owners bool) error {
 	if err := c.find(cmd); err != nil {
