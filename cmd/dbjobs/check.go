@@ -26,7 +26,8 @@ func (c *cli) check() *cobra.Command {
 
   0 OK        all is well
   1 WARNING   the last run of a job has failed, a job is parked or has paused itself (on_error: pause,
-              pause_after_failures), a run is stuck, or a calendar ends within 60 days
+              pause_after_failures), a run is stuck, the last pass of a trigger has failed, or a calendar ends
+              within 60 days
   2 CRITICAL  no tick has come for --last-pass, or a job is overdue by more than --overdue
   3 UNKNOWN   the database could not be asked
 
@@ -34,7 +35,7 @@ A run is stuck if one of these has lasted for --stuck: the run is ready, but no 
 or it has ended, but no tick has decided what comes next. The figures follow the sign |.
 
 Disabled jobs do not count, and neither do jobs that somebody has paused: the figure paused has their number. But if more
-than 20 jobs are failing or parked, paused ones among them count, too. In a freeze, only the last pass counts, and the
+than 20 jobs are failing or parked, paused ones among them count, too. In a freeze, only the last passes count, and the
 line says frozen. The check takes no longer with many runs.`,
 		Example: `  dbjobs check --last-pass 3m --overdue 30m
   dbjobs check --trigger tick --json`,
@@ -99,19 +100,17 @@ func (c *cli) health(cmd *cobra.Command, trigger string, stuck time.Duration) (h
 	return h, err
 }
 
-// lastPass finds the newest pass, of one trigger or of all triggers.
+// lastPass finds the last passes, of one trigger or of all triggers.
 func (c *cli) lastPass(ctx context.Context, s *store.Store, trigger string, h *report.Health) error {
 	triggers, err := s.Triggers(ctx)
 	if err != nil {
 		return err
 	}
 	known := trigger == ""
-	for _, t := range triggers {
-		if trigger != "" && t.Name != trigger {
-			continue
-		}
-		if known = true; t.LastAt.After(h.LastPass) {
-			h.Trigger, h.LastPass = t.Name, t.LastAt
+	for i := range triggers {
+		if trigger == "" || triggers[i].Name == trigger {
+			known = true
+			h.AddTrigger(&triggers[i])
 		}
 	}
 	if !known {

@@ -46,7 +46,8 @@ type Health struct {
 	// Calendars that schedules use and that need new days, each with the problem.
 	Calendars []string `json:"calendars,omitempty"`
 
-	latest, failing, parked, stuck, itself string // one job of each kind, as an example
+	passes                                 []store.Trigger // each trigger with its last pass
+	latest, failing, parked, stuck, itself string          // one job of each kind, as an example
 	stuckFor                               time.Duration
 }
 
@@ -95,6 +96,14 @@ func unpaused(k store.Kind, itself map[int64]bool) (n int, first string) {
 	return n, first
 }
 
+// AddTrigger records the last pass of a trigger.
+func (h *Health) AddTrigger(t *store.Trigger) {
+	h.passes = append(h.passes, *t)
+	if t.LastAt.After(h.LastPass) {
+		h.Trigger, h.LastPass = t.Name, t.LastAt
+	}
+}
+
 // AddCalendars looks for calendars that schedules use and that need new days.
 func (h *Health) AddCalendars(list []store.Calendar) {
 	for i := range list {
@@ -122,6 +131,11 @@ func (h *Health) Judge(lastPass, overdue time.Duration) {
 	}
 	if late := time.Duration(h.Overdue); late > overdue {
 		find(Critical, "job %s is overdue by %s", h.latest, store.Duration(late.Truncate(time.Second)))
+	}
+	for i := range h.passes { // one that comes no more is no trouble if another one comes
+		if t := &h.passes[i]; t.Error != "" && h.Now.Sub(t.LastAt).Truncate(time.Second) <= lastPass {
+			find(Warning, "the last pass of the trigger %s has failed: %s", t.Name, t.Error)
+		}
 	}
 	if h.Parked > 0 {
 		find(Warning, "%s", some(h.Parked, h.parked, "parked"))
