@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,14 +40,11 @@ that recurs becomes single days for ten years.
 		if file == "" {
 			return badInput("import needs a file of days; give it with -f holidays.ics")
 		}
-		data, err := os.ReadFile(file)
+		days, err := holiday.ReadFile(file, time.Now())
 		if err != nil {
 			return &usageError{problem: err.Error()}
 		}
-		cal.Name = args[0]
-		if cal.Days, err = holiday.Read(data, time.Now()); err != nil {
-			return badInput("%s: %v", file, err)
-		}
+		cal.Name, cal.Days = args[0], days
 		s, err := c.open(cmd, begin)
 		if err != nil {
 			return err

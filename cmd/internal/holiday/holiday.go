@@ -1,10 +1,12 @@
 // Package holiday reads the days of a calendar from a file. The file has a line for each day, as in a manifest, or
-// the whole-day events of an iCalendar file (RFC 5545), as authorities publish them. The package opens no file.
+// the whole-day events of an iCalendar file (RFC 5545), as authorities publish them.
 package holiday
 
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +19,31 @@ import (
 // Years is how far ahead the days of recurring events are listed.
 const Years = 10
 
-// Read reads a file, and returns the days in the form that package rules reads. For a recurring event, it returns
+// most is the size, in bytes, of the largest file that is read.
+const most = 4 << 20
+
+// ReadFile is Read for the file with this name. Its errors contain the name.
+func ReadFile(name string, now time.Time) ([]string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > most {
+		return nil, fmt.Errorf("%s is longer than %d bytes", name, most)
+	}
+	days, err := Read(data, now)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return days, nil
+}
+
+// Read reads the content of a file, and returns the days in the form that package rules reads. For a recurring event, it returns
 // the days from a year before now to Years after now.
 func Read(data []byte, now time.Time) ([]string, error) {
 	text := string(bytes.TrimPrefix(data, []byte("\ufeff")))

@@ -1,6 +1,8 @@
 package holiday
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -71,5 +73,30 @@ func TestAFileThatIsNotWhole(t *testing.T) {
 	}
 	if days, err := Read([]byte("# none\n"), now); err != nil || len(days) > 0 {
 		t.Errorf("a remark only: %q, %v", days, err)
+	}
+}
+
+// TestReadFile: the error for each file contains its name. A file of any size, such as one that was named by mistake, does not
+// fill the memory.
+func TestReadFile(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		size int64
+		want string
+	}{"none": {-1, "no such file"}, "empty": {0, ": the file is empty"}, "long": {most + 1, "is longer than 4194304 bytes"}} {
+		name = filepath.Join(dir, name)
+		if c.size >= 0 {
+			f, err := os.Create(name)
+			if err == nil {
+				err = f.Truncate(c.size)
+				f.Close()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if days, err := ReadFile(name, now); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %q, %v; want %s", name, days, err, c.want)
+		}
 	}
 }

@@ -12,6 +12,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -136,6 +137,8 @@ func (s *Settings) read() error {
 		return fmt.Errorf("host settings: %w", err)
 	} else if len(data) > most {
 		return fmt.Errorf("host settings: %s is longer than %d bytes", s.From, most)
+	} else if len(bytes.TrimSpace(data)) == 0 { // as a full disk leaves it: without its restrictions, more would be allowed
+		return fmt.Errorf("host settings: %s is empty; a file without settings needs a remark, such as # none", s.From)
 	}
 	if err := s.decode(data); err != nil {
 		return err

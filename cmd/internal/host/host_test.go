@@ -189,7 +189,8 @@ func TestPlaces(t *testing.T) {
 	if s := load(); s.From != env[Variable] || len(s.Programs) != 1 {
 		t.Errorf("found %q, want %s", s.From, env[Variable])
 	}
-	for value, want := range map[string]string{"": "set but empty", filepath.Join(home, "none.yaml"): "no such file", home: "no regular file"} {
+	cut := file(t, filepath.Join(home, "cut.yaml"), "\n", 0o644)
+	for value, want := range map[string]string{"": "set but empty", filepath.Join(home, "none.yaml"): "no such file", home: "no regular file", cut: "is empty"} {
 		env[Variable] = value
 		if _, err := Load(lookup(env), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", value, err, want)

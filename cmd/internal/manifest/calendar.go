@@ -2,11 +2,8 @@ package manifest
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -14,9 +11,6 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 )
-
-// maxDays is the size of the longest file of a calendar, in bytes.
-const maxDays = 4 << 20
 
 // readCalendars reads the calendars: each a list of days, or a mapping with days, a file with days, or
 // both.
@@ -95,34 +89,13 @@ func (f *file) daysFile(c *store.Calendar) reading {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(f.file), name)
 		}
-		days, err := readDays(name, f.now)
+		days, err := holiday.ReadFile(name, f.now)
 		if err != nil {
 			d.problem(n, path, "%v", err)
 			return
 		}
 		c.Days = append(c.Days, days...)
 	}
-}
-
-// readDays reads the days of a file: lines, or iCalendar events.
-func readDays(name string, now time.Time) ([]string, error) {
-	in, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer in.Close()
-	data, err := io.ReadAll(io.LimitReader(in, maxDays+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > maxDays {
-		return nil, fmt.Errorf("%s is longer than %d bytes", name, maxDays)
-	}
-	days, err := holiday.Read(data, now)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return days, nil
 }
 
 // calendarNode writes a calendar. If the calendar has only days, it writes the days alone.

@@ -5,7 +5,6 @@ package rulecmd
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -62,12 +61,9 @@ func (o *Options) calendar() (*rules.Calendar, error) {
 	}
 	var days []string
 	if o.Calendar != "" {
-		data, err := os.ReadFile(o.Calendar)
-		if err != nil {
+		var err error
+		if days, err = holiday.ReadFile(o.Calendar, o.Now); err != nil {
 			return nil, fmt.Errorf("--calendar: %w", err)
-		}
-		if days, err = holiday.Read(data, o.Now); err != nil {
-			return nil, fmt.Errorf("--calendar: %s: %w", o.Calendar, err)
 		}
 	}
 	return rules.ParseCalendar("", o.WorkingDays, strings.Join(days, "\n"))
