@@ -109,6 +109,55 @@ CREATE POLICY own ON dbjobs.installation FOR SELECT USING (true);
 DROP POLICY IF EXISTS hold ON dbjobs.installation;
 CREATE POLICY hold ON dbjobs.installation FOR UPDATE USING (true) WITH CHECK (false);
 
+-- A row may refer to what belongs to another login: an administrator can connect the two, and owners can be switched on later.
+-- A pass of one login parks such a job, and has to write its marks, or it would fail with every job of that login. So the
+-- policies own hold for new rows, and where a row that is there gets another reference, a trigger looks whether the login
+-- sees it.
+CREATE OR REPLACE FUNCTION dbjobs.refuse_reference() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  seen boolean
+; BEGIN
+  IF NOT row_security_active('dbjobs.jobs') OR pg_has_role('dbjobs_admin', 'USAGE') OR pg_has_role('dbjobs_ticker', 'USAGE') THEN
+    RETURN NEW
+  ; ELSIF TG_TABLE_NAME = 'jobs' THEN
+    seen := (NEW.group_name IS NULL OR NEW.group_name IN (SELECT name FROM dbjobs.groups))
+      AND NOT EXISTS (SELECT 1 FROM unnest(ARRAY[NEW.on_failed, NEW.on_recovered, NEW.on_missed, NEW.on_late, NEW.on_lost, NEW.on_parked, NEW.on_paused]) AS h(hook)
+        WHERE strpos(h.hook, '/') > 0 AND split_part(h.hook, '/', 1) <> session_user)
+  ; ELSIF TG_TABLE_NAME = 'schedules' THEN
+    seen := NEW.calendar = '' OR NEW.calendar IN (SELECT name FROM dbjobs.calendars)
+  ; ELSIF TG_TABLE_NAME = 'job_schedules' THEN
+    seen := NEW.schedule_id IN (SELECT id FROM dbjobs.schedules)
+  ; ELSE
+    seen := NEW.after_job_id IN (SELECT id FROM dbjobs.jobs)
+  ; END IF
+  ; IF NOT seen THEN
+    RAISE EXCEPTION 'new row violates row-level security policy for table "%"', TG_TABLE_NAME USING ERRCODE = '42501'
+  ; END IF
+  ; RETURN NEW
+; END $$;
+
+COMMENT ON FUNCTION dbjobs.refuse_reference() IS 'for triggers: with owners, a row gets no reference to what its login does not see';
+DROP POLICY IF EXISTS kept ON dbjobs.jobs;
+CREATE POLICY kept ON dbjobs.jobs FOR UPDATE USING (owner = session_user::text AND owner = current_user) WITH CHECK (owner = session_user::text AND owner = current_user);
+DROP TRIGGER IF EXISTS refuse_reference ON dbjobs.jobs;
+CREATE TRIGGER refuse_reference BEFORE UPDATE OF group_name, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused ON dbjobs.jobs FOR EACH ROW WHEN ((OLD.group_name, OLD.on_failed, OLD.on_recovered, OLD.on_missed, OLD.on_late, OLD.on_lost, OLD.on_parked, OLD.on_paused) IS DISTINCT FROM (NEW.group_name, NEW.on_failed, NEW.on_recovered, NEW.on_missed, NEW.on_late, NEW.on_lost, NEW.on_parked, NEW.on_paused)) EXECUTE FUNCTION dbjobs.refuse_reference();
+DROP POLICY IF EXISTS kept ON dbjobs.schedules;
+CREATE POLICY kept ON dbjobs.schedules FOR UPDATE USING ((job_id IS NULL AND owner = session_user::text AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK ((job_id IS NULL AND owner = session_user::text AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs));
+DROP TRIGGER IF EXISTS refuse_reference ON dbjobs.schedules;
+CREATE TRIGGER refuse_reference BEFORE UPDATE OF calendar ON dbjobs.schedules FOR EACH ROW WHEN (OLD.calendar IS DISTINCT FROM NEW.calendar) EXECUTE FUNCTION dbjobs.refuse_reference();
+DROP POLICY IF EXISTS kept ON dbjobs.job_schedules;
+CREATE POLICY kept ON dbjobs.job_schedules FOR UPDATE USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs));
+DROP TRIGGER IF EXISTS refuse_reference ON dbjobs.job_schedules;
+CREATE TRIGGER refuse_reference BEFORE UPDATE OF job_id, schedule_id ON dbjobs.job_schedules FOR EACH ROW WHEN ((OLD.job_id, OLD.schedule_id) IS DISTINCT FROM (NEW.job_id, NEW.schedule_id)) EXECUTE FUNCTION dbjobs.refuse_reference();
+DROP POLICY IF EXISTS kept ON dbjobs.job_after;
+CREATE POLICY kept ON dbjobs.job_after FOR UPDATE USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs));
+DROP TRIGGER IF EXISTS refuse_reference ON dbjobs.job_after;
+CREATE TRIGGER refuse_reference BEFORE UPDATE OF job_id, after_job_id ON dbjobs.job_after FOR EACH ROW WHEN ((OLD.job_id, OLD.after_job_id) IS DISTINCT FROM (NEW.job_id, NEW.after_job_id)) EXECUTE FUNCTION dbjobs.refuse_reference();
+DROP POLICY IF EXISTS kept ON dbjobs.job_ends;
+CREATE POLICY kept ON dbjobs.job_ends FOR UPDATE USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs));
+DROP TRIGGER IF EXISTS refuse_reference ON dbjobs.job_ends;
+CREATE TRIGGER refuse_reference BEFORE UPDATE OF job_id, after_job_id ON dbjobs.job_ends FOR EACH ROW WHEN ((OLD.job_id, OLD.after_job_id) IS DISTINCT FROM (NEW.job_id, NEW.after_job_id)) EXECUTE FUNCTION dbjobs.refuse_reference();
+
 -- The roles that reach all rows. A policy that is always true costs nothing.
 DROP POLICY IF EXISTS every ON dbjobs.jobs;
 CREATE POLICY every ON dbjobs.jobs TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
