@@ -43,11 +43,12 @@ func refuse(form string, pos int, text, format string, args ...any) error {
 }
 
 // zoneInText replaces the refusal of a text that begins or ends with a time zone
-// by one that says where the zone belongs.
+// by one that says where the zone belongs. In the forms rrule and once, a zone
+// may be in the text.
 func zoneInText(err error, text string) error {
 	e, ok := errors.AsType[*SyntaxError](err)
 	words := strings.Fields(text)
-	if !ok || e.Form == "rrule" || len(words) < 2 {
+	if !ok || e.Form == "rrule" || e.Form == "once" || len(words) < 2 {
 		return err
 	}
 	first, last := words[0], words[len(words)-1]
