@@ -347,6 +347,16 @@ func TestExecThatCannotStart(t *testing.T) {
 	}
 }
 
+// TestExecNamesItsFolder: where the folder is at fault, the error does not name the program.
+func TestExecNamesItsFolder(t *testing.T) {
+	for dir, want := range map[string]string{"/nowhere": "no such file", "/etc/passwd": "not a directory"} {
+		_, err := execute(t.Context(), t, &executor.Host{Own: true}, "exec", executor.ProgramSpec{Run: []string{"true"}, Dir: dir})
+		if err == nil || !strings.HasPrefix(err.Error(), "dir: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want dir: … %s", dir, err, want)
+		}
+	}
+}
+
 func TestExecRefusesWhatNoRunCouldDo(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{"run": []}`:                                     "names nothing to run",

@@ -75,7 +75,7 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	if cmd.Dir = spec.Dir; cmd.Dir == "" {
 		cmd.Dir = homeFolder()
-	} else if _, err := os.Stat(cmd.Dir); err != nil { // otherwise the error would name the program
+	} else if _, err := os.Stat(cmd.Dir + "/."); err != nil { // a folder that may be entered; otherwise the error would name the program
 		return Result{}, fmt.Errorf("dir: %w", err)
 	}
 	hasNUL := func(text string) bool { return strings.Contains(text, "\x00") }
