@@ -176,7 +176,7 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("found %s", s.From)
 	}
 	env["HOME"] = home
-	inHome := file(t, filepath.Join(home, ".config/dbjobs/config.yaml"), "", 0o600)
+	inHome := file(t, filepath.Join(home, ".config/dbjobs/config.yaml"), "# none\n", 0o600)
 	if s := load(); s.From != inHome {
 		t.Errorf("found %q, want %s", s.From, inHome)
 	}
@@ -231,7 +231,7 @@ func TestFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := file(t, filepath.Join(dir, "etc/dbjobs/config.yaml"), "", 0o600)
+	path := file(t, filepath.Join(dir, "etc/dbjobs/config.yaml"), "# none\n", 0o600)
 	load := func(path string) error {
 		_, err := Load(lookup(map[string]string{Variable: path}), nil)
 		return err

@@ -12,6 +12,6 @@ import (
 // give it to a group of theirs. What is not allowed is left as it is.
 func keepOwner(f *os.File, old fs.FileInfo) {
 	if had, ok := old.Sys().(*syscall.Stat_t); ok && f.Chown(int(had.Uid), int(had.Gid)) != nil {
-		f.Chown(-1, int(had.Gid))
+		_ = f.Chown(-1, int(had.Gid))
 	}
 }
