@@ -137,7 +137,7 @@ func (s *Settings) read() error {
 		return fmt.Errorf("host settings: %w", err)
 	} else if len(data) > most {
 		return fmt.Errorf("host settings: %s is longer than %d bytes", s.From, most)
-	} else if len(bytes.TrimSpace(data)) == 0 { // as a full disk leaves it: without its restrictions, more would be allowed
+	} else if len(bytes.TrimSpace(data)) == 0 { // as a full disk leaves it: the tick would go to another database
 		return fmt.Errorf("host settings: %s is empty; a file without settings needs a remark, such as # none", s.From)
 	}
 	if err := s.decode(data); err != nil {
