@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -24,7 +25,7 @@ different manifests cannot be in one such file: choose one with --manifest, or t
 
 --all prints everything as one file. It is for another database, and for keeping: it names no manifest, so what it defines
 there belongs to no manifest until a file of yours defines it, too. Where two owners have a job of one name, --owner writes
-a file for each owner: its jobs, and all schedules.
+a file for each owner: its jobs, and all schedules. With -o, a file that is there is replaced as a whole, or not at all.
 
 A definition that no apply would accept, such as that of a job whose step plain SQL has spoiled, or whose schedule it has
 deleted, is left out: a line on standard error names it and says what to do, and the exit code is 3. Do not apply such a file
@@ -34,7 +35,7 @@ with --prune.
 zones. Schedules that run more often than every hour are left out, unless --job names their job.`,
 		Example: `  dbjobs export > jobs.yaml
   dbjobs export --manifest jobs
-  dbjobs export --all > everything.yaml
+  dbjobs export --all -o everything.yaml
   dbjobs export --ical -o jobs.ics`,
 		Args: positional(),
 	}
@@ -68,7 +69,8 @@ zones. Schedules that run more often than every hour are left out, unless --job 
 		for _, u := range out {
 			left = append(left, fmt.Errorf("%w: %s %s: %s; put its rows right by SQL, or apply a file that has it", errLeftOut, u.Kind, u.Name, u.Problem))
 		}
-		return errors.Join(append(left, manifest.Encode(c.stdout, name, d, login))...)
+		_, err = c.writeTo(feed.path, func(w io.Writer) error { return manifest.Encode(w, name, d, login) })
+		return errors.Join(append(left, err)...)
 	})
 	return cmd
 }

@@ -24,20 +24,20 @@ const feedDates = 2000
 // feedOptions has the flags of export that concern a feed.
 type feedOptions struct {
 	on          bool
-	path, until string
+	path, until string // path: of a manifest, too
 	jobs        []string
 }
 
 func (o *feedOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.on, "ical", false, "write a calendar feed (iCalendar) of the schedules instead")
-	cmd.Flags().StringVarP(&o.path, "output", "o", "-", "with --ical: file to write; - means standard output")
+	cmd.Flags().StringVarP(&o.path, "output", "o", "-", "file to write; - means standard output")
 	cmd.Flags().StringArrayVar(&o.jobs, "job", nil, "with --ical: only this job; may be given several times")
 	cmd.Flags().StringVar(&o.until, "ahead", "366d", "with --ical: how far single dates reach, for rules that an RRULE cannot say")
 }
 
 // check refuses flags that cannot be combined.
 func (o *feedOptions) check(cmd *cobra.Command) error {
-	for _, name := range []string{"output", "job", "ahead"} {
+	for _, name := range []string{"job", "ahead"} {
 		if !o.on && cmd.Flags().Changed(name) {
 			return badInput("--%s belongs to --ical", name)
 		}
