@@ -17,7 +17,7 @@ type Touched struct {
 
 // Refusal says why this host does not allow the owner what a step touches. It is nil if the host allows it, or if this is not
 // known. A kind of permission that the host gives to nobody counts as not known, because definitions are often written on another
-// host than the one that executes them. Refusal looks up no name and reads no secret.
+// host than the one that executes them. Refusal asks for the address of no name, and reads no secret.
 func (h *Host) Refusal(owner, kind string, spec json.RawMessage) error {
 	k := KindOf(kind)
 	if h == nil || k == nil || k.Touches == nil {
@@ -25,8 +25,14 @@ func (h *Host) Refusal(owner, kind string, spec json.RawMessage) error {
 	}
 	t, err := k.Touches(spec), error(nil)
 	switch {
-	case t.Program != "" && len(h.Programs) > 0 && filepath.IsAbs(t.Program):
-		_, err = h.AllowsProgram(owner, t.Program)
+	case t.Program != "" && len(h.Programs) > 0:
+		path := t.Program
+		if !filepath.IsAbs(path) {
+			path, err = lookFor(path)
+		}
+		if err == nil {
+			_, err = h.AllowsProgram(owner, path)
+		}
 	case t.Target != "":
 		if to, found := h.Targets[t.Target]; found && !to.Owners.Include(owner) {
 			_, err = h.Target(owner, t.Target)
