@@ -26,7 +26,7 @@ type Schema struct {
 	Version    int       `json:"version"`                  // 0: there are no tables
 	Oldest     int       `json:"oldest"`                   // the oldest schema number for which a program may be built
 	Latest     int       `json:"latest"`                   // the schema number to which this program would migrate
-	Outdated   bool      `json:"views_outdated,omitempty"` // the views and routines are not those of this program
+	Outdated   bool      `json:"views_outdated,omitempty"` // the views and routines, or how rows belong to logins, are not those of this program
 	Instance   string    `json:"instance,omitempty"`
 	Owners     bool      `json:"owners,omitempty"` // jobs belong to logins, and each ordinary login reaches its own only
 	MigratedAt time.Time `json:"migrated_at,omitzero"`
@@ -38,11 +38,11 @@ func (c *Schema) read(ctx context.Context, q engine.Runner) (digest string, err 
 	return digest, err
 }
 
-// compare finds out whether the views and routines, by their digest, are this program's: which it returns. Those of a newer
-// schema are not its business.
-func (c *Schema) compare(e *engine.Engine, digest string) ([]engine.Repeatable, error) {
-	ours, err := e.Repeatables(c.Owners)
-	c.Outdated = c.Version <= Latest && digest != engine.Digest(ours)
+// compare finds out whether the views and routines, by their digest, are this program's, whose digest it returns. Those of a
+// newer schema are not its business.
+func (c *Schema) compare(e *engine.Engine, digest string) (ours string, err error) {
+	ours, err = e.Digest(c.Owners)
+	c.Outdated = c.Version <= Latest && digest != ours
 	return ours, err
 }
 
@@ -153,9 +153,13 @@ func MigrationText(rawURL string, owners bool) (string, error) {
 		return "", err
 	}
 	fmt.Fprintf(&b, "-- views and routines\n\n%s", e.RepeatableText(repeatables))
+	digest, err := e.Digest(owners)
+	if err != nil {
+		return "", err
+	}
 	statements := Statements(e)
 	known := map[string]string{"now": "NULL", "version": strconv.Itoa(Latest), "oldest": strconv.Itoa(oldestProgram),
-		"repeatable": "'" + engine.Digest(repeatables) + "'"}
+		"repeatable": "'" + digest + "'"}
 	for _, name := range []string{"first_installation", "record_migration", "record_repeatable"} {
 		text, err := statements.Literal(name, known)
 		if err != nil {
@@ -260,9 +264,13 @@ func (s *Store) replace(ctx context.Context, tx *engine.Tx, incomplete bool) (do
 	if err != nil || !now.Outdated && !incomplete {
 		return false, err
 	}
-	if err := s.db.Replace(ctx, tx, ours); err != nil {
+	repeatables, err := s.db.Engine().Repeatables(now.Owners)
+	if err != nil {
 		return false, err
 	}
-	_, err = tx.Exec(ctx, "record_repeatable", engine.Args{"repeatable": engine.Digest(ours)})
+	if err := s.db.Replace(ctx, tx, repeatables); err != nil {
+		return false, err
+	}
+	_, err = tx.Exec(ctx, "record_repeatable", engine.Args{"repeatable": ours})
 	return err == nil, err
 }

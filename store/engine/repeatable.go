@@ -140,15 +140,29 @@ func (r Repeatable) comment() string {
 	return strings.TrimSuffix(first, ".")
 }
 
-// Digest returns a text that changes when the text of a view or of a routine changes.
-func Digest(all []Repeatable) string {
+// Digest returns a text that changes when the text of a view or of a routine changes, or, with owners, a statement by which
+// rows belong to logins.
+func (e *Engine) Digest(owners bool) (string, error) {
+	all, err := e.Repeatables(owners)
+	if err != nil {
+		return "", err
+	}
 	h := sha256.New()
 	for _, r := range all {
 		for _, st := range r.Statements {
 			fmt.Fprintf(h, "%d:%s", len(st), st)
 		}
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	if owners {
+		list, err := e.Ownership(true)
+		if err != nil {
+			return "", err
+		}
+		for _, st := range list {
+			fmt.Fprintf(h, "%d:%s", len(st), st)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
 // drop returns the statement that drops the object.

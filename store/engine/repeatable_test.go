@@ -183,3 +183,19 @@ func client(t *testing.T, e, rawURL, text string) {
 		t.Fatalf("%s: %v\n%s", words[0], err, out)
 	}
 }
+
+// TestDigestKnowsOwners: a program with other statements by which rows belong to logins has another digest, so that migrate brings
+// them in.
+func TestDigestKnowsOwners(t *testing.T) {
+	t.Parallel()
+	for _, e := range engine.All() {
+		without, err := e.Digest(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		with, err := e.Digest(true)
+		if e.KnowsLogins == (err != nil) || with == without {
+			t.Errorf("%s: %s without owners, and with them %s, %v", e.Name, without, with, err)
+		}
+	}
+}
