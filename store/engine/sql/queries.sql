@@ -37,6 +37,8 @@ UPDATE dbjobs.installation SET instance = :instance WHERE id = 1;
 -- ------------------------------------------------------------------------------------------------------- probe
 
 -- The first instant of an index is read with ORDER BY and LIMIT: for MIN with IS NOT NULL, MariaDB and MySQL read the whole index.
+-- Row security looks at each row that an index gives: without the bound on expires_at, a login that has no run would look at all
+-- runs of other owners.
 
 -- name: probe
 SELECT @now, i.version, i.oldest, i.instance, i.owners,
@@ -54,7 +56,7 @@ SELECT @now, i.version, i.oldest, i.instance, i.owners,
   (SELECT MIN(owner) FROM dbjobs.plans), (SELECT MAX(owner) FROM dbjobs.plans),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @counts),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts),
-  CASE WHEN (SELECT expires_at FROM dbjobs.runs WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1) <= @now THEN @true ELSE @false END,
+  CASE WHEN (SELECT expires_at FROM dbjobs.runs WHERE expires_at <= @now ORDER BY expires_at LIMIT 1) IS NULL THEN @false ELSE @true END,
   t.since, t.last_at, COALESCE(t.passes, 0), @login, @path
 FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = :name AND t.since = (SELECT MAX(since) FROM dbjobs.ticks WHERE name = :name)

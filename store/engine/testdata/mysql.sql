@@ -1240,7 +1240,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, 
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE failing_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
-  CASE WHEN (SELECT expires_at FROM dbjobs_runs WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1) <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END,
+  CASE WHEN (SELECT expires_at FROM dbjobs_runs WHERE expires_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY expires_at LIMIT 1) IS NULL THEN 0 ELSE 1 END,
   t.since, t.last_at, COALESCE(t.passes, 0), LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), ''
 FROM dbjobs_installation i
 LEFT JOIN dbjobs_ticks t ON t.name = ? AND t.since = (SELECT MAX(since) FROM dbjobs_ticks WHERE name = ?)

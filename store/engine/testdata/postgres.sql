@@ -1318,7 +1318,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i
   (SELECT pg_catalog.MIN(owner) FROM dbjobs.plans), (SELECT pg_catalog.MAX(owner) FROM dbjobs.plans),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
-  CASE WHEN (SELECT expires_at FROM dbjobs.runs WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1) <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END,
+  CASE WHEN (SELECT expires_at FROM dbjobs.runs WHERE expires_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ORDER BY expires_at LIMIT 1) IS NULL THEN false ELSE true END,
   t.since, t.last_at, COALESCE(t.passes, 0), session_user::text, pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(31))
 FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = $4 AND t.since = (SELECT pg_catalog.MAX(since) FROM dbjobs.ticks WHERE name = $4)

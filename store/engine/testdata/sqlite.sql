@@ -1236,7 +1236,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.olde
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
-  CASE WHEN (SELECT expires_at FROM dbjobs_runs WHERE expires_at IS NOT NULL ORDER BY expires_at LIMIT 1) <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN 1 ELSE 0 END,
+  CASE WHEN (SELECT expires_at FROM dbjobs_runs WHERE expires_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ORDER BY expires_at LIMIT 1) IS NULL THEN 0 ELSE 1 END,
   t.since, t.last_at, COALESCE(t.passes, 0), '', ''
 FROM dbjobs_installation i
 LEFT JOIN dbjobs_ticks t ON t.name = ?3 AND t.since = (SELECT MAX(since) FROM dbjobs_ticks WHERE name = ?3)
