@@ -16,6 +16,8 @@ var actions = map[string]string{
 	"room":               "ask how many connections there may be",
 	"connections":        "ask how many connections there are",
 	"unbound":            "ask whether row security binds the login",
+	"only_own":           "ask whether row security hides the rows of others",
+	"unplanned":          "look for a job that waits for its first pass",
 	"server_tables":      "read the statistics of the tables",
 	"finish_attempt":     "record the end of an attempt",
 	"finish_attempts":    "record the ends of attempts",

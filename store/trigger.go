@@ -34,3 +34,22 @@ func (s *Store) Triggers(ctx context.Context) ([]Trigger, error) {
 	}))
 	return list, err
 }
+
+// PassesHidden reports whether row security hides the ticks of other logins from this login: then nothing follows from
+// there being no triggers. It is so for a user of an installation with owners on PostgreSQL.
+func (s *Store) PassesHidden(ctx context.Context) (hidden bool, err error) {
+	if s.db.Has("only_own") {
+		err = s.db.Row(ctx, "only_own", nil, &hidden)
+	}
+	return hidden, err
+}
+
+// Unplanned is the job that has waited for its first pass for the longest time, and since when; no name: there is none.
+func (s *Store) Unplanned(ctx context.Context) (job string, since time.Time, err error) {
+	j := Job{}
+	err = s.db.Query(ctx, "unplanned", nil, engine.Reads(&j.Owner, &j.Name, engine.At(&since)).Each(func(string) error {
+		job = j.FullName()
+		return nil
+	}))
+	return job, since, err
+}

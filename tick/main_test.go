@@ -19,7 +19,7 @@ examine_groups examine_links examine_numbers examine_orphans examine_pauses exam
 examine_ticks examine_twice examine_unplanned failures_of_job figures first_users hooked_jobs job_names keyed_run lock_altered
 lock_jobs nominal_runs oldest_kept open_runs owners path removed_job rename_job rename_schedule run_by_number run_latest
 run_undecided runs_longest runs_under_way runs_unwell schedule_jobs server_settings standing standing_jobs stretches stuck
-triggers waiting_ends
+triggers unplanned waiting_ends
 mysql:bury_runs
-postgres:behind_sequences postgres:broken_indexes postgres:repeatables_there postgres:server_tables postgres:unbound
+postgres:behind_sequences postgres:broken_indexes postgres:only_own postgres:repeatables_there postgres:server_tables postgres:unbound
 sqlite:file_faults sqlite:file_size sqlite:next_of_owner sqlite:own_plans sqlite:set_instance sqlite:unserved`

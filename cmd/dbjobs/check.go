@@ -116,5 +116,10 @@ func (c *cli) lastPass(ctx context.Context, s *store.Store, trigger string, h *r
 	if !known {
 		return fmt.Errorf("no pass of the trigger %s is on record", shown(trigger))
 	}
-	return nil
+	if hidden, err := s.PassesHidden(ctx); err != nil || !hidden {
+		return err
+	}
+	job, since, err := s.Unplanned(ctx)
+	h.Hide(job, since)
+	return err
 }

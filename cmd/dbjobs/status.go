@@ -75,6 +75,9 @@ func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status
 	if err != nil {
 		return v, err
 	}
+	if v.PassesHidden, err = s.PassesHidden(ctx); err != nil {
+		return v, err
+	}
 	slices.SortStableFunc(triggers, func(x, y store.Trigger) int { return y.LastAt.Compare(x.LastAt) })
 	v.Triggers = report.List(triggers[:min(limit, len(triggers))])
 	silences, err := s.Silences(ctx, v.Triggers, v.Now, v.Now.Add(-silentLately))

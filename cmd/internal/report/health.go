@@ -43,12 +43,16 @@ type Health struct {
 	Itself   int            `json:"paused_itself"`
 	Frozen   bool           `json:"frozen"` // everything is paused
 	Unknown  string         `json:"error,omitempty"`
+	// PassesHidden says that row security hides the ticks of other logins: that no pass is on record says nothing then.
+	PassesHidden bool `json:"passes_hidden,omitempty"`
 	// Calendars that schedules use and that need new days, each with the problem.
 	Calendars []string `json:"calendars,omitempty"`
 
 	passes                                 []store.Trigger // each trigger with its last pass
 	latest, failing, parked, stuck, itself string          // one job of each kind, as an example
 	stuckFor                               time.Duration
+	unplanned                              string // the job that has waited for its first pass for the longest time
+	unplannedSince                         time.Time
 }
 
 // Stand records the state of jobs and runs. A job that somebody has paused counts as a paused job only; one that has
@@ -104,6 +108,12 @@ func (h *Health) AddTrigger(t *store.Trigger) {
 	}
 }
 
+// Hide records that row security hides the ticks of other logins, and the job that has waited for its first pass for the
+// longest time: that such a job waits is then the sign that no tick comes.
+func (h *Health) Hide(unplanned string, since time.Time) {
+	h.PassesHidden, h.unplanned, h.unplannedSince = true, unplanned, since
+}
+
 // AddCalendars looks for calendars that schedules use and that need new days.
 func (h *Health) AddCalendars(list []store.Calendar) {
 	for i := range list {
@@ -124,6 +134,10 @@ func (h *Health) Judge(lastPass, overdue time.Duration) {
 	case h.Unknown != "":
 		find(Unknown, "%s", h.Unknown)
 		return
+	case h.LastPass.IsZero() && h.PassesHidden:
+		if waits := h.Now.Sub(h.unplannedSince).Truncate(time.Second); h.unplanned != "" && !h.Frozen && waits > lastPass {
+			find(Critical, "job %s has waited for its first pass for %s", h.unplanned, store.Duration(waits))
+		}
 	case h.LastPass.IsZero():
 		find(Critical, "no pass of a tick is on record")
 	case age > lastPass:
@@ -198,7 +212,12 @@ func (h *Health) Print(w io.Writer) error {
 
 // fine is the text if all is well. It names what is held on purpose.
 func (h *Health) fine() string {
-	text := fmt.Sprintf("the last pass was %s ago; %s", store.Duration(h.Now.Sub(h.LastPass).Truncate(time.Second)), Plural(h.Jobs, "job"))
+	text := Plural(h.Jobs, "job")
+	if h.LastPass.IsZero() {
+		text = "nothing waits for a pass; this login does not see the ticks of others; " + text
+	} else {
+		text = fmt.Sprintf("the last pass was %s ago; %s", store.Duration(h.Now.Sub(h.LastPass).Truncate(time.Second)), text)
+	}
 	switch {
 	case h.Frozen:
 		return "everything is frozen; " + text

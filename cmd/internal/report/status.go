@@ -23,6 +23,8 @@ type Status struct {
 	Paused   Held               `json:"paused"`    // except a freeze
 	Coming   []tick.UpcomingRun `json:"next_hour"` // the next time of each job, for the first of these jobs
 	ToDo     []string           `json:"to_do"`     // empty: all is well
+	// PassesHidden says that row security hides the ticks of other logins.
+	PassesHidden bool `json:"passes_hidden,omitempty"`
 
 	itself      int    // jobs that have paused themselves
 	firstItself string // one of them
@@ -178,7 +180,13 @@ func (s *Status) Judge() {
 // judgeOverdue says why the oldest overdue job has not run. It says nothing if no tick has ever come, or if a
 // trigger is silent: judgeTriggers says that.
 func (s *Status) judgeOverdue(do func(string, ...any)) {
-	if len(s.Overdue.First) == 0 || s.Frozen != nil || len(s.Triggers) == 0 {
+	if len(s.Overdue.First) == 0 || s.Frozen != nil {
+		return
+	}
+	if len(s.Triggers) == 0 {
+		if s.PassesHidden && s.Running.Count == 0 {
+			do("job %s is overdue: ask who runs the ticks, or start dbjobs tick as this login (with its name as DBJOBS_NAME)", s.Overdue.First[0].Job)
+		}
 		return
 	}
 	first, last := s.Overdue.First[0], s.Triggers[0].LastAt
@@ -193,7 +201,7 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 
 // judgeTriggers reports triggers that are silent, and reports if no trigger has come at all.
 func (s *Status) judgeTriggers(do func(string, ...any)) {
-	if len(s.Triggers) == 0 && s.Running.Count == 0 { // a pass is recorded when it ends
+	if len(s.Triggers) == 0 && !s.PassesHidden && s.Running.Count == 0 { // a pass is recorded when it ends
 		do("no tick has come yet: let cron, or another trigger, start dbjobs tick each minute")
 	}
 	for _, v := range s.Silences {

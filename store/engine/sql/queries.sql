@@ -1441,6 +1441,13 @@ SELECT j.id, j.created_at, NULL, 1 FROM dbjobs.jobs j
 WHERE j.enabled = @true AND j.removed_at IS NULL AND j.created_at < @later AND NOT EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.id)
 ORDER BY j.id LIMIT :limit;
 
+-- The first job that no pass has planned yet.
+
+-- name: unplanned
+SELECT j.owner, j.name, j.created_at FROM dbjobs.jobs j
+WHERE j.enabled = @true AND j.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.id)
+ORDER BY j.created_at, j.id LIMIT 1;
+
 -- name: examine_orphans
 SELECT o.job_id, NULL, o.what, COUNT(*) FROM (
   SELECT job_id, 'steps' AS what FROM dbjobs.steps

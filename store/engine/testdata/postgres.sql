@@ -1211,6 +1211,10 @@ WITH RECURSIVE q (queue) AS (
 SELECT pg_catalog.MIN((SELECT pg_catalog.MIN(r.ready_at) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority = u.priority))
 FROM u WHERE u.priority IS NOT NULL;
 
+-- name: only_own
+SELECT pg_catalog.row_security_active('dbjobs.ticks') AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_roles r
+  WHERE r.rolname IN ('dbjobs_admin', 'dbjobs_ticker', 'dbjobs_reader') AND pg_catalog.pg_has_role(r.oid, 'USAGE'));
+
 -- name: open_pause
 -- arguments: scope, subject_id, subject, now
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p 
@@ -1741,6 +1745,11 @@ WHERE r.rolname = session_user AND (SELECT i.owners FROM dbjobs.installation i W
 -- name: unmark_calendars
 -- arguments: ids
 UPDATE dbjobs.calendars SET planned = NULL WHERE name = ANY($1::text[]);
+
+-- name: unplanned
+SELECT j.owner, j.name, j.created_at FROM dbjobs.jobs j
+WHERE j.enabled = true AND j.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.id)
+ORDER BY j.created_at, j.id LIMIT 1;
 
 -- name: unserved
 -- arguments: since, login

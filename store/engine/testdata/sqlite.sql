@@ -1606,6 +1606,11 @@ SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
 -- arguments: ids
 UPDATE dbjobs_calendars SET planned = NULL WHERE name IN (SELECT value FROM json_each(?1));
 
+-- name: unplanned
+SELECT j.owner, j.name, j.created_at FROM dbjobs_jobs j
+WHERE j.enabled = 1 AND j.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = j.id)
+ORDER BY j.created_at, j.id LIMIT 1;
+
 -- name: unserved
 -- arguments: since, login
 WITH RECURSIVE o (owner) AS (

@@ -336,6 +336,12 @@ FROM pg_catalog.pg_roles r
 WHERE r.rolname = session_user AND (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1)
   AND (r.rolsuper OR r.rolbypassrls OR (SELECT pg_catalog.pg_has_role(session_user, c.relowner, 'member') FROM pg_catalog.pg_class c WHERE c.oid = 'dbjobs.jobs'::regclass));
 
+-- Whether row security shows this login no rows but its own. A role that is missing has no members.
+
+-- name: only_own
+SELECT pg_catalog.row_security_active('dbjobs.ticks') AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_roles r
+  WHERE r.rolname IN ('dbjobs_admin', 'dbjobs_ticker', 'dbjobs_reader') AND pg_catalog.pg_has_role(r.oid, 'USAGE'));
+
 -- name: server_settings
 SELECT s.name, s.setting FROM pg_catalog.pg_settings s
 WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'default_transaction_read_only', 'in_hot_standby');

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// A login that sees only its own rows does not see the tick of another login that runs its jobs. The commands say that something
+// is wrong only where a job of its own waits for a pass.
+func TestAUserWhoseJobsAnothersTickRuns(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("has no row security")
+		}
+		if err := d.SetOwners(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		ann, asAnn := d.Account(t, "user")
+		_, asTicker := d.Account(t, "ticker")
+		expect := func(when string, code int, line string, args ...string) {
+			t.Helper()
+			out := dbjobs(t, asAnn, "", code, args...)
+			if !strings.Contains(out, line) {
+				t.Errorf("%s: %q: found no %q in\n%s", when, args, line, out)
+			}
+			if strings.Contains(out, "no pass of a tick") || strings.Contains(out, "no tick has come") {
+				t.Errorf("%s: %q:\n%s", when, args, out)
+			}
+		}
+		dbjobs(t, asAnn, "", exitDone, "job", "create", "hers", "--rule", "daily at 03:00", "--zone", "UTC", "--sql", "SELECT 1")
+		expect("just created", 0, "OK: nothing waits for a pass; this login does not see the ticks of others; 1 job", "check")
+		d.Exec(t, "UPDATE dbjobs.jobs SET created_at = now() - interval '1 hour'")
+		expect("no tick comes", 2, "CRITICAL: job "+ann+"/hers has waited for its first pass for 1h", "check")
+		expect("no tick comes", 1, "hers", "doctor")
+		dbjobs(t, asTicker, "", exitDone, "tick")
+		expect("a tick comes", 0, "OK: nothing waits for a pass; ", "check")
+		expect("a tick comes", 0, "nothing to do", "status")
+		expect("a tick comes", 0, "note: this login sees no ticks of other logins", "doctor")
+		d.Exec(t, "UPDATE dbjobs.plans SET next_run = now() - interval '1 hour'")
+		expect("it comes no more", 2, "CRITICAL: job "+ann+"/hers is overdue by 1h", "check")
+		expect("it comes no more", 0, "job "+ann+"/hers is overdue: ask who runs the ticks", "status")
+		expect("it comes no more", 1, "hers", "doctor")
+
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+		defer stop()
+		var id, talk bytes.Buffer
+		env := func(name string) (string, bool) {
+			url, set := map[string]string{settings.URLVariable: asAnn}[name]
+			return url, set
+		}
+		run(ctx, []string{"job", "run-now", "hers", "--wait"}, strings.NewReader(""), &id, &talk, env, nil)
+		if !strings.Contains(talk.String(), "goes on") || strings.Contains(talk.String(), "has ever come") {
+			t.Errorf("she waits for a run: %s", &talk)
+		}
+	})
+}
