@@ -91,6 +91,24 @@ func TestUninstallLeavesNothingBehindAndNothingElseAway(t *testing.T) {
 	})
 }
 
+// What belongs to owners goes, too: policies of one table look into others, so no table could be dropped before them.
+func TestUninstallWhereRowsHaveOwners(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine == "sqlite" {
+			t.Skip("has no owners")
+		}
+		if err := d.SetOwners(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if stays, err := d.Uninstall(t.Context(), false); err != nil || stays {
+			t.Fatal(stays, err)
+		}
+		if left := objects(t, d); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	})
+}
+
 // Objects that others have put into the schema stay, and so does the schema. If others have built
 // something on a table of dbjobs, all tables stay.
 func TestUninstallOnPostgreSQLKeepsWhatIsOfOthers(t *testing.T) {
