@@ -44,12 +44,15 @@ func lambdaMain(ctx context.Context, stderr io.Writer, env settings.Lookup, envi
 }
 
 // libraryLog receives the messages of the runtime library. It drops the errors that the library passes on, because
-// the log line of the pass already contains them.
+// the log line of the pass already contains them. It also drops the messages of net/http, which quote what a server
+// sends beside its answer: that may be a secret that the server got.
 type libraryLog struct{ w io.Writer }
 
 func (l libraryLog) Write(b []byte) (int, error) {
-	if bytes.HasPrefix(b, []byte("{")) {
-		return len(b), nil
+	for _, dropped := range []string{"{", "Unsolicited response", "http2: ", "net/http: "} {
+		if bytes.HasPrefix(b, []byte(dropped)) {
+			return len(b), nil
+		}
 	}
 	return l.w.Write(b)
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -39,6 +40,7 @@ const passMemory = 32 << 20
 
 func main() {
 	keepPrivate()
+	log.SetOutput(io.Discard) // net/http prints there what a server sends beside its answer, which may be a secret that it got
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
