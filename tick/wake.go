@@ -61,6 +61,14 @@ func (t *Tick) RingAt(probe *store.Probe) time.Time {
 	return t.wakeAt(&r, nil)
 }
 
+// Unreached ends a pass that could not begin, because its database could not be opened. The next attempt comes as after a pass
+// that has lost its database. It returns the failure, also if the alarm was set.
+func (t *Tick) Unreached(ctx context.Context, failure error) (Report, error) {
+	var r Report
+	err := t.arm(ctx, &r, t.Now(), failure)
+	return r, errors.Join(failure, err)
+}
+
 // arm sets the alarm for what is next. failure is the error of the passes.
 //
 // Crash window: between the COMMIT of the last decision and the answer to this request, nothing starts a pass for what is next.
@@ -119,7 +127,8 @@ func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 	var at time.Time
 	switch {
 	case errors.Is(failure, store.ErrUnreachable), errors.Is(failure, store.ErrDenied): // somebody mends that
-		return now.Add(againLeast)
+		// At a whole minute: the platform may try this pass again, too, and each of these tries names the same alarm.
+		return now.Add(againLeast).Round(time.Minute)
 	case !r.mayWake:
 		return at
 	case r.Frozen:

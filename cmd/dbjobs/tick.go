@@ -255,10 +255,20 @@ func (c *cli) openAndRun(cmd *cobra.Command, f *tickFlags, began time.Time, run 
 	defer cancel()
 	s, err := c.openWithin(opening, cmd, probe)
 	if err != nil {
-		return tick.Report{}, err
+		return c.unreached(ctx, f, time.Since(began), err)
 	}
 	defer c.close(s)
 	return c.runPass(ctx, s, f, time.Since(began), run)
+}
+
+// unreached ends a pass whose database could not be opened.
+func (c *cli) unreached(ctx context.Context, f *tickFlags, spent time.Duration, failure error) (tick.Report, error) {
+	alarm, err := c.alarm(f.wake)
+	if err != nil {
+		return tick.Report{}, errors.Join(failure, err)
+	}
+	t := tick.Tick{Alarm: alarm, DryRun: f.dryRun, Budget: left(f.budget, spent), Now: time.Now}
+	return t.Unreached(ctx, failure)
 }
 
 // tellReport logs a warning for each thing that needs attention.
