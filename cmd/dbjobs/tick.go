@@ -196,7 +196,7 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 		if err := checkMetrics(f.metrics); err != nil {
 			return err
 		}
-		if _, err := c.alarm(f.wake); err != nil {
+		if _, err := c.alarm(f.wake, f.lead); err != nil {
 			return err
 		}
 		list, err := c.several()
@@ -263,7 +263,7 @@ func (c *cli) openAndRun(cmd *cobra.Command, f *tickFlags, began time.Time, run 
 
 // unreached ends a pass whose database could not be opened.
 func (c *cli) unreached(ctx context.Context, f *tickFlags, spent time.Duration, failure error) (tick.Report, error) {
-	alarm, err := c.alarm(f.wake)
+	alarm, err := c.alarm(f.wake, f.lead)
 	if err != nil {
 		return tick.Report{}, errors.Join(failure, err)
 	}
@@ -331,7 +331,7 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 	if f.verbose {
 		level = slog.LevelDebug
 	}
-	alarm, err := c.alarm(f.wake)
+	alarm, err := c.alarm(f.wake, f.lead)
 	if err != nil {
 		return tick.Report{}, err
 	}

@@ -47,12 +47,12 @@ func (c *cli) patience(cmd *cobra.Command) (time.Duration, error) {
 	return time.Duration(d), nil
 }
 
-// alarm returns the alarm of a kind; nil if no alarm is to be set.
-func (c *cli) alarm(kind string) (tick.Alarm, error) {
+// alarm returns the alarm of a kind; nil if no alarm is to be set. lead is how much earlier alarms ring.
+func (c *cli) alarm(kind string, lead store.Duration) (tick.Alarm, error) {
 	if kind == "" {
 		return nil, nil
 	}
-	a, err := wake.New(kind, wake.Settings{Env: wake.Lookup(c.env), Environ: c.environ, Secrets: c.secrets, Now: time.Now})
+	a, err := wake.New(kind, wake.Settings{Env: wake.Lookup(c.env), Environ: c.environ, Secrets: c.secrets, Lead: time.Duration(lead), Now: time.Now})
 	if err != nil {
 		return nil, badInput("--wake or %s: %v", wakeVariable, err)
 	}
@@ -76,7 +76,14 @@ func (c *cli) ring(ctx context.Context, s *store.Store) {
 }
 
 func (c *cli) tryRing(ctx context.Context, s *store.Store, kind string) error {
-	alarm, err := c.alarm(kind)
+	var lead store.Duration
+	if text, _ := c.env("DBJOBS_WAKE_LEAD"); text != "" {
+		var err error
+		if lead, err = store.ParseDuration(text); err != nil {
+			return badInput("DBJOBS_WAKE_LEAD: %v", err)
+		}
+	}
+	alarm, err := c.alarm(kind, lead)
 	if err != nil {
 		return err
 	}
@@ -87,14 +94,7 @@ func (c *cli) tryRing(ctx context.Context, s *store.Store, kind string) error {
 	if err != nil {
 		return err
 	}
-	t := tick.Tick{Alarm: alarm, Now: time.Now}
-	if text, _ := c.env("DBJOBS_WAKE_LEAD"); text != "" {
-		lead, err := store.ParseDuration(text)
-		if err != nil {
-			return badInput("DBJOBS_WAKE_LEAD: %v", err)
-		}
-		t.Lead = time.Duration(lead)
-	}
+	t := tick.Tick{Alarm: alarm, Lead: time.Duration(lead), Now: time.Now}
 	at := t.RingAt(probe)
 	if at.IsZero() {
 		return nil

@@ -42,7 +42,7 @@ func (s *settings) others() []string {
 }
 
 // command returns the command that an alarm starts on this host, in the form that a shell reads. The default is a
-// tick of this program.
+// tick of this program. It sets the next alarm, and learns that from its flags, because it gets none of the variables.
 func (s *settings) command() (string, error) {
 	if s.target != "" {
 		return s.target, nil
@@ -51,7 +51,11 @@ func (s *settings) command() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s is not set, and this program does not know its path: %w", TargetVariable, err)
 	}
-	return quote(self) + " tick --quiet", nil
+	line := quote(self) + " tick --quiet --wake " + s.kind
+	if s.Lead > 0 {
+		line += " --wake-lead " + s.Lead.String()
+	}
+	return line, nil
 }
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -40,6 +40,31 @@ func TestAlarmOfAProgram(t *testing.T) {
 	}
 }
 
+// The tick that an alarm starts without a command line of the owner's sets the next alarm, of the same kind, as early. It gets
+// none of the variables, so its command line says so.
+func TestAlarmStartsATickThatSetsAlarms(t *testing.T) {
+	for kind, lead := range map[string]time.Duration{"systemd": 0, "at": 90 * time.Second, "at:q": 0} {
+		a, err := New(kind, Settings{Env: lookup(nil), Lead: lead, Now: func() time.Time { return noon }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := " tick --quiet --wake " + kind
+		if lead > 0 {
+			want += " --wake-lead 1m30s"
+		}
+		starts := ""
+		switch a := a.(type) {
+		case *systemd:
+			starts = a.starts
+		case *atJobs:
+			starts = a.starts
+		}
+		if !strings.HasSuffix(starts, want) {
+			t.Errorf("%s: starts %q, want the end %q", kind, starts, want)
+		}
+	}
+}
+
 // systemd reads the instant that the alarm writes as the same instant.
 func TestAlarmOfSystemd(t *testing.T) {
 	root := os.Getenv("DBJOBS_TEST_SYSTEMD")

@@ -49,6 +49,7 @@ type Settings struct {
 	Env     Lookup
 	Environ []string      // for programs; the variables of dbjobs are left out
 	Secrets *secret.Known // learns the tokens that the platform gives
+	Lead    time.Duration // how much earlier alarms ring: for the command of the next pass
 	Now     func() time.Time
 }
 
@@ -64,7 +65,7 @@ var kinds = map[string]func(s *settings, argument string) (tick.Alarm, error){
 // settings are the settings of one alarm, in the form that its kind needs.
 type settings struct {
 	Settings
-	name, target, role string
+	kind, name, target, role string
 }
 
 // validName leaves room for the time: the name of a schedule has at most 64 characters.
@@ -73,7 +74,7 @@ var validName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,46}$`)
 // New reads the kind of alarm, such as exec:/usr/local/bin/ring, and its settings. It sends no request.
 func New(kind string, with Settings) (tick.Alarm, error) {
 	name, argument, _ := strings.Cut(kind, ":")
-	s := &settings{with, cmp.Or(with.Env.value(NameVariable), "dbjobs-wake"), with.Env.value(TargetVariable), with.Env.value(RoleVariable)}
+	s := &settings{with, kind, cmp.Or(with.Env.value(NameVariable), "dbjobs-wake"), with.Env.value(TargetVariable), with.Env.value(RoleVariable)}
 	make := kinds[name]
 	if make == nil {
 		list := []string{"aws-scheduler", "gcp-tasks", "systemd", "at", "exec"}
