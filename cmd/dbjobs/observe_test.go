@@ -118,6 +118,19 @@ func TestMetricsFile(t *testing.T) {
 	if got["dbjobs_pass_decided"] < 3 || got["dbjobs_pass_late_seconds"] <= 0 || got["dbjobs_pass_next_due_seconds"] <= 0 || got["dbjobs_pass_duration_seconds"] <= 0 || got["dbjobs_pass_timestamp_seconds"] < 1e9 {
 		t.Errorf("%v", got)
 	}
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, said := invoke(t.Context(), t, home, nil, &bytes.Buffer{}, "tick", "--dry-run", "--metrics", file); code != exitDone {
+		t.Errorf("a dry run: code %d, said %q", code, said)
+	}
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) { // it would hide that no tick comes
+		t.Errorf("%v: a dry run has changed the file: %s", err, after)
+	}
+	if _, said := invoke(t.Context(), t, home, nil, &bytes.Buffer{}, "tick", "--dry-run", "--metrics", "emf"); strings.Contains(said, "_aws") {
+		t.Errorf("a dry run has metrics: %s", said)
+	}
 	if code, _ := invoke(t.Context(), t, t.TempDir(), nil, &bytes.Buffer{}, "tick", "--metrics", file); code != exitUsage {
 		t.Errorf("code %d without a database", code)
 	}

@@ -199,6 +199,9 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 		if _, err := c.alarm(f.wake, f.lead); err != nil {
 			return err
 		}
+		if f.dryRun { // it is no pass, and its figures would hide that none comes
+			f.metrics = noMetrics
+		}
 		list, err := c.several()
 		switch {
 		case err != nil:
