@@ -19,7 +19,7 @@ import (
 // run runs a program with a text as its input, and returns its output.
 func (s *settings) run(ctx context.Context, environ []string, input, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
-	var out, complaint bytes.Buffer
+	var out, complaint head
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, strings.NewReader(input), &out, &complaint
 	cmd.WaitDelay = time.Second // its children may keep its output open
 	if err := cmd.Run(); err != nil {
@@ -34,6 +34,16 @@ func (s *settings) run(ctx context.Context, environ []string, input, program str
 	}
 	return out.String(), nil
 }
+
+// head keeps the first megabyte of what a program prints: the list of atq is far shorter.
+type head struct{ text bytes.Buffer }
+
+func (h *head) Write(b []byte) (int, error) {
+	h.text.Write(b[:min(len(b), 1<<20-h.text.Len())])
+	return len(b), nil
+}
+
+func (h *head) String() string { return h.text.String() }
 
 // others returns the variables of this process without those of dbjobs: some of them are secret, and the process
 // that starts later has its own.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -37,6 +38,29 @@ func TestAlarmOfAProgram(t *testing.T) {
 	}
 	if _, err := a.Set(t.Context(), noon); err == nil || !strings.Contains(err.Error(), "run ring: exit status 3: it is full") {
 		t.Error(err)
+	}
+}
+
+// A program that prints without an end takes no memory for it, and its alarm is set all the same.
+func TestAlarmOfAProgramThatPrintsMuch(t *testing.T) {
+	ring := filepath.Join(t.TempDir(), "ring")
+	const printed = 64 << 20
+	script := fmt.Sprintf("#!/bin/sh\nhead -c %d /dev/zero\nhead -c %[1]d /dev/zero >&2\n", printed)
+	if err := os.WriteFile(ring, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a, err := New("exec:"+ring, Settings{Env: lookup(nil), Environ: os.Environ(), Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := a.Set(t.Context(), noon); err != nil {
+		t.Error(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > printed/4 {
+		t.Errorf("it took %d bytes of memory", took)
 	}
 }
 
