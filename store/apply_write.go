@@ -176,6 +176,7 @@ func (w *edits) send(ctx context.Context) error {
 		func() error { return a.exec(ctx, "delete_lost_links", w.lost) },
 		func() error { return a.write(ctx, "delete_links", w.unlinked) },
 		func() error { return a.exec(ctx, "touch_jobs", slices.Compact(w.touched)) },
+		func() error { return a.exec(ctx, "touch_parked", w.stepped) },
 		func() error { return a.write(ctx, "insert_links", w.links) },
 		func() error { return a.exec(ctx, "finish_schedules", w.unruled) },
 		func() error { return a.write(ctx, "date_own_rules", w.rules) },

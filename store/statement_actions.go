@@ -196,6 +196,7 @@ var actions = map[string]string{
 	"take":               "start runs",
 	"too_long":           "look for runs with a long timeout",
 	"touch_jobs":         "mark jobs as changed",
+	"touch_parked":       "mark parked jobs as changed",
 	"troubled":           "read jobs that are parked or failing",
 	"unserved":           "count due jobs of other logins",
 	"wake_group":         "wake the runs that wait for a group",

@@ -258,6 +258,50 @@ func TestParkedForAMistakeInAStep(t *testing.T) {
 	})
 }
 
+// A job that is parked for a step goes on with the next pass after its step is written again, although its next time is far: by
+// apply, or by a routine.
+func TestParkedForAStepThatIsWrittenAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		defs := store.Definitions{Jobs: []store.Job{{Name: "load", Own: &store.Schedule{Rule: "every 24h"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}
+		ticktest.Apply(t, d, defs)
+		repairs := []func(){func() { ticktest.Apply(t, d, defs) }}
+		switch storetest.Dialect(d.Engine) {
+		case "postgres":
+			repairs = append(repairs, func() { d.Exec(t, `SELECT dbjobs.alter_job('load', '{"sql": "SELECT 1"}')`) })
+		case "mysql":
+			repairs = append(repairs, func() { d.Exec(t, `CALL dbjobs_alter_job('load', '{"sql": "SELECT 1"}', '')`) })
+		}
+		parked := func() string {
+			t.Helper()
+			ticktest.Run(t, d)
+			j, err := d.Job(t.Context(), "load")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return j.Parked
+		}
+		for i, repair := range repairs {
+			parked()
+			d.Exec(t, "UPDATE "+d.Table("steps")+" SET spec = '{}'")
+			if _, err := d.RunNow(t.Context(), "load", store.Request{}); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // a pass decides the request, and parks the job when its run fails
+				if why := parked(); why != "" {
+					break
+				}
+			}
+			if why := parked(); !strings.Contains(why, "has no statement") {
+				t.Fatalf("repair %d: parked: %q", i, why)
+			}
+			repair()
+			if why := parked(); why != "" {
+				t.Errorf("repair %d: still parked: %s", i, why)
+			}
+		}
+	})
+}
+
 // Plain SQL gives a step a value that is refused when a step is made. The job is parked, and says why.
 func TestParkedForAStepTriedForEver(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

@@ -952,6 +952,11 @@ SELECT job_id FROM dbjobs.job_schedules WHERE schedule_id = :id ORDER BY job_id;
 -- name: touch_jobs
 UPDATE dbjobs.jobs SET planned = @touched WHERE id @these;
 
+-- Steps are no part of what is planned. But a job that is parked for one of them would stay so until its next time.
+
+-- name: touch_parked
+UPDATE dbjobs.jobs SET planned = @touched WHERE id @these AND EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = dbjobs.jobs.id AND @parked);
+
 -- name: groups
 SELECT name, max_running FROM dbjobs.groups ORDER BY name;
 

@@ -1597,6 +1597,10 @@ JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 -- arguments: each_ids
 UPDATE dbjobs_jobs SET planned = CONCAT(planned, '.') WHERE id IN (each_);
 
+-- name: touch_parked
+-- arguments: each_ids
+UPDATE dbjobs_jobs SET planned = CONCAT(planned, '.') WHERE id IN (each_) AND EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = dbjobs_jobs.id AND parked_job_id IS NOT NULL);
+
 -- name: triggers
 SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms
 FROM (SELECT l.name, MAX(l.since) AS since FROM dbjobs_ticks l GROUP BY l.name) AS n

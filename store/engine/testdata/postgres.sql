@@ -1717,6 +1717,10 @@ JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 -- arguments: ids
 UPDATE dbjobs.jobs SET planned = planned || '.' WHERE id = ANY($1::bigint[]);
 
+-- name: touch_parked
+-- arguments: ids
+UPDATE dbjobs.jobs SET planned = planned || '.' WHERE id = ANY($1::bigint[]) AND EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = dbjobs.jobs.id AND parked IS NOT NULL);
+
 -- name: triggers
 WITH RECURSIVE n (name) AS (
   SELECT pg_catalog.MIN(x.name) FROM dbjobs.ticks x

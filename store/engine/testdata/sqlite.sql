@@ -1583,6 +1583,10 @@ JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 -- arguments: ids
 UPDATE dbjobs_jobs SET planned = planned || '.' WHERE id IN (SELECT value FROM json_each(?1));
 
+-- name: touch_parked
+-- arguments: ids
+UPDATE dbjobs_jobs SET planned = planned || '.' WHERE id IN (SELECT value FROM json_each(?1)) AND EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = dbjobs_jobs.id AND parked IS NOT NULL);
+
 -- name: triggers
 WITH RECURSIVE n (name) AS (
   SELECT MIN(x.name) FROM dbjobs_ticks x

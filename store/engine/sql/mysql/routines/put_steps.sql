@@ -35,5 +35,7 @@ BEGIN
   IF odd IS NOT NULL THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 40), ', step ', LEFT(odd, 20), ': no path leads to an end: the steps form a circle'));
   END IF;
+  -- Steps are no part of what is planned. But a job that is parked for one of them would stay so until its next time.
+  UPDATE dbjobs_jobs t SET t.planned = CONCAT(t.planned, '.') WHERE t.id = its_id AND EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = its_id AND p.parked IS NOT NULL);
 END
 ;

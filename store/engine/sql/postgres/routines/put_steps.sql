@@ -38,6 +38,8 @@ BEGIN
   IF odd IS NOT NULL THEN
     RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s, step %s: no path from here leads to an end: the steps form a circle', subject, odd), HINT = 'Change on_success or on_failure.';
   END IF;
+  -- Steps are no part of what is planned. But a job that is parked for one of them would stay so until its next time.
+  UPDATE dbjobs.jobs t SET planned = t.planned || '.' WHERE t.id = its_id AND EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = its_id AND p.parked IS NOT NULL);
 END
 $$
 ;
