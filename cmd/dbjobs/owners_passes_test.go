@@ -47,13 +47,17 @@ func TestAUserWhoseJobsAnothersTickRuns(t *testing.T) {
 		expect("it comes no more", 0, "job "+ann+"/hers is overdue: ask who runs the ticks", "status")
 		expect("it comes no more", 1, "hers", "doctor")
 
-		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
-		defer stop()
 		var id, talk bytes.Buffer
 		env := func(name string) (string, bool) {
 			url, set := map[string]string{settings.URLVariable: asAnn}[name]
 			return url, set
 		}
+		if code := run(t.Context(), []string{"tick"}, strings.NewReader(""), &id, &talk, env, nil); code != exitDatabase || !strings.Contains(talk.String(), "give it as --name or DBJOBS_NAME") {
+			t.Errorf("a tick of hers under another name: exit code %d: %s", code, &talk)
+		}
+		talk.Reset()
+		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+		defer stop()
 		run(ctx, []string{"job", "run-now", "hers", "--wait"}, strings.NewReader(""), &id, &talk, env, nil)
 		if !strings.Contains(talk.String(), "goes on") || strings.Contains(talk.String(), "has ever come") {
 			t.Errorf("she waits for a run: %s", &talk)
