@@ -142,6 +142,18 @@ func TestASequenceBehindItsRows(t *testing.T) {
 	ticktest.Apply(t, d, job("second"))
 }
 
+// Whatever the plan of the statement is, it asks only sequences for their rights: the server fails for a table.
+func TestSequencesByOtherPlans(t *testing.T) {
+	t.Parallel()
+	storetest.Needs(t, "postgres")
+	d := storetest.Open(t, "postgres", store.Options{})
+	for _, setting := range []string{"enable_nestloop=off", "enable_nestloop=off&enable_hashjoin=off", "enable_indexscan=off&enable_bitmapscan=off"} {
+		if _, err := ticktest.OpenBeside(t, d, setting, store.Options{Clock: d.Clock.Now}).Server(t.Context()); err != nil {
+			t.Errorf("%s: %v", setting, err)
+		}
+	}
+}
+
 // A login whose transactions are read-only by a setting learns that no pass can write.
 func TestALoginThatWritesNothing(t *testing.T) {
 	t.Parallel()

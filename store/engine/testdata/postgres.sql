@@ -156,7 +156,7 @@ SELECT t.name, t.used FROM (SELECT 'dbjobs.schedules' AS name, pg_catalog.MAX(id
 JOIN pg_catalog.pg_class c ON c.oid = pg_catalog.pg_get_serial_sequence(t.name, 'id')::regclass
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_sequences s ON s.schemaname = n.nspname AND s.sequencename = c.relname
-WHERE pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT') AND t.used > coalesce(s.last_value, 0) ORDER BY t.name;
+WHERE CASE WHEN c.relkind = 'S' THEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT') END AND t.used > coalesce(s.last_value, 0) ORDER BY t.name;
 
 -- name: broken_indexes
 SELECT c.relname::text FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
