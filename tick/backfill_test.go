@@ -82,6 +82,30 @@ func TestBackfill(t *testing.T) {
 	})
 }
 
+// What somebody requests before the first pass of a job decides nothing about the times of its schedule: neither about
+// those between a backfill and the creation of the job, nor about those before a run that waits for its time.
+func TestRequestsBeforeTheFirstPass(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		job := func(name string) store.Job {
+			return store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Missed: "all", Overlap: "wait-all", Steps: []store.Step{ticktest.Nop("")}}
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job("job"), job("ahead")}})
+		if got, _ := fills(t, d, "07:00", "07:10", 9, false); got != "06:55-07:00 07:00-07:05 07:05-07:10 " {
+			t.Fatalf("%q", got)
+		}
+		if _, err := d.RunNow(t.Context(), "ahead", store.Request{At: ticktest.Morning(9, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		if r := ticktest.Run(t, d); r.Made != 0 || r.Succeeded != 3 || len(r.Gaps) != 0 {
+			t.Errorf("the first pass: %+v", r)
+		}
+		d.Clock.Add(5 * time.Minute)
+		if r := ticktest.Run(t, d); r.Made != 2 || r.Succeeded != 2 || len(r.Gaps) != 0 {
+			t.Errorf("at the first time of the schedule: %+v", r)
+		}
+	})
+}
+
 // Two users who backfill the same range at the same time request each nominal time once.
 func TestBackfillByTwoAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -337,11 +337,12 @@ SELECT @job_columns, j.plan_input FROM dbjobs.jobs j WHERE j.id @among ORDER BY 
 -- name: known_jobs
 SELECT @job_beside, j.plan_input FROM dbjobs.jobs j WHERE j.id @among;
 
--- The history of jobs whose plans are new: a deleted plan is made again from it.
+-- The history of jobs whose plans are new: a deleted plan is made again from it. Runs on request, such as those of a
+-- backfill, do not say which nominal times are decided.
 
 -- name: recall
 SELECT p.job_id, (SELECT MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id),
-  (SELECT MAX(r.scheduled_for) FROM dbjobs.runs r WHERE r.job_id = p.job_id),
+  (SELECT MAX(r.scheduled_for) FROM dbjobs.runs r WHERE r.job_id = p.job_id AND r.occurrence LIKE 'at:%'),
   (SELECT MAX(g.through_at) FROM dbjobs.gaps g WHERE g.job_id = p.job_id)
 FROM dbjobs.plans p WHERE p.job_id @among;
 

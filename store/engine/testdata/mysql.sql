@@ -1264,7 +1264,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) FROM (SELECT 1 AS one)
 -- name: recall
 -- arguments: each_ids
 SELECT p.job_id, (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job_id),
-  (SELECT MAX(r.scheduled_for) FROM dbjobs_runs r WHERE r.job_id = p.job_id),
+  (SELECT MAX(r.scheduled_for) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND r.occurrence LIKE 'at:%'),
   (SELECT MAX(g.through_at) FROM dbjobs_gaps g WHERE g.job_id = p.job_id)
 FROM dbjobs_plans p WHERE p.job_id IN (each_);
 

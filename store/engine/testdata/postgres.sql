@@ -1346,7 +1346,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()) FROM (SELECT 
 -- name: recall
 -- arguments: ids
 SELECT p.job_id, (SELECT pg_catalog.MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id),
-  (SELECT pg_catalog.MAX(r.scheduled_for) FROM dbjobs.runs r WHERE r.job_id = p.job_id),
+  (SELECT pg_catalog.MAX(r.scheduled_for) FROM dbjobs.runs r WHERE r.job_id = p.job_id AND r.occurrence LIKE 'at:%'),
   (SELECT pg_catalog.MAX(g.through_at) FROM dbjobs.gaps g WHERE g.job_id = p.job_id)
 FROM dbjobs.plans p WHERE p.job_id = ANY($1::bigint[]);
 

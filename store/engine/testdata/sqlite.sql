@@ -1260,7 +1260,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) FROM (SELECT 1 AS 
 -- name: recall
 -- arguments: ids
 SELECT p.job_id, (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job_id),
-  (SELECT MAX(r.scheduled_for) FROM dbjobs_runs r WHERE r.job_id = p.job_id),
+  (SELECT MAX(r.scheduled_for) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND r.occurrence LIKE 'at:%'),
   (SELECT MAX(g.through_at) FROM dbjobs_gaps g WHERE g.job_id = p.job_id)
 FROM dbjobs_plans p WHERE p.job_id IN (SELECT value FROM json_each(?1));
 
