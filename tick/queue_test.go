@@ -75,6 +75,28 @@ func nearlyInTurn(order []string) bool {
 	return true
 }
 
+// A job moves to another queue, also with its runs that nobody has taken: those that wait for it stay stuck otherwise. A run
+// that plain SQL has requested without naming a queue is in that of its job.
+func TestRunsFollowTheQueueOfTheirJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		inQueues(t, d, 1, "reprots")
+		first, err := d.RunNow(t.Context(), "reprots 0", store.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Exec(t, fmt.Sprintf("INSERT INTO %s (id, job_id, occurrence, ready_at, created_at) VALUES ('00000000-0000-7000-9000-000000000001', %d, 'now:1', %[3]s, %[3]s)",
+			d.Table("runs"), first.JobID, ticktest.Literal(d, d.Clock.Now())))
+		ticktest.DecideOnly(t, d)
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE queue = 'reprots'"); n != 3 {
+			t.Errorf("%d of 3 runs are in the queue of their job", n)
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "reprots 0", Steps: []store.Step{ticktest.Nop("")}}}})
+		if r := ticktest.Run(t, d); r.Succeeded != 3 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 // A worker that names no queue takes from each in turn, and leaves that of the ticks alone.
 func TestQueuesAreTakenFromInTurn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -72,13 +72,14 @@ func (d *decision) countUnderWay() (n int) {
 }
 
 // cancelOrHold cancels a run on request, or if the job is gone. While a pause applies, it holds back a
-// run that has not begun; after the pause it releases that run.
+// run that has not begun; after the pause it releases that run. A run that nobody executes is in the queue of its job.
 func (d *decision) cancelOrHold(r *store.Run) {
 	cancel := func(why string) {
 		r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, why
 	}
 	switch {
 	case r.State == store.Running || r.Ended():
+		return
 	case !r.CancelAt.IsZero():
 		cancel("cancelled on request")
 	case d.job().ID == 0:
@@ -91,6 +92,9 @@ func (d *decision) cancelOrHold(r *store.Run) {
 	case r.HeldBy == store.HeldByPause:
 		r.HeldBy = ""
 	}
+	if q := d.job().Queue; q != "" { // the job's queue has changed, or plain SQL has requested the run without naming it
+		r.Queue = q
+	}
 }
 
 // update records what the decision changes in a run. A run that waits for its group is always recorded,
@@ -101,7 +105,7 @@ func (d *decision) update(r *store.Run, before store.Run, was string) {
 		return
 	}
 	seen := r.State != store.Queued || r.LeaseUntil.IsZero() // a run that was given back is updated once, even if nothing else changes
-	same := seen && r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Losses == before.Losses
+	same := seen && r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Queue == before.Queue && r.Losses == before.Losses
 	if same && r.HeldBy != store.HeldByGroup {
 		return
 	}
