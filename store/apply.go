@@ -211,6 +211,9 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 	if err := a.run(ctx, "insert_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
 		return taken("group "+g.Name, err)
 	}
+	if err := a.run(ctx, "touch_group", engine.Args{"name": g.Name}); err != nil {
+		return err
+	}
 	return a.record("group", g.Name, "create", 0, nil, g)
 }
 

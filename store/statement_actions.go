@@ -195,6 +195,7 @@ var actions = map[string]string{
 	"sweep_jobs":         "look for old history",
 	"take":               "start runs",
 	"too_long":           "look for runs with a long timeout",
+	"touch_group":        "mark the jobs of a group as changed",
 	"touch_jobs":         "mark jobs as changed",
 	"touch_parked":       "mark parked jobs as changed",
 	"troubled":           "read jobs that are parked or failing",

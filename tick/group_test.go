@@ -110,6 +110,35 @@ func TestGroupThatIsUnknownParksItsJobOnly(t *testing.T) {
 	})
 }
 
+// A group whose row was deleted is made again by apply: its jobs are no longer parked, and their runs no longer wait, although
+// no job has a next time.
+func TestGroupThatIsMadeAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		groups := []store.Group{{Name: "g", MaxRunning: 1}}
+		onRequest := func(name string) store.Job {
+			return store.Job{Name: name, Group: "g", Queue: "other", Steps: []store.Step{ticktest.Nop("")}}
+		}
+		ticktest.Apply(t, d, store.Definitions{Groups: groups, Jobs: []store.Job{onRequest("a"), onRequest("b")}})
+		for _, name := range []string{"a", "b"} {
+			ticktest.Request(t, d, name)
+		}
+		ticktest.Run(t, d)
+		d.Exec(t, "DELETE FROM "+d.Table("groups"))
+		if _, err := d.CancelRun(t.Context(), "a#1", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		if got, r := standing(t, d), ticktest.Run(t, d); got != "a cancelled, b waiting group" || r.ParkedJobs != 1 {
+			t.Fatalf("without the group: %s; %+v", got, r)
+		}
+		ticktest.Apply(t, d, store.Definitions{Groups: groups})
+		r := ticktest.Run(t, d)
+		if got := standing(t, d); got != "a cancelled, b queued" || r.ParkedJobs != 0 {
+			t.Errorf("with the group: %s; %+v", got, r)
+		}
+	})
+}
+
 // rivals lets eight sessions decide at the same time for the due jobs of one group, each for some of them, and counts
 // the runs that they let go. Each session rests between its count and its writes, so that the others could count the
 // same. Without the lock, the first rests until a second has counted.

@@ -964,6 +964,11 @@ SELECT name, max_running FROM dbjobs.groups ORDER BY name;
 -- name: insert_group
 INSERT INTO dbjobs.groups (name, max_running) VALUES (:name, :max_running);
 
+-- The jobs that name a group whose row was deleted: they are parked, or their runs wait for it.
+
+-- name: touch_group
+UPDATE dbjobs.jobs SET planned = @touched WHERE group_name = :name AND @live IS NOT NULL;
+
 -- name: wake_group
 UPDATE dbjobs.runs SET held_by = NULL
 WHERE @open IN (SELECT j.id FROM dbjobs.jobs j WHERE j.group_name = :name) AND state = 'waiting' AND held_by = 'group';

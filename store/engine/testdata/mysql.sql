@@ -1593,6 +1593,10 @@ FROM (SELECT DISTINCT f.job_id FROM
   WHERE (SELECT t.timeout_ms FROM dbjobs_jobs t WHERE t.id = f.job_id) > ? LIMIT 20) AS q
 JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
+-- name: touch_group
+-- arguments: name
+UPDATE dbjobs_jobs SET planned = CONCAT(planned, '.') WHERE group_name = ? AND live_name IS NOT NULL;
+
 -- name: touch_jobs
 -- arguments: each_ids
 UPDATE dbjobs_jobs SET planned = CONCAT(planned, '.') WHERE id IN (each_);

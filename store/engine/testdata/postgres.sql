@@ -1713,6 +1713,10 @@ FROM (SELECT DISTINCT f.job_id FROM
   WHERE (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = f.job_id) > $3 LIMIT 20) AS q
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
+-- name: touch_group
+-- arguments: name
+UPDATE dbjobs.jobs SET planned = planned || '.' WHERE group_name = $1 AND removed_at IS NULL AND name IS NOT NULL;
+
 -- name: touch_jobs
 -- arguments: ids
 UPDATE dbjobs.jobs SET planned = planned || '.' WHERE id = ANY($1::bigint[]);

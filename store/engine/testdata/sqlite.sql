@@ -1579,6 +1579,10 @@ FROM (SELECT DISTINCT f.job_id FROM
   WHERE (SELECT t.timeout_ms FROM dbjobs_jobs t WHERE t.id = f.job_id) > ?3 LIMIT 20) AS q
 JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
+-- name: touch_group
+-- arguments: name
+UPDATE dbjobs_jobs SET planned = planned || '.' WHERE group_name = ?1 AND removed_at IS NULL AND name IS NOT NULL;
+
 -- name: touch_jobs
 -- arguments: ids
 UPDATE dbjobs_jobs SET planned = planned || '.' WHERE id IN (SELECT value FROM json_each(?1));
