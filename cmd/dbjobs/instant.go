@@ -40,7 +40,8 @@ func exactInstant(text string, now time.Time, d direction) (time.Time, bool) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, true
 	}
-	if length, err := store.ParseDuration(text); err == nil {
+	length, _ := strings.CutSuffix(text, map[direction]string{ago: " ago", ahead: " from now"}[d])
+	if length, err := store.ParseDuration(length); err == nil {
 		return now.Add(time.Duration(d) * time.Duration(length)), true
 	}
 	return now, strings.EqualFold(text, "now")

@@ -20,15 +20,18 @@ func TestInstantsAreReadAsPeopleWriteThem(t *testing.T) {
 		"now":                       "2026-02-28T23:30:00Z",
 		"2h":                        "2026-03-01T01:30:00Z",
 		"90 minutes":                "2026-03-01T01:00:00Z",
+		"2h from now":               "2026-03-01T01:30:00Z",
 	} {
 		if got, ok := readInstant(text, now, ahead); !ok || got.UTC().Format(time.RFC3339) != want {
 			t.Errorf("%q is %s, %v; want %s", text, got.UTC().Format(time.RFC3339), ok, want)
 		}
 	}
-	if got, ok := readInstant("2h", now, ago); !ok || !got.Equal(now.Add(-2*time.Hour)) {
-		t.Errorf("2h ago is %s, %v", got, ok)
+	for _, text := range []string{"2h", "2h ago"} {
+		if got, ok := readInstant(text, now, ago); !ok || !got.Equal(now.Add(-2*time.Hour)) {
+			t.Errorf("%s is %s, %v", text, got, ok)
+		}
 	}
-	for _, text := range []string{"soon", "08:00", "2026-13-01", "tomorrow at 8", "2026-12-01 25:00", "2 weeks"} {
+	for _, text := range []string{"soon", "08:00", "2026-13-01", "tomorrow at 8", "2026-12-01 25:00", "2 weeks", "2h ago", "from now"} {
 		if got, ok := readInstant(text, now, ahead); ok {
 			t.Errorf("%q was read as %s", text, got)
 		}
