@@ -14,10 +14,13 @@ func Failures(w io.Writer, list []store.FailedAttempt) error {
 	t.message = 40
 	for _, v := range list {
 		run := store.Run{Job: v.Job, Number: v.RunNumber, ID: v.RunID}
-		a := v.Attempt
+		a, silent := v.Attempt, "the process that executed it did not report its end"
+		if v.Number == 0 && v.RunState == store.Failed { // a worker in SQL may end a run without an error
+			silent = "a worker reported the failure without an error"
+		}
 		a.Code, a.Line = "", 0 // code and line have columns of their own
 		t.row(Instant(v.FinishedAt), run.Label(), v.StepName, count(int64(v.Attempt.Attempt)), v.Code, positive(v.Line), v.Severity,
-			cmp.Or(attemptError(a), "the process that executed it did not report its end"))
+			cmp.Or(attemptError(a), silent))
 	}
 	return t.flush()
 }

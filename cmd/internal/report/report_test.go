@@ -90,6 +90,23 @@ func TestAnAttemptIsToldWithWhatTheEngineSays(t *testing.T) {
 	}
 }
 
+// A worker in SQL that ends a run as failed has reported its end, also if it gives no error.
+func TestAFailureWithoutAnErrorIsToldByItsCause(t *testing.T) {
+	var out bytes.Buffer
+	list := []store.FailedAttempt{{Job: "a", RunNumber: 1, RunState: store.Failed}, {Job: "b", RunNumber: 1, RunState: store.Lost}}
+	if err := Failures(&out, list); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"a#1", "a worker reported the failure without an error", "b#1", "the process that executed it did not report its end"} {
+		_, rest, found := strings.Cut(out.String(), want)
+		if !found {
+			t.Fatalf("no %q, in this order: %s", want, out.String())
+		}
+		out.Reset()
+		out.WriteString(rest)
+	}
+}
+
 // The clock of the database may be set back while a run executes. Then nobody knows how long the run took.
 func TestADurationIsNeverNegative(t *testing.T) {
 	t.Parallel()
