@@ -110,6 +110,14 @@ func (c *cli) runRetry() *cobra.Command {
 			return err
 		}
 		return c.print(r, func() error {
+			j, err := s.Job(ctx, r.FullJob())
+			if err != nil {
+				return err
+			}
+			if p := j.Paused; p != nil && p.Scope != store.ScopeSchedule {
+				c.say("run %s is open again, from step %d: it waits while the job is paused: %s", r.Label(), r.Step, report.Paused(*p))
+				return nil
+			}
 			c.say("run %s is open again: the next dbjobs tick %s from step %d", r.Label(), runs(r.Queue), r.Step)
 			return nil
 		})
