@@ -34,18 +34,9 @@ func (s *Store) Backfill(ctx context.Context, name string, within Interval, agai
 		if err := a.tx.Row(ctx, "lock_installation", engine.Args{}, &version); err != nil {
 			return err
 		}
-		f := BackfillInput{Now: a.now}
-		var err error
-		if f.Job, err = s.findJob(ctx, a.tx, name); err != nil {
+		f, err := s.backfillInput(ctx, a.tx, a.now, name, within, again)
+		if err != nil {
 			return err
-		}
-		if f.Rules, err = s.rulesOf(ctx, a.tx, f.Job.ID); err != nil {
-			return err
-		}
-		if !again {
-			if f.Covered, err = s.covered(ctx, a.tx, f.Job.ID, within); err != nil {
-				return err
-			}
 		}
 		chosen, err := choose(f)
 		if err != nil || len(chosen) == 0 {
@@ -56,6 +47,31 @@ func (s *Store) Backfill(ctx context.Context, name string, within Interval, agai
 		return err
 	})
 	return made, err
+}
+
+// BackfillInput reads the facts from which Backfill with the same arguments would choose now.
+func (s *Store) BackfillInput(ctx context.Context, name string, within Interval, again bool) (f BackfillInput, err error) {
+	err = s.db.InSnapshot(ctx, func(tx *engine.Tx) error {
+		var now time.Time
+		if err := tx.Row(ctx, "read_now", engine.Args{"now": s.now()}, engine.At(&now)); err != nil {
+			return err
+		}
+		f, err = s.backfillInput(ctx, tx, now, name, within, again)
+		return err
+	})
+	return f, err
+}
+
+func (s *Store) backfillInput(ctx context.Context, tx *engine.Tx, now time.Time, name string, within Interval, again bool) (f BackfillInput, err error) {
+	f.Now = now
+	if f.Job, err = s.findJob(ctx, tx, name); err != nil {
+		return f, err
+	}
+	if f.Rules, err = s.rulesOf(ctx, tx, f.Job.ID); err != nil || again {
+		return f, err
+	}
+	f.Covered, err = s.covered(ctx, tx, f.Job.ID, within)
+	return f, err
 }
 
 // fill writes the requests.

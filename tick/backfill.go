@@ -20,13 +20,26 @@ type Range struct {
 // The interval of each run begins at the nominal time before it. Times that are not decided yet are
 // left to the next tick. more is the first nominal time beyond the limit.
 func Backfill(ctx context.Context, s *store.Store, job string, r Range) (made []store.Run, more time.Time, err error) {
-	within := store.Interval{Start: r.From, End: r.To}
-	if within.End.IsZero() {
-		within.End = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
-	}
-	made, err = s.Backfill(ctx, job, within, r.Again, r.Author, func(f store.BackfillInput) (chosen []store.Interval, err error) {
+	made, err = s.Backfill(ctx, job, r.within(), r.Again, r.Author, func(f store.BackfillInput) (chosen []store.Interval, err error) {
 		chosen, more, err = decide.Backfill(&f, r.From, r.To, r.Limit)
 		return chosen, err
 	})
 	return made, more, err
+}
+
+// BackfillDryRun returns the intervals of the runs that Backfill would request now, and requests none.
+func BackfillDryRun(ctx context.Context, s *store.Store, job string, r Range) (chosen []store.Interval, more time.Time, err error) {
+	f, err := s.BackfillInput(ctx, job, r.within(), r.Again)
+	if err != nil {
+		return nil, more, err
+	}
+	return decide.Backfill(&f, r.From, r.To, r.Limit)
+}
+
+// within is where runs may cover times of the range.
+func (r *Range) within() store.Interval {
+	if r.To.IsZero() {
+		return store.Interval{Start: r.From, End: time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)}
+	}
+	return store.Interval{Start: r.From, End: r.To}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +14,7 @@ import (
 func (c *cli) jobBackfill() *cobra.Command {
 	var from, to string
 	var r tick.Range
+	var dryRun bool
 	cmd := &cobra.Command{
 		Use: "backfill NAME --from INSTANT", Short: "Request runs for past nominal times that no run covers", Args: positional("NAME"),
 		Long: `Requests one run for each nominal time from --from to --to (both included) that is not in the interval of a run
@@ -24,12 +24,14 @@ decided.
 
 A failed run keeps its interval, so backfill leaves it out: use dbjobs run retry. With --again, every nominal time of
 the range gets a run.`,
-		Example: `  dbjobs job backfill rollup --from 2026-01-01T00:00:00Z --to 2026-01-31T23:59:59Z --limit 10`,
+		Example: `  dbjobs job backfill rollup --from 2026-01-01T00:00:00Z --to 2026-01-31T23:59:59Z --dry-run
+  dbjobs job backfill rollup --from 2026-01-01T00:00:00Z --to 2026-01-31T23:59:59Z --limit 10`,
 	}
 	cmd.Flags().StringVar(&from, "from", "", "first instant, such as 2026-01-01T00:00:00Z")
 	cmd.Flags().StringVar(&to, "to", "", "last instant (the last time that has been decided)")
 	cmd.Flags().IntVar(&r.Limit, "limit", 1000, "request at most `N` runs, the oldest first")
 	cmd.Flags().BoolVar(&r.Again, "again", false, "include nominal times that are in the interval of a run already")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only print the nominal times; write nothing")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) (err error) {
 		if r.From, err = instantFlag("from", from, ago); err != nil {
 			return err
@@ -44,14 +46,20 @@ the range gets a run.`,
 			return badInput("--limit: found %d, want at least 1", r.Limit)
 		}
 		r.Author = c.author(s)
-		made, more, err := tick.Backfill(ctx, s, args[0], r)
+		b := report.Backfilled{Job: args[0], DryRun: dryRun}
+		if dryRun {
+			b.Intervals, b.More, err = tick.BackfillDryRun(ctx, s, args[0], r)
+			b.Intervals = report.List(b.Intervals)
+		} else {
+			b.Runs, b.More, err = tick.Backfill(ctx, s, args[0], r)
+		}
 		if err != nil {
 			return err
 		}
-		b := report.Backfilled{Job: args[0], Runs: report.List(made), More: more}
+		b.Runs = report.List(b.Runs)
 		return c.print(b, func() error {
 			c.say("%s", b)
-			return report.Runs(c.stdout, made, time.Time{}) // none of them executes
+			return b.Print(c.stdout)
 		})
 	})
 	return c.prints(c.authored(cmd))

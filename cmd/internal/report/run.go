@@ -160,19 +160,39 @@ type Replanned struct {
 
 // Backfilled is the result of job backfill.
 type Backfilled struct {
-	Job  string      `json:"job"`
-	Runs []store.Run `json:"runs"`
-	More time.Time   `json:"more,omitzero"` // the first nominal time beyond the limit
+	Job       string           `json:"job"`
+	DryRun    bool             `json:"dry_run"`
+	Runs      []store.Run      `json:"runs"`
+	Intervals []store.Interval `json:"intervals,omitzero"` // of a dry run: of the runs that it would request; their ends are the nominal times
+	More      time.Time        `json:"more,omitzero"`      // the first nominal time beyond the limit
+}
+
+// Print prints the runs, or the nominal times of a dry run.
+func (b Backfilled) Print(w io.Writer) error {
+	if !b.DryRun {
+		return Runs(w, b.Runs, time.Time{}) // none of them executes
+	}
+	t := newTable(w, "SCHEDULED FOR", "INTERVAL START")
+	for _, n := range b.Intervals {
+		t.row(Instant(n.End), Instant(n.Start))
+	}
+	return t.flush()
 }
 
 // String returns the same in one line.
 func (b Backfilled) String() string {
-	if len(b.Runs) == 0 {
+	if len(b.Runs)+len(b.Intervals) == 0 {
 		return "job " + b.Job + ": runs cover every nominal time in the range already"
 	}
 	text := fmt.Sprintf("job %s: requested runs for %s, for the next dbjobs tick", b.Job, Plural(len(b.Runs), "nominal time"))
+	if b.DryRun {
+		text = fmt.Sprintf("job %s: would request runs for %s", b.Job, Plural(len(b.Intervals), "nominal time"))
+	}
 	if !b.More.IsZero() {
 		text += "; --limit left out those from " + Instant(b.More)
+	}
+	if b.DryRun {
+		text += " (dry run: nothing was written)"
 	}
 	return text
 }
