@@ -58,6 +58,9 @@ the range gets a run.`,
 		}
 		b.Runs = report.List(b.Runs)
 		return c.print(b, func() error {
+			if b.Held, err = held(ctx, s, args[0]); err != nil {
+				return err
+			}
 			c.say("%s", b)
 			return b.Print(c.stdout)
 		})

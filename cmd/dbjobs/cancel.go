@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -26,6 +27,13 @@ with its next occurrence.`,
 		}
 		return c.print(r, func() error {
 			what := "the next dbjobs tick cancels it"
+			j, err := s.Job(ctx, r.FullJob())
+			if err != nil && !errors.Is(err, store.ErrNotFound) { // a removed job still has runs
+				return err
+			}
+			if p := j.Paused; p != nil && p.Scope == store.ScopeAll {
+				what = "a dbjobs tick cancels it after the freeze: " + report.Paused(*p)
+			}
 			if r.State == store.Running {
 				what = "the process that executes it stops it within seconds"
 				if !r.LeaseUntil.IsZero() {

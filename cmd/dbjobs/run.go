@@ -114,7 +114,7 @@ func (c *cli) runRetry() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if p := j.Paused; p != nil && p.Scope != store.ScopeSchedule {
+			if p := holds(&j); p != nil {
 				c.say("run %s is open again, from step %d: it waits while the job is paused: %s", r.Label(), r.Step, report.Paused(*p))
 				return nil
 			}

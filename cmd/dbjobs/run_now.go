@@ -122,7 +122,7 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 	if err != nil {
 		return err
 	}
-	if p := j.Paused; p != nil && p.Scope != store.ScopeSchedule {
+	if p := holds(&j); p != nil {
 		c.say("the run waits while the job is paused: %s", report.Paused(*p))
 		return nil
 	}
@@ -147,4 +147,18 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 	}
 	c.say("the next dbjobs tick %s", runs(queue))
 	return nil
+}
+
+// holds returns the pause that holds the runs of a job back; nil: there is none. That of a schedule holds no runs.
+func holds(j *store.JobStatus) *store.Pause {
+	if p := j.Paused; p != nil && p.Scope != store.ScopeSchedule {
+		return p
+	}
+	return nil
+}
+
+// held returns the pause that holds the runs of a job back; nil: there is none.
+func held(ctx context.Context, s *store.Store, job string) (*store.Pause, error) {
+	j, err := s.Job(ctx, job)
+	return holds(&j), err
 }

@@ -165,6 +165,7 @@ type Backfilled struct {
 	Runs      []store.Run      `json:"runs"`
 	Intervals []store.Interval `json:"intervals,omitzero"` // of a dry run: of the runs that it would request; their ends are the nominal times
 	More      time.Time        `json:"more,omitzero"`      // the first nominal time beyond the limit
+	Held      *store.Pause     `json:"-"`                  // holds the runs back
 }
 
 // Print prints the runs, or the nominal times of a dry run.
@@ -184,12 +185,20 @@ func (b Backfilled) String() string {
 	if len(b.Runs)+len(b.Intervals) == 0 {
 		return "job " + b.Job + ": runs cover every nominal time in the range already"
 	}
-	text := fmt.Sprintf("job %s: requested runs for %s, for the next dbjobs tick", b.Job, Plural(len(b.Runs), "nominal time"))
-	if b.DryRun {
-		text = fmt.Sprintf("job %s: would request runs for %s", b.Job, Plural(len(b.Intervals), "nominal time"))
+	text := fmt.Sprintf("job %s: ", b.Job)
+	switch {
+	case b.DryRun:
+		text += "would request runs for " + Plural(len(b.Intervals), "nominal time")
+	case b.Held != nil:
+		text += "requested runs for " + Plural(len(b.Runs), "nominal time")
+	default:
+		text += "requested runs for " + Plural(len(b.Runs), "nominal time") + ", for the next dbjobs tick"
 	}
 	if !b.More.IsZero() {
 		text += "; --limit left out those from " + Instant(b.More)
+	}
+	if b.Held != nil {
+		text += "; the job is paused: " + Paused(*b.Held)
 	}
 	if b.DryRun {
 		text += " (dry run: nothing was written)"
