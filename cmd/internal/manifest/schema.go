@@ -129,9 +129,11 @@ func formerName() schema { return described("string", "the name that it had: app
 func calendar() schema {
 	keys := schema{}
 	for _, f := range (&file{}).calendarFields(&store.Calendar{}) {
-		keys[f.key] = schema{}
+		keys[f.key] = described("string", "")
 	}
-	return anyOf(several(schema{"type": "string"}, ""), mappingOf(keys, ""))
+	day := described("string", "2026-12-25 Christmas Day, 05-01 of each year, or 2026-12-28..2026-12-31")
+	keys["days"] = several(day, "")
+	return anyOf(schema{"type": "array", "items": day}, mappingOf(keys, ""))
 }
 
 func jobKeys() schema {

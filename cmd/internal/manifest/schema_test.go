@@ -134,6 +134,7 @@ func TestSchemaRefusesWrongStructure(t *testing.T) {
 		"jobs: {a: {sql: SELECT 1, overlap: never}}", "jobs: {a: {sql: SELECT 1, timeout: soon}}", "jobs: {a: {sql: SELECT 1, not_before: tomorrow}}",
 		"jobs: {a: {sql: SELECT 1, disabled: 3}}", "jobs: {a: {sql: SELECT 1, retry: {jitter: 101}}}", "jobs: {a: {retry: 1}}",
 		"schedules: {a: {zone: UTC}}", "jobs: {a: {http: {method: GET}}}", "jobs: {a: {sql: SELECT 1, keep: {runs: 0}}}", "defaults: {after: a}", "zones: UTC",
+		"calendars: {a: closed}", "calendars: {a: {days: [3]}}", "calendars: {a: {file: 3}}", "calendars: {a: {working_days: [MO]}}",
 	} {
 		if check(s, text) == nil {
 			t.Errorf("%s is taken", text)
