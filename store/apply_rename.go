@@ -17,6 +17,33 @@ type Rename struct {
 	From, To string // names without an owner
 }
 
+// RenamesInTurn returns the renames in the order in which they are done: one that frees a name comes before the one
+// that takes it, wherever they stand in the file.
+func (d Definitions) RenamesInTurn() []Rename {
+	frees := make(map[Rename][]Rename, len(d.Renames)) // by kind and name
+	for _, r := range d.Renames {
+		name := Rename{Kind: r.Kind, To: r.From}
+		frees[name] = append(frees[name], r)
+	}
+	list := make([]Rename, 0, len(d.Renames))
+	seen := make(map[Rename]bool, len(d.Renames))
+	var add func(r Rename)
+	add = func(r Rename) {
+		if seen[r] {
+			return
+		}
+		seen[r] = true
+		for _, first := range frees[Rename{Kind: r.Kind, To: r.To}] {
+			add(first)
+		}
+		list = append(list, r)
+	}
+	for _, r := range d.Renames {
+		add(r)
+	}
+	return list
+}
+
 // renames gives definitions their new names, before any other name is looked up.
 func (a *applier) renames(ctx context.Context, d Definitions) error {
 	inFile := func(kind, name string) bool {
@@ -25,7 +52,7 @@ func (a *applier) renames(ctx context.Context, d Definitions) error {
 		}
 		return slices.ContainsFunc(d.Jobs, func(j Job) bool { return j.Name == name })
 	}
-	for _, r := range d.Renames {
+	for _, r := range d.RenamesInTurn() {
 		stays := inFile(r.Kind, r.From)
 		if r.Kind == "schedule" {
 			if err := a.renameShared(ctx, r, stays); err != nil {
@@ -50,9 +77,14 @@ func bothThere(kind, from, to string) error {
 }
 
 func (a *applier) renameShared(ctx context.Context, r Rename, stays bool) error {
-	there, err := a.s.schedulesNamed(ctx, a.tx, []string{r.From, r.To})
+	read, err := a.s.schedulesNamed(ctx, a.tx, []string{r.From, r.To})
 	if err != nil {
 		return err
+	}
+	there := make(map[string]Schedule, len(read))
+	for _, c := range read {
+		a.dry.schedule(&c)
+		there[c.Name] = c
 	}
 	was, old := there[r.From]
 	_, taken := there[r.To]
@@ -79,7 +111,11 @@ func (a *applier) renameShared(ctx context.Context, r Rename, stays bool) error 
 func (a *applier) renameOne(ctx context.Context, r Rename, owner string, stays bool) error {
 	full := func(name string) string { return strings.TrimPrefix(owner+"/"+name, "/") }
 	there := newKnownJobs()
-	if err := a.s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": legible([]string{r.From, r.To})}, there.add); err != nil {
+	err := a.s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": legible([]string{r.From, r.To})}, func(j *Job) {
+		a.dry.job(j)
+		there.add(j)
+	})
+	if err != nil {
 		return err
 	}
 	old, taken := there.byName[full(r.From)], there.byName[full(r.To)] != nil

@@ -15,7 +15,7 @@ func (in Input) Renamed(d store.Definitions, owner string) Input {
 		return in
 	}
 	in.Jobs = slices.Clone(in.Jobs)
-	for _, r := range d.Renames {
+	for _, r := range d.RenamesInTurn() {
 		if r.Kind == "schedule" {
 			in.renameSchedule(r)
 			continue
