@@ -59,8 +59,8 @@ func every(own *store.Schedule, e *Event, starts time.Time, shifted bool, o Opti
 		own.Rule = fmt.Sprintf("DTSTART:%s\nRRULE:FREQ=%s;INTERVAL=%d", starts.Format("20060102T150405"), freq, n)
 		if starts.Day() > 28 {
 			own.Rule += ";SKIP=BACKWARD"
-			note("In months without the day %[1]d it runs on the last one, as there. There it also runs on that number in the month after "+
-				"(after 28 February on 28 March, then on %[1]d March); here it does not.", starts.Day())
+			note("In months without the day %[1]d it runs on the last one, as there. There, the time after such a one comes twice: first on the "+
+				"number of that last day (after 28 February, on a 28th), then on day %[1]d if its month has one; here only the latter.", starts.Day())
 		}
 		return nights(own, o, note, false)
 	}
