@@ -107,11 +107,12 @@ var (
 )
 
 // withoutFacts writes ${job} as ${job-}. That means the same to a shell, and dbjobs does not read it as a fact. Where a part
-// of the text may not be the shell's to read, as in quotes or in the input, the shell gets all of the text as a word.
+// of the text may not be the shell's to read, as in quotes or in the input, or can be written in no other way, as
+// ${secret:-none}, the shell gets all of the text as a word.
 func withoutFacts(text string) (out, renamed string) {
 	isFact := func(found string) bool { return executor.CheckReferences(found) == nil }
-	if strings.ContainsAny(text, `'\`) &&
-		(otherFact.MatchString(text) || slices.ContainsFunc(simpleVariable.FindAllString(text, -1), isFact)) {
+	if otherFact.MatchString(text) ||
+		strings.ContainsAny(text, `'\`) && slices.ContainsFunc(simpleVariable.FindAllString(text, -1), isFact) {
 		return "eval " + intake.Verbatim(text), ""
 	}
 	out = simpleVariable.ReplaceAllStringFunc(text, func(found string) string {
@@ -181,13 +182,18 @@ func (r *reader) mail(j *store.Job, note func(string, ...any)) {
 	var list []string
 	for one := range strings.FieldsFuncSeq(to, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if _, err := mail.ParseAddress(one); err != nil || strings.Contains(one, "${") {
-			note("MAILTO was %s, and %s is no address with a domain: dbjobs mails it nothing. Give the job a hook: on: {failed: JOB}.", to, one)
-			return
+			note("MAILTO was %s, and %s is no address with a domain: dbjobs mails it nothing.", to, one)
+			continue
 		}
 		list = append(list, one)
 	}
-	note("MAILTO: %s gets a mail when a run has failed, not of each output.", to)
-	j.On.Failed = r.hook(to, list)
+	if len(list) == 0 {
+		note("Give the job a hook: on: {failed: JOB}.")
+		return
+	}
+	all := strings.Join(list, ", ")
+	note("MAILTO: %s gets a mail when a run has failed, not of each output.", all)
+	j.On.Failed = r.hook(all, list)
 }
 
 // hook returns the job that sends mail to a list of addresses.

@@ -96,6 +96,7 @@ func TestTextThatLooksLikeAFact(t *testing.T) {
 			{"A=${job}\nB=it's ${secret:x} ${args.y} ${HOME} ${attempt}\n", `echo "$A $B"`, "${job} it's ${secret:x} ${args.y} ${HOME} ${attempt}\n"},
 			{"", `job=1; echo '${job}' "\${attempt}" ${job} ${owner:-none}`, "${job} ${attempt} 1 none\n"},
 			{"", `job=1; echo "${job}" ${HOME}`, "1 /\n"},
+			{"", `echo "${secret:-none}" ${HOME}`, "none /\n"},
 			{"", `cat; echo '${args.x}'%Dear ${owner},%it's ${HOME}`, "Dear ${owner},\nit's ${HOME}\n${args.x}\n"},
 		} {
 			result := Read("SHELL="+shell+"\n"+c.settings+"* * * * * "+c.command+"\n", Options{Zone: "UTC", From: from})
@@ -120,6 +121,20 @@ func TestTextThatLooksLikeAFact(t *testing.T) {
 			if out, err := cmd.CombinedOutput(); err != nil || string(out) != c.want || len(spec.Env) > 0 {
 				t.Errorf("%s: %s: %v, %q, want %q; variables %q, from %q", shell, c.command, err, out, c.want, spec.Env, run)
 			}
+		}
+	}
+}
+
+// An address that dbjobs cannot mail takes the mail from no other.
+func TestAddressesOfMailto(t *testing.T) {
+	for _, c := range []struct{ settings, hook string }{
+		{"MAILTO=root,ann@example.org bob\n", "mail-ann-example-org"},
+		{"MAILTO=root\n", ""},
+		{"MAILTO=\n", ""},
+	} {
+		item := Read(c.settings+"* * * * * x\n", Options{Zone: "UTC", From: from}).Items[0]
+		if got := item.Definition.On.Failed; got != c.hook {
+			t.Errorf("%q: the hook is %q, want %q; %q", c.settings, got, c.hook, item.Notes)
 		}
 	}
 }
