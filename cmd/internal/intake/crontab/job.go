@@ -101,7 +101,7 @@ func (r *reader) when(j *store.Job, item *intake.Item, text string) (rest string
 	for i := range fields {
 		fields[i], rest = cut(rest)
 		if fields[i] == "" {
-			item.Reason = fmt.Sprintf("Cron expects five times and a command, or NAME=value; this line has %d words. Correct it, or write the job by hand.", i)
+			item.Reason = "Cron expects five times and a command, or NAME=value; this line has less. Correct it, or write the job by hand."
 			return "", false
 		}
 	}
