@@ -10,7 +10,7 @@ import (
 // skewed is how far an instant must lie in the future to show that a clock was wrong, and not just slightly off.
 const skewed = 10 * time.Minute
 
-// Ahead counts the jobs that are decided beyond the current time, and returns the instant until which they sleep. It
+// Ahead counts the jobs that Replan would plan anew, and returns the instant until which they sleep. It
 // asks the database only if the record of the probe's tick also lies in the future: then the clock was ahead, and has
 // been corrected. It reads all plans, since no index finds what only such a clock leaves behind. If it finds no such
 // job, it deletes the tick's record, so that it asks only once.
@@ -33,8 +33,9 @@ const replanSize = 500
 // Replan takes back the decisions that were made while the database's clock was ahead: those of the named job, or of
 // all jobs if the name is empty. The nominal times from now on are decided again, and the gaps end now. Runs that
 // executed stay on record, and while they do, their occurrences do not run twice. Open runs continue by the correct
-// clock: waits and leases are over, an end wakes the job, and repeat_after counts from now. The next pass plans the
-// jobs. Replan returns the number of jobs.
+// clock: waits and leases are over, an end wakes the job, and repeat_after counts from now. That includes a run that was
+// taken or requested by the wrong clock, although no pass decided about its job then. A run that was requested for a later
+// time still waits for it. The next pass plans the jobs. Replan returns the number of jobs.
 func (s *Store) Replan(ctx context.Context, name string, who Author) (n int, err error) {
 	var job int64
 	if name != "" {

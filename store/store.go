@@ -64,7 +64,9 @@ var macros = map[string]string{
 	"@job_changes_by_name": jobChangesByName, "@job_facts": jobFacts, "@selected": runSelected, "@tried": runTried, "@attempt_columns": attemptColumns,
 	"@run_columns": runColumns, "@pause_columns": pauseColumns, "@schedule_columns": scheduleColumns,
 	"@followed": "(SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1)",
-	"@most":     fmt.Sprint(mostMade)}
+	"@is_ahead": "(r.wake_at > @later AND (r.created_at > @later OR r.started_at > @later OR EXISTS " +
+		"(SELECT 1 FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.started_at > @later)))",
+	"@most": fmt.Sprint(mostMade)}
 
 var words = engine.NewWords(macros)
 

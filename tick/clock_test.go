@@ -3,6 +3,7 @@ package tick_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,106 @@ func TestClockThatWasAYearAhead(t *testing.T) {
 			t.Fatalf("%v, %+v", err, runs)
 		}
 	})
+}
+
+// A request for a later time still waits for that time, whether it was made before the clock was ahead, meanwhile or after it.
+func TestReplanKeepsRequestsForALaterTime(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{fiveMinutely("job")}})
+		ticktest.DecideOnly(t, d)
+		right := d.Clock.Now()
+		at := right.AddDate(0, 0, 7)
+		ask := func(at time.Time) {
+			t.Helper()
+			if _, err := d.RunNow(t.Context(), "job", store.Request{At: at}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ask(at)
+		d.Clock.Set(right.AddDate(0, 0, 1))
+		decideAnd(t, d)
+		ask(at.Add(time.Minute))
+		ask(time.Time{})
+		d.Clock.Set(right.Add(time.Minute))
+		ask(at.Add(2 * time.Minute))
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != 1 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		for range 3 { // the run that was made ahead, and the request for no time
+			ticktest.Run(t, d)
+		}
+		if got := ticktest.States(t, d, "job"); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"succeeded", "succeeded", "waiting", "waiting", "waiting"}) {
+			t.Fatal(got)
+		}
+		d.Clock.Set(at.Add(2 * time.Minute))
+		for range 5 {
+			ticktest.Run(t, d)
+		}
+		if got := ticktest.States(t, d, "job"); slices.Contains(got, "waiting") {
+			t.Fatal(got)
+		}
+	})
+}
+
+// A run that began while the clock was ahead, and whose process has died or which waits for another try, does not wait until
+// that time, although no pass has decided anything about its job meanwhile.
+func TestReplanOfRunsThatBeganAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{fiveMinutely("dead"), fiveMinutely("tried"), fiveMinutely("asked")}})
+		ticktest.DecideOnly(t, d)
+		for _, name := range []string{"dead", "tried"} {
+			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ticktest.DecideOnly(t, d)
+		right := d.Clock.Now()
+		d.Clock.Set(right.AddDate(0, 0, 1))
+		h := store.Holder{Name: "h", Lease: time.Minute}
+		tasks, err := d.Take(t.Context(), "tick", 2, h)
+		if err != nil || len(tasks) != 2 {
+			t.Fatal(err, tasks)
+		}
+		for i := range tasks {
+			if tasks[i].Job.Name == "tried" {
+				if err := d.EndStep(t.Context(), &tasks[i], store.StepEnd{State: store.Failed, Retry: true, Backoff: time.Minute}, h); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if _, err := d.RunNow(t.Context(), "asked", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Set(right.Add(time.Minute))
+		if r := decideAnd(t, d); r.Made != 0 {
+			t.Fatalf("%+v", r)
+		}
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != 3 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != 0 {
+			t.Fatalf("again: %d, %v", n, err)
+		}
+		d.Clock.Add(time.Minute) // a lease that has just ended might still be extended
+		for range 2 {
+			ticktest.Run(t, d)
+		}
+		for _, name := range []string{"dead", "tried", "asked"} {
+			if got := ticktest.States(t, d, name); !slices.Equal(got, []string{"succeeded"}) {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+		// The job was not decided ahead: its next time is not lost.
+		d.Clock.Set(right.Add(5 * time.Minute))
+		if r := ticktest.Run(t, d); r.Made != 3 || r.Gaps[store.Missed] != 0 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// fiveMinutely is a job whose runs a tick executes.
+func fiveMinutely(name string) store.Job {
+	return store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}
 }
 
 // yearly is reported, with the years.

@@ -73,8 +73,8 @@ func (c *cli) jobReplan() *cobra.Command {
 		Use: "replan [NAME]", Short: "Undo decisions about the future, made while the database's clock was ahead", Args: positional("NAME?"),
 		Long: `Use this after the database's clock was ahead and has been corrected. Without it, a job does not run before the time
 up to which it was decided. replan plans one job, or without NAME all jobs, again from now: their gaps end now, and their
-next nominal times are after now. The runs that took place stay on record. Jobs that were not decided beyond now are
-not changed.`,
+next nominal times are after now. Runs that were taken, tried or requested by that clock no longer wait for its time; those
+requested for a later time do. The runs that took place stay on record. Other jobs are not changed.`,
 		Example: `  dbjobs job replan --reason "the clock was a year ahead"`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {

@@ -202,7 +202,9 @@ func (all *Statements) translate(name, text string) (statement, error) {
 		}
 		return t
 	}
-	text = macro.ReplaceAllStringFunc(macro.ReplaceAllStringFunc(text, expand), expand) // twice: @lease holds @now
+	for range 3 { // @is_ahead holds @later, which holds @now
+		text = macro.ReplaceAllStringFunc(text, expand)
+	}
 	if unknown != "" {
 		return s, fmt.Errorf("statement %s: the dialect has no macro %s", name, unknown)
 	}

@@ -68,7 +68,7 @@ var damages = map[string]damage{
 }
 
 // ofClock has what runs look like after the clock has gone back, as it does when it was ahead and is put right.
-var ofClock = map[string]bool{"ended before it began": true, "made in the future": true}
+var ofClock = map[string]bool{"ended before it began": true, "made in the future": true, "begun in the future": true}
 
 // idle has the kinds of damage that mean nothing while no pass comes.
 var idle = map[string]bool{"stuck": true, "unplanned": true}

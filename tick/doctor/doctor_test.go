@@ -137,6 +137,8 @@ func TestDamageIsNamed(t *testing.T) {
 			{"ticks", "UPDATE ticks SET last_at = " + later},
 			{"clock-back counted", "UPDATE runs SET started_at = " + later + " WHERE job_id = " + id("counted") + " AND finished_at IS NOT NULL"},
 			{"clock-back shared", "UPDATE runs SET created_at = " + later + " WHERE job_id = " + id("shared")},
+			{"clock-back edited", "UPDATE runs SET state = 'waiting', settled_at = NULL, finished_at = NULL, held_by = NULL, ready_at = " + later +
+				", started_at = " + later + " WHERE job_id = " + id("edited")},
 			{"pauses", "INSERT INTO pauses (scope, subject_id) VALUES ('job', 4711)"},
 		} {
 			d.Exec(t, table.ReplaceAllStringFunc(damage.statement, func(found string) string {

@@ -1238,15 +1238,22 @@ DELETE FROM dbjobs.ticks WHERE since <= :through AND last_at < @later;
 
 -- ----------------------------------------------------------------------------------- a clock that was ahead
 
+-- A job lies ahead if it is decided beyond the clock, or if a run of it waits beyond the clock that was made or has begun there. A run
+-- of a later time, and the long lease of a worker, are none.
+
 -- name: count_ahead
-SELECT COUNT(*), MAX(decided_through) FROM dbjobs.plans WHERE decided_through > @later;
+SELECT COUNT(*), MAX(CASE WHEN p.decided_through > @later THEN p.decided_through
+  ELSE (SELECT MAX(r.wake_at) FROM dbjobs.runs r WHERE r.job_id = p.job_id AND @is_ahead) END)
+FROM dbjobs.plans p WHERE p.decided_through > @later OR p.job_id IN (SELECT r.job_id FROM dbjobs.runs r WHERE @is_ahead);
 
 -- name: lock_ahead
 SELECT p.job_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.job_id)
-FROM dbjobs.plans p WHERE p.decided_through > @later AND (p.job_id = :job OR :job = 0) ORDER BY p.job_id LIMIT :limit @lock;
+FROM dbjobs.plans p WHERE (p.decided_through > @later OR p.job_id IN (SELECT r.job_id FROM dbjobs.runs r WHERE @is_ahead))
+  AND (p.job_id = :job OR :job = 0) ORDER BY p.job_id LIMIT :limit @lock;
 
 -- name: rewind_plans
-UPDATE dbjobs.plans SET decided_through = @now, next_run = @now, version = CASE WHEN version < @most THEN version + 1 ELSE 1 END,
+UPDATE dbjobs.plans SET decided_through = CASE WHEN decided_through > @now THEN @now ELSE decided_through END,
+  next_run = @now, version = CASE WHEN version < @most THEN version + 1 ELSE 1 END,
   last_scheduled_for = CASE WHEN last_scheduled_for > @now THEN NULL ELSE last_scheduled_for END,
   repeat_from = CASE WHEN repeat_from > @now THEN @now ELSE repeat_from END
 WHERE job_id @these;
@@ -1257,8 +1264,11 @@ DELETE FROM dbjobs.gaps WHERE job_id @these AND from_at >= @now;
 -- name: end_gaps_now
 UPDATE dbjobs.gaps SET through_at = @now WHERE job_id @these AND through_at > @now;
 
+-- A run that was requested for a later time waits for it by any clock.
+
 -- name: rewind_waits
-UPDATE dbjobs.runs SET ready_at = @now WHERE @open @these AND state = 'waiting' AND ready_at > @later;
+UPDATE dbjobs.runs SET ready_at = @now WHERE @open @these AND state = 'waiting' AND ready_at > @later
+  AND (started_at IS NOT NULL OR scheduled_for IS NULL OR scheduled_for < ready_at OR scheduled_for <= created_at);
 
 -- When such a run has ended, it wakes its job as of created_at.
 
@@ -1432,6 +1442,7 @@ SELECT job_id, MIN(created_at), what, COUNT(*) FROM (
       WHEN r.interval_end < r.interval_start THEN 'of an interval that ends before it begins'
       WHEN r.occurrence LIKE 'at:%' AND r.scheduled_for IS NULL THEN 'of a nominal time that is missing'
       WHEN r.created_at > @later THEN 'made in the future'
+      WHEN @is_ahead THEN 'begun in the future'
       WHEN r.state = 'waiting' AND r.held_by = 'predecessor' AND r.fence = 0 AND NOT EXISTS (SELECT 1 FROM dbjobs.runs o
         WHERE o.job_id = r.job_id AND o.id <> r.id AND o.settled_at IS NULL) THEN 'waiting for a run that is not there' END AS what
   FROM dbjobs.runs r) AS odd

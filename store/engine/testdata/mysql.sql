@@ -191,8 +191,10 @@ SELECT (SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL), (SELECT COUN
   (SELECT COUNT(*) FROM dbjobs_runs), (SELECT COUNT(*) FROM dbjobs_runs WHERE state = 'running');
 
 -- name: count_ahead
--- arguments: now, later_ms
-SELECT COUNT(*), MAX(decided_through) FROM dbjobs_plans WHERE decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
+-- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms
+SELECT COUNT(*), MAX(CASE WHEN p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN p.decided_through
+  ELSE (SELECT MAX(r.wake_at) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (r.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR r.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))))) END)
+FROM dbjobs_plans p WHERE p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (r.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR r.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)))));
 
 -- name: count_jobs
 SELECT COUNT(*) FROM dbjobs_jobs WHERE live_name IS NOT NULL;
@@ -438,7 +440,7 @@ ORDER BY p.id LIMIT ?;
 SELECT NULL, MIN(r.ready_at), r.queue, COUNT(*) FROM dbjobs_runs r WHERE r.state = 'queued' AND r.ready_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) GROUP BY r.queue ORDER BY r.queue LIMIT ?;
 
 -- name: examine_runs
--- arguments: now, later_ms, limit
+-- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, limit
 SELECT job_id, MIN(created_at), what, COUNT(*) FROM (
   SELECT r.job_id, r.created_at,
     CASE WHEN r.state = 'running' AND r.lease_until IS NULL THEN 'running without a lease'
@@ -449,6 +451,7 @@ SELECT job_id, MIN(created_at), what, COUNT(*) FROM (
       WHEN r.interval_end < r.interval_start THEN 'of an interval that ends before it begins'
       WHEN r.occurrence LIKE 'at:%' AND r.scheduled_for IS NULL THEN 'of a nominal time that is missing'
       WHEN r.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN 'made in the future'
+      WHEN (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (r.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR r.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)))) THEN 'begun in the future'
       WHEN r.state = 'waiting' AND r.held_by = 'predecessor' AND r.fence = 0 AND NOT EXISTS (SELECT 1 FROM dbjobs_runs o
         WHERE o.job_id = r.job_id AND o.id <> r.id AND o.settled_at IS NULL) THEN 'waiting for a run that is not there' END AS what
   FROM dbjobs_runs r) AS odd
@@ -861,9 +864,10 @@ INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)
 SELECT s.job_id, s.id, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) FROM dbjobs_schedules s WHERE s.job_id IN (each_);
 
 -- name: lock_ahead
--- arguments: now, later_ms, job, job, limit
+-- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, job, job, limit
 SELECT p.job_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.job_id)
-FROM dbjobs_plans p WHERE p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (p.job_id = ? OR ? = 0) ORDER BY p.job_id LIMIT ? FOR UPDATE;
+FROM dbjobs_plans p WHERE (p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (r.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR r.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))))))
+  AND (p.job_id = ? OR ? = 0) ORDER BY p.job_id LIMIT ? FOR UPDATE;
 
 -- name: lock_altered
 -- arguments: each_ids
@@ -1372,15 +1376,17 @@ UPDATE dbjobs_runs SET lease_until = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATET
 UPDATE dbjobs_runs SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
 
 -- name: rewind_plans
--- arguments: now, now, now, now, now, each_ids
-UPDATE dbjobs_plans SET decided_through = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), next_run = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END,
+-- arguments: now, now, now, now, now, now, each_ids
+UPDATE dbjobs_plans SET decided_through = CASE WHEN decided_through > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE decided_through END,
+  next_run = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END,
   last_scheduled_for = CASE WHEN last_scheduled_for > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN NULL ELSE last_scheduled_for END,
   repeat_from = CASE WHEN repeat_from > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE repeat_from END
 WHERE job_id IN (each_);
 
 -- name: rewind_waits
 -- arguments: now, each_ids, now, later_ms
-UPDATE dbjobs_runs SET ready_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND state = 'waiting' AND ready_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
+UPDATE dbjobs_runs SET ready_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND state = 'waiting' AND ready_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
+  AND (started_at IS NOT NULL OR scheduled_for IS NULL OR scheduled_for < ready_at OR scheduled_for <= created_at);
 
 -- name: room
 SHOW VARIABLES WHERE Variable_name IN ('max_connections', 'max_user_connections');

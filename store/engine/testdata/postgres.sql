@@ -217,7 +217,9 @@ SELECT (SELECT pg_catalog.COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL), (
 
 -- name: count_ahead
 -- arguments: now, later_ms
-SELECT pg_catalog.COUNT(*), pg_catalog.MAX(decided_through) FROM dbjobs.plans WHERE decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond');
+SELECT pg_catalog.COUNT(*), pg_catalog.MAX(CASE WHEN p.decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN p.decided_through
+  ELSE (SELECT pg_catalog.MAX(r.wake_at) FROM dbjobs.runs r WHERE r.job_id = p.job_id AND (r.wake_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (r.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR r.started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR EXISTS (SELECT 1 FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'))))) END)
+FROM dbjobs.plans p WHERE p.decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR p.job_id IN (SELECT r.job_id FROM dbjobs.runs r WHERE (r.wake_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (r.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR r.started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR EXISTS (SELECT 1 FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')))));
 
 -- name: count_jobs
 SELECT pg_catalog.COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL AND name IS NOT NULL;
@@ -459,6 +461,7 @@ SELECT job_id, pg_catalog.MIN(created_at), what, pg_catalog.COUNT(*) FROM (
       WHEN r.interval_end < r.interval_start THEN 'of an interval that ends before it begins'
       WHEN r.occurrence LIKE 'at:%' AND r.scheduled_for IS NULL THEN 'of a nominal time that is missing'
       WHEN r.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN 'made in the future'
+      WHEN (r.wake_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (r.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR r.started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR EXISTS (SELECT 1 FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')))) THEN 'begun in the future'
       WHEN r.state = 'waiting' AND r.held_by = 'predecessor' AND r.fence = 0 AND NOT EXISTS (SELECT 1 FROM dbjobs.runs o
         WHERE o.job_id = r.job_id AND o.id <> r.id AND o.settled_at IS NULL) THEN 'waiting for a run that is not there' END AS what
   FROM dbjobs.runs r) AS odd
@@ -929,7 +932,8 @@ SELECT s.job_id, s.id, coalesce($1::timestamptz, pg_catalog.statement_timestamp(
 -- name: lock_ahead
 -- arguments: now, later_ms, job, limit
 SELECT p.job_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.job_id)
-FROM dbjobs.plans p WHERE p.decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (p.job_id = $3 OR $3 = 0) ORDER BY p.job_id LIMIT $4 FOR UPDATE;
+FROM dbjobs.plans p WHERE (p.decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR p.job_id IN (SELECT r.job_id FROM dbjobs.runs r WHERE (r.wake_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (r.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR r.started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR EXISTS (SELECT 1 FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'))))))
+  AND (p.job_id = $3 OR $3 = 0) ORDER BY p.job_id LIMIT $4 FOR UPDATE;
 
 -- name: lock_altered
 -- arguments: ids
@@ -1496,14 +1500,16 @@ UPDATE dbjobs.runs SET created_at = coalesce($1::timestamptz, pg_catalog.stateme
 
 -- name: rewind_plans
 -- arguments: now, ids
-UPDATE dbjobs.plans SET decided_through = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), next_run = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END,
+UPDATE dbjobs.plans SET decided_through = CASE WHEN decided_through > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE decided_through END,
+  next_run = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END,
   last_scheduled_for = CASE WHEN last_scheduled_for > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN NULL ELSE last_scheduled_for END,
   repeat_from = CASE WHEN repeat_from > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE repeat_from END
 WHERE job_id = ANY($2::bigint[]);
 
 -- name: rewind_waits
 -- arguments: now, ids, later_ms
-UPDATE dbjobs.runs SET ready_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE settled_at IS NULL AND job_id = ANY($2::bigint[]) AND state = 'waiting' AND ready_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
+UPDATE dbjobs.runs SET ready_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE settled_at IS NULL AND job_id = ANY($2::bigint[]) AND state = 'waiting' AND ready_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')
+  AND (started_at IS NOT NULL OR scheduled_for IS NULL OR scheduled_for < ready_at OR scheduled_for <= created_at);
 
 -- name: room
 SELECT 'connections', least(

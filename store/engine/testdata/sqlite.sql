@@ -189,7 +189,9 @@ SELECT (SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL), (SELECT COUN
 
 -- name: count_ahead
 -- arguments: now, later_ms
-SELECT COUNT(*), MAX(decided_through) FROM dbjobs_plans WHERE decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds');
+SELECT COUNT(*), MAX(CASE WHEN p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN p.decided_through
+  ELSE (SELECT MAX(r.wake_at) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND (r.wake_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (r.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR r.started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'))))) END)
+FROM dbjobs_plans p WHERE p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (r.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR r.started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')))));
 
 -- name: count_jobs
 SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL AND name IS NOT NULL;
@@ -440,6 +442,7 @@ SELECT job_id, MIN(created_at), what, COUNT(*) FROM (
       WHEN r.interval_end < r.interval_start THEN 'of an interval that ends before it begins'
       WHEN r.occurrence LIKE 'at:%' AND r.scheduled_for IS NULL THEN 'of a nominal time that is missing'
       WHEN r.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN 'made in the future'
+      WHEN (r.wake_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (r.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR r.started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')))) THEN 'begun in the future'
       WHEN r.state = 'waiting' AND r.held_by = 'predecessor' AND r.fence = 0 AND NOT EXISTS (SELECT 1 FROM dbjobs_runs o
         WHERE o.job_id = r.job_id AND o.id <> r.id AND o.settled_at IS NULL) THEN 'waiting for a run that is not there' END AS what
   FROM dbjobs_runs r) AS odd
@@ -856,7 +859,8 @@ SELECT s.job_id, s.id, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) FR
 -- name: lock_ahead
 -- arguments: now, later_ms, job, limit
 SELECT p.job_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.job_id)
-FROM dbjobs_plans p WHERE p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (p.job_id = ?3 OR ?3 = 0) ORDER BY p.job_id LIMIT ?4 ;
+FROM dbjobs_plans p WHERE (p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (r.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR r.started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'))))))
+  AND (p.job_id = ?3 OR ?3 = 0) ORDER BY p.job_id LIMIT ?4 ;
 
 -- name: lock_altered
 -- arguments: ids
@@ -1369,14 +1373,16 @@ UPDATE dbjobs_runs SET created_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z
 
 -- name: rewind_plans
 -- arguments: now, ids
-UPDATE dbjobs_plans SET decided_through = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), next_run = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END,
+UPDATE dbjobs_plans SET decided_through = CASE WHEN decided_through > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE decided_through END,
+  next_run = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END,
   last_scheduled_for = CASE WHEN last_scheduled_for > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN NULL ELSE last_scheduled_for END,
   repeat_from = CASE WHEN repeat_from > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE repeat_from END
 WHERE job_id IN (SELECT value FROM json_each(?2));
 
 -- name: rewind_waits
 -- arguments: now, ids, later_ms
-UPDATE dbjobs_runs SET ready_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?2)) AND state = 'waiting' AND ready_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds');
+UPDATE dbjobs_runs SET ready_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?2)) AND state = 'waiting' AND ready_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')
+  AND (started_at IS NOT NULL OR scheduled_for IS NULL OR scheduled_for < ready_at OR scheduled_for <= created_at);
 
 -- name: run_by_number
 -- arguments: job, number
