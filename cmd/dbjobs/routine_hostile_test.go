@@ -70,12 +70,12 @@ var breakingOut = []string{
 // wrongOptions are for the arguments that are JSON.
 var wrongOptions = []string{
 	`{"retry": {"x": 1}}`, `{"retry": "soon"}`, `{"timeout": -5}`, `{"priority": 99999999999}`, `{"steps": {}}`, `{"steps": [{"sql": ""}]}`, `{"after": ["tidy", 5]}`, `{"tags": [[1]]}`,
-	`{"on": "x"}`, `{"rule": 5}`, `{"sql": [null]}`, `{"not_before": "yesterday"}`, `{"disabled": "yes"}`, `{"overlap": "never"}`, `{"group": "none such"}`, "[]", "null", "{",
+	`{"on": "x"}`, `{"rule": 5}`, `{"sql": [null]}`, `{"not_before": "yesterday"}`, `{"disabled": "yes"}`, `{"overlap": "never"}`, `{"nonexistent": "never"}`, `{"group": "none such"}`, "[]", "null", "{",
 }
 
 // wrongValues have a wrong type, or name nothing.
 var wrongValues = []string{
-	"", "5", "a/b/c", "#", "tidy#", "tidy#1", "\x01", "a\nb", "../..", strings.Repeat("ä", 5000), "0195a3c0-0000-7000-8000-00000000000g", "2026-02-30", "infinity", "-1",
+	"", "5", "a/b/c", "#", "tidy#", "tidy#1", "\x01", "a\nb", "../..", strings.Repeat("ä", 5000), "0195a3c0-0000-7000-8000-00000000000g", "2026-02-30", "0001-01-01 00:00:00", "infinity", "-1",
 }
 
 // hostile returns the texts for an argument on server number e of n. With DBJOBS_PROVE, these are all texts. Otherwise
@@ -194,4 +194,51 @@ func attempt(t *testing.T, d *storetest.DB, c call) error {
 		}
 	}
 	return refusal
+}
+
+// TestRoutinesKeepLongTexts: a text that is longer than 64 KiB is kept whole, or refused, also where the session of the
+// caller is not strict, which cuts an argument that is too long for its type. Only the error of a run is cut.
+func TestRoutinesKeepLongTexts(t *testing.T) {
+	t.Parallel()
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			conn, err := d.SQL.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if storetest.Dialect(engine) != "postgres" {
+				if _, err := conn.ExecContext(t.Context(), "SET sql_mode = ''"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			do := func(c call) error {
+				text, args := c.text(engine)
+				_, err := conn.ExecContext(t.Context(), text, args...)
+				return err
+			}
+			long := "DELETE FROM carts WHERE old" + strings.Repeat(" ", 70_000) + "AND paid"
+			for _, c := range []call{routine("create_job", "tidy", long), routine("add_step", "tidy", "more", long)} {
+				if err := do(c); err != nil {
+					t.Fatalf("%s: %v", c.name, err)
+				}
+			}
+			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("steps")+" WHERE CONCAT(spec, '') LIKE '%AND paid%'"); n != 2 {
+				t.Errorf("%d of 2 steps have the whole statement", n)
+			}
+			err = do(routine("create_schedule", "often", "every 5m"+strings.Repeat(" ", 70_000)+"until 2027-01-01"))
+			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("schedules")+" WHERE rule NOT LIKE '%2027-01-01'"); n != 0 {
+				t.Errorf("a schedule has a part of its rule: %v", err)
+			}
+			d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence, state, fence, lease_until) SELECT '0195a3c0-0000-7000-8000-000000000001', id, 'now:2', 'running', 1, created_at FROM "+d.Table("jobs"))
+			if err := routine("finish", "0195a3c0-0000-7000-8000-000000000001", 1, "failed", strings.Repeat("long ", 20_000)).on(d); err != nil {
+				t.Errorf("finish: %v", err)
+			}
+			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE state = 'failed' AND error LIKE 'long long%'"); n != 1 {
+				t.Errorf("the run has not ended as failed with its error")
+			}
+		})
+	}
 }

@@ -1,4 +1,4 @@
-CREATE PROCEDURE dbjobs_add_step(IN job text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN name text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN statement text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN options longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN before_step text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+CREATE PROCEDURE dbjobs_add_step(IN job text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN name text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN statement longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN options longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN before_step text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'adds a step at the end of a job, or before another; options have the keys of a step in a file'
 BEGIN
   DECLARE mine boolean;

@@ -1,5 +1,6 @@
 -- A job with one step that is SQL, or with steps among the options; rule is its own, and schedules among the options are shared ones.
-CREATE PROCEDURE dbjobs_create_job(IN name text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN statement text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN rule text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN options longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+-- Here and elsewhere, an argument without a limit is a longtext: a session that is not strict cuts what is too long for its type.
+CREATE PROCEDURE dbjobs_create_job(IN name text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN statement longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN rule longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN options longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'creates a job, and returns its id; options have the keys of a job in a file'
 BEGIN
   DECLARE mine boolean;

@@ -1,4 +1,4 @@
-CREATE PROCEDURE dbjobs_create_schedule(IN name text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN rule text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN zone text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN options longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
+CREATE PROCEDURE dbjobs_create_schedule(IN name text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN rule longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN zone text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN options longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'creates a schedule that jobs may share, and returns its id; options: nonexistent, ambiguous, calendar, on_holiday, description'
 BEGIN
   DECLARE mine boolean;

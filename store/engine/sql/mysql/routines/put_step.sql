@@ -2,8 +2,8 @@
 CREATE PROCEDURE dbjobs_put_step(IN subject text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN its_id bigint, IN n int, IN step longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: writes a step'
 BEGIN
-  DECLARE named, t, how, ok_way, bad_way text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-  DECLARE spec, of_sql, texts, c longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE named, how, ok_way, bad_way text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE spec, of_sql, texts, t, c longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE i int DEFAULT 0;
   DECLARE EXIT HANDLER FOR 1062 CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': steps: two steps have one name; give each a name of its own'));
   CALL dbjobs_check_options(CONCAT(LEFT(subject, 40), ', step ', n), step, '["name", "sql", "args", "atomic", "fail_if", "target", "executor", "spec", "timeout", "retry", "on_success", "on_failure"]');
@@ -30,7 +30,8 @@ BEGIN
     WHILE i < JSON_LENGTH(texts) DO
       SET t = NULL;
       IF JSON_TYPE(JSON_EXTRACT(texts, CONCAT('$[', i, ']'))) = 'STRING' THEN
-        SET t = REGEXP_REPLACE(JSON_UNQUOTE(JSON_EXTRACT(texts, CONCAT('$[', i, ']'))), '^[ \t\r\n]+|[ \t\r\n]+$', '');
+        -- Without the look behind, each blank of a long row of them is tried as the first one.
+        SET t = REGEXP_REPLACE(JSON_UNQUOTE(JSON_EXTRACT(texts, CONCAT('$[', i, ']'))), '^[ \t\r\n]+|(?<![ \t\r\n])[ \t\r\n]++$', '');
         SET texts = JSON_SET(texts, CONCAT('$[', i, ']'), t);
       ELSEIF JSON_TYPE(JSON_EXTRACT(texts, CONCAT('$[', i, ']'))) <> 'OBJECT' THEN
         SET t = '';

@@ -31,6 +31,9 @@ BEGIN
     END IF;
     SET i = i + 1;
   END WHILE;
+  IF at < '1000-01-01' OR MONTH(at) = 0 OR DAYOFMONTH(at) = 0 THEN -- a session that is not strict gives zeros for what is no instant
+    CALL dbjobs_refuse('JB003', CONCAT('job ', LEFT(named, 40), ': at: is no instant between the years 1000 and 9999; give another'));
+  END IF;
   SET made = UUID();
   SET made = CONCAT(INSERT(LPAD(LOWER(HEX(FLOOR(UNIX_TIMESTAMP(NOW(3)) * 1000))), 12, '0'), 9, 0, '-'), '-7', RIGHT(LPAD(HEX(FLOOR(RAND() * 4096)), 3, '0'), 3), '-a', SUBSTR(LPAD(LOWER(HEX(FLOOR(RAND() * 4096))), 3, '0'), 1, 3), '-', RIGHT(SHA2(made, 256), 12));
   SET made = LOWER(made);
