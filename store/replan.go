@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -14,15 +15,21 @@ const skewed = 10 * time.Minute
 // asks the database only if the record of the probe's tick also lies in the future: then the clock was ahead, and has
 // been corrected. It reads all plans, since no index finds what only such a clock leaves behind. If it finds no such
 // job, it deletes the tick's record, so that it asks only once.
-func (s *Store) Ahead(ctx context.Context, p *Probe) (n int, _ time.Time, err error) {
-	var until engine.Moment
-	if p.since.Sub(p.Now) <= skewed {
-		return 0, time.Time{}, nil
-	}
-	a := engine.Args{"now": s.now(), "later_ms": skewed.Milliseconds()}
-	if err = s.db.Row(ctx, "count_ahead", a, &n, &until); err == nil && n == 0 {
-		_, err = s.db.Exec(ctx, "drop_ticks_ahead", a)
+func (s *Store) Ahead(ctx context.Context, p *Probe) (int, time.Time, error) {
+	n, until, err := s.AheadOf(ctx, p.Now, []Trigger{{Since: p.since}})
+	if err == nil && n == 0 && p.since.Sub(p.Now) > skewed {
+		_, err = s.db.Exec(ctx, "drop_ticks_ahead", engine.Args{"now": s.now(), "later_ms": skewed.Milliseconds()})
 		p.since = time.Time{}
+	}
+	return n, until, err
+}
+
+// AheadOf is Ahead for those who only look: it asks if one of these triggers has its record in the future, and deletes
+// nothing.
+func (s *Store) AheadOf(ctx context.Context, now time.Time, list []Trigger) (n int, _ time.Time, err error) {
+	var until engine.Moment
+	if slices.ContainsFunc(list, func(t Trigger) bool { return t.Since.Sub(now) > skewed }) {
+		err = s.db.Row(ctx, "count_ahead", engine.Args{"now": s.now(), "later_ms": skewed.Milliseconds()}, &n, &until)
 	}
 	return n, until.Time, err
 }

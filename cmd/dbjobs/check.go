@@ -26,8 +26,8 @@ func (c *cli) check() *cobra.Command {
 
   0 OK        all is well
   1 WARNING   the last run of a job has failed, a job is parked or has paused itself (on_error: pause,
-              pause_after_failures), a run is stuck, the last pass of a trigger has failed, or a calendar ends
-              within 60 days
+              pause_after_failures), a run is stuck, the last pass of a trigger has failed, a calendar ends within
+              60 days, or jobs sleep because the clock of the database was ahead
   2 CRITICAL  no tick has come for --last-pass, or a job is overdue by more than --overdue
   3 UNKNOWN   the database could not be asked
 
@@ -70,7 +70,8 @@ func (c *cli) health(cmd *cobra.Command, trigger string, stuck time.Duration) (h
 	}
 	defer c.close(s)
 	ctx := cmd.Context()
-	if err := c.lastPass(ctx, s, trigger, &h); err != nil {
+	triggers, err := c.lastPass(ctx, s, trigger, &h)
+	if err != nil {
 		return h, err
 	}
 	standing, err := s.Standing(ctx, 0, 0, judged)
@@ -86,6 +87,11 @@ func (c *cli) health(cmd *cobra.Command, trigger string, stuck time.Duration) (h
 		return h, err
 	}
 	h.Stand(standing, figures, pauses)
+	ahead, until, err := s.AheadOf(ctx, h.Now, triggers)
+	if err != nil {
+		return h, err
+	}
+	h.Sleep(ahead, until)
 	paused, err := s.CountPaused(ctx)
 	if err != nil {
 		return h, err
@@ -100,11 +106,11 @@ func (c *cli) health(cmd *cobra.Command, trigger string, stuck time.Duration) (h
 	return h, err
 }
 
-// lastPass finds the last passes, of one trigger or of all triggers.
-func (c *cli) lastPass(ctx context.Context, s *store.Store, trigger string, h *report.Health) error {
+// lastPass finds the last passes, of one trigger or of all triggers, and returns all triggers.
+func (c *cli) lastPass(ctx context.Context, s *store.Store, trigger string, h *report.Health) ([]store.Trigger, error) {
 	triggers, err := s.Triggers(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	known := trigger == ""
 	for i := range triggers {
@@ -114,12 +120,12 @@ func (c *cli) lastPass(ctx context.Context, s *store.Store, trigger string, h *r
 		}
 	}
 	if !known {
-		return fmt.Errorf("no pass of the trigger %s is on record", shown(trigger))
+		return nil, fmt.Errorf("no pass of the trigger %s is on record", shown(trigger))
 	}
 	if hidden, err := s.PassesHidden(ctx); err != nil || !hidden {
-		return err
+		return triggers, err
 	}
 	job, since, err := s.Unplanned(ctx)
 	h.Hide(job, since)
-	return err
+	return triggers, err
 }

@@ -112,7 +112,7 @@ func (f *follower) warnNoTick(ctx context.Context) error {
 	var h report.Health
 	now, err := f.s.Now(ctx)
 	if err == nil {
-		err = f.lastPass(ctx, f.s, "", &h)
+		_, err = f.lastPass(ctx, f.s, "", &h)
 	}
 	switch age := now.Sub(h.LastPass).Truncate(time.Second); {
 	case err != nil:

@@ -75,6 +75,9 @@ func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status
 	if err != nil {
 		return v, err
 	}
+	if v.Ahead, v.AheadUntil, err = s.AheadOf(ctx, v.Now, triggers); err != nil {
+		return v, err
+	}
 	if v.PassesHidden, err = s.PassesHidden(ctx); err != nil {
 		return v, err
 	}

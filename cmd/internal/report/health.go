@@ -41,13 +41,15 @@ type Health struct {
 	Stuck    int            `json:"stuck"`   // runs
 	Paused   int            `json:"paused"`  // jobs that a pause holds
 	Itself   int            `json:"paused_itself"`
-	Frozen   bool           `json:"frozen"` // everything is paused
+	Ahead    int            `json:"ahead_jobs,omitempty"` // jobs that sleep, because the clock of the database was ahead
+	Frozen   bool           `json:"frozen"`               // everything is paused
 	Unknown  string         `json:"error,omitempty"`
 	// PassesHidden says that row security hides the ticks of other logins: that no pass is on record says nothing then.
 	PassesHidden bool `json:"passes_hidden,omitempty"`
 	// Calendars that schedules use and that need new days, each with the problem.
 	Calendars []string `json:"calendars,omitempty"`
 
+	aheadUntil                             time.Time       // the last of Ahead
 	passes                                 []store.Trigger // each trigger with its last pass
 	latest, failing, parked, stuck, itself string          // one job of each kind, as an example
 	stuckFor                               time.Duration
@@ -114,6 +116,13 @@ func (h *Health) Hide(unplanned string, since time.Time) {
 	h.PassesHidden, h.unplanned, h.unplannedSince = true, unplanned, since
 }
 
+// Sleep records how many jobs were decided while the clock of the database was ahead, and until when they sleep.
+func (h *Health) Sleep(jobs int, until time.Time) {
+	if !h.Frozen {
+		h.Ahead, h.aheadUntil = jobs, until
+	}
+}
+
 // AddCalendars looks for calendars that schedules use and that need new days.
 func (h *Health) AddCalendars(list []store.Calendar) {
 	for i := range list {
@@ -130,6 +139,7 @@ func (h *Health) Judge(lastPass, overdue time.Duration) {
 		h.Level = max(h.Level, l)
 		h.Problems = append(h.Problems, fmt.Sprintf(format, args...))
 	}
+	h.passOver(h.Now.Add(lastPass))
 	switch age := h.Now.Sub(h.LastPass).Truncate(time.Second); {
 	case h.Unknown != "":
 		find(Unknown, "%s", h.Unknown)
@@ -142,6 +152,8 @@ func (h *Health) Judge(lastPass, overdue time.Duration) {
 		find(Critical, "no pass of a tick is on record")
 	case age > lastPass:
 		find(Critical, "the last pass was %s ago", store.Duration(age))
+	case age < -lastPass:
+		find(Critical, "no tick has come since the clock of the database was set back: the last pass is on record at %s", Instant(h.LastPass))
 	}
 	if late := time.Duration(h.Overdue); late > overdue {
 		find(Critical, "job %s is overdue by %s", h.latest, store.Duration(late.Truncate(time.Second)))
@@ -150,6 +162,9 @@ func (h *Health) Judge(lastPass, overdue time.Duration) {
 		if t := &h.passes[i]; t.Error != "" && h.Now.Sub(t.LastAt).Truncate(time.Second) <= lastPass {
 			find(Warning, "the last pass of the trigger %s has failed: %s", t.Name, t.Error)
 		}
+	}
+	if h.Ahead > 0 {
+		find(Warning, "%s", asleep(h.Ahead, h.aheadUntil))
 	}
 	if h.Parked > 0 {
 		find(Warning, "%s", some(h.Parked, h.parked, "parked"))
@@ -177,6 +192,24 @@ func (h *Health) Judge(lastPass, overdue time.Duration) {
 	for _, problem := range h.Calendars {
 		find(Warning, "%s", problem)
 	}
+}
+
+// passOver takes another trigger's last pass, if the latest one lies in the future: a clock that was ahead recorded it, and
+// it does not show that ticks come.
+func (h *Health) passOver(future time.Time) {
+	if !h.LastPass.After(future) {
+		return
+	}
+	for i := range h.passes {
+		if t := &h.passes[i]; !t.LastAt.After(future) && (h.LastPass.After(future) || t.LastAt.After(h.LastPass)) {
+			h.Trigger, h.LastPass = t.Name, t.LastAt
+		}
+	}
+}
+
+// asleep says which jobs sleep because the clock of the database was ahead.
+func asleep(jobs int, until time.Time) string {
+	return fmt.Sprintf("%s will not run before %s, because the clock of the database was ahead: dbjobs job replan plans from now", Plural(jobs, "job"), Instant(until))
 }
 
 func some(n int, first, what string) string {

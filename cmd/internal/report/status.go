@@ -23,6 +23,9 @@ type Status struct {
 	Paused   Held               `json:"paused"`    // except a freeze
 	Coming   []tick.UpcomingRun `json:"next_hour"` // the next time of each job, for the first of these jobs
 	ToDo     []string           `json:"to_do"`     // empty: all is well
+	// Ahead are jobs that sleep, the last of them until AheadUntil, because the clock of the database was ahead.
+	Ahead      int       `json:"ahead_jobs,omitempty"`
+	AheadUntil time.Time `json:"ahead_until,omitzero"`
 	// PassesHidden says that row security hides the ticks of other logins.
 	PassesHidden bool `json:"passes_hidden,omitempty"`
 
@@ -147,6 +150,9 @@ func (s *Status) Judge() {
 	}
 	s.judgeTriggers(do)
 	s.judgeOverdue(do)
+	if s.Ahead > 0 {
+		do("%s", asleep(s.Ahead, s.AheadUntil))
+	}
 	busy := map[string]bool{}
 	for _, r := range s.Running.First {
 		busy[r.Queue] = true
@@ -210,6 +216,9 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 		}
 	}
 	for _, t := range s.Triggers {
+		if t.LastAt.Sub(s.Now) > untaken {
+			do("the trigger %s has not come since the clock of the database was set back: look at what starts dbjobs tick", t.Name)
+		}
 		if t.Error != "" {
 			do("the last pass of the trigger %s has failed: %s", t.Name, t.Error)
 		}

@@ -49,7 +49,7 @@ func TestStatusOfAnOverdueJob(t *testing.T) {
 		"a silence has ended":   {before, 0, []store.Silence{{Trigger: "cron", From: due, Until: after}}, []string{none + Instant(before) + ": look at what starts dbjobs tick, and at what it prints"}},
 		"no tick has ever come": {time.Time{}, 0, nil, []string{"no tick has come yet: let cron, or another trigger, start dbjobs tick each minute"}},
 	} {
-		s := Status{Silences: c.silences, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: due}}}}
+		s := Status{Now: after, Silences: c.silences, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: due}}}}
 		s.Running.Count = c.running
 		if !c.last.IsZero() {
 			s.Triggers = []store.Trigger{{Name: "cron", LastAt: c.last}}
