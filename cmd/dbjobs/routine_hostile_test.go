@@ -242,3 +242,38 @@ func TestRoutinesKeepLongTexts(t *testing.T) {
 		})
 	}
 }
+
+// TestRoutinesReadLengthsInEachSession: a session of PostgreSQL may read backslashes in the texts of the routines, too.
+// What is no length of time, and no instant, is refused there as elsewhere.
+func TestRoutinesReadLengthsInEachSession(t *testing.T) {
+	t.Parallel()
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			if err := routine("create_job", "tidy", "SELECT 1").on(d); err != nil {
+				t.Fatal(err)
+			}
+			conn, err := d.SQL.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if storetest.Dialect(engine) == "postgres" {
+				if _, err := conn.ExecContext(t.Context(), "SET standard_conforming_strings = off"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, options := range []string{`{"timeout": "1-5s"}`, `{"timeout": "1 30s"}`, `{"not_after": "2026-12-05T00:00:00x5Z"}`} {
+				text, args := routine("alter_job", "tidy", options).text(engine)
+				if _, err := conn.ExecContext(t.Context(), text, args...); err == nil {
+					t.Errorf("%s is not refused", options)
+				}
+			}
+			text, args := routine("alter_job", "tidy", `{"timeout": "1.5s", "not_after": "2026-12-05T00:00:00.5Z"}`).text(engine)
+			if _, err := conn.ExecContext(t.Context(), text, args...); err != nil || d.Int(t, "SELECT timeout_ms FROM "+d.Table("jobs")) != 1500 {
+				t.Errorf("what is a length is not read: %v", err)
+			}
+		})
+	}
+}

@@ -1,7 +1,7 @@
 CREATE FUNCTION dbjobs.instant(subject text, field text, text text) RETURNS timestamptz
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO' AS $$
 BEGIN
-  IF text ~* '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)? ?(Z|[+-][0-9]{2}(:?[0-9]{2})?)$' THEN
+  IF text ~* '^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)? ?(Z|[+-][0-9]{2}(:?[0-9]{2})?)$' THEN
     BEGIN
       RETURN text::timestamptz;
     EXCEPTION WHEN data_exception THEN -- such as the 31st of June
