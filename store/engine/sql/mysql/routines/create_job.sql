@@ -31,8 +31,12 @@ BEGIN
   IF EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.live_name = name AND j.owner = its_owner) THEN
     CALL dbjobs_refuse('JB002', CONCAT('job ', LEFT(named, 60), ': exists already; dbjobs_alter_job changes it'));
   END IF;
+  DO LAST_INSERT_ID(0);
   INSERT INTO dbjobs_jobs (owner, name) VALUES (its_owner, name);
   SET its_id = LAST_INSERT_ID();
+  IF LAST_INSERT_ID() = 0 THEN
+    CALL dbjobs_refuse('JB004', 'insert_id is set in this session, and the server numbers the rows here; call from another session');
+  END IF;
   IF statement IS NOT NULL THEN
     SET options = JSON_SET(options, '$.sql', statement);
   END IF;

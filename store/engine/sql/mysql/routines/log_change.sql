@@ -4,7 +4,11 @@ BEGIN
   IF LENGTH(reason) > 1000 THEN
     CALL dbjobs_refuse('JB003', 'change log: reason: has more than 1000 bytes; give a shorter one');
   END IF;
+  DO LAST_INSERT_ID(0);
   INSERT INTO dbjobs_changes (changed_by, kind, subject_id, subject, action, reason, was, became)
   VALUES (LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), kind, subject_id, subject, action, COALESCE(reason, ''), was, became);
+  IF LAST_INSERT_ID() = 0 THEN
+    CALL dbjobs_refuse('JB004', 'insert_id is set in this session, and the server numbers the rows here; call from another session');
+  END IF;
 END
 ;

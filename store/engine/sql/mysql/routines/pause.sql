@@ -28,8 +28,12 @@ BEGIN
   IF until_at <= now THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(logged, 50), ': until: is in the past; give an instant to come in UTC, or NULL'));
   END IF;
+  DO LAST_INSERT_ID(0);
   INSERT INTO dbjobs_pauses (scope, subject_id, subject, reason, paused_by, since, until_at)
   VALUES (scope, subject_id, named, COALESCE(reason, ''), LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), now, until_at);
+  IF LAST_INSERT_ID() = 0 THEN
+    CALL dbjobs_refuse('JB004', 'insert_id is set in this session, and the server numbers the rows here; call from another session');
+  END IF;
   CALL dbjobs_instant_text(until_at, instant);
   CALL dbjobs_log_change(kind, subject_id, logged, 'pause', reason, NULL, IF(until_at IS NULL, JSON_OBJECT(), JSON_OBJECT('until', instant)));
   CALL dbjobs_done(mine);

@@ -47,9 +47,13 @@ BEGIN
   END IF;
   CALL dbjobs_calendar_version(is_calendar, version);
   IF its_id IS NULL THEN
+    DO LAST_INSERT_ID(0);
     INSERT INTO dbjobs_schedules (name, job_id, owner, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, created_at, changed_at)
     VALUES (named, of_job, me, is_rule, is_zone, is_nonexistent, is_ambiguous, is_calendar, is_holiday, version, is_description, now, now);
     SET its_id = LAST_INSERT_ID();
+    IF LAST_INSERT_ID() = 0 THEN
+      CALL dbjobs_refuse('JB004', 'insert_id is set in this session, and the server numbers the rows here; call from another session');
+    END IF;
   ELSE
     UPDATE dbjobs_schedules s SET s.changed_at = IF(s.rule = is_rule AND s.zone = is_zone AND s.nonexistent = is_nonexistent AND s.ambiguous = is_ambiguous
         AND s.calendar = is_calendar AND s.on_holiday = is_holiday, s.changed_at, now),
