@@ -17,8 +17,8 @@ type FailureFilter struct {
 	Limit int
 }
 
-// FailedAttempt is an attempt that failed, or whose process was lost, with its run and its job. If the run has no such
-// attempt on record, because a worker has executed it by SQL, it is the run itself, without a step.
+// FailedAttempt is an attempt that failed, or whose process was lost, with its run and its job. If no attempt on
+// record says why a run failed, because a worker has ended it by SQL, it is the run itself, without a step.
 type FailedAttempt struct {
 	Attempt
 	Job       string `json:"job"` // owner/name
@@ -61,7 +61,7 @@ func (s *Store) Failures(ctx context.Context, f FailureFilter) (list []FailedAtt
 	return list[:min(f.Limit, len(list))], err
 }
 
-// failedRuns lists runs that failed or were lost without an attempt on record that says so, the newest first.
+// failedRuns lists runs that failed or were lost, if no attempt on record says why, the newest first.
 func (s *Store) failedRuns(ctx context.Context, a engine.Args) (list []FailedAttempt, err error) {
 	var v FailedAttempt
 	var j Job

@@ -79,6 +79,8 @@ func mixed(t *testing.T, d *storetest.DB) {
 	// A worker that ends a run by SQL writes no attempt.
 	d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'failed', error = 'the printer is out of paper', lease_until = NULL, finished_at = created_at WHERE job_id IN (SELECT id FROM "+
 		d.Table("jobs")+" WHERE name = 'by a worker')")
+	d.Exec(t, "UPDATE "+d.Table("runs")+" SET attempt = 2, attempts = 2, error = 'the printer is out of ink' WHERE state = 'failed' AND attempts = 1 AND job_id IN (SELECT id FROM "+
+		d.Table("jobs")+" WHERE name = 'failing once')") // the same after an attempt of a tick
 	pause := func(scope, name string, until time.Time) {
 		t.Helper()
 		_, err := d.Pause(t.Context(), store.Subject{Scope: scope, Name: name}, until, who)

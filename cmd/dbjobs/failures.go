@@ -19,8 +19,8 @@ func (c *cli) failures() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "errors", Short: "List the attempts that failed, each with the number of its error", Args: positional(),
 		Long: `Lists the attempts that failed within the last 24 hours, or since --since, the newest first. A run that
-succeeded later is among them. If it was made before --since, it is listed only with --job. A run without such an
-attempt on record, such as one that a worker has executed by SQL, is listed itself, without a step.
+succeeded later is among them. If it was made before --since, it is listed only with --job. If no attempt on
+record says why a run failed, because a worker has ended it by SQL, the run itself is listed, without a step.
 
 NUMBER is the SQLSTATE, the error number of MySQL or SQLite, the status of an HTTP response, or an exit code. LINE is the
 line of the statement, if the database reports it.`,

@@ -1128,13 +1128,15 @@ FROM dbjobs.runs r CROSS JOIN dbjobs.attempts a LEFT JOIN dbjobs.jobs j ON j.id 
 WHERE r.job_id = :job AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 
--- The runs that failed or were lost without such an attempt on record. A worker that executes runs by SQL writes none.
+-- The runs that failed or were lost, and whose last attempt is not on record, or no attempt that failed. A worker that
+-- executes runs by SQL writes no attempts, and it may follow upon others that do.
 
 -- name: failures_of_runs
 SELECT r.id, r.attempt, r.fence, r.holder, r.state, r.started_at, r.finished_at, r.error, j.owner, j.name, r.job_id, r.number
 FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @unwell IN ('failed', 'lost') AND r.finished_at >= :since AND r.finished_at < :until AND (r.job_id = :job OR :job = 0)
-AND NOT EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.state IN ('failed', 'lost'))
+AND (NOT EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.state IN ('failed', 'lost'))
+  OR NOT EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number >= r.attempts))
 ORDER BY r.finished_at DESC, r.id DESC LIMIT :limit;
 
 -- The nominal times of a range that have runs.

@@ -516,7 +516,8 @@ ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?;
 SELECT r.id, r.attempt, r.fence, r.holder, r.state, r.started_at, r.finished_at, r.error, j.owner, j.name, r.job_id, r.number
 FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE r.unwell IN ('failed', 'lost') AND r.finished_at >= ? AND r.finished_at < ? AND (r.job_id = ? OR ? = 0)
-AND NOT EXISTS (SELECT 1 FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.state IN ('failed', 'lost'))
+AND (NOT EXISTS (SELECT 1 FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.state IN ('failed', 'lost'))
+  OR NOT EXISTS (SELECT 1 FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.number >= r.attempts))
 ORDER BY r.finished_at DESC, r.id DESC LIMIT ?;
 
 -- name: figures

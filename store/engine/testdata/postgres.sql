@@ -530,7 +530,8 @@ ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT $4;
 SELECT r.id, r.attempt, r.fence, r.holder, r.state, r.started_at, r.finished_at, r.error, j.owner, j.name, r.job_id, r.number
 FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state IN ('failed', 'lost') AND r.finished_at >= $1 AND r.finished_at < $2 AND (r.job_id = $3 OR $3 = 0)
-AND NOT EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.state IN ('failed', 'lost'))
+AND (NOT EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.state IN ('failed', 'lost'))
+  OR NOT EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number >= r.attempts))
 ORDER BY r.finished_at DESC, r.id DESC LIMIT $4;
 
 -- name: figures

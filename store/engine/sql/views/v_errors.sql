@@ -1,6 +1,6 @@
 -- Attempts that failed, or whose process was lost, each with its run and its job, and with all that the engine said of the error;
--- and runs that failed or were lost without such an attempt on record, which have no number and no step. The statements failures
--- and failures_of_runs find the same: TestViewsSayWhatCommandsSay holds one against the other.
+-- and runs that failed or were lost, and whose last attempt is not on record, or no attempt that failed: these have no number and
+-- no step. The statements failures and failures_of_runs find the same: TestViewsSayWhatCommandsSay holds one against the other.
 --
 -- The outer SELECT is for a barrier of MariaDB: a LIMIT behind UNION ALL does not keep conditions of the caller out.
 CREATE VIEW dbjobs.v_errors AS
@@ -18,6 +18,7 @@ SELECT * FROM (
   FROM dbjobs.runs r
   LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
   WHERE @unwell IN ('failed', 'lost') AND @visible(j.owner)
-    AND NOT EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.state IN ('failed', 'lost'))
+    AND (NOT EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.state IN ('failed', 'lost'))
+      OR NOT EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number >= r.attempts))
 ) AS e
 ;
