@@ -20,6 +20,12 @@ type StepFacts struct {
 	Result map[string]any // the facts that the executor reported; numbers are json.Number
 }
 
+// FactsNotKept is the result of an attempt that reported facts when no step of its job referred to facts.
+const FactsNotKept = "{}"
+
+// NotKept reports whether the attempt reported facts that are not on record.
+func (f StepFacts) NotKept() bool { return f.Result != nil && len(f.Result) == 0 }
+
 // mostResult bounds the result of an attempt. A larger one is not kept.
 const mostResult = 32 << 10
 

@@ -145,8 +145,46 @@ func TestStepFactsSurviveACrash(t *testing.T) {
 		if got, want := noted(t, d, "job"), "succeeded | a value | 5 | told"; got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
-		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")+" WHERE result IS NOT NULL"); n != 1 {
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")+" WHERE result LIKE '%row%'"); n != 1 {
 			t.Errorf("%d attempts with a result, want 1", n)
+		}
+	})
+}
+
+// If a job is edited while its run is open, so that a step names facts of an earlier step that nobody named when that
+// step ended, they are not empty: the step fails, and says what to do.
+func TestStepFactsThatNobodyNamedInTime(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
+		job := func(last store.Step) {
+			t.Helper()
+			steps := []store.Step{ticktest.Step("ask", "SELECT 7 AS n"), ticktest.Step("none", "DELETE FROM effects"), last}
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: steps}}})
+		}
+		job(ticktest.Step("note", "SELECT * FROM nowhere"))
+		run, err := d.RunNow(t.Context(), "job", store.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		for _, fact := range []string{"row.n", "row", "code"} {
+			job(note(d, false, "job", "${steps.ask."+fact+"}"))
+			if _, err := d.RetryRun(t.Context(), run.ID, "", store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+			ticktest.Run(t, d)
+			said := ticktest.LastRun(t, d, "job").Error
+			if !strings.Contains(said, `what step "ask" reported is not on record`) {
+				t.Errorf("%s: %q", fact, said)
+			}
+		}
+		job(note(d, false, "job", "${steps.ask.rows}", "${steps.none.row.n}", "${steps.ask.row.n}"))
+		if _, err := d.RetryRun(t.Context(), run.ID, "ask", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		if got, want := noted(t, d, "job"), "succeeded | 1 | NULL | 7"; got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	})
 }

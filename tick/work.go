@@ -233,10 +233,11 @@ func (p *pass) attempt(ctx context.Context, h *held) (end store.StepEnd, ended b
 }
 
 // tells copies what an attempt reported into its end. It keeps the facts, which later steps may refer to, only if a step of
-// the job refers to facts.
+// the job refers to facts. Otherwise it keeps that there were some: a job may be edited while its run is open, and a
+// reference must not become empty then.
 func tells(t *store.Task, end *store.StepEnd, r executor.Result) {
-	end.Rows, end.Output = r.Rows, r.Output
-	if t.Job.TellsSteps() {
-		end.Result = r.Facts
+	end.Rows, end.Output, end.Result = r.Rows, r.Output, r.Facts
+	if r.Facts != "" && !t.Job.TellsSteps() {
+		end.Result = store.FactsNotKept
 	}
 }

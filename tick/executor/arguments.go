@@ -63,6 +63,9 @@ func stepFacts(t *store.Task, facts map[string]any) {
 			rows, counted = *told.Rows, true
 		}
 		add("rows", rows, counted)
+		if told.NotKept() {
+			continue
+		}
 		code, given := told.Result["code"]
 		add("code", code, given)
 		body, answered := told.Result["body"]
@@ -125,10 +128,13 @@ func noFact(name string, facts map[string]any) error {
 	if told, of := strings.CutPrefix(name, "steps."); of && facts != nil {
 		step, fact, _ := store.StepFact(told)
 		kind, _, isPart := strings.Cut(fact, ".")
-		whole := facts["steps."+step+"."+kind]
+		_, isStep := facts["steps."+step+".status"]
+		whole, kept := facts["steps."+step+"."+kind]
 		parts, _ := whole.(map[string]any)
 		names := strings.Join(slices.Sorted(maps.Keys(parts)), ", ")
 		switch {
+		case isStep && !kept:
+			return fmt.Errorf("what step %q reported is not on record, because no step of the job named such a fact when it ended; `dbjobs run retry RUN --from-step %s` runs it again", step, strconv.Quote(step))
 		case !isPart:
 		case kind == "row" && parts == nil:
 			return nil
