@@ -36,10 +36,11 @@ func (t *tale) skip(now time.Time, c Change) {
 	}
 	var times []time.Time
 	for i := range t.links {
-		if t.links[i].gone || c.Shared >= 0 && c.Shared != i {
+		opens, ever := t.opens(now, i)
+		if t.links[i].gone || c.Shared >= 0 && c.Shared != i || !ever {
 			continue
 		}
-		for _, at := range t.rule(i).Within(t.n.s.Span, Window{from, t.n.s.Span.To}) {
+		for _, at := range t.rule(i).Within(t.n.s.Span, Window{later(from, opens.Add(-1)), t.n.s.Span.To}) {
 			if !t.skipped(at, i) && (p.NotBefore.IsZero() || !at.Before(p.NotBefore)) && (p.NotAfter.IsZero() || !at.After(p.NotAfter)) {
 				times = append(times, at)
 			}
@@ -54,6 +55,20 @@ func (t *tale) skip(now time.Time, c Change) {
 		}
 		t.skips = append(t.skips, k)
 	}
+}
+
+// opens returns the end of the pauses that hold a schedule, and whether they end by themselves.
+func (t *tale) opens(now time.Time, schedule int) (at time.Time, ever bool) {
+	for _, p := range t.n.pauses {
+		switch {
+		case p.Scope != "schedule" || p.Shared != schedule || !p.resumed.IsZero() || !p.Until.IsZero() && !p.Until.After(now):
+		case p.Until.IsZero():
+			return time.Time{}, false
+		default:
+			at = later(at, p.Until)
+		}
+	}
+	return at, true
 }
 
 // unskip lets skipped times that have not come yet run again: all, or those that were skipped for one schedule.
