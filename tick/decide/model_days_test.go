@@ -44,7 +44,8 @@ func (d *decisions) closed(now time.Time, m model.Change) {
 
 // skip does what the commands do with the plan of the job.
 func (d *decisions) skip(now time.Time, b *casebook, m model.Change) {
-	v := store.JobStatus{Job: b.c.Job, Parked: b.c.Plan.Parked, RunsMade: b.c.Plan.RunsMade, DecidedThrough: b.c.Plan.DecidedThrough, Paused: d.pausedBy(now, b)}
+	v := store.JobStatus{Job: b.c.Job, Parked: b.c.Plan.Parked, RunsMade: b.c.Plan.RunsMade, DecidedThrough: b.c.Plan.DecidedThrough}
+	d.hold(now, b, &v)
 	list := d.definitions(b)
 	id := int64(0)
 	if m.Shared >= 0 {
@@ -77,9 +78,9 @@ func (d *decisions) skip(now time.Time, b *casebook, m model.Change) {
 	b.c.Plan.SetSkips(append(come, append(v.Skips, more...)...))
 }
 
-// pausedBy is the pause that a list of jobs shows.
-func (d *decisions) pausedBy(now time.Time, b *casebook) (whole *store.Pause) {
-	var one *store.Pause
+// hold sets the pauses that a list of jobs shows.
+func (d *decisions) hold(now time.Time, b *casebook, v *store.JobStatus) {
+	var whole, one *store.Pause
 	held := map[int64]bool{}
 	outlasts := func(p, other *store.Pause) bool {
 		return !other.Until.IsZero() && (p.Until.IsZero() || p.Until.After(other.Until))
@@ -88,6 +89,7 @@ func (d *decisions) pausedBy(now time.Time, b *casebook) (whole *store.Pause) {
 		switch p := &d.pauses[i]; {
 		case !p.Holds(now) || !b.covered(p):
 		case p.Scope == "schedule":
+			v.SchedulePauses = append(v.SchedulePauses, *p)
 			if held[p.SubjectID] = true; one == nil || outlasts(one, p) {
 				one = p
 			}
@@ -95,8 +97,7 @@ func (d *decisions) pausedBy(now time.Time, b *casebook) (whole *store.Pause) {
 			whole = p
 		}
 	}
-	if whole == nil && b.job.Own == nil && len(held) == len(b.links) {
-		return one
+	if v.Paused = whole; whole == nil && b.job.Own == nil && len(held) == len(b.links) {
+		v.Paused = one
 	}
-	return whole
 }
