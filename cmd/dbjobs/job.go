@@ -122,7 +122,7 @@ func (c *cli) jobCreate() *cobra.Command {
 			first = "; first run: " + report.First(f)
 		}
 		c.say("created job %s%s", args[0], first)
-		if p, err := held(cmd.Context(), s, args[0]); err != nil {
+		if p, err := held(cmd.Context(), s, m.Jobs[0].FullName()); err != nil {
 			return err
 		} else if p != nil {
 			c.say("the job is paused: %s", report.Paused(*p))

@@ -13,7 +13,7 @@ BEGIN
   IF end_state NOT IN ('succeeded', 'failed', 'cancelled') THEN
     CALL dbjobs_refuse('JB003', 'finish: state: is not one of succeeded, failed, cancelled');
   END IF;
-  UPDATE dbjobs_runs r SET r.state = end_state, r.error = IF(CHAR_LENGTH(error) > 4000, CONCAT(LEFT(error, 4000), ' …'), error), r.finished_at = UTC_TIMESTAMP(6), r.lease_until = NULL
+  UPDATE dbjobs_runs r SET r.state = end_state, r.error = IF(CHAR_LENGTH(error) > 4000, CONCAT(LEFT(error, 4000), ' ...'), error), r.finished_at = UTC_TIMESTAMP(6), r.lease_until = NULL
   WHERE r.id = its_id AND r.fence = of_fence AND r.state = 'running';
   SELECT ROW_COUNT() > 0 AS finished;
 END
