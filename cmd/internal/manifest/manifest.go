@@ -55,7 +55,11 @@ func (d *decoder) document(data []byte) *yaml.Node {
 	if at := invalidUTF8(data); at >= 0 {
 		line := 1 + bytes.Count(data[:at], []byte("\n"))
 		column := at - bytes.LastIndexByte(data[:at], '\n')
-		d.problems = append(d.problems, Problem{File: d.file, Line: line, Column: column, Text: fmt.Sprintf("found the byte %#x, which is not UTF-8", data[at])})
+		text := fmt.Sprintf("found the byte %#x, which is not UTF-8", data[at])
+		if at == 0 && len(data) > 1 && data[0]^data[1] == 1 && data[0] >= 0xfe { // as > of PowerShell writes it
+			text = "the file is UTF-16; save it as UTF-8"
+		}
+		d.problems = append(d.problems, Problem{File: d.file, Line: line, Column: column, Text: text})
 		return nil
 	}
 	data = Paired(data)

@@ -67,6 +67,15 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// > of PowerShell writes UTF-16.
+func TestUTF16IsNamed(t *testing.T) {
+	for _, text := range []string{"\xff\xfej\x00o\x00", "\xfe\xff\x00j\x00o"} {
+		if _, err := decode(t, text); err == nil || !strings.Contains(err.Error(), "1:1: the file is UTF-16; save it as UTF-8") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // TestRoundTrip: the output of Encode is read back as the same manifest, also if that manifest was itself read back.
 func TestRoundTrip(t *testing.T) {
 	files, err := filepath.Glob("testdata/good/*.yaml")
