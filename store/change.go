@@ -47,10 +47,14 @@ func shortLine(s string, most int) error {
 	return shortText(s, most)
 }
 
-// CheckTrigger refuses the name of a trigger, or the identity of a start, that is too long for one of the engines: it
-// would stop the pass, for all jobs.
-func CheckTrigger(name, startup string) error {
-	return firstError("trigger", check{"name", shortLine(name, maxName)}, check{"startup-id", shortLine(startup, maxName-len(occurrenceStart))})
+// CheckTrigger refuses the name of a trigger, the identity of a start, or a queue to take from, that is too long for one of
+// the engines, or no text: it would stop the pass, for all jobs.
+func CheckTrigger(name, startup string, queues []string) error {
+	checks := []check{{"name", shortLine(name, maxName)}, {"startup-id", shortLine(startup, maxName-len(occurrenceStart))}}
+	for _, q := range queues {
+		checks = append(checks, check{"queue", shortText(q, maxName)})
+	}
+	return firstError("trigger", checks...)
 }
 
 // change runs fn as an applier in a transaction, for commands that change one thing.

@@ -230,7 +230,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.early.Store(t.early)
 	p.init(t.Concurrency)
 	p.closes(ctx)
-	if err := store.CheckTrigger(t.Name, t.StartupID); err != nil {
+	if err := store.CheckTrigger(t.Name, t.StartupID, t.Queues); err != nil {
 		return p, err
 	}
 	within, cancel := p.budget(ctx)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/gate"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
 )
 
 const (
@@ -238,7 +239,9 @@ func readQuery(command, raw string, parameters []string) (event, error) {
 		case len(values) != 1 || values[0] == "":
 			return e, badInput("/%s: the parameter %s needs one value", command, name)
 		case name == "queue":
-			e.Queue = values[0]
+			if e.Queue = values[0]; store.CheckTrigger("", "", []string{e.Queue}) != nil {
+				return e, badInput("/%s: queue: found %s, which no queue can have as its name", command, shown(e.Queue))
+			}
 		default:
 			n, err := strconv.Atoi(values[0])
 			if err != nil || n < 0 {

@@ -48,6 +48,7 @@ func TestServeAnswers(t *testing.T) {
 		{http.MethodPost, "/tick", "", http.StatusUnauthorized, `"kind":"Refused"`},
 		{http.MethodPost, "/tick", "Bearer another-token-that-somebody-guessed", http.StatusUnauthorized, `"kind":"Refused"`},
 		{http.MethodPost, "/work", "Basic " + itsToken, http.StatusUnauthorized, `"kind":"Refused"`},
+		{http.MethodPost, "/work?queue=%00", bearer, http.StatusBadRequest, "which no queue can have as its name"},
 		{http.MethodPost, "/tick?limit=five", bearer, http.StatusBadRequest, "want a number"},
 		{http.MethodPost, "/tick?limit=-1", bearer, http.StatusBadRequest, "want a number"},
 		{http.MethodPost, "/tick?limit=1&limit=2", bearer, http.StatusBadRequest, "one value"},

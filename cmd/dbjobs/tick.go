@@ -114,7 +114,7 @@ Any number of workers may run at the same time. A worker that finds nothing prin
 	return c.prints(cmd)
 }
 
-// names refuses empty names, such as from a shell variable that is not set.
+// names refuses empty names, such as from a shell variable that is not set, and names that nothing can have.
 func (f *tickFlags) names(cmd *cobra.Command) error {
 	flags := cmd.Flags()
 	switch {
@@ -125,7 +125,7 @@ func (f *tickFlags) names(cmd *cobra.Command) error {
 	case len(f.queues) == 0 && flags.Changed("queue"), slices.Contains(f.queues, ""):
 		return badInput("--queue is empty; give the name of a queue, or leave it out to take from all queues but tick")
 	}
-	return nil
+	return store.CheckTrigger(f.name, f.startupID, f.queues)
 }
 
 // whole returns the longest time that a pass may take, or 0 if there is no limit.
