@@ -191,6 +191,15 @@ func Expand(arg any, facts map[string]any) (any, error) {
 	}
 }
 
+// expandText replaces ${name} in a text. The result is text, even where the text is only a reference.
+func expandText(s string, facts map[string]any) (string, error) {
+	v, err := Expand(s, facts)
+	if err != nil {
+		return "", err
+	}
+	return text(v)
+}
+
 // text returns a value as text: an instant in the form of RFC 3339, in UTC with microseconds; a list or object as JSON; an
 // unknown value as the empty text.
 func text(v any) (string, error) {

@@ -56,13 +56,7 @@ func (c *call) addSecrets() error {
 }
 
 // expand replaces the references of a text.
-func (c *call) expand(s string) (string, error) {
-	v, err := Expand(s, c.facts)
-	if err != nil {
-		return "", err
-	}
-	return text(v)
-}
+func (c *call) expand(s string) (string, error) { return expandText(s, c.facts) }
 
 // url returns the URL to which the request goes.
 func (c *call) url() (*url.URL, error) { return expandURL(c.spec.URL, c.facts) }
@@ -71,11 +65,8 @@ func (c *call) url() (*url.URL, error) { return expandURL(c.spec.URL, c.facts) }
 // escaped: it is one part of the path or one value of the query, and cannot break out of it.
 func expandURL(spec string, facts map[string]any) (*url.URL, error) {
 	first, rest := leading(spec)
-	start, err := Expand(first, facts)
+	first, err := expandText(first, facts)
 	if err != nil {
-		return nil, err
-	}
-	if first, err = text(start); err != nil {
 		return nil, err
 	}
 	escaped := make(map[string]any, len(facts))
@@ -88,11 +79,10 @@ func expandURL(spec string, facts map[string]any) (*url.URL, error) {
 			return nil, fmt.Errorf("${%s} is %s, which would lead to another path", name, s)
 		}
 	}
-	v, err := Expand(rest, escaped)
-	if err != nil {
+	if rest, err = expandText(rest, escaped); err != nil {
 		return nil, err
 	}
-	return readURL(first + v.(string))
+	return readURL(first + rest)
 }
 
 // fillBody makes the body, and sets its content type. If the spec has no body, the body is the run's facts.

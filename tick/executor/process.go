@@ -102,11 +102,8 @@ func (e *programs) command(spec ProgramSpec, owner string, facts map[string]any)
 		args = []string{shellPath, "-c", spec.Run[0]}
 	} else {
 		for i, arg := range args {
-			v, err := Expand(arg, facts)
-			if err == nil {
-				args[i], err = text(v)
-			}
-			if err != nil {
+			var err error
+			if args[i], err = expandText(arg, facts); err != nil {
 				return nil, err
 			}
 		}
@@ -159,11 +156,8 @@ func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]
 		if err := e.host.addSecrets(owner, given, facts); err != nil {
 			return nil, err
 		}
-		fact, err := Expand(given, facts)
-		if err != nil {
-			return nil, err
-		}
-		if env[name], err = text(fact); err != nil {
+		var err error
+		if env[name], err = expandText(given, facts); err != nil {
 			return nil, err
 		}
 	}
