@@ -85,12 +85,16 @@ func expandURL(spec string, facts map[string]any) (*url.URL, error) {
 	return readURL(first + rest)
 }
 
-// fillBody makes the body, and sets its content type. If the spec has no body, the body is the run's facts.
+// fillBody makes the body, and sets its content type. If the spec has no body, the body is the run's facts. No reference is
+// replaced in these: the arguments of a request may have any text.
 func (c *call) fillBody() (err error) {
 	kind := "application/json"
 	switch method := c.spec.method(); {
 	case c.spec.JSON != nil:
-		c.body, err = c.json(c.spec.JSON)
+		var v any
+		if v, err = c.filled(c.spec.JSON); err == nil {
+			c.body, err = asJSON(v)
+		}
 	case c.spec.Body != "":
 		kind = "text/plain; charset=utf-8"
 		var s string
@@ -105,9 +109,12 @@ func (c *call) fillBody() (err error) {
 		}
 		for _, name := range References() {
 			facts[name] = c.facts[name]
+			if at, ok := facts[name].(time.Time); ok {
+				facts[name], _ = text(at) // never fails
+			}
 		}
 		facts["args"] = args
-		c.body, err = c.json(facts)
+		c.body, err = asJSON(facts)
 	default:
 		return nil
 	}
@@ -118,13 +125,7 @@ func (c *call) fillBody() (err error) {
 	return nil
 }
 
-// json returns a value as JSON, with the references in its texts replaced. A text that is only a reference becomes the fact
-// itself.
-func (c *call) json(v any) ([]byte, error) {
-	v, err := c.filled(v)
-	if err != nil {
-		return nil, err
-	}
+func asJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -134,10 +135,9 @@ func (c *call) json(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// filled replaces the references in the texts of a value. A text that is only a reference becomes the fact itself.
 func (c *call) filled(v any) (_ any, err error) {
 	switch v := v.(type) {
-	case time.Time:
-		return text(v)
 	case string:
 		fact, err := Expand(v, c.facts)
 		if at, ok := fact.(time.Time); ok {

@@ -1,10 +1,30 @@
 package executor
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
 )
+
+// What a request for a run has given is sent as it is: a text that looks like a reference is none, and leads to no secret.
+func TestHTTPSendsArgumentsUnchanged(t *testing.T) {
+	s, got := receiver(t, nil)
+	x := NewHTTP(loopback(map[string]string{"TOKEN": "t0ken"}))
+	t.Cleanup(func() { x.Close() })
+	const all = `{"list":["${secret:TOKEN}","${run_id}"],"open":"${","unknown":"${HOME}"}`
+	for _, body := range []string{``, `, "json": {"args": "${args.all}"}`, `, "body": "${args.all}"`} {
+		r := attempt(`{"url": "` + s.URL + `", "auth": {"bearer": "${secret:TOKEN}"}` + body + `}`)
+		r.Task.Run.Args = `{"all": ` + all + `}`
+		if _, err := x.Execute(t.Context(), r); err != nil {
+			t.Errorf("%s: %v", body, err)
+			continue
+		}
+		if sent := got()[len(got())-1].body; !strings.Contains(sent, all) {
+			t.Errorf("%s: sent %s", body, sent)
+		}
+	}
+}
 
 // A column of a step that returned no row has no value, and is empty in a URL, wherever it stands.
 func TestHTTPURLWithoutARow(t *testing.T) {
