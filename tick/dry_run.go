@@ -23,28 +23,33 @@ func (p *pass) dryRun(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		page := store.NewPage(n, p.probe.Now, seen)
-		for {
-			more, err := p.t.Store.Next(ctx, page, p.batch)
-			if err != nil {
-				return err
-			}
-			if !more {
-				break
-			}
-			page.Each(func(job int64, due time.Time) {
-				c := Coming{Job: names[job], Need: n.String(), Due: due}
-				if c.Job == "" {
-					var unknown error
-					c.Job, unknown = p.t.Store.JobName(ctx, job)
-					c.Need, err = "job removed", cmp.Or(err, unknown)
-				}
-				p.report.Due = append(p.report.Due, c)
-			})
-			if err != nil {
+		for _, page := range p.pages(n, seen) {
+			if err := p.list(ctx, n, page, names); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// list adds the jobs of a need to the report, beginning at a page.
+func (p *pass) list(ctx context.Context, n store.Need, page *store.Page, names map[int64]string) error {
+	for {
+		more, err := p.t.Store.Next(ctx, page, p.batch)
+		if err != nil || !more {
+			return err
+		}
+		page.Each(func(job int64, due time.Time) {
+			c := Coming{Job: names[job], Need: n.String(), Due: due}
+			if c.Job == "" {
+				var unknown error
+				c.Job, unknown = p.t.Store.JobName(ctx, job)
+				c.Need, err = "job removed", cmp.Or(err, unknown)
+			}
+			p.report.Due = append(p.report.Due, c)
+		})
+		if err != nil {
+			return err
+		}
+	}
 }

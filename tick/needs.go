@@ -116,12 +116,8 @@ func (p *pass) faults(ctx context.Context, seen *store.Unmarked) (map[int64]stri
 // the order of the batches.
 func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarked, last bool) (passed int, err error) {
 	p.passed[n] = nil
-	owners := []string{""} // the login
-	if n == store.Due || n == store.Startup {
-		owners = append(owners, p.t.Store.Served()...)
-	}
-	for _, owner := range owners {
-		left, err := p.decideOf(ctx, n, owner, seen, last)
+	for _, page := range p.pages(n, seen) {
+		left, err := p.decideOf(ctx, n, page, last)
 		if passed += left; err != nil {
 			return passed, err
 		}
@@ -129,11 +125,22 @@ func (p *pass) decideNeed(ctx context.Context, n store.Need, seen *store.Unmarke
 	return passed, nil
 }
 
-// decideOf does the work of decideNeed for the jobs of one owner.
-func (p *pass) decideOf(ctx context.Context, n store.Need, owner string, seen *store.Unmarked, last bool) (passed int, err error) {
-	page := store.NewPage(n, p.probe.Now, seen)
-	page.Owner = owner
-	page.StartupID, page.Without, page.Crowds = p.t.StartupID, p.without, &p.crowds
+// pages returns the first pages of a need: of some needs one for each owner, so that only jobs are read that this host can run.
+func (p *pass) pages(n store.Need, seen *store.Unmarked) (list []*store.Page) {
+	owners := []string{""} // the login
+	if n == store.Due || n == store.Startup {
+		owners = append(owners, p.t.Store.Served()...)
+	}
+	for _, owner := range owners {
+		page := store.NewPage(n, p.probe.Now, seen)
+		page.Owner, page.StartupID, page.Without, page.Crowds = owner, p.t.StartupID, p.without, &p.crowds
+		list = append(list, page)
+	}
+	return list
+}
+
+// decideOf does the work of decideNeed for the jobs of one owner, beginning at their first page.
+func (p *pass) decideOf(ctx context.Context, n store.Need, page *store.Page, last bool) (passed int, err error) {
 	var under []chan batch
 	for more := true; more || len(under) > 0; {
 		if more = more && err == nil; more && len(under) < p.t.Store.Writers() {

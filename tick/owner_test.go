@@ -16,7 +16,7 @@ import (
 
 // asOwner is an installation with owners: ann has a job, and there is a tick of another login that may have her
 // credentials.
-func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[string]string) tick.Report) {
+func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[string]string, with ...func(*tick.Tick)) tick.Report) {
 	t.Helper()
 	if d.Engine == "sqlite" {
 		t.Skip("knows no logins")
@@ -38,7 +38,7 @@ func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[st
 		{Name: "first", Executor: "sql", Spec: []byte(`{"sql": ["` + insert + `"], "atomic": true}`)},
 		{Name: "last", Executor: "sql", Spec: []byte(`{"sql": ["` + insert + `"], "atomic": true}`)},
 	}}}})
-	return ann, func(logins map[string]string) tick.Report {
+	return ann, func(logins map[string]string, with ...func(*tick.Tick)) tick.Report {
 		t.Helper()
 		s, err := store.Open(t.Context(), other, store.Options{Clock: d.Clock.Now})
 		if err != nil {
@@ -58,6 +58,9 @@ func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[st
 			t.Fatal(err)
 		}
 		defer tk.Executors.Close()
+		for _, set := range with {
+			set(tk)
+		}
 		r, err := tk.Run(context.WithoutCancel(t.Context()))
 		if err != nil {
 			t.Fatalf("%v: %+v", err, r)
@@ -76,6 +79,13 @@ func TestAJobIsExecutedAsItsOwner(t *testing.T) {
 		d.Clock.Add(11 * time.Minute)
 		if r := pass(nil); r.Started != 0 || len(r.Unserved) != 1 || r.Unserved[0].Owner != ann || len(r.Parked) > 0 {
 			t.Fatalf("without credentials: %+v", r)
+		}
+		dry := func(tk *tick.Tick) { tk.DryRun = true }
+		if r := pass(nil, dry); len(r.Due) > 0 {
+			t.Errorf("a dry run without credentials: %+v", r.Due)
+		}
+		if r := pass(map[string]string{ann: ""}, dry); len(r.Due) != 1 || r.Due[0].Job != ann+"/hers" {
+			t.Errorf("a dry run with credentials: %+v", r.Due)
 		}
 		if d.Engine == "postgres" { // only the rights to use the schema and to call the routine remain
 			d.Exec(t, "REVOKE ALL ON ALL TABLES IN SCHEMA dbjobs FROM "+ann)

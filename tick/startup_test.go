@@ -1,11 +1,13 @@
 package tick_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -15,9 +17,16 @@ func TestStartupRunsOnceForEachStart(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "warm", OnStartup: true, Steps: []store.Step{ticktest.Nop("")}}}})
 		want := []int{0, 1, 0, 1, 0}
 		for i, id := range []string{"", "boot-1", "boot-1", "boot-2", ""} {
+			dry := ticktest.New(t, d.Store)
+			dry.StartupID, dry.DryRun = id, true
+			r, err := dry.Run(t.Context())
+			due := slices.DeleteFunc(r.Due, func(c tick.Coming) bool { return c.Need != store.Startup.String() })
+			if err != nil || len(due) != want[i] {
+				t.Errorf("dry run %d: %v, %+v", i, err, due)
+			}
 			p := ticktest.New(t, d.Store)
 			p.StartupID = id
-			r, err := p.Run(t.Context())
+			r, err = p.Run(t.Context())
 			if err != nil || r.Succeeded != want[i] {
 				t.Fatalf("tick %d: %v, %+v", i, err, r)
 			}
