@@ -33,7 +33,8 @@ func (t *Tick) work(ctx context.Context) (Report, error) {
 		err = p.await(work)
 	}
 	p.addUnkept()
-	return p.report, errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx), p.leftOver(work))
+	err = errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx), p.cutShort(ctx, work, p.leftOver(work)))
+	return p.report, err
 }
 
 // takeInTurn takes runs for the free places, and some more ahead. Each queue has a share, so that a long
