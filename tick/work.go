@@ -37,7 +37,7 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 	}()
 	defer func() {
 		if r := recover(); r != nil { // the fault of one job never stops the pass
-			_ = p.endStep(ctx, t, store.StepEnd{State: store.Failed, Final: store.Failed, InDoubt: true, Error: fmt.Sprintf("the executor panicked: %v", r)}, nil)
+			err = p.endStep(ctx, t, store.StepEnd{State: store.Failed, Final: store.Failed, InDoubt: true, Error: fmt.Sprintf("the executor panicked: %v", r)}, nil)
 		}
 	}()
 	within, over, release := p.overdue(ctx, t)
