@@ -2,8 +2,11 @@ package tick_test
 
 import (
 	"context"
+	"net"
+	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +19,7 @@ import (
 
 // asOwner is an installation with owners: ann has a job, and there is a tick of another login that may have her
 // credentials.
-func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[string]string, with ...func(*tick.Tick)) tick.Report) {
+func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[string]string, with ...func(*tick.Tick, *executor.Host)) tick.Report) {
 	t.Helper()
 	if d.Engine == "sqlite" {
 		t.Skip("knows no logins")
@@ -38,7 +41,7 @@ func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[st
 		{Name: "first", Executor: "sql", Spec: []byte(`{"sql": ["` + insert + `"], "atomic": true}`)},
 		{Name: "last", Executor: "sql", Spec: []byte(`{"sql": ["` + insert + `"], "atomic": true}`)},
 	}}}})
-	return ann, func(logins map[string]string, with ...func(*tick.Tick)) tick.Report {
+	return ann, func(logins map[string]string, with ...func(*tick.Tick, *executor.Host)) tick.Report {
 		t.Helper()
 		s, err := store.Open(t.Context(), other, store.Options{Clock: d.Clock.Now})
 		if err != nil {
@@ -54,13 +57,13 @@ func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[st
 			h.Logins[owner] = func() (string, error) { return as, nil }
 			tk.Owners = append(tk.Owners, owner)
 		}
+		for _, set := range with {
+			set(tk, h)
+		}
 		if tk.Executors, err = executor.Open(s, h); err != nil {
 			t.Fatal(err)
 		}
 		defer tk.Executors.Close()
-		for _, set := range with {
-			set(tk)
-		}
 		r, err := tk.Run(context.WithoutCancel(t.Context()))
 		if err != nil {
 			t.Fatalf("%v: %+v", err, r)
@@ -80,7 +83,7 @@ func TestAJobIsExecutedAsItsOwner(t *testing.T) {
 		if r := pass(nil); r.Started != 0 || len(r.Unserved) != 1 || r.Unserved[0].Owner != ann || len(r.Parked) > 0 {
 			t.Fatalf("without credentials: %+v", r)
 		}
-		dry := func(tk *tick.Tick) { tk.DryRun = true }
+		dry := func(tk *tick.Tick, _ *executor.Host) { tk.DryRun = true }
 		if r := pass(nil, dry); len(r.Due) > 0 {
 			t.Errorf("a dry run without credentials: %+v", r.Due)
 		}
@@ -160,6 +163,60 @@ func TestAnOwnersFailurePausesTheJob(t *testing.T) {
 		}
 		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("changes")+" WHERE changed_by = 'dbjobs itself' AND action = 'pause' AND subject = '"+ann+"/failing'"); n != 1 {
 			t.Errorf("%d rows of the change log", n)
+		}
+	})
+}
+
+// If the credentials of an owner lead to a server that does not answer, the jobs of another owner do not wait for it.
+func TestAnOwnersSilentServerKeepsNoOtherOwner(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, pass := asOwner(t, d)
+		bob, silent := d.Account(t, "user")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "his", Owner: bob, Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		pass(nil)
+		d.Clock.Add(6 * time.Minute)
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		asked, done := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				once.Do(func() { close(asked) })
+				<-done
+				c.Close()
+			}
+		}()
+		go func() {
+			defer close(done)
+			<-asked
+			for end := time.Now().Add(5 * time.Second); d.Int(t, "SELECT count(*) FROM effects") < 3; time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(end) {
+					t.Error("ann's job waits for bob's server")
+					return
+				}
+			}
+		}()
+		u, err := url.Parse(silent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Host = l.Addr().String()
+		r := pass(map[string]string{ann: "", bob: u.String()}, func(_ *tick.Tick, h *executor.Host) {
+			read := h.Logins[ann]
+			h.Logins[ann] = func() (string, error) {
+				<-asked
+				return read()
+			}
+		})
+		if r.Succeeded != 1 || r.Waiting != 1 {
+			t.Errorf("%+v", r)
 		}
 	})
 }

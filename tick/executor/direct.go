@@ -23,16 +23,11 @@ func (e *SQL) ownDatabase(ctx context.Context, r Request) (*database, error) {
 	if e.host == nil || e.host.Direct == nil {
 		return &e.own, nil
 	}
-	e.opening.Lock()
-	defer e.opening.Unlock()
-	if e.direct == nil {
-		d, err := e.openDirect(ctx, *e.host.Direct, r.Task)
-		if err != nil { // this is not the fault of the step
-			return nil, nothingDone(e.host.Direct.From, err)
-		}
-		e.direct = d
+	d, err := e.direct.get(ctx, func() (*database, error) { return e.openDirect(ctx, *e.host.Direct, r.Task) })
+	if err != nil { // this is not the fault of the step
+		return nil, nothingDone(e.host.Direct.From, err)
 	}
-	return e.direct, nil
+	return d, nil
 }
 
 // openDirect makes sure that the way leads to the same database, with the same rights. An atomic step ends its run there,

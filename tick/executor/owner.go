@@ -23,16 +23,17 @@ func (e *SQL) ownersDatabase(ctx context.Context, r Request) (*database, error) 
 	if err != nil {
 		return fail(err)
 	}
-	e.opening.Lock()
-	defer e.opening.Unlock()
-	if d := e.logins[owner+" "+url]; d != nil {
-		return d, nil
+	e.mu.Lock()
+	as := e.logins[owner+" "+url]
+	if as == nil {
+		as = newOpened()
+		e.logins[owner+" "+url] = as
 	}
-	d, err := e.openAs(ctx, url, owner, r.Task)
+	e.mu.Unlock()
+	d, err := as.get(ctx, func() (*database, error) { return e.openAs(ctx, url, owner, r.Task) })
 	if err != nil {
 		return fail(err)
 	}
-	e.logins[owner+" "+url] = d
 	return d, nil
 }
 

@@ -23,12 +23,11 @@ type SQL struct {
 	host  *Host                                 // it has the secrets that arguments may name, and the targets that steps may name
 	login func(context.Context) (string, error) // as whom the connections log in; empty on SQLite. It is asked for once
 
+	direct *opened // the store's, if the host names another way to it
+
 	mu      sync.Mutex
 	targets map[string]*database // by URL
-	logins  map[string]*database // by owner and URL: the store's, on connections that log in as the owner
-
-	opening sync.Mutex
-	direct  *database // the store's, if the host names another way to it; nil: not opened yet
+	logins  map[string]*opened   // by owner and URL: the store's, on connections that log in as the owner
 }
 
 // database is a database in which steps run their statements.
@@ -56,7 +55,7 @@ func newSQL(s *store.Store, h *Host) (*SQL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &SQL{own: database{sessions: sessions, engine: s.Engine()}, host: h, login: once(s.Login), targets: map[string]*database{}, logins: map[string]*database{}}, nil
+	return &SQL{own: database{sessions: sessions, engine: s.Engine()}, host: h, login: once(s.Login), direct: newOpened(), targets: map[string]*database{}, logins: map[string]*opened{}}, nil
 }
 
 // Close closes the connections of the executor.
@@ -67,15 +66,12 @@ func (e *SQL) Close() error {
 	for _, d := range e.targets {
 		err = errors.Join(err, d.sessions.Close(), d.beside.Close())
 	}
-	for _, d := range e.logins {
-		err = errors.Join(err, d.sessions.Close(), d.way.Close())
+	for _, o := range e.logins {
+		err = errors.Join(err, o.close())
 	}
 	clear(e.targets)
 	clear(e.logins)
-	if d := e.direct; d != nil {
-		err = errors.Join(err, d.sessions.Close(), d.way.Close())
-	}
-	return err
+	return errors.Join(err, e.direct.close())
 }
 
 // once keeps the first answer. After an error, it asks again.
