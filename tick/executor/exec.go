@@ -197,15 +197,19 @@ func checkProgram(run []string) error {
 }
 
 // shellVariable finds references that the shell would take for variables of its own.
-var shellVariable = lazyregexp.New(`\$\{([a-z_]+|args\.[^}]*|secret:[^}]*)\}`)
+var shellVariable = lazyregexp.New(`\$\{([a-z_]+|args\.[^}]*|secret:[^}]*|steps\.[^}]*)\}`)
 
 // checkShell refuses references: the shell would execute the value of a reference as if it were part of the text.
 func checkShell(run []string) error {
 	for _, m := range shellVariable.FindAllStringSubmatch(run[0], -1) {
 		name, given := strings.CutPrefix(m[1], "args.")
 		_, isSecret := strings.CutPrefix(m[1], "secret:")
+		told, ofStep := strings.CutPrefix(m[1], "steps.")
+		if ofStep {
+			_, _, ofStep = store.StepFact(told)
+		}
 		switch {
-		case isSecret:
+		case isSecret, ofStep: // a program has variables for the facts of steps only if its spec names one
 			return &KeyError{[]any{"shell"}, fmt.Errorf("%.100s is not put into a text for the shell; give it to env, and use the variable", m[0])}
 		case given || slices.Contains(References(), name):
 			return &KeyError{[]any{"shell"}, fmt.Errorf(`%.100s is not put into a text for the shell, which would execute it; use "$%s"`, m[0], factVariable(m[1]))}
