@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/simulate"
@@ -181,21 +182,40 @@ func readOutage(text string) (d simulate.Outage, err error) {
 
 // inputOf returns what a manifest defines, as if it was applied at an instant.
 func (c *cli) inputOf(cmd *cobra.Command, paths []string, at time.Time) (in simulate.Input, err error) {
-	m, err := c.resolved(cmd, paths, store.KindSchedule)
+	m, shared, err := c.shares(cmd, paths)
 	if err != nil {
 		return in, err
 	}
-	return simulate.Of(m.Definitions, c.shared, at)
+	return simulate.Of(m.Definitions, shared, at)
+}
+
+// shares reads a manifest, and from the database what it uses but does not define. Other jobs that it names are not simulated.
+func (c *cli) shares(cmd *cobra.Command, paths []string) (m *manifest.Manifest, shared simulate.Shared, err error) {
+	kinds := []string{store.KindSchedule, store.KindCalendar, store.KindGroup}
+	if m, err = c.resolved(cmd, paths, kinds...); err != nil || len(m.References(kinds...)) == 0 {
+		return m, shared, err
+	}
+	s, err := c.open(cmd, use)
+	if err != nil {
+		return m, shared, err
+	}
+	defer c.close(s)
+	if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil {
+		return m, shared, err
+	}
+	shared.Schedules, shared.Calendars = c.shared, c.calendars
+	shared.Groups, err = s.Groups(cmd.Context())
+	return m, shared, err
 }
 
 // compared returns what --diff compares: the input by its new names, and what the manifest would make of it.
 func (c *cli) compared(cmd *cobra.Command, o *simulation, in simulate.Input, at time.Time) (was, other simulate.Input, err error) {
-	m, err := c.resolved(cmd, o.diff, store.KindSchedule)
+	m, shared, err := c.shares(cmd, o.diff)
 	if err != nil {
 		return in, other, err
 	}
 	if len(o.file) > 0 {
-		other, err = simulate.Of(m.Definitions, c.shared, at)
+		other, err = simulate.Of(m.Definitions, shared, at)
 		other.SetTook(nil, 0, time.Duration(o.took))
 		return in.Renamed(m.Definitions, ""), other, err
 	}
@@ -204,7 +224,7 @@ func (c *cli) compared(cmd *cobra.Command, o *simulation, in simulate.Input, at 
 		return in, other, err
 	}
 	in = in.Renamed(m.Definitions, owner)
-	if other, err = in.With(m.Definitions, c.shared, owner, at); err != nil {
+	if other, err = in.With(m.Definitions, shared, owner, at); err != nil {
 		return in, other, err
 	}
 	for i := range other.Jobs {

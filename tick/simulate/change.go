@@ -11,7 +11,7 @@ import (
 // With returns the input after definitions have been applied just before an instant: definitions of the
 // same name are replaced, the others stay. owner is the owner of the jobs that name no owner. As after apply, a job whose
 // definition is the same goes on as before, and what was due before the instant is still to be decided.
-func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owner string, at time.Time) (Input, error) {
+func (in Input) With(d store.Definitions, shared Shared, owner string, at time.Time) (Input, error) {
 	for i := range d.Jobs {
 		d.Jobs[i].Owner = cmp.Or(d.Jobs[i].Owner, owner)
 	}
@@ -20,12 +20,7 @@ func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owne
 		return in, err
 	}
 	at = at.Add(-instant)
-	became := Input{Groups: slices.Clone(d.Groups), Pauses: in.Pauses, Whole: in.Whole}
-	for _, g := range in.Groups {
-		if !slices.ContainsFunc(d.Groups, func(o store.Group) bool { return o.Name == g.Name }) {
-			became.Groups = append(became.Groups, g)
-		}
-	}
+	became := Input{Groups: withGroups(d.Groups, in.Groups), Pauses: in.Pauses, Whole: in.Whole}
 	k := in.known()
 	redefined := map[string]bool{}
 	for i := range added.Jobs {
@@ -48,6 +43,17 @@ func (in Input) With(d store.Definitions, shared map[string]store.Schedule, owne
 	}
 	slices.SortFunc(became.Jobs, func(x, y Job) int { return cmp.Compare(x.ID, y.ID) })
 	return became, nil
+}
+
+// withGroups returns groups, and those others that have other names.
+func withGroups(groups, others []store.Group) []store.Group {
+	all := slices.Clone(groups)
+	for _, g := range others {
+		if !slices.ContainsFunc(groups, func(o store.Group) bool { return o.Name == g.Name }) {
+			all = append(all, g)
+		}
+	}
+	return all
 }
 
 // capOf returns how many runs a group may have at a time; 0: there is no such group.
@@ -74,19 +80,15 @@ type known struct {
 	last      int64 // the greatest id of a job or a schedule
 	jobs      map[string]*Job
 	schedules map[string]store.Rule
-	calendars map[string]*store.Calendar
 }
 
 func (in Input) known() *known {
-	k := &known{jobs: map[string]*Job{}, schedules: map[string]store.Rule{}, calendars: map[string]*store.Calendar{}}
+	k := &known{jobs: map[string]*Job{}, schedules: map[string]store.Rule{}}
 	for i := range in.Jobs {
 		j := &in.Jobs[i]
 		k.jobs[j.FullName()], k.last = j, max(k.last, j.ID)
 		for _, r := range j.Rules {
 			k.last = max(k.last, r.ScheduleID)
-			if r.Calendar != nil {
-				k.calendars[r.Schedule.Calendar] = r.Calendar
-			}
 			if r.Schedule.Name != "" {
 				k.schedules[r.Schedule.Name] = r
 			}
@@ -109,9 +111,6 @@ func (k *known) replace(j *Job, at time.Time) {
 	}
 	for i := range j.Rules {
 		r := &j.Rules[i]
-		if r.Calendar == nil {
-			r.Calendar = k.calendars[r.Schedule.Calendar]
-		}
 		var old *store.Rule
 		if was != nil {
 			old = was.ruleOf(r.Schedule.Name)

@@ -80,7 +80,9 @@ func TestChangeIsThatOfApply(t *testing.T) {
 				left.Jobs = slices.DeleteFunc(slices.Clone(defs.Jobs), func(j store.Job) bool { // a simulation does not know that they are done
 					return j.RemoveDone && !slices.ContainsFunc(in.Jobs, func(is simulate.Job) bool { return is.Name == j.Name })
 				})
-				in, err = in.With(left, nil, login, middle)
+				calendars, err := d.KnownCalendars(t.Context(), left)
+				r.must(err)
+				in, err = in.With(left, simulate.Shared{Calendars: calendars}, login, middle)
 				r.must(err)
 				said := w.simulated(in, &r.keys, o)
 				d.Clock.Set(middle.Add(-time.Microsecond))
@@ -111,12 +113,12 @@ func TestChangeOfNames(t *testing.T) {
 	became := store.Definitions{Schedules: []store.Schedule{{Name: "new", Rule: "every 1h"}}, Jobs: []store.Job{
 		{Name: "a2", Schedules: []string{"new"}, Steps: steps, On: store.Hooks{Failed: "b"}}, {Name: "b", After: []store.After{{Job: "a2"}}, Steps: steps}},
 		Renames: []store.Rename{{Kind: "schedule", From: "old", To: "new"}, {Kind: "job", From: "a", To: "a2"}}}
-	in, err := simulate.Of(is, nil, start)
+	in, err := simulate.Of(is, simulate.Shared{}, start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	in = in.Renamed(became, "")
-	after, err := in.With(became, nil, "", start)
+	after, err := in.With(became, simulate.Shared{}, "", start)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,20 +14,25 @@ import (
 
 const instant = time.Microsecond // the smallest step of time that is stored
 
-// Of makes an input from definitions that are not in a database, as if they were created just before an
-// instant. shared has the schedules that the definitions use but do not define.
-func Of(d store.Definitions, shared map[string]store.Schedule, at time.Time) (Input, error) {
-	in := Input{Groups: d.Groups}
+// Shared has what definitions use but do not define.
+type Shared struct {
+	Schedules map[string]store.Schedule
+	Calendars map[string]*store.Calendar // also those of Schedules
+	Groups    []store.Group
+}
+
+// Of makes an input from definitions that are not in a database, as if they were created just before an instant.
+func Of(d store.Definitions, shared Shared, at time.Time) (Input, error) {
+	in := Input{Groups: withGroups(d.Groups, shared.Groups)}
 	at = at.Add(-instant)
 	schedules := map[string]store.Schedule{}
-	for name, s := range shared {
-		schedules[name] = s
-	}
+	maps.Copy(schedules, shared.Schedules)
 	for _, s := range d.Schedules {
 		s.CreatedAt = at
 		schedules[s.Name] = s
 	}
 	calendars := map[string]*store.Calendar{}
+	maps.Copy(calendars, shared.Calendars)
 	for i := range d.Calendars {
 		calendars[d.Calendars[i].Name] = &d.Calendars[i]
 	}
@@ -53,7 +59,7 @@ func Of(d store.Definitions, shared map[string]store.Schedule, at time.Time) (In
 			add(ids[name], s)
 		}
 		if j.Own != nil {
-			add(int64(len(d.Schedules)+len(shared)+1)+j.ID, *j.Own)
+			add(int64(len(d.Schedules)+len(shared.Schedules)+1)+j.ID, *j.Own)
 		}
 		slices.SortFunc(j.Rules, func(x, y store.Rule) int { return cmp.Compare(x.ScheduleID, y.ScheduleID) })
 		in.Jobs = append(in.Jobs, j)
