@@ -2,7 +2,6 @@ package tick
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -65,13 +64,16 @@ func (l *line) next() *held {
 	return h
 }
 
-// leave removes from the line the runs for which goes is true, and returns them.
+// leave removes from the line the runs for which goes is true, and returns them. It asks once for each run, because the answer
+// may change with time.
 func (l *line) leave(goes func(*held) bool) (gone []*held) {
 	for q, list := range l.of {
-		stays := slices.DeleteFunc(slices.Clone(list), goes)
+		var stays []*held
 		for _, h := range list {
 			if goes(h) {
 				gone = append(gone, h)
+			} else {
+				stays = append(stays, h)
 			}
 		}
 		if l.of[q] = stays; len(stays) == 0 {

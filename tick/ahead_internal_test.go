@@ -3,6 +3,7 @@ package tick
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 )
@@ -38,5 +39,26 @@ func TestTakenAheadIsEnough(t *testing.T) {
 				t.Errorf("%v: taken %d, full %t, want %t", err, p.taken, p.full, c.found)
 			}
 		})
+	}
+}
+
+// The time that a run has waited goes on while the line is looked through: each run either stays or leaves, never both.
+func TestLineIsLeftOnce(t *testing.T) {
+	var l line
+	for range 3 {
+		l.add(&held{queue: "a"})
+	}
+	asked := 0
+	gone := l.leave(func(*held) bool { asked++; return asked > 2 })
+	for left := len(gone); left < 3; left++ {
+		if l.n != 3-left {
+			t.Fatalf("%d runs have left, and the line counts %d", left, l.n)
+		}
+		if slices.Contains(gone, l.next()) {
+			t.Error("a run that has left is still in the line")
+		}
+	}
+	if l.n != 0 || len(l.of) != 0 {
+		t.Errorf("the line counts %d, and has %d queues", l.n, len(l.of))
 	}
 }
