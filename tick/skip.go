@@ -74,9 +74,11 @@ func scheduleOf(in *store.SkipInput, name string) (int64, error) {
 // for all its schedules, or those for the named schedule. It returns these times.
 func UndoSkips(ctx context.Context, s *store.Store, job, schedule string, who store.Author) ([]store.Skip, error) {
 	return s.Skips(ctx, job, "unskip", who, func(in store.SkipInput) ([]store.Skip, error) {
-		if _, err := scheduleOf(&in, schedule); err != nil {
+		id, err := scheduleOf(&in, schedule)
+		if err != nil {
 			return nil, &store.FieldError{Subject: "job " + in.Job.FullName(), Field: "skip-next", Problem: err.Error()}
 		}
-		return slices.DeleteFunc(slices.Clone(in.Job.Skips), func(k store.Skip) bool { return schedule == "" || k.Schedule == schedule }), nil
+		// By the id: a skip has the name that its schedule had then.
+		return slices.DeleteFunc(slices.Clone(in.Job.Skips), func(k store.Skip) bool { return schedule == "" || k.ScheduleID == id }), nil
 	})
 }

@@ -279,3 +279,31 @@ func TestSkipsStayInAPause(t *testing.T) {
 		}
 	})
 }
+
+// The skips of a schedule are found by its name of today. Those of all schedules stay.
+func TestSkipsOfARenamedSchedule(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{
+			Schedules: []store.Schedule{{Name: "tens", Rule: "every 10m"}},
+			Jobs:      []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Schedules: []string{"tens"}, Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.Run(t, d) // 08:00
+		for _, schedule := range []string{"tens", ""} {
+			if _, err := tick.SkipNext(t.Context(), d.Store, "job", schedule, 1, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := d.RenameSchedule(t.Context(), "tens", "ten", store.AlterOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		undone, err := tick.UndoSkips(t.Context(), d.Store, "job", "ten", store.Author{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameTimes(t, undone, "08:10")
+		undone, err = tick.UndoSkips(t.Context(), d.Store, "job", "", store.Author{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameTimes(t, undone, "08:05")
+	})
+}
