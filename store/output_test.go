@@ -64,7 +64,8 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
-// A secret is hidden in each value of a result, also where it is a number. The result stays JSON.
+// A secret is hidden in each value of a result, also where it is a number, and in the names of members. The result stays
+// JSON.
 func TestResultHidesSecrets(t *testing.T) {
 	t.Parallel()
 	known := &secret.Known{}
@@ -74,8 +75,8 @@ func TestResultHidesSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	got := s.result(`{"row": {"a": 738291645, "b": "it is 738291645", "c": [7.50]}, "rows": 1}`)
-	if want := `{"row":{"a":"[hidden]","b":"it is [hidden]","c":[7.50]},"rows":1}`; got != want {
+	got := s.result(`{"row": {"a": 738291645, "b": "it is 738291645", "c": [7.50]}, "rows": 1, "body": {"of 738291645": true}}`)
+	if want := `{"body":{"of [hidden]":true},"row":{"a":"[hidden]","b":"it is [hidden]","c":[7.50]},"rows":1}`; got != want {
 		t.Errorf("%v, want %s", got, want)
 	}
 }

@@ -116,7 +116,7 @@ func (s *Store) StepFacts(ctx context.Context, run string) (map[string]StepFacts
 }
 
 // result returns the result of an attempt as it is kept, or nil. Secrets, and characters that not every engine can
-// store, are replaced in each text of it separately, so it stays JSON.
+// store, are replaced in each text of it separately, names of members too, so it stays JSON.
 func (s *Store) result(text string) any {
 	if text == "" {
 		return nil
@@ -153,7 +153,7 @@ func (s *Store) toldValue(v any) any {
 	case map[string]any:
 		told := make(map[string]any, len(v))
 		for k := range v {
-			told[harmless(k)] = s.toldValue(v[k])
+			told[harmless(s.db.Hide(k))] = s.toldValue(v[k])
 		}
 		return told
 	}
