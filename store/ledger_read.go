@@ -50,7 +50,7 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	if since.IsZero() {
 		since = engine.First
 	}
-	states := f.States
+	states := slices.Compact(slices.Sorted(slices.Values(f.States)))
 	if len(states) == 0 {
 		states = []string{""}
 	}
