@@ -54,7 +54,8 @@ func (c *Calendar) Validate() error {
 	} else if n > 0 {
 		days = notEmpty(c.Text())
 	}
-	return firstError("calendar "+c.Name, check{"name", checkName(c.Name)}, check{"days", days})
+	return firstError("calendar "+c.Name, check{"name", checkName(c.Name)}, check{"working_days", shortText(c.WorkingDays, maxName)}, check{"days", days},
+		check{"description", checkDescription(c.Description)})
 }
 
 // readCalendar calls take for each calendar that a statement reads.
