@@ -45,7 +45,7 @@ type runsChanged struct {
 }
 
 // AbortJob cancels all runs of a job that have not ended, as CancelRun does, and disables the job. With runOnly it
-// does not disable the job. It returns the ids of the runs that were not being cancelled already.
+// does not disable the job. It returns the ids of these runs, also of those whose end was requested before.
 func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Author) ([]string, error) {
 	var asked []string
 	err := s.change(ctx, who, func(a *applier) error {
