@@ -345,11 +345,12 @@ func (a *applier) removeCalendar(ctx context.Context, c Calendar) error {
 
 // RemoveCalendar removes a calendar that no schedule names.
 func (s *Store) RemoveCalendar(ctx context.Context, name string, who Author) error {
-	return s.change(ctx, who, func(a *applier) error {
+	_, err := s.inTurn(ctx, ApplyOptions{Author: who}, func(a *applier) error {
 		c, err := s.findCalendar(ctx, a.tx, name)
 		if err != nil {
 			return err
 		}
 		return a.removeCalendar(ctx, c)
 	})
+	return err
 }

@@ -117,7 +117,7 @@ func (a *applier) flush(ctx context.Context) error {
 // RemoveJob removes a job. Its history stays until it is pruned, its name can be used again, and its waiting runs are
 // not started.
 func (s *Store) RemoveJob(ctx context.Context, name string, who Author) error {
-	return s.change(ctx, who, func(a *applier) error {
+	_, err := s.inTurn(ctx, ApplyOptions{Author: who}, func(a *applier) error {
 		j, err := s.findJob(ctx, a.tx, name)
 		if err != nil {
 			return err
@@ -129,6 +129,7 @@ func (s *Store) RemoveJob(ctx context.Context, name string, who Author) error {
 		}
 		return a.removeJobs(ctx, []Job{j.Job}, going, uses)
 	})
+	return err
 }
 
 // Changes reads the change log, newest first; empty kind and subject mean all.

@@ -118,3 +118,60 @@ func TestAHookInUseIsNotRemoved(t *testing.T) {
 		fine("it names itself", d.RemoveJob(t.Context(), "hook", store.Author{}))
 	})
 }
+
+// A removal waits for an edit of definitions that is under way, and sees what the edit has written: here, a job that runs
+// after the one to be removed.
+func TestARemovalTakesItsTurn(t *testing.T) {
+	t.Parallel()
+	routines := map[string]string{"postgres": "SELECT dbjobs.drop_job('first')", "mariadb": "CALL dbjobs_drop_job('first', NULL)"}
+	ways := map[string]func(t *testing.T, d *storetest.DB) error{
+		"command": func(t *testing.T, d *storetest.DB) error { return d.RemoveJob(t.Context(), "first", store.Author{}) },
+		"routine": func(t *testing.T, d *storetest.DB) error {
+			_, err := d.SQL.ExecContext(t.Context(), routines[d.Engine])
+			return err
+		},
+	}
+	for name, remove := range ways {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				lock := " FOR UPDATE"
+				if d.Engine == "sqlite" {
+					lock = ""
+				}
+				if name == "routine" && lock == "" {
+					t.Skip("SQLite has no routines")
+				}
+				jobs := []store.Job{{Name: "first", Steps: []store.Step{sqlStep("", "SELECT 1")}}, {Name: "second", Steps: []store.Step{sqlStep("", "SELECT 1")}}}
+				if _, err := d.Apply(t.Context(), store.Definitions{Jobs: jobs}, store.ApplyOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				edit, err := d.SQL.BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = edit.Rollback() }()
+				var version int
+				if err := edit.QueryRowContext(t.Context(), "SELECT version FROM "+d.Table("installation")+" WHERE id = 1"+lock).Scan(&version); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := edit.ExecContext(t.Context(), "INSERT INTO "+d.Table("job_after")+" (job_id, after_job_id) SELECT s.id, f.id FROM "+
+					d.Table("jobs")+" s JOIN "+d.Table("jobs")+" f ON s.name = 'second' AND f.name = 'first'"); err != nil {
+					t.Fatal(err)
+				}
+				done := make(chan error, 1)
+				go func() { done <- remove(t, d) }()
+				select {
+				case err := <-done:
+					t.Fatalf("it did not wait: %v", err)
+				case <-time.After(300 * time.Millisecond):
+				}
+				if err := edit.Commit(); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-done; err == nil || !strings.Contains(err.Error(), "runs after it") {
+					t.Errorf("removed: %v", err)
+				}
+			})
+		})
+	}
+}

@@ -13,7 +13,7 @@ BEGIN
     RESIGNAL;
   END;
   CALL dbjobs_begin(mine);
-  CALL dbjobs_find_job(job, its_id, named);
+  CALL dbjobs_lock_job(job, its_id, named);
   SET follower = (SELECT CONCAT_WS('/', NULLIF(f.owner, ''), f.name) FROM dbjobs_job_after a JOIN dbjobs_jobs f ON f.id = a.job_id
     WHERE a.after_job_id = its_id AND f.removed_at IS NULL ORDER BY f.name, f.owner LIMIT 1);
   IF follower IS NOT NULL THEN

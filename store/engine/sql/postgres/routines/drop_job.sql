@@ -2,7 +2,7 @@
 CREATE FUNCTION dbjobs.drop_job(job text, reason text DEFAULT '') RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  its_id bigint := dbjobs.job_id(job);
+  its_id bigint := dbjobs.lock_job(job);
   was jsonb := dbjobs.job_document(its_id);
   follower text;
 BEGIN
