@@ -210,6 +210,7 @@ func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 		as(`job create clean --sql|SELECT 2|--schedule nightly --schedule weekdays --on-failed load`, "create_job", "clean", "SELECT 2", nil, `{"schedules": ["weekdays", "nightly"], "on": {"failed": "load"}}`),
 		as(`job create then --sql|SELECT 3|--after load --atomic`, "create_job", "then", "SELECT 3", nil, `{"after": "load", "atomic": true}`),
 		as(`job create both --sql|SELECT 4|--after load --after|{job: clean, on: end}`, "create_job", "both", "SELECT 4", nil, `{"after": ["load", {"job": "clean", "on": "end"}]}`),
+		refused(`job alter both --after load --after load`, "alter_job", "both", `{"after": ["load", "load"]}`),
 		both(`tick`),
 		as(`job alter load --rule|every 8h|--timeout 90s --backoff 1.5s --reset tag`, "alter_job", "load", `{"rule": "every 8h", "timeout": "90s", "retry": {"backoff": "1.5s"}, "tags": null}`),
 		as(`job alter load --timeout 90s`, "alter_job", "load", `{"timeout": "1m 30s"}`), // nothing changes

@@ -31,9 +31,9 @@ BEGIN
       CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': after: "', LEFT(way, 20), '" is not one of success, failure, end'));
     END IF;
     SET list = JSON_SET(list, CONCAT('$[', i, ']'), JSON_OBJECT('id', other, 'on', way));
-    SET kept = kept + (SELECT COUNT(*) FROM dbjobs_job_after a WHERE a.job_id = its_id AND a.after_job_id = other AND a.on_end = way);
     SET i = i + 1;
   END WHILE;
+  SELECT COUNT(*) INTO kept FROM dbjobs_job_after a WHERE a.job_id = its_id AND JSON_CONTAINS(list, JSON_OBJECT('id', a.after_job_id, 'on', a.on_end));
   IF kept <> old OR old <> JSON_LENGTH(list) THEN
     DELETE FROM dbjobs_job_after WHERE job_id = its_id;
     SET i = 0;
