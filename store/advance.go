@@ -3,9 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -30,6 +28,7 @@ type writer struct {
 	cancel   []string
 	pauses   []changeRow
 	done     []doneOf
+	removed  []int64 // jobs that plain SQL has removed, and that still have schedules
 	rules    []ruleRow
 	events   []Event
 	replan   []int64
@@ -224,6 +223,9 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 		if w.s.db.Engine().KnowsLogins && c.Job.ID != 0 && c.Job.Owner != c.Plan.owner {
 			w.owners = append(w.owners, p.JobID)
 		}
+		if w.leaves(c) {
+			return
+		}
 		since := at(cmp.Or(p.DecidedThrough, w.now))
 		for _, r := range d.Rules {
 			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends, since, r.bare})
@@ -348,6 +350,9 @@ func (w *writer) writeRules(ctx context.Context) error {
 	if _, err := w.tx.Exec(ctx, "forget_plan_rules", engine.Args{"ids": ids}); err != nil {
 		return err
 	}
+	if err := w.writeRemoved(ctx); err != nil {
+		return err
+	}
 	if err := bulk(ctx, w, "insert_plan_rules", w.rules, nil); err != nil {
 		return err
 	}
@@ -374,27 +379,4 @@ func (w *writer) writeRules(ctx context.Context) error {
 		}
 	}
 	return w.markOwn(ctx, ids)
-}
-
-// links locks the links of the jobs, and returns the jobs that have no link which another session is editing. Marking
-// the links of the other jobs would have to wait for those sessions.
-func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
-	free := map[int64]int{} // negative: fewer links were locked than read, so another session has one of them
-	for i := range w.rules {
-		if !w.rules[i].bare {
-			free[w.rules[i].JobID]--
-		}
-	}
-	var jobs []int64
-	err := w.tx.Query(ctx, "lock_stale_links", engine.Args{"ids": ids}, func(r *sql.Rows) error {
-		var id int64
-		if err := r.Scan(&id); err != nil {
-			return err
-		}
-		if free[id]++; len(jobs) == 0 || jobs[len(jobs)-1] != id {
-			jobs = append(jobs, id)
-		}
-		return nil
-	})
-	return slices.DeleteFunc(jobs, func(id int64) bool { return free[id] < 0 }), err
 }

@@ -142,6 +142,29 @@ func (w *writer) writeDone(ctx context.Context) error {
 	return bulk(ctx, w, "insert_changes", changes, nil)
 }
 
+// leaves notes a job that plain SQL has removed, and reports whether it is one. It still has the schedules that a command
+// would have taken away: they would be in use for ever.
+func (w *writer) leaves(c *Snapshot) bool {
+	if c.Job.Removed().IsZero() || !slices.ContainsFunc(c.Rules, func(r Rule) bool { return r.Linked || r.Lost }) {
+		return false
+	}
+	w.removed = append(w.removed, c.Plan.JobID)
+	return true
+}
+
+// writeRemoved takes the schedules away from the jobs that plain SQL has removed.
+func (w *writer) writeRemoved(ctx context.Context) error {
+	if len(w.removed) == 0 {
+		return nil
+	}
+	for _, statement := range []string{"finish_links", "finish_schedules"} {
+		if _, err := w.tx.Exec(ctx, statement, engine.Args{"ids": w.removed}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // spareHooks leaves out jobs that are hooks of jobs that stay: those may need them again. The definition of such a job
 // would name nothing, and could not be applied again.
 func (w *writer) spareHooks(ctx context.Context) error {

@@ -150,3 +150,26 @@ func (w *writer) markOwn(ctx context.Context, jobs []int64) error {
 	_, err = w.tx.Exec(ctx, "mark_schedules", engine.Args{"ids": own})
 	return err
 }
+
+// links locks the links of the jobs, and returns the jobs that have no link which another session is editing. Marking
+// the links of the other jobs would have to wait for those sessions.
+func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
+	free := map[int64]int{} // negative: fewer links were locked than read, so another session has one of them
+	for i := range w.rules {
+		if !w.rules[i].bare {
+			free[w.rules[i].JobID]--
+		}
+	}
+	var jobs []int64
+	err := w.tx.Query(ctx, "lock_stale_links", engine.Args{"ids": ids}, func(r *sql.Rows) error {
+		var id int64
+		if err := r.Scan(&id); err != nil {
+			return err
+		}
+		if free[id]++; len(jobs) == 0 || jobs[len(jobs)-1] != id {
+			jobs = append(jobs, id)
+		}
+		return nil
+	})
+	return slices.DeleteFunc(jobs, func(id int64) bool { return free[id] < 0 }), err
+}

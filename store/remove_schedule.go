@@ -47,7 +47,8 @@ func (s *Store) RemoveUnused(ctx context.Context, o AlterOptions) ([]Change, err
 	})
 }
 
-// detach removes a schedule from the jobs that use it.
+// detach removes a schedule from the jobs that use it. A job that plain SQL has removed loses all of its links, as with the
+// next decision.
 func (a *applier) detach(ctx context.Context, c *Schedule) error {
 	var known []*Job
 	var ids []int64
@@ -68,6 +69,16 @@ func (a *applier) detach(ctx context.Context, c *Schedule) error {
 	for part := range slices.Chunk(known, batchSize) {
 		jobs, err := a.definitions(ctx, part)
 		if err != nil {
+			return err
+		}
+		var removed []int64
+		jobs = slices.DeleteFunc(jobs, func(j Job) bool {
+			if !j.Removed().IsZero() {
+				removed = append(removed, j.ID)
+			}
+			return !j.Removed().IsZero()
+		})
+		if err := a.exec(ctx, "finish_links", removed); err != nil {
 			return err
 		}
 		for i := range jobs {

@@ -126,7 +126,8 @@
 //  3. runs: those whose lease has expired, by Store.lockExpired (store/batch.go); then those that the
 //     decision changes, by Store.lockMoved (store/decide.go).
 //  4. definitions, to mark them as planned, by writer.writeRules (store/advance.go), and to remove
-//     jobs that are done, by writer.writeDone (store/done.go). Store.forget (store/forget.go) deletes
+//     jobs that are done, by writer.writeDone (store/done.go), and the schedules of jobs that SQL has removed,
+//     by writer.writeRemoved (store/done.go). Store.forget (store/forget.go) deletes
 //     jobs that were removed long ago, with their plans. Store.Mark (store/mark.go) marks
 //     schedules and pauses in a transaction of its own. A command that changes a definition in place,
 //     such as Store.AlterJob (store/alter.go), locks its row and nothing before it; one that skips
