@@ -78,8 +78,8 @@ func isPass(args []string) bool {
 }
 
 // run is the whole program. It returns the exit code. If the program is the bootstrap of a Lambda function, it
-// serves invocations until the platform ends the process. environ serves only to find variables with mistyped
-// names; values come from env.
+// serves invocations until the platform ends the process. environ has NAME=VALUE of all variables: for
+// secrets of any name, for the programs that set alarms, and to find mistyped names. All other values come from env.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup, environ []string) int {
 	if api, _ := env(runtimeAPIVariable); api != "" && len(args) == 0 {
 		return lambdaMain(ctx, stderr, env, environ)
@@ -132,7 +132,7 @@ type cli struct {
 	answers io.Writer      // stdout without a buffer, for dialogues in which each line must appear at once
 	stderr  io.Writer      // messages
 	env     settings.Lookup
-	environ []string // NAME=VALUE, to find variables with mistyped names
+	environ []string // NAME=VALUE of all variables
 	began   time.Time
 
 	databases  []string // --database
@@ -153,6 +153,7 @@ type cli struct {
 	rung       bool           // the alarm for what the command has changed is set
 	told       bool           // the error that ends the command is already in a log line
 
+	examined   bool        // mistyped names of variables are reported already
 	warm       *warm       // set where the process serves several commands
 	sealed     bool        // a caller from outside gave the command: it reads no file and no variable for that caller
 	invocation []slog.Attr // the platform's names for this invocation

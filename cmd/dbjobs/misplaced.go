@@ -90,6 +90,9 @@ var foreign = lazyregexp.New(`_SERVICE_(HOST|PORT)|_PORT(_|$)|^DBJOBS_(TEST_|PRO
 // mistyped warns of variables that look like ours but that nothing reads. Otherwise, somebody notices much later
 // that the setting has no effect.
 func (c *cli) mistyped() {
+	if c.examined {
+		return
+	}
 	var known []string
 	for _, entry := range c.environ {
 		name, _, _ := strings.Cut(entry, "=")

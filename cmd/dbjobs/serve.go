@@ -91,7 +91,7 @@ func (c *cli) serveHTTP(cmd *cobra.Command, f *serveFlags) error {
 		return err
 	}
 	h := &handler{
-		service: service{stderr: c.stderr, env: c.env},
+		service: service{stderr: c.stderr, env: c.env, environ: c.environ, examined: true},
 		callers: callers, timeout: time.Duration(f.timeout), refusals: c, ending: cmd.Context(),
 		args: []string{"--log-format", c.logFormat},
 	}

@@ -26,20 +26,22 @@ const (
 
 // service is a process that runs a command for each invocation: as a Lambda function, or by HTTP.
 type service struct {
-	stderr  io.Writer
-	env     settings.Lookup
-	environ []string
-	warm    *warm // nil: no connection is kept between invocations
-	begun   sync.Once
+	stderr   io.Writer
+	env      settings.Lookup
+	environ  []string
+	examined bool  // the process has looked for variables with mistyped names
+	warm     *warm // nil: no connection is kept between invocations
+	begun    sync.Once
 }
 
 // invocation returns the program for one invocation, and the buffer that will contain its answer.
 func (s *service) invocation(attrs ...slog.Attr) (*cli, *bytes.Buffer) {
 	answer := &bytes.Buffer{}
 	c := newCLI(bytes.NewReader(nil), answer, s.stderr, s.env)
-	c.warm = s.warm
+	c.warm, c.environ = s.warm, s.environ
 	cold := false
-	s.begun.Do(func() { cold, c.environ = true, s.environ }) // so mistyped variables are reported once
+	s.begun.Do(func() { cold = true })
+	c.examined = s.examined || !cold // so mistyped variables are reported once
 	c.invocation = append(attrs, slog.Bool("cold", cold))
 	return c, answer
 }

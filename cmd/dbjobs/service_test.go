@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+)
+
+// aWord is the value of a secret that a variable holds.
+const aWord = "a-word-that-no-log-has"
+
+// wantsAWord has a job that sends the secret WORD to a server.
+func wantsAWord(t *testing.T) (jobs string, sent func() string) {
+	t.Helper()
+	words := make(chan string, 10)
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { words <- r.Header.Get("X-Word") }))
+	t.Cleanup(srv.Close)
+	return "jobs:\n  tell: {http: {url: " + srv.URL + ", headers: {X-Word: '${secret:WORD}'}}}\n", func() string {
+		select {
+		case word := <-words:
+			return word
+		default:
+			return "none"
+		}
+	}
+}
+
+// TestServeHasItsVariables: each request finds the secrets that are variables, and the program that sets alarms gets the
+// variables of the host without ours. A variable with a mistyped name is told once.
+func TestServeHasItsVariables(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ring, heard := filepath.Join(dir, "ring"), filepath.Join(dir, "heard")
+	if err := writeProgram(ring, 0o700, strings.NewReader("#!/bin/sh\nenv >"+heard+"\n")); err != nil {
+		t.Fatal(err)
+	}
+	jobs, sent := wantsAWord(t)
+	srv := startServer(t, jobs+"  soon: {rule: every 1h, sql: SELECT 1}\n", "DBJOBS_SECRET_WORD="+aWord, "DBJOBS_WAKE=exec:"+ring, "COLOUR=green", "DBJOBS_LIMITS=1")
+	for range 2 {
+		if _, err := srv.s.RunNow(t.Context(), "tell", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		if a := srv.post("/tick"); a.Succeeded != 1 {
+			t.Errorf("%d: %s", a.status, a.body)
+		}
+		if word := sent(); word != aWord {
+			t.Errorf("the job has sent %q", word)
+		}
+	}
+	got, err := os.ReadFile(heard)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, srv.log)
+	}
+	if text := string(got); strings.Contains(text, "DBJOBS_") || !strings.Contains(text, "COLOUR=green") {
+		t.Errorf("the program that sets alarms has the variables\n%s", text)
+	}
+	if n := strings.Count(srv.log.String(), "does not know the variable DBJOBS_LIMITS"); n != 1 {
+		t.Errorf("%d lines about the mistyped variable:\n%s", n, srv.log)
+	}
+}
+
+// TestLambdaHasItsVariables: warm invocations find the secrets that are variables, as the cold one does.
+func TestLambdaHasItsVariables(t *testing.T) {
+	t.Parallel()
+	jobs, sent := wantsAWord(t)
+	values := map[string]string{"DBJOBS_DATABASE_URL": "sqlite:" + filepath.Join(t.TempDir(), "jobs.db"), "DBJOBS_SECRET_WORD": aWord, "DBJOBS_LIMITS": "1"}
+	var environ []string
+	for name, value := range values {
+		environ = append(environ, name+"="+value)
+	}
+	env := func(name string) (string, bool) { value, set := values[name]; return value, set }
+	for _, args := range [][]string{{"migrate"}, {"apply", "-f", "-"}} {
+		if code := run(t.Context(), args, strings.NewReader(jobs), io.Discard, io.Discard, env, nil); code != exitDone {
+			t.Fatalf("%q: code %d", args, code)
+		}
+	}
+	var log bytes.Buffer
+	f := &function{service: service{stderr: &log, env: env, environ: environ, warm: &warm{}}}
+	defer f.warm.close()
+	for range 2 {
+		if code := run(t.Context(), []string{"job", "run-now", "tell"}, strings.NewReader(""), io.Discard, io.Discard, env, nil); code != exitDone {
+			t.Fatalf("run-now: code %d", code)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		answer, err := f.Invoke(ctx, nil)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if word := sent(); word != aWord {
+			t.Errorf("the job has sent %q:\n%s", word, answer)
+		}
+	}
+	if n := strings.Count(log.String(), "does not know the variable DBJOBS_LIMITS"); n != 1 {
+		t.Errorf("%d lines about the mistyped variable:\n%s", n, &log)
+	}
+}
