@@ -27,6 +27,9 @@ const (
 	// bytes for each of them before it returns the first value, so megabytes of quotes would take gigabytes.
 	maxMarks = 500_000
 
+	// maxDepth is how deep a value of a request may be nested.
+	maxDepth = 100
+
 	maxProblems = 50   // reported for one file
 	maxText     = 1000 // bytes in the text of a problem
 	maxPath     = 200  // bytes in the path of a problem

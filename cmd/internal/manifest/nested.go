@@ -37,7 +37,7 @@ func readNested(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 			return pairs
 		}
 	case executor.JSON:
-		v := anything(d, n, path)
+		v := anything(d, n, path, 0)
 		if v == nil && len(d.problems) == before {
 			d.problem(n, path, "found nothing, want a value")
 		}
@@ -96,20 +96,25 @@ func written(d *decoder, n *yaml.Node, path string) (string, bool) {
 	return n.Value, true
 }
 
-// anything reads a value that becomes JSON. Numbers keep their digits.
-func anything(d *decoder, n *yaml.Node, path string) any {
+// anything reads a value that becomes JSON. Numbers keep their digits. depth is the number of values around it: a value
+// may contain itself, by an alias.
+func anything(d *decoder, n *yaml.Node, path string, depth int) any {
 	at := followed(n)
+	if depth > maxDepth {
+		d.problem(n, path, "is nested deeper than %d levels", maxDepth)
+		return nil
+	}
 	switch at.Kind {
 	case yaml.MappingNode:
 		all := map[string]any{}
 		for _, p := range d.pairs(n, path, "a mapping") {
-			all[p.key.Value] = anything(d, p.value, join(path, p.key.Value))
+			all[p.key.Value] = anything(d, p.value, join(path, p.key.Value), depth+1)
 		}
 		return all
 	case yaml.SequenceNode:
 		all := []any{}
 		for i, c := range d.items(n, path) {
-			all = append(all, anything(d, c, fmt.Sprintf("%s[%d]", path, i)))
+			all = append(all, anything(d, c, fmt.Sprintf("%s[%d]", path, i), depth+1))
 		}
 		return all
 	}
