@@ -278,6 +278,11 @@ func TestIdentityTokens(t *testing.T) {
 	if got := check(p.sign(t, jose.RS256, p.key.Load(), nil)); got != http.StatusOK {
 		t.Errorf("signed with a new key: %d", got)
 	}
+	p.rotate(t, "three")
+	p.absent.Store(true)
+	if got := check(p.sign(t, jose.RS256, p.key.Load(), nil)); got != http.StatusServiceUnavailable {
+		t.Errorf("signed with a new key, while the issuer does not answer: %d", got)
+	}
 }
 
 func TestSettingsThatAreRefused(t *testing.T) {
