@@ -2,6 +2,8 @@ package lint
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -44,8 +46,8 @@ func secretIn(spec json.RawMessage) string {
 				}
 			}
 		case map[string]any:
-			for name, e := range v {
-				if what := look(path+"."+name, name, e); what != "" {
+			for _, name := range slices.Sorted(maps.Keys(v)) {
+				if what := look(path+"."+name, name, v[name]); what != "" {
 					return what
 				}
 			}
