@@ -32,6 +32,9 @@ func (c *cli) facts(ctx context.Context, s *store.Store, o pageOptions) (*webpag
 	if !since.Before(now) {
 		return nil, badInput("--since: %s is not before now", report.Instant(since))
 	}
+	if !until.After(now) {
+		return nil, badInput("--ahead: %s is not after now", report.Instant(until))
+	}
 	p := &pageFacts{cli: c, index: map[string]int{}, Facts: &webpage.Facts{Made: webpage.Millis(now), From: webpage.Millis(since), Until: webpage.Millis(until),
 		Version: build().Version, Database: c.text(c.db.Display()), Chosen: len(o.jobs) > 0,
 		Cut: []string{}, Jobs: []webpage.Job{}, Gaps: []webpage.Gap{}, Silences: []webpage.Silence{}, Triggers: []webpage.Trigger{}}}
@@ -73,12 +76,17 @@ func (p *pageFacts) readRuns(ctx context.Context, s *store.Store, o pageOptions,
 	if len(names) == 0 {
 		names = []string{""}
 	}
+	read := map[string]bool{} // a job may be named twice, with its owner and without
 	for _, name := range names {
 		runs, err := s.Runs(ctx, store.RunFilter{Job: name, Since: since, Limit: o.limit + 1})
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, runs...)
+		for i := range runs {
+			if !read[runs[i].ID] {
+				read[runs[i].ID], list = true, append(list, runs[i])
+			}
+		}
 	}
 	slices.SortStableFunc(list, func(x, y store.Run) int { return y.CreatedAt.Compare(x.CreatedAt) })
 	if len(list) > o.limit {
