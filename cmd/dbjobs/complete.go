@@ -80,7 +80,8 @@ func argumentNames(cmd *cobra.Command, argument string, before []string) lookup 
 
 // flagWords has the lookups of flags that have the same meaning in all commands.
 var flagWords = map[string]lookup{
-	"job": jobNames, "after": jobNames, "on-failed": jobNames, "on-late": jobNames, "on-lost": jobNames, "on-missed": jobNames, "on-recovered": jobNames,
+	"job": jobNames, "after": jobNames, "on-failed": jobNames, "on-late": jobNames, "on-lost": jobNames, "on-missed": jobNames, "on-parked": jobNames,
+	"on-paused": jobNames, "on-recovered": jobNames,
 	"schedule": scheduleNames,
 	"tag": func(ctx context.Context, s *store.Store) ([]string, error) {
 		return ofJobs(ctx, s, func(j store.JobName) []string { return j.Tags })
