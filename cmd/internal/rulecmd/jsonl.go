@@ -150,9 +150,6 @@ func (o *Options) times(q *question) (*times, error) {
 		}
 	}
 	count := o.Count
-	if count == 0 {
-		count = DefaultCount
-	}
 	if q.Count != nil {
 		count = *q.Count
 	}

@@ -16,7 +16,7 @@ import (
 type Options struct {
 	Rules       []string  // the arguments; next and explain take one
 	After       time.Time // --after; the zero time is Now
-	Count       int       // --count; 0 is DefaultCount
+	Count       int       // --count
 	Zone        string    // --zone, an IANA name; "" is UTC
 	Seed        string    // --seed, the schedule's name, for ~
 	Nonexistent string    // --nonexistent: forward, skip
@@ -100,18 +100,14 @@ func Next(stdout io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
-	count := o.Count
-	if count == 0 {
-		count = DefaultCount
-	}
-	if count < 0 || count > MaxCount {
-		return fmt.Errorf("--count is %d; allowed: 1 to %d", count, MaxCount)
+	if o.Count < 1 || o.Count > MaxCount {
+		return fmt.Errorf("--count is %d; allowed: 1 to %d", o.Count, MaxCount)
 	}
 	r, err := o.parse(text, o.after())
 	if err != nil {
 		return err
 	}
-	t, err := nextTimes(r, o.after(), count)
+	t, err := nextTimes(r, o.after(), o.Count)
 	if err != nil {
 		return err
 	}

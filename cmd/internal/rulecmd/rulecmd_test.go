@@ -38,15 +38,16 @@ func TestNext(t *testing.T) {
 	if want := `{"next":["2026-03-28T13:05:00Z"],"exhausted":false}` + "\n"; out != want || err != nil {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}
-	out, err = run(t, Next, Options{Rules: []string{"at 2020-01-01T00:00"}})
+	out, err = run(t, Next, Options{Rules: []string{"at 2020-01-01T00:00"}, Count: 2})
 	if want := "none: the rule is exhausted\n"; out != want || err != nil {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}
-	out, err = run(t, Next, Options{Rules: []string{"at 2026-05-01T00:00"}, JSON: true})
+	out, err = run(t, Next, Options{Rules: []string{"at 2026-05-01T00:00"}, Count: 2, JSON: true})
 	if want := `{"next":["2026-05-01T00:00:00Z"],"exhausted":true}` + "\n"; out != want || err != nil {
 		t.Errorf("%q, %v; want %q", out, err, want)
 	}
-	for _, o := range []Options{{}, {Rules: []string{"*", "*"}}, {Rules: []string{"0 0 30 2 *"}}, {Rules: []string{"@daily"}, Count: -1}, {Rules: []string{"@daily"}, Zone: "CET"}} {
+	for _, o := range []Options{{}, {Rules: []string{"*", "*"}, Count: 1}, {Rules: []string{"0 0 30 2 *"}, Count: 1}, {Rules: []string{"@daily"}}, {Rules: []string{"@daily"}, Count: -1},
+		{Rules: []string{"@daily"}, Count: 1, Zone: "CET"}} {
 		if out, err := run(t, Next, o); err == nil || out != "" {
 			t.Errorf("%+v: %q, %v; want an error alone", o, out, err)
 		}
@@ -93,7 +94,7 @@ not json
 {"id":17,"next":["2026-03-29T02:30:00Z"],"exhausted":false}
 `
 	var b strings.Builder
-	if err := NextLines(strings.NewReader(in), &b, Options{Zone: "Europe/Berlin", Now: clock}); err != nil {
+	if err := NextLines(strings.NewReader(in), &b, Options{Zone: "Europe/Berlin", Count: DefaultCount, Now: clock}); err != nil {
 		t.Fatal(err)
 	}
 	got, expect := strings.Split(b.String(), "\n"), strings.Split(want, "\n")
