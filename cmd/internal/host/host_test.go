@@ -282,6 +282,8 @@ func TestMistakes(t *testing.T) {
 		{"addresses: [10.1.0.0/8]", "the range is 10.0.0.0/8"},
 		{"addresses: ['::ffff:10.1.0.0/104']", "the range is 10.0.0.0/8"},
 		{"addresses: ['::ffff:0.0.0.0/90']", "the range is ::"},
+		{`secrets: {HOOK: ""}`, "needs value_file, value_env, value_aws_secret or value"},
+		{`database: ""`, "needs url_file, url_env, url_aws_secret or url"},
 		{"secrets: {HOOK: {}}", "needs value_file, value_env, value_aws_secret or value"},
 		{"secrets: {HOOK: {value: geheim, value_env: HOOK}}", "more than one of"},
 		{"secrets: {HOOK: {valu: geheim}}", "did you mean value?"},

@@ -147,12 +147,12 @@ func readSource(d *decoder, n *yaml.Node, path, key string, s *Source, more []fi
 		return
 	}
 	s.Place, s.OfURL = d.place(n, path), key == "url"
+	before := len(d.problems)
 	if n.Kind != yaml.MappingNode {
 		text(&s.Text)(d, n, path)
-		return
+	} else {
+		d.mapping(n, path, append(s.sources(key), more...))
 	}
-	before := len(d.problems)
-	d.mapping(n, path, append(s.sources(key), more...))
 	if len(d.problems) == before {
 		s.one(d, n, path, key, true)
 	}
