@@ -381,6 +381,12 @@ variable "no_tick_minutes" {
     condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.tick_minutes || var.wake
     error_message = "no_tick_minutes: schedule_expression ticks every ${local.tick_minutes} minutes, so the alarm would go on and off; want more than that, or 0 for no alarm."
   }
+
+  validation {
+    # CloudWatch looks back for a day at most.
+    condition     = var.no_tick_minutes == 0 || !var.wake || local.tick_minutes + 15 <= 1440
+    error_message = "no_tick_minutes: with wake, the alarm looks back for ${local.tick_minutes + 15} minutes, and CloudWatch for a day at most; want a schedule_expression of at most 23 hours, or 0 for no alarm."
+  }
 }
 
 variable "overdue_minutes" {

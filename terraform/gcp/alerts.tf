@@ -61,8 +61,9 @@ resource "google_monitoring_alert_policy" "no_tick" {
       filter   = "${local.this} AND ${local.succeeded}"
       duration = "${60 * local.no_tick_minutes}s"
       aggregations {
-        alignment_period   = "60s"
-        per_series_aligner = "ALIGN_DELTA"
+        alignment_period     = "60s"
+        per_series_aligner   = "ALIGN_DELTA"
+        cross_series_reducer = "REDUCE_SUM" # of all revisions: one that another has replaced is silent for ever
       }
     }
   }

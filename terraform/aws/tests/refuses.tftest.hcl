@@ -294,3 +294,13 @@ run "worker_that_keeps_the_database_awake" {
   }
   expect_failures = [var.workers]
 }
+
+# The alarm for missing ticks would look back for longer than CloudWatch does.
+run "a_safety_trigger_of_a_day" {
+  command = plan
+  variables {
+    wake                = true
+    schedule_expression = "rate(1 day)"
+  }
+  expect_failures = [var.no_tick_minutes]
+}

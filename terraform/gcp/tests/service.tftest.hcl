@@ -77,6 +77,7 @@ run "alerts" {
     condition = (
       strcontains(google_monitoring_alert_policy.no_tick[0].conditions[0].condition_absent[0].filter, "resource.labels.service_name = \"dbjobs\"") &&
       strcontains(google_monitoring_alert_policy.no_tick[0].conditions[0].condition_absent[0].filter, "response_code_class = \"2xx\"") &&
+      google_monitoring_alert_policy.no_tick[0].conditions[0].condition_absent[0].aggregations[0].cross_series_reducer == "REDUCE_SUM" &&
       strcontains(google_monitoring_alert_policy.failed.conditions[0].condition_threshold[0].filter, "response_code_class = \"5xx\"") &&
       startswith(google_monitoring_alert_policy.figure["failing"].conditions[0].condition_matched_log[0].filter, "resource.type = \"cloud_run_revision\"")
     )
