@@ -35,7 +35,7 @@ func wantsAWord(t *testing.T) (jobs string, sent func() string) {
 }
 
 // TestServeHasItsVariables: each request finds the secrets that are variables, and the program that sets alarms gets the
-// variables of the host without ours. A variable with a mistyped name is told once.
+// variables of the host without ours. One line warns of a variable with a mistyped name.
 func TestServeHasItsVariables(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
