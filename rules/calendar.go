@@ -24,6 +24,10 @@ type Calendar struct {
 // with that calendar can be stored and read back.
 const maxHolidays = 4000
 
+// maxListed limits the days that are read for a calendar, where some are listed
+// several times: a short text of long ranges takes little memory.
+const maxListed = 10 * maxHolidays
+
 // farthest is how many days in a row may be no working days.
 const farthest = 3660
 
@@ -50,7 +54,11 @@ func ParseCalendar(name, workingDays, days string) (*Calendar, error) {
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		if err := c.add(text); err != nil {
+		err := c.add(text)
+		if err == nil {
+			err = c.bounded()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 	}
@@ -58,6 +66,14 @@ func ParseCalendar(name, workingDays, days string) (*Calendar, error) {
 		return nil, err
 	}
 	return c, c.settle()
+}
+
+// bounded refuses a list of days that is too long to be kept.
+func (c *Calendar) bounded() error {
+	if max(len(c.days), len(c.yearly)) > maxListed {
+		return fmt.Errorf("more than %d days are listed, some of them several times; a calendar has at most %d", maxListed, maxHolidays)
+	}
+	return nil
 }
 
 // settle sorts the days, and refuses a calendar that leaves no working day.
@@ -294,6 +310,9 @@ func (c *Calendar) readText(value string) error {
 		for at := from.civil; at <= to.civil; at += secondsPerDay {
 			day, _ := splitCivil(at)
 			c.days = append(c.days, day)
+		}
+		if err := c.bounded(); err != nil {
+			return err
 		}
 	}
 	return nil

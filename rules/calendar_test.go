@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -288,4 +289,40 @@ func differing(r *Rule, got, want []int64) string {
 		}
 	}
 	return b.String()
+}
+
+// TestWhatACalendarCosts: long ranges, each on a short line or in a part of a rule's text, are refused before they take memory.
+func TestWhatACalendarCosts(t *testing.T) {
+	for name, read := range map[string]func() error{
+		"single days": func() error {
+			_, err := ParseCalendar("c", "", strings.Repeat("2026-01-01..2035-12-31\n", 5000))
+			return err
+		},
+		"days of each year": func() error {
+			_, err := ParseCalendar("c", "", strings.Repeat("02-01..12-31\n", 50_000))
+			return err
+		},
+		"a rule": func() error {
+			_, err := Parse("DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY\nX-DBJOBS-ON-HOLIDAY:SKIP\nX-DBJOBS-HOLIDAYS:20260101-20351231"+strings.Repeat(",20260101-20351231", 3000), Defaults{})
+			return err
+		},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := read()
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), "more than 40000 days are listed") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if cost := (after.TotalAlloc - before.TotalAlloc) >> 20; cost > 20 {
+			t.Errorf("%s: %d MB", name, cost)
+		}
+	}
+	c, err := ParseCalendar("c", "", strings.Repeat("2026-01-01..2026-12-31\n02-01..12-24\n", 100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if single, yearly := c.Count(); single != 365 || yearly != 328 {
+		t.Errorf("%d and %d days", single, yearly)
+	}
 }
