@@ -17,6 +17,7 @@ const (
 	silentLately = 7 * 24 * time.Hour
 	comingWithin = time.Hour
 	waitingKinds = 20     // how many reasons to wait are shown
+	mostKinds    = 10_000 // how many are read, with the queues in which runs execute
 	mostPauses   = 10_000 // how many pauses are read to find a freeze
 )
 
@@ -88,11 +89,11 @@ func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status
 		return v, err
 	}
 	v.Silences = report.List(silences[:min(limit, len(silences))])
-	open, err := s.OpenRuns(ctx, waitingKinds)
+	open, err := s.OpenRuns(ctx, mostKinds)
 	if err != nil {
 		return v, err
 	}
-	v.Wait(open)
+	v.Wait(open, waitingKinds)
 	running, err := s.LongestRuns(ctx, limit)
 	if err != nil {
 		return v, err

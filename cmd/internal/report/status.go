@@ -29,8 +29,9 @@ type Status struct {
 	// PassesHidden says that row security hides the ticks of other logins.
 	PassesHidden bool `json:"passes_hidden,omitempty"`
 
-	itself      int    // jobs that have paused themselves
-	firstItself string // one of them
+	busy        map[string]bool // queues in which runs execute
+	itself      int             // jobs that have paused themselves
+	firstItself string          // one of them
 }
 
 // Executing are the runs under way, the longest first.
@@ -103,15 +104,17 @@ func (s *Status) Hold(pauses []store.Pause, limit int) {
 // Itself records how many jobs have paused themselves, such as first.
 func (s *Status) Itself(jobs int, first string) { s.itself, s.firstItself = jobs, first }
 
-// Wait records the runs that have not ended.
-func (s *Status) Wait(open []store.OpenRuns) {
-	s.Waiting = []WaitingRuns{}
+// Wait records the runs that have not ended. Only the first things for which runs wait are shown.
+func (s *Status) Wait(open []store.OpenRuns, limit int) {
+	s.Waiting, s.busy = []WaitingRuns{}, map[string]bool{}
 	for _, o := range open {
-		if o.State == store.Running {
+		switch {
+		case o.State == store.Running:
 			s.Running.Count += o.Runs
-			continue
+			s.busy[o.Queue] = true
+		case len(s.Waiting) < limit:
+			s.Waiting = append(s.Waiting, WaitingRuns{o, s.why(o)})
 		}
-		s.Waiting = append(s.Waiting, WaitingRuns{o, s.why(o)})
 	}
 }
 
@@ -153,15 +156,13 @@ func (s *Status) Judge() {
 	if s.Ahead > 0 {
 		do("%s", asleep(s.Ahead, s.AheadUntil))
 	}
-	busy := map[string]bool{}
 	for _, r := range s.Running.First {
-		busy[r.Queue] = true
 		if !r.LeaseUntil.IsZero() && s.Now.Sub(r.LeaseUntil) > untaken {
 			do("run %s of job %s has lost its process; the next tick queues it again or marks it as lost", r.ID, r.Job)
 		}
 	}
 	for _, w := range s.Waiting {
-		if w.State == store.Queued && w.Queue != tick.OwnQueue && s.Frozen == nil && !busy[w.Queue] && s.Now.Sub(w.Ready) > untaken {
+		if w.State == store.Queued && w.Queue != tick.OwnQueue && s.Frozen == nil && !s.busy[w.Queue] && s.Now.Sub(w.Ready) > untaken {
 			do("nobody takes the runs of the queue %s since %s: dbjobs work --queue %[1]s does", w.Queue, Instant(w.Ready))
 		}
 	}

@@ -59,3 +59,20 @@ func TestStatusOfAnOverdueJob(t *testing.T) {
 		}
 	}
 }
+
+// The list of the longest runs is cut, and so is that of what runs wait for. A queue is busy also if its runs are in
+// neither, and each run that executes counts.
+func TestStatusOfBusyQueues(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	queued := func(queue string) store.OpenRuns {
+		return store.OpenRuns{State: store.Queued, Queue: queue, Runs: 1, Ready: now.Add(-time.Hour)}
+	}
+	s := Status{Now: now}
+	s.Running.First = []store.Run{{Queue: "slow"}}
+	s.Wait([]store.OpenRuns{queued("idle"), {State: store.Running, Queue: "slow", Runs: 1}, queued("mail"), queued("last"), {State: store.Running, Queue: "mail", Runs: 3}}, 2)
+	want := "nobody takes the runs of the queue idle since 2026-03-01T03:00:00Z: dbjobs work --queue idle does"
+	if s.Judge(); !slices.Equal(s.ToDo, []string{want}) || s.Running.Count != 4 || len(s.Waiting) != 2 {
+		t.Errorf("%q, %d run, %d wait", s.ToDo, s.Running.Count, len(s.Waiting))
+	}
+}
