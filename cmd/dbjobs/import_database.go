@@ -24,16 +24,19 @@ func targetsFlag(cmd *cobra.Command) *[]string {
 	return list
 }
 
-func targetsOf(list []string) intake.Targets {
+func targetsOf(list []string) (intake.Targets, error) {
 	t := intake.Targets{}
 	for _, text := range list {
 		database, name, both := strings.Cut(text, "=")
 		if !both {
 			database, name = "", text
 		}
+		if _, given := t[database]; given {
+			return nil, badInput("--target: %q is the second one for its statements; give one", text)
+		}
 		t[database] = name
 	}
-	return t
+	return t, nil
 }
 
 // zoned checks --zone.
@@ -88,7 +91,11 @@ input). A login that is no superuser sees its own jobs only.`,
 	cmd.Flags().String("zone", "", "time zone of the schedules (cron.timezone, or GMT)")
 	targets := targetsFlag(cmd)
 	return c.importing(cmd, func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
-		o := pgcron.Options{Zone: f.zone, Targets: targetsOf(*targets), From: from}
+		into, err := targetsOf(*targets)
+		if err != nil {
+			return nil, err
+		}
+		o := pgcron.Options{Zone: f.zone, Targets: into, From: from}
 		if err := zoned(f.zone); err != nil {
 			return nil, err
 		}
@@ -143,6 +150,10 @@ asked for unless it is UTC: then --zone is needed.`,
 		if err := zoned(f.zone); err != nil {
 			return nil, err
 		}
+		into, err := targetsOf(*targets)
+		if err != nil {
+			return nil, err
+		}
 		var events []mysqlevents.Event
 		var server mysqlevents.Server
 		where, err := c.readDatabase(cmd, "mysql", "the events", func(ctx context.Context, db *sql.DB) (err error) {
@@ -152,7 +163,7 @@ asked for unless it is UTC: then --zone is needed.`,
 		if err != nil {
 			return nil, err
 		}
-		o := mysqlevents.Options{Source: "the events of " + where, Zone: f.zone, Targets: targetsOf(*targets), Now: from}
+		o := mysqlevents.Options{Source: "the events of " + where, Zone: f.zone, Targets: into, Now: from}
 		if o.Zone == "" && !server.UTC() && mysqlevents.System(events) {
 			return nil, badInput("events use the zone of the server, which calls itself %s; name it with --zone, such as --zone Europe/Berlin", server.Zone)
 		}
@@ -177,6 +188,10 @@ names: the one with the schema pgagent. No password of a connection string is wr
 		if err := zoned(f.zone); err != nil {
 			return nil, err
 		}
+		into, err := targetsOf(*targets)
+		if err != nil {
+			return nil, err
+		}
 		var jobs []pgagent.Job
 		zone := ""
 		where, err := c.readDatabase(cmd, "postgres", "the jobs of pgAgent", func(ctx context.Context, db *sql.DB) (err error) {
@@ -198,6 +213,6 @@ names: the one with the schema pgagent. No password of a connection string is wr
 		if err := zoned(zone); err != nil {
 			return nil, badInput("the server's TimeZone is %s, which is no zone here; name it with --zone, such as --zone Europe/Berlin", zone)
 		}
-		return pgagent.Convert(jobs, pgagent.Options{Source: "pgAgent in " + where, Zone: zone, Targets: targetsOf(*targets), Now: from}), nil
+		return pgagent.Convert(jobs, pgagent.Options{Source: "pgAgent in " + where, Zone: zone, Targets: into, Now: from}), nil
 	})
 }

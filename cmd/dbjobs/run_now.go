@@ -39,6 +39,9 @@ func (f *requestFlags) request(cmd *cobra.Command, who store.Author) (q store.Re
 		if !utf8.ValidString(p) {
 			return q, badInput("--arg: %q is not UTF-8 text", p)
 		}
+		if _, given := q.Args[name]; given {
+			return q, badInput("--arg: %q was given twice; give it once", name)
+		}
 		q.Args[name] = value
 	}
 	if q.Interval.Start, err = instantFlag("from", f.from, ago); err != nil {
