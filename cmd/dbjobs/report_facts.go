@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -198,17 +199,35 @@ func (p *pageFacts) addRuns(runs []store.Run) {
 }
 
 func (p *pageFacts) readGaps(ctx context.Context, s *store.Store, since time.Time) error {
-	gaps, err := s.RecentGaps(ctx, since, pageGaps+1)
+	gaps, err := p.recentGaps(ctx, s, since)
 	if len(gaps) > pageGaps {
 		gaps = gaps[:pageGaps]
 		p.cut("Only the newest %s times without a run are shown.", thousands(pageGaps))
 	}
 	for _, g := range gaps {
-		if _, shown := p.index[g.Job]; shown || !p.Chosen {
-			p.Gaps = append(p.Gaps, webpage.Gap{Job: p.job(g.Job), From: webpage.Millis(g.From), Through: webpage.Millis(g.Through), Reason: g.Reason})
-		}
+		p.Gaps = append(p.Gaps, webpage.Gap{Job: p.job(g.Job), From: webpage.Millis(g.From), Through: webpage.Millis(g.Through), Reason: g.Reason})
 	}
 	return err
+}
+
+// recentGaps reads the newest gaps, of all jobs or of the chosen ones: one more than the page has.
+func (p *pageFacts) recentGaps(ctx context.Context, s *store.Store, since time.Time) (list []store.JobGap, err error) {
+	if !p.Chosen {
+		return s.RecentGaps(ctx, since, pageGaps+1)
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.index)) {
+		gaps, err := s.Gaps(ctx, name, pageGaps+1)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range gaps {
+			if !g.Through.Before(since) {
+				list = append(list, store.JobGap{Gap: g, Job: name})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(x, y store.JobGap) int { return y.Through.Compare(x.Through) })
+	return list, nil
 }
 
 func (p *pageFacts) readTriggers(ctx context.Context, s *store.Store, now, since time.Time) error {
