@@ -31,6 +31,9 @@ type held struct {
 
 func readHeld(id, text string) (held, error) {
 	text = strings.TrimSpace(text)
+	if text == "" {
+		return held{}, fmt.Errorf("the secret %s is empty", id)
+	}
 	if !strings.HasPrefix(text, "{") {
 		return held{url: text}, nil
 	}

@@ -80,6 +80,8 @@ func TestSecret(t *testing.T) {
 		{name: "no password", secret: `{"username":"ann"}`, err: "no password"},
 		{name: "broken", secret: `{"username":"geheim`, err: "not valid JSON"},
 		{name: "empty", secret: "", err: "holds no text"},
+		{name: "blanks", secret: " \n", err: "arn:jobs is empty"},
+		{name: "blanks beside a URL", secret: " \n", beside: "mysql://h/d", err: "arn:jobs is empty"},
 		{name: "another engine", secret: strings.Replace(whole, "postgres", "oracle", 1), err: "engine"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
