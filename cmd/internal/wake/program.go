@@ -107,8 +107,9 @@ func newSystemd(s *settings, argument string) (tick.Alarm, error) {
 }
 
 func (a *systemd) args(at time.Time) []string {
+	literal := strings.ReplaceAll(a.starts, "$", "$$") // the shell expands variables; systemd would do so first, and differently
 	list := []string{"--quiet", "--collect", "--unit=" + a.alarm(at), "--description=A tick of dbjobs, for what is due then",
-		"--on-calendar=" + at.Format("2006-01-02 15:04:05 UTC"), "--timer-property=AccuracySec=1s", "--timer-property=RemainAfterElapse=no", "/bin/sh", "-c", a.starts}
+		"--on-calendar=" + at.Format("2006-01-02 15:04:05 UTC"), "--timer-property=AccuracySec=1s", "--timer-property=RemainAfterElapse=no", "/bin/sh", "-c", literal}
 	if os.Geteuid() != 0 {
 		list = slices.Insert(list, 0, "--user")
 	}

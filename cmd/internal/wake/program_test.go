@@ -89,6 +89,18 @@ func TestAlarmStartsATickThatSetsAlarms(t *testing.T) {
 	}
 }
 
+// systemd expands ${NAME} in the arguments of a command, and takes $$ as one $: the shell gets the command line as it is set.
+func TestSystemdLeavesVariablesToTheShell(t *testing.T) {
+	a, err := New("systemd", Settings{Env: lookup(map[string]string{TargetVariable: `n=a; exec dbjobs tick --name "${n:-b}-$$"`}), Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := a.(*systemd).args(noon)
+	if got, want := args[len(args)-1], `n=a; exec dbjobs tick --name "$${n:-b}-$$$$"`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // systemd reads the instant that the alarm writes as the same instant.
 func TestAlarmOfSystemd(t *testing.T) {
 	root := os.Getenv("DBJOBS_TEST_SYSTEMD")
