@@ -326,3 +326,18 @@ func TestWhatACalendarCosts(t *testing.T) {
 		t.Errorf("%d and %d days", single, yearly)
 	}
 }
+
+// TestWhatFoldsCost: a rule that is folded very often takes little memory.
+func TestWhatFoldsCost(t *testing.T) {
+	var before, after runtime.MemStats
+	text := "DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY;BYHOUR=1" + strings.Repeat("\n ,\n 1", 9000)
+	runtime.ReadMemStats(&before)
+	_, err := Parse(text, Defaults{})
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Error(err)
+	}
+	if cost := (after.TotalAlloc - before.TotalAlloc) >> 20; cost > 20 {
+		t.Errorf("%d MB", cost)
+	}
+}

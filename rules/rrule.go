@@ -57,20 +57,24 @@ type fold struct{ at, length int }
 // that positions in the joined text can be converted to positions in the original
 // text.
 func unfold(in *input) (folds []fold) {
-	text := in.text
-	for i := 0; i+1 < len(text); i++ {
-		if text[i] != '\n' || !isFold(text[i+1]) {
+	if !strings.Contains(in.text, "\n ") && !strings.Contains(in.text, "\n\t") {
+		return nil
+	}
+	text := make([]byte, 0, len(in.text))
+	for i := 0; i < len(in.text); i++ {
+		if in.text[i] != '\n' || i+1 == len(in.text) || !isFold(in.text[i+1]) {
+			text = append(text, in.text[i])
 			continue
 		}
-		begin := i
+		begin := len(text)
 		if begin > 0 && text[begin-1] == '\r' {
 			begin--
 		}
-		folds = append(folds, fold{begin, i + 2 - begin})
-		text = text[:begin] + text[i+2:]
-		i = begin - 1
+		folds = append(folds, fold{begin, len(text) + 2 - begin})
+		text = text[:begin]
+		i++ // the blank
 	}
-	in.text = text
+	in.text = string(text)
 	return folds
 }
 

@@ -127,13 +127,18 @@ type line struct {
 // unfolded returns the content lines, RFC 5545 §3.1: a line that begins with a blank continues the line before.
 func unfolded(text string) (list []line) {
 	n := 0
+	var whole strings.Builder // the last line
 	for raw := range strings.Lines(text) {
 		n++
 		raw = strings.TrimRight(raw, "\r\n")
-		if rest := strings.TrimLeft(raw, " \t"); len(rest) < len(raw) && len(list) > 0 {
-			list[len(list)-1].text += raw[1:]
+		last := len(list) - 1
+		if folded := strings.HasPrefix(raw, " ") || strings.HasPrefix(raw, "\t"); folded && last >= 0 {
+			whole.WriteString(raw[1:])
+			list[last].text = whole.String()
 			continue
 		}
+		whole.Reset()
+		whole.WriteString(raw)
 		list = append(list, line{n, raw})
 	}
 	return list

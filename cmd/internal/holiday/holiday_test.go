@@ -3,6 +3,7 @@ package holiday
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -98,5 +99,20 @@ func TestReadFile(t *testing.T) {
 		if days, err := ReadFile(name, now); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %q, %v; want %s", name, days, err, c.want)
 		}
+	}
+}
+
+// TestWhatFoldsCost: a line that is folded very often takes little memory.
+func TestWhatFoldsCost(t *testing.T) {
+	var before, after runtime.MemStats
+	text := "BEGIN:VCALENDAR\nX-NOTE:" + strings.Repeat("\n a", 100_000) + "\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nSUMM\n ARY:Chris\n\ttmas\nEND:VEVENT\nEND:VCALENDAR\n"
+	runtime.ReadMemStats(&before)
+	days, err := Read([]byte(text), time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+	runtime.ReadMemStats(&after)
+	if err != nil || len(days) != 1 || days[0] != "2026-12-25 Christmas" {
+		t.Errorf("%q, %v", days, err)
+	}
+	if cost := (after.TotalAlloc - before.TotalAlloc) >> 20; cost > 20 {
+		t.Errorf("%d MB", cost)
 	}
 }
