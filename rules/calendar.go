@@ -234,10 +234,6 @@ func (c *Calendar) LastDay() (time.Time, bool) {
 	return time.Unix(joinCivil(c.days[len(c.days)-1], 0), 0).UTC(), true
 }
 
-// Count returns how many single days the calendar has, and how many days of each
-// year.
-func (c *Calendar) Count() (single, yearly int) { return len(c.days), len(c.yearly) }
-
 // weekdays writes the working days as an RRULE lists them.
 func (c *Calendar) weekdays() string {
 	var list []string

@@ -352,7 +352,3 @@ func (r *Rule) Zone() string { return r.zone.name }
 // Form returns the name of the form in which the rule was written: rrule, cron,
 // interval, pgjobs, calendar or once.
 func (r *Rule) Form() string { return r.form.name }
-
-// Source returns the text from which the rule was parsed, without surrounding
-// white space.
-func (r *Rule) Source() string { return r.source }
