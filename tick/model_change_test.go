@@ -28,8 +28,14 @@ func (p *passes) bySQL(now time.Time, c model.Change) {
 		if c.Shared < 0 {
 			where, who = "job_id = ?5", p.ids[c.Job]
 		}
-		on := cmp.Or(r.OnHoliday, store.HolidaySkip)
-		p.exec("UPDATE dbjobs_schedules SET rule = ?1, zone = ?2, nonexistent = ?3, ambiguous = ?4, calendar = ?6, on_holiday = ?7 WHERE "+where, r.Rule, r.Zone, r.Nonexistent, r.Ambiguous, who, r.Calendar, on)
+		on, version := cmp.Or(r.OnHoliday, store.HolidaySkip), ""
+		if r.Calendar != "" { // without the version, the next pass but one decides once more, for all jobs with this calendar: see calendar_test.go
+			days, err := p.d.Calendar(context.Background(), r.Calendar)
+			p.must(err)
+			version = days.Version()
+		}
+		p.exec("UPDATE dbjobs_schedules SET rule = ?1, zone = ?2, nonexistent = ?3, ambiguous = ?4, calendar = ?6, on_holiday = ?7, calendar_version = ?8 WHERE "+where,
+			r.Rule, r.Zone, r.Nonexistent, r.Ambiguous, who, r.Calendar, on, version)
 	case "policy":
 		p.policy(c)
 	case "request":
