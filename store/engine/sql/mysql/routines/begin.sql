@@ -6,7 +6,7 @@ BEGIN
   DECLARE CONTINUE HANDLER FOR 1305 SET mine = true;
   SET mine = false;
   -- A session may say which number its next row gets, also where a definer writes it. The last one of all would leave none for others.
-  -- On MySQL, 0 cannot be told from none: so what makes a row sets LAST_INSERT_ID to 0 before, and refuses what is still 0 then.
+  -- On MySQL, 0 looks like none: so what makes a row sets LAST_INSERT_ID to 0 before, and refuses what is still 0 then.
   IF @@insert_id <> 0 THEN
     CALL dbjobs_refuse('JB004', 'insert_id is set in this session, and the server numbers the rows here; call from another session');
   END IF;
