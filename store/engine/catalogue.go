@@ -149,8 +149,8 @@ func (db *DB) Unwritable() []string {
 	return db.e.unwritable(db.url)
 }
 
-// Denied returns what this login may not do with the tables of the schema, such as "DELETE on dbjobs.runs". The rights are
-// those of a ticker: see Grants. It changes nothing: the server checks the rights of a statement before it explains it. SQLite has no rights.
+// Denied returns what this login may not do with the tables of the schema, such as "DELETE on dbjobs.runs", and which routine it
+// may not call. The rights are those of a ticker: see Grants. It changes nothing: the server checks the rights of a statement before it explains it. SQLite has no rights.
 func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
 	if !db.e.KnowsLogins {
 		return nil, nil
@@ -158,6 +158,20 @@ func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
 	all, _, err := db.e.schema()
 	if err != nil {
 		return nil, err
+	}
+	explain := func(right, st string) error {
+		err := db.sends(ctx, "EXPLAIN "+st)
+		if err != nil && db.e.classify(err) == forbidden {
+			denied = append(denied, right)
+		} else if ctx.Err() != nil {
+			return err
+		}
+		return nil
+	}
+	for right, call := range db.e.called {
+		if err := explain(right, call); err != nil {
+			return nil, err
+		}
 	}
 	for _, t := range all {
 		column := t.columns[0]
@@ -171,9 +185,7 @@ func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
 			rights = map[string]string{"SELECT": rights["SELECT"], "UPDATE (migrated_at)": "UPDATE " + t.name + " SET migrated_at = migrated_at WHERE 1 = 0"}
 		}
 		for verb, st := range rights {
-			if err := db.sends(ctx, "EXPLAIN "+st); err != nil && db.e.classify(err) == forbidden {
-				denied = append(denied, verb+" on "+t.name)
-			} else if ctx.Err() != nil {
+			if err := explain(verb+" on "+t.name, st); err != nil {
 				return nil, err
 			}
 		}

@@ -70,6 +70,7 @@ type Engine struct {
 	mayReplace   []string                                            // kinds that only some servers replace that way
 	replaces     func(context.Context, *DB, *Tx, []Repeatable) error // nil: one after the other; see DB.Replace
 	rightsOf     map[string]string                                   // rights that an object of a kind needs, where the server does not name them
+	called       map[string]string                                   // rights on routines that a tick needs, each with a call that is only explained
 	hides        bool                                                // it hides from a login the objects that the login may not use
 	clientSplits bool                                                // its client ends a statement at each semicolon
 

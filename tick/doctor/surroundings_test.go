@@ -80,7 +80,7 @@ func TestSurroundings(t *testing.T) {
 func TestRightsAreNamed(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		login, s := d.As(t)
-		denied := func() string {
+		denied := func(s *store.Store) string {
 			r, err := doctor.Examine(t.Context(), s, doctor.Options{Clock: d.Clock.Now, Version: "test"})
 			if err != nil {
 				t.Fatal(err)
@@ -92,8 +92,24 @@ func TestRightsAreNamed(t *testing.T) {
 			}
 			return ""
 		}
-		if got := denied(); got != "" {
+		if got := denied(s); got != "" {
 			t.Errorf("a login with all rights: %s", got)
+		}
+		if d.Engine == "postgres" { // where no function is for everybody
+			d.Exec(t, "REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA dbjobs FROM PUBLIC")
+			user, as := d.Account(t, "user")
+			u, err := store.Open(t.Context(), as, store.Options{Clock: d.Clock.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { u.Close() })
+			if got := denied(s) + denied(u); got != "" {
+				t.Errorf("a login with the rights of its kind: %s", got)
+			}
+			d.Exec(t, "REVOKE EXECUTE ON FUNCTION dbjobs.record_attempt FROM "+user)
+			if got := denied(u); !strings.Contains(got, "EXECUTE on dbjobs.record_attempt") {
+				t.Errorf("a login that cannot end an atomic step: %s", got)
+			}
 		}
 		for _, table := range []string{"runs", "jobs"} {
 			revoke := "REVOKE INSERT, DELETE ON " + d.Table(table) + " FROM " + login
@@ -102,7 +118,7 @@ func TestRightsAreNamed(t *testing.T) {
 			}
 			d.Exec(t, revoke)
 		}
-		got := denied()
+		got := denied(s)
 		for _, right := range []string{"DELETE on " + d.Table("jobs"), "DELETE on " + d.Table("runs"), "INSERT on " + d.Table("jobs"), "INSERT on " + d.Table("runs")} {
 			if !strings.Contains(got, right) {
 				t.Errorf("%s is not named: %s", right, got)

@@ -40,5 +40,6 @@ GRANT USAGE ON SCHEMA dbjobs TO @login;
 GRANT SELECT, DELETE ON @tables TO @login;
 GRANT INSERT (@columns), UPDATE (@columns) ON @table TO @login;
 GRANT SELECT, UPDATE (migrated_at) ON dbjobs.installation TO @login;
+GRANT EXECUTE ON FUNCTION dbjobs.record_attempt TO @login;
 -- On PostgreSQL 15 or newer. Before, a view shows the rows of all.
 GRANT SELECT ON @view TO @login;
