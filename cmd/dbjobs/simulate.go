@@ -219,6 +219,10 @@ func (c *cli) compared(cmd *cobra.Command, o *simulation, in simulate.Input, at 
 		other.SetTook(nil, 0, time.Duration(o.took))
 		return in.Renamed(m.Definitions, ""), other, err
 	}
+	// Where apply refuses the file, there is nothing to compare. Whose manifest a definition is from changes no times.
+	if _, err := c.change(cmd, m, store.ApplyOptions{Manifest: m.Name, DryRun: true, TakeOwnership: true}); err != nil {
+		return in, other, err
+	}
 	owner, err := c.login(cmd)
 	if err != nil {
 		return in, other, err
