@@ -3,6 +3,7 @@
 
 -- name: admin
 -- Before the first `dbjobs migrate`. This login is the definer of views and routines, and may give a job another owner.
+-- A server with partial_revokes = ON takes the name of the database as it is: leave out its backslashes there.
 GRANT CREATE, CREATE VIEW, CREATE ROUTINE, ALTER ROUTINE, DROP, SELECT, INSERT, UPDATE, DELETE ON @pattern.* TO @login;
 
 -- name: ticker
