@@ -126,7 +126,7 @@ func (c *cli) openWithin(ctx context.Context, cmd *cobra.Command, a access) (*st
 	if missing && (a == use || a == probe) {
 		return nil, &usageError{
 			problem: "no database is set, and there is no embedded database at " + c.db.Path,
-			hint:    "set DBJOBS_DATABASE_URL or --database, or create the embedded database with dbjobs apply, job create or migrate",
+			hint:    "set DBJOBS_DATABASE_URL or --database, or create the embedded database with dbjobs apply, job create, schedule create, calendar import or migrate",
 		}
 	}
 	if missing {
