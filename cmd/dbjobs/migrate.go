@@ -102,7 +102,7 @@ func (c *cli) sayInstance(name string) {
 		c.say("this database has no instance name any more; a tick with " + instanceVariable + " set does nothing here")
 		return
 	}
-	c.say("this database is now the instance %q", name)
+	c.say("this database is now the instance %q; a tick does nothing here unless DBJOBS_INSTANCE has this name", name)
 }
 
 func (c *cli) sayOwners(on bool) {
