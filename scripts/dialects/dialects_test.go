@@ -3,6 +3,7 @@
 package dialects
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +18,7 @@ const (
 	statements = "../../store/engine/testdata/mysql.sql"
 	schema     = "../../store/engine/sql/mysql/schema/0001_tables.sql"
 	routines   = "../../store/engine/sql/mysql/routines/*.sql"
+	page       = "../../store/engine/DISTRIBUTED.md"
 )
 
 var (
@@ -29,7 +31,7 @@ var (
 // default of UTC_TIMESTAMP. Where one of the two stands, it is refused for that alone.
 func TestTiDBReadsAllStatements(t *testing.T) {
 	p := parser.New()
-	whole, without := 0, 0
+	whole, without, withTable := 0, 0, 0
 	read := func(name, text string) {
 		_, _, err := p.Parse(text, "", "")
 		if err == nil {
@@ -46,12 +48,18 @@ func TestTiDBReadsAllStatements(t *testing.T) {
 	for _, part := range strings.Split(file(t, statements), "\n\n") {
 		if m := named.FindStringSubmatch(part); m != nil {
 			read(m[1], m[2])
+			if strings.Contains(m[2], "JSON_TABLE(") {
+				withTable++
+			}
 		}
 	}
 	for i, text := range strings.SplitAfter(file(t, schema), ";\n") {
 		read(strings.SplitN(strings.TrimSpace(text), "\n", 2)[0]+" #"+string(rune('0'+i%10)), text)
 	}
 	t.Logf("%d are taken as they are, %d but for JSON_TABLE or a default of UTC_TIMESTAMP", whole, without)
+	if figure := fmt.Sprintf("`JSON_TABLE`, which all statements for many rows use (%d of them)", withTable); !strings.Contains(file(t, page), figure) {
+		t.Errorf("%s does not say: %s", page, figure)
+	}
 	if whole < 200 || without < 30 {
 		t.Errorf("only %d and %d were read: the files are not as this test takes them", whole, without)
 	}
