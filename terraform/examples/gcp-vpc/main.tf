@@ -121,10 +121,11 @@ resource "terraform_data" "image" {
 }
 
 # The login is a member of cloudsqlsuperuser, as all that are made by the API: for a first try, since a job's SQL may then do what
-# it may. See GRANT in terraform/README.md for one with few rights.
+# it may. See GRANT in terraform/README.md for one with few rights. Its name is not that of the schema, which would then be on its
+# search path.
 resource "google_sql_user" "dbjobs" {
   instance            = data.google_sql_database_instance.this.name
-  name                = "dbjobs"
+  name                = "jobs"
   password_wo         = var.password
   password_wo_version = var.password_version
   deletion_policy     = "ABANDON" # PostgreSQL removes no login that owns tables
@@ -143,7 +144,7 @@ resource "google_secret_manager_secret" "database_url" {
 # The socket is that of Cloud Run, which goes to the private address, and encrypts.
 resource "google_secret_manager_secret_version" "database_url" {
   secret                 = google_secret_manager_secret.database_url.id
-  secret_data_wo         = "postgres://dbjobs:${urlencode(var.password)}@/${urlencode(var.database)}?host=/cloudsql/${data.google_sql_database_instance.this.connection_name}"
+  secret_data_wo         = "postgres://${google_sql_user.dbjobs.name}:${urlencode(var.password)}@/${urlencode(var.database)}?host=/cloudsql/${data.google_sql_database_instance.this.connection_name}"
   secret_data_wo_version = var.password_version
 }
 

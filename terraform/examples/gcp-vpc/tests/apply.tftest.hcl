@@ -54,6 +54,10 @@ run "applies" {
     error_message = "the login and the secret have passwords of different versions"
   }
   assert {
+    condition     = google_sql_user.dbjobs.name != "dbjobs" # on its search path would be the schema, so that a job's DELETE FROM jobs means our table
+    error_message = "the login has the name of the schema"
+  }
+  assert {
     condition     = google_sql_user.dbjobs.instance == "main" && google_sql_user.dbjobs.password == null
     error_message = "the login is of another instance, or its password is in the state"
   }
