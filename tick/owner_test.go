@@ -326,3 +326,25 @@ func TestAnOwnersRowGetsNoReferenceToAnothers(t *testing.T) {
 		}
 	})
 }
+
+// A server without the roles leaves their policies out of a restore. Then the pass of a tick for all owners is refused, and the
+// error names what brings the policies back.
+func TestATickWithoutThePoliciesOfItsRole(t *testing.T) {
+	t.Parallel()
+	storetest.Needs(t, "postgres")
+	d := storetest.Open(t, "postgres", store.Options{})
+	if err := d.SetOwners(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	_, s := d.As(t)
+	d.Exec(t, "DROP POLICY every ON dbjobs.ticks")
+	if _, err := ticktest.New(t, s).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "is a member of dbjobs_ticker; after a restore, run `dbjobs migrate --owners`") {
+		t.Errorf("without the policy: %v", err)
+	}
+	if err := d.SetOwners(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ticktest.New(t, s).Run(t.Context()); err != nil {
+		t.Errorf("with all policies: %v", err)
+	}
+}

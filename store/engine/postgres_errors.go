@@ -144,7 +144,8 @@ func adviseOnPostgres(err error) string {
 		return ofCertificate(err, "sslrootcert")
 	}
 	if pe.Code == "42501" && strings.HasSuffix(pe.Message, `row-level security policy for table "ticks"`) {
-		return "; with owners, the ticks of a user have the name of its login: give it as --name or DBJOBS_NAME"
+		return "; with owners, the ticks of a user have the name of its login: give it as --name or DBJOBS_NAME; the login of a tick for all owners " +
+			"is a member of dbjobs_ticker; after a restore, run `dbjobs migrate --owners`"
 	}
 	if pe.Code == "42501" && strings.Contains(pe.Message, "row-level security") {
 		return "; with owners (`dbjobs migrate --owners`), only an administrator may write what belongs to another login, or name that"
