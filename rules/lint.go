@@ -261,7 +261,7 @@ func (l *linter) loneSteps(fields []string) {
 				continue
 			}
 			if set, err := f.item(item, 0, &input{}); err == nil && bits.OnesCount64(set) == 1 {
-				l.warn(WarnLoneStep, "%q in the %s field means only %d: the step goes past the end of the field; some libraries refuse it",
+				l.warn(WarnLoneStep, "%q in the %s field means only %d: the step goes past the end of its range; some libraries refuse it",
 					item, f.name, bits.TrailingZeros64(set))
 			}
 		}
