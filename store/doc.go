@@ -8,11 +8,13 @@
 //
 // # What the tables hold
 //
-// There are three kinds of tables, and each kind has one writer. Each column is explained in the
-// schema, such as store/engine/sql/postgres/schema/0001_tables.sql.
+// There are three kinds of tables. Each column is explained in the schema, such as
+// store/engine/sql/postgres/schema/0001_tables.sql. Besides them, the one row of the table
+// installation has the version of the schema.
 //
 //	definitions   schedules, calendars, jobs, steps, job_schedules, job_after, groups, pauses
-//	              written by people: commands, apply, plain SQL; the program writes the column planned only
+//	              written by people: commands, apply, plain SQL; the program writes planned, calendar_version and parked,
+//	              pauses a job after failures, and removes jobs that are done, or were removed long ago, and pauses that are over
 //	plans         plans, plan_rules, group_plans, job_ends
 //	              written by the program, while it has the lock of the job's plan
 //	ledger        runs, attempts, gaps, changes, ticks

@@ -1,7 +1,7 @@
 -- The tables of dbjobs on PostgreSQL and what speaks its protocol.
 --
--- Three kinds, and each has one writer:
---   definitions  written by people: commands, apply, plain SQL. The program writes only their column "planned".
+-- Three kinds:
+--   definitions  written by people: commands, apply, plain SQL. What the program writes there is in store/doc.go.
 --   plans        written by the program, under the lock of the job's plan row.
 --   ledger       written by the program; workers in any language may update the run that they hold.
 -- No foreign key leads from plans or ledger to definitions: a definition may go while its history stays.
