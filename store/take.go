@@ -79,7 +79,7 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 	for window, held := limit+min(3*limit, 64)+16, 0; ; {
 		var candidates []string
 		err := s.db.Query(ctx, "queued_ids", engine.Args{"now": s.now(), "queue": queue, "limit": window, "login": h.Login, "owners": s.owners(),
-			"within_ms": h.Within.Milliseconds(), "timed": h.Timed, "until": h.Until, "holder": h.Name}, ids(&candidates))
+			"within_ms": h.Within.Milliseconds(), "timed": h.Timed, "until": h.Until, "holder": h.Name, "ids": h.Joined}, ids(&candidates))
 		if err != nil || len(candidates) == 0 {
 			return nil, err
 		}

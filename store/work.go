@@ -56,9 +56,11 @@ type Holder struct {
 	// limit.
 	Within time.Duration
 	Timed  bool // a run without a timeout is not taken either
-	// Until is the instant after which no run may have been made, except a run that follows a run of this holder;
-	// zero: there is no limit.
+	// Until is the instant after which no run may have been made, except a run that follows a run of this holder, and
+	// the runs in Joined; zero: there is no limit.
 	Until time.Time
+	// Joined are runs that follow several runs, and that were made by the decisions of this holder.
+	Joined []string
 }
 
 // ids scans rows that have only an id.

@@ -179,6 +179,11 @@ func (p *pass) decideOf(ctx context.Context, n store.Need, page *store.Page, las
 				passed++
 			}
 		}
+		for i := range b.Made {
+			if r := &b.Made[i]; r.Meeting() != "" && r.Queue == OwnQueue {
+				p.joined = append(p.joined, r.ID)
+			}
+		}
 		p.moved += len(b.Made) + b.Moved
 		p.woken += b.Woken
 		p.met += b.Ends

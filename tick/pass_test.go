@@ -133,17 +133,18 @@ func TestPassLeavesWhatBecomesDueToTheNext(t *testing.T) {
 func TestPassRunsWhatFollowsFromIt(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		attempts, backoff, jitter := store.Attempts(3), store.Duration(0), 0
-		first, second, third := lastingJob("first"), lastingJob("second"), lastingJob("third")
+		first, second, third, both := lastingJob("first"), lastingJob("second"), lastingJob("third"), lastingJob("both")
 		first.Own, first.Missed, first.Overlap = &store.Schedule{Rule: "every 5s"}, "all", "wait-all"
 		second.After, third.After = []store.After{{Job: "first"}}, []store.After{{Job: "second"}}
+		both.After = []store.After{{Job: "first"}, {Job: "second"}}
 		second.Retry = store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &jitter}
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{first, second, third}})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{first, second, third, both}})
 		ticktest.Run(t, d)
 		d.Clock.Add(10 * time.Second)
-		l := &lasting{took: 7 * time.Second, most: 10, fail: func(r *store.Run) bool { return r.Job == "second" && r.Attempt < 3 }}
+		l := &lasting{took: 7 * time.Second, most: 12, fail: func(r *store.Run) bool { return r.Job == "second" && r.Attempt < 3 }}
 		lastingPass(t, d, l)
 		slices.Sort(l.done)
-		if got := strings.Join(l.done, " "); got != "first first second second second second second second third third" {
+		if got := strings.Join(l.done, " "); got != "both both first first second second second second second second third third" {
 			t.Errorf("%s", got)
 		}
 	})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store"
 )
 
 // Work is the second half of a pass: it takes queued runs and executes them until no run is left,
@@ -58,12 +60,15 @@ func (p *pass) takeInTurn(ctx context.Context, places, ahead int) error {
 	for free := places + ahead; free > 0 && len(turns) > 0; {
 		n := len(turns)
 		queue, share, now := turns[0], (free+n-1)/n, (places+n-1)/n
-		holder.Ahead = share - now
+		holder.Ahead, holder.Joined = share-now, p.joined
 		tasks, err := p.t.Store.Take(ctx, queue, share, holder)
 		p.moved += p.refused()
 		if err != nil {
 			return err
 		}
+		p.joined = slices.DeleteFunc(p.joined, func(id string) bool {
+			return slices.ContainsFunc(tasks, func(t store.Task) bool { return t.Run.ID == id })
+		})
 		p.start(ctx, queue, tasks, now)
 		p.served = queue
 		free -= len(tasks)

@@ -181,6 +181,7 @@ type pass struct {
 	// had decided all that needed a decision at its beginning; from then on, decided is true.
 	through  time.Time
 	decided  bool
+	joined   []string     // runs that this pass has made for the ends of several runs, and that nobody has taken here yet
 	idle     int          // rounds without a run, one after the other
 	moved    int          // runs that the last decisions made, released or settled
 	met      int          // ends that were written for jobs that run after several; these jobs need a decision

@@ -259,9 +259,12 @@ func (s statement) bind(e *Engine, a Args) (text string, out []any, err error) {
 var inList = lazyregexp.New(`[\w.]+ IN \(` + spread + `\)`)
 
 // anyOf compares a column with n placeholders, in lists of bounded length: MariaDB turns a list of 1,000
-// values into a subquery, and scans the table for it (in_predicate_conversion_threshold).
+// values into a subquery, and scans the table for it (in_predicate_conversion_threshold). Nothing is in an empty list.
 func anyOf(column string, n int) string {
 	const most = 500
+	if n == 0 {
+		return "FALSE"
+	}
 	var lists []string
 	for ; n > 0; n -= most {
 		lists = append(lists, column+" IN ("+strings.TrimSuffix(strings.Repeat("?,", min(n, most)), ",")+")")

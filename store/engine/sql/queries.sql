@@ -562,7 +562,7 @@ AND (:login = '' OR @runnable)
 AND (:within_ms = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN :timed THEN :within_ms + 1 ELSE 0 END) <= :within_ms)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
-AND CASE WHEN created_at > :until AND created_at <= @now
+AND CASE WHEN id @these_runs THEN @true WHEN created_at > :until AND created_at <= @now
   AND COALESCE((SELECT b.holder FROM dbjobs.runs b WHERE b.id = @predecessor), '') <> :holder THEN @false ELSE @true END = @true
 ORDER BY @urgency, ready_at, id LIMIT :limit;
 

@@ -1252,13 +1252,13 @@ LEFT JOIN dbjobs_ticks t ON t.name = ? AND t.since = (SELECT MAX(since) FROM dbj
 WHERE i.id = 1;
 
 -- name: queued_ids
--- arguments: queue, login, each_owners, within_ms, timed, within_ms, within_ms, now, until, now, holder, limit
+-- arguments: queue, login, each_owners, within_ms, timed, within_ms, within_ms, now, each_ids, until, now, holder, limit
 SELECT id FROM dbjobs_runs WHERE queued_in = ?
 AND (? = '' OR (SELECT j.id FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id AND (j.owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4) OR j.owner IN (each_))) IS NOT NULL)
 AND (? = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id), CASE WHEN ? THEN ? + 1 ELSE 0 END) <= ?)
 AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)))
-AND CASE WHEN created_at > ? AND created_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+AND CASE WHEN id IN (each_) THEN 1 WHEN created_at > ? AND created_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
   AND COALESCE((SELECT b.holder FROM dbjobs_runs b WHERE b.id = CONVERT(CASE WHEN dbjobs_runs.occurrence LIKE 'after:%' THEN SUBSTR(dbjobs_runs.occurrence, 7) WHEN dbjobs_runs.occurrence LIKE 'hook:%' THEN SUBSTRING_INDEX(SUBSTRING_INDEX(dbjobs_runs.occurrence, ':', 3), ':', -1) END USING ascii) COLLATE ascii_bin), '') <> ? THEN 0 ELSE 1 END = 1
 ORDER BY urgency, ready_at, id LIMIT ?;
 

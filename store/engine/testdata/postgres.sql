@@ -1334,15 +1334,15 @@ LEFT JOIN dbjobs.ticks t ON t.name = $4 AND t.since = (SELECT pg_catalog.MAX(sin
 WHERE i.id = 1;
 
 -- name: queued_ids
--- arguments: queue, login, owners, within_ms, timed, now, until, holder, limit
+-- arguments: queue, login, owners, within_ms, timed, now, ids, until, holder, limit
 SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $1
 AND ($2 = '' OR (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = session_user::text OR j.owner = ANY($3::text[]))) IS NOT NULL)
 AND ($4 = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN $5 THEN $4 + 1 ELSE 0 END) <= $4)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($6::timestamptz, pg_catalog.statement_timestamp()))
-AND CASE WHEN created_at > $7 AND created_at <= coalesce($6::timestamptz, pg_catalog.statement_timestamp())
-  AND COALESCE((SELECT b.holder FROM dbjobs.runs b WHERE b.id = CASE WHEN dbjobs.runs.occurrence ~ '^(after|hook[:][a-z]+)[:][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([:]|$)' THEN pg_catalog.split_part(dbjobs.runs.occurrence, ':', CASE WHEN dbjobs.runs.occurrence LIKE 'after%' THEN 2 ELSE 3 END)::uuid END), '') <> $8 THEN false ELSE true END = true
-ORDER BY priority DESC, ready_at, id LIMIT $9;
+AND CASE WHEN id = ANY($7::uuid[]) THEN true WHEN created_at > $8 AND created_at <= coalesce($6::timestamptz, pg_catalog.statement_timestamp())
+  AND COALESCE((SELECT b.holder FROM dbjobs.runs b WHERE b.id = CASE WHEN dbjobs.runs.occurrence ~ '^(after|hook[:][a-z]+)[:][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([:]|$)' THEN pg_catalog.split_part(dbjobs.runs.occurrence, ':', CASE WHEN dbjobs.runs.occurrence LIKE 'after%' THEN 2 ELSE 3 END)::uuid END), '') <> $9 THEN false ELSE true END = true
+ORDER BY priority DESC, ready_at, id LIMIT $10;
 
 -- name: read_now
 -- arguments: now
