@@ -55,6 +55,12 @@ func fillOccurrence(nominal time.Time, again string) string {
 // it.
 func (r *Run) Requested() bool { return !strings.HasPrefix(r.Occurrence, occurrenceAt) }
 
+// ToCome reports whether the run was requested for a time that has not come. Until that time the run does not block
+// others.
+func (r *Run) ToCome(now time.Time) bool {
+	return r.Requested() && r.State == Waiting && !r.Begun() && r.ReadyAt.After(now)
+}
+
 // Predecessor is the id of the run that this run follows; empty if it follows none.
 func (r *Run) Predecessor() string { return r.reason(occurrenceAfter) }
 

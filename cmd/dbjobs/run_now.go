@@ -140,7 +140,13 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 	if j.Overlap == store.OverlapAllow {
 		room = j.MaxRunning
 	}
-	if before := j.RunsOpen - 1; before >= room { // RunsOpen also counts the requested run
+	before := j.RunsOpen - 1 // RunsOpen also counts the requested run
+	if before >= room {
+		if before, err = blocking(ctx, s, &r.Run); err != nil {
+			return err
+		}
+	}
+	if before >= room {
 		what, ended := "1 open run", "it has ended"
 		if before > 1 {
 			what, ended = fmt.Sprintf("%d open runs", before), "they have ended"
@@ -150,6 +156,17 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 	}
 	c.say("the next dbjobs tick %s", runs(queue))
 	return nil
+}
+
+// blocking counts the open runs that a requested run waits behind: not those that wait for a later time of their own.
+func blocking(ctx context.Context, s *store.Store, requested *store.Run) (n int, err error) {
+	runs, err := s.UnsettledRuns(ctx, []int64{requested.JobID})
+	for _, r := range runs[requested.JobID] {
+		if r.ID != requested.ID && !r.Ended() && !r.ToCome(requested.CreatedAt) {
+			n++
+		}
+	}
+	return n, err
 }
 
 // holds returns the pause that holds the runs of a job back; nil: there is none. That of a schedule holds no runs.

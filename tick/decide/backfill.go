@@ -17,6 +17,8 @@ func Backfill(f *store.BackfillInput, from, to time.Time, limit int) (chosen []s
 	switch {
 	case len(f.Rules) == 0:
 		return nil, more, &store.FieldError{Subject: subject, Field: "schedule", Problem: "it has none, so it has no nominal times; `dbjobs job run-now` requests a run"}
+	case from.After(f.Now):
+		return nil, more, &store.FieldError{Subject: "backfill", Field: "from", Problem: fmt.Sprintf("%s is in the future: the database's clock says %s", from.Format(time.RFC3339), f.Now.Format(time.RFC3339))}
 	case to.IsZero():
 		to = decided
 	case to.Before(from):

@@ -167,15 +167,9 @@ func (d *decision) overlaps() bool {
 		// A run that was delivered before does not count as waiting: it waits for its next attempt, or
 		// it was opened again on request.
 		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested()
-		active = active || !r.Ended() && !d.toCome(&r)
+		active = active || !r.Ended() && !r.ToCome(d.now)
 	}
 	return d.job().Overlap == store.OverlapWait && waits || d.job().Overlap == store.OverlapSkip && active
-}
-
-// toCome reports whether a run was requested for a time that has not come. Until that time the run does
-// not block others.
-func (d *decision) toCome(r *store.Run) bool {
-	return r.Requested() && r.State == store.Waiting && !r.Begun() && r.ReadyAt.After(d.now)
 }
 
 // replace makes room for newer occurrences. It asks the holders of running runs to stop, and cancels

@@ -183,7 +183,7 @@ func (b Backfilled) Print(w io.Writer) error {
 // String returns the same in one line.
 func (b Backfilled) String() string {
 	if len(b.Runs)+len(b.Intervals) == 0 {
-		return "job " + b.Job + ": runs cover every nominal time in the range already"
+		return "job " + b.Job + ": nothing to request: no nominal time in the range is decided and without a run"
 	}
 	text := fmt.Sprintf("job %s: ", b.Job)
 	switch {
