@@ -43,6 +43,10 @@ func (r *reader) job(item *intake.Item, text string) {
 			return
 		}
 		if name, class, more := strings.Cut(strings.ReplaceAll(user, "/", ":"), ":"); more {
+			if name == "" {
+				item.Reason = "Cron of a system expects a user after the times, and there is a path; correct the line, or import a user's crontab with --user-column=false."
+				return
+			}
 			note("It ran with the group or login class %s, which dbjobs cannot set.", class)
 			user = name
 		}
