@@ -268,10 +268,11 @@ func (p *preview) rulesOf(j *store.Job, planned []store.Rule) (list []store.Rule
 	return list
 }
 
-// sameHolidays reports whether a schedule uses the calendar that it was planned with.
+// sameHolidays reports whether a schedule uses the calendar that it was planned with. Without a calendar, on_holiday says
+// nothing, and rules of the plan have one all the same.
 func (p *preview) sameHolidays(r *store.Rule, s *store.Schedule) bool {
 	will := p.calendars[s.Calendar]
-	if r.Schedule.Calendar != s.Calendar || r.Schedule.OnHoliday != s.OnHoliday || (r.Calendar == nil) != (will == nil) {
+	if r.Schedule.Calendar != s.Calendar || s.Calendar != "" && r.Schedule.OnHoliday != s.OnHoliday || (r.Calendar == nil) != (will == nil) {
 		return false
 	}
 	return will == nil || r.Calendar.Version() == will.Version()
