@@ -201,6 +201,7 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 		})
 	})
 	if err != nil {
+		t.stopped = false // a part of the list may end before another run
 		return nil, err
 	}
 	t.h.Refused.add(ended)

@@ -54,3 +54,36 @@ func TestWhatWasTakenBeforeAnErrorIsHandedOut(t *testing.T) {
 		})
 	}
 }
+
+// If the database refuses a list that ends before a run that is not taken ahead, the list is divided like any other.
+func TestAListThatEndsBeforeARunIsDivided(t *testing.T) {
+	t.Parallel()
+	refused := map[string]error{"postgres": &pgconn.PgError{Code: "22003"}, "mariadb": &mysql.MySQLError{Number: 1264}}
+	for _, e := range storetest.Engines(t) {
+		refusal, known := refused[storetest.Dialect(e)]
+		if !known {
+			continue
+		}
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var calls storetest.Calls
+			begun := 0
+			calls.Before = func(c storetest.Call) error {
+				if begun == 0 && strings.HasPrefix(c.SQL, "INSERT INTO") && strings.Contains(c.SQL, "attempts") {
+					begun++
+					return storetest.RefusedError{Err: refusal}
+				}
+				return nil
+			}
+			d := storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
+			for _, id := range []string{"0195a3c0-0000-7000-8000-000000000001", "0195a3c0-0000-7000-8000-000000000002"} { // of no job: none is taken ahead
+				d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence, state) VALUES ('"+id+"', 1, 'now:"+id+"', 'queued')")
+			}
+			h := store.Holder{Name: "here", Lease: time.Minute, Ahead: 1, Until: d.Clock.Now().Add(100 * 365 * 24 * time.Hour)}
+			tasks, err := d.Take(t.Context(), "tick", 2, h)
+			if err != nil || len(tasks) != 1 || begun != 1 {
+				t.Errorf("%d runs, %v, after %d refusals; want the first one", len(tasks), err, begun)
+			}
+		})
+	}
+}
