@@ -74,14 +74,18 @@ func (e *SQL) Close() error {
 	return errors.Join(err, e.direct.close())
 }
 
-// once keeps the first answer. After an error, it asks again.
+// once keeps the first answer. After an error, it asks again. Who waits while another one asks waits no longer than its context lasts.
 func once(ask func(context.Context) (string, error)) func(context.Context) (string, error) {
-	var mu sync.Mutex
+	turn := make(chan struct{}, 1)
 	var known bool
 	var answer string
 	return func(ctx context.Context) (string, error) {
-		mu.Lock()
-		defer mu.Unlock()
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
 		if known {
 			return answer, nil
 		}

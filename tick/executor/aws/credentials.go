@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 )
 
@@ -27,13 +26,15 @@ type Source struct {
 	env  Lookup
 	task string // URL of the endpoint of a task of ECS
 
-	mu    sync.Mutex
+	turn  chan struct{} // has one place: for who looks at the next fields, and asks
 	kept  Credentials
 	until time.Time // they expire; zero: none are kept
 }
 
 // NewSource makes a source that looks into env.
-func NewSource(env Lookup) *Source { return &Source{env: env, task: taskHost} }
+func NewSource(env Lookup) *Source {
+	return &Source{env: env, task: taskHost, turn: make(chan struct{}, 1)}
+}
 
 const (
 	early   = 5 * time.Minute  // before they expire, others are asked for
@@ -41,13 +42,17 @@ const (
 	brief   = 2 * time.Second  // with the metadata of a machine, which elsewhere than on EC2 nobody has
 )
 
-// Credentials are those that are good at now and for some minutes.
+// Credentials are those that are good at now and for some minutes. Who waits while others ask waits no longer than ctx lasts.
 func (s *Source) Credentials(ctx context.Context, now time.Time) (Credentials, error) {
 	if c, set, err := fromEnvironment(s.env); set {
 		return c, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return Credentials{}, context.Cause(ctx)
+	}
 	if now.Add(early).Before(s.until) {
 		return s.kept, nil
 	}

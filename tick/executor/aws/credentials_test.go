@@ -1,6 +1,8 @@
 package aws
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -163,5 +165,33 @@ func TestSourceProblems(t *testing.T) {
 	}
 	if _, err := NewSource(environment(map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": p.URL + "/v2/credentials/task"})).Credentials(t.Context(), at.Add(24*time.Hour)); err == nil || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("credentials that have expired: %v", err)
+	}
+}
+
+// Who waits while another one asks a platform that does not answer waits no longer than its own time.
+func TestSourceThatDoesNotAnswer(t *testing.T) {
+	asked, over := make(chan bool, 1), make(chan bool)
+	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		asked <- true
+		<-over
+	}))
+	t.Cleanup(silent.Close)
+	s := NewSource(environment(map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": silent.URL}))
+	first := make(chan error)
+	go func() {
+		_, err := s.Credentials(t.Context(), at)
+		first <- err
+	}()
+	<-asked
+	why := errors.New("the time of the step is over")
+	brief, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, why)
+	defer cancel()
+	began := time.Now()
+	if _, err := s.Credentials(brief, at); !errors.Is(err, why) || time.Since(began) > patient/2 {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+	close(over)
+	if err := <-first; err == nil {
+		t.Error("credentials of an empty answer")
 	}
 }
