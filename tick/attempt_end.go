@@ -28,7 +28,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	cause := stopped(ctx)
 	known := errors.Is(err, executor.ErrNothingDone) && (cause == nil || errors.Is(cause, errTimeout))
 	if known && t.Run.Losses+1 < max(t.Job.MaxDeliveries, idleDeliveries) {
-		end.State, end.Redeliver, end.Backoff = "cut", true, time.Second<<min(t.Run.Losses, 6)
+		end.State, end.Redeliver, end.Backoff = "cut", true, time.Second<<max(0, min(t.Run.Losses, 6)) // by hand, losses may be below zero
 		return end
 	}
 	switch {

@@ -248,3 +248,22 @@ func TestDeliveryLostOnlyWithoutProgress(t *testing.T) {
 		})
 	}
 }
+
+// Somebody who sets the losses of a run below zero gives it more deliveries. An attempt that has done nothing is delivered again, after
+// the shortest wait.
+func TestDeliveryWithLossesBelowZero(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ids := queued(t, d, 1)
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET losses = -5")
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			return executor.Result{}, executor.ErrNothingDone
+		})
+		if _, err := tk.Work(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r, err := d.Run(t.Context(), ids[0])
+		if err != nil || r.State != store.Waiting || r.Losses != -4 || r.ReadyAt.Sub(d.Clock.Now()).Round(time.Second) != time.Second {
+			t.Errorf("%v: %s after %d losses, ready at %s: %s", err, r.State, r.Losses, r.ReadyAt, r.Error)
+		}
+	})
+}
