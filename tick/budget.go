@@ -3,6 +3,7 @@ package tick
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -269,6 +270,36 @@ func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCaus
 	return out, func(cause error) {
 		unwatched()
 		cancel(cause)
+		released()
+	}
+}
+
+// lastTake is how long a take that is under way may last when the work ends; less if there is a budget.
+const lastTake = time.Second
+
+// taking is a context for taking runs, which outlives the work by a moment. Otherwise the server could deliver runs to a pass that
+// does not get the answer any more: they would seem to run until their leases end, and lose a delivery. What is taken in that
+// moment is given back.
+func (p *pass) taking(ctx context.Context) (context.Context, context.CancelFunc) {
+	more := lastTake
+	if p.t.Budget > 0 {
+		more = min(more, margin(p.whole())/4)
+	}
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	released := func() {}
+	if end, ok := ctx.Deadline(); ok {
+		out, released = context.WithDeadline(out, end.Add(more))
+	}
+	unwatch := context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // then that deadline counts
+			return
+		}
+		over := time.AfterFunc(more, cancel)
+		context.AfterFunc(out, func() { over.Stop() })
+	})
+	return out, func() {
+		unwatch()
+		cancel()
 		released()
 	}
 }

@@ -57,11 +57,13 @@ func (p *pass) takeInTurn(ctx context.Context, places, ahead int) error {
 		holder.Within, holder.Timed = max(left, time.Millisecond), p.halfUsed()
 	}
 	defer p.fill()
-	for free := places + ahead; free > 0 && len(turns) > 0; {
+	taking, stop := p.taking(ctx)
+	defer stop()
+	for free := places + ahead; free > 0 && len(turns) > 0 && ctx.Err() == nil; {
 		n := len(turns)
 		queue, share, now := turns[0], (free+n-1)/n, (places+n-1)/n
 		holder.Ahead, holder.Joined = share-now, p.joined
-		tasks, err := p.t.Store.Take(ctx, queue, share, holder)
+		tasks, err := p.t.Store.Take(taking, queue, share, holder)
 		p.moved += p.refused()
 		if err != nil {
 			return err
@@ -77,7 +79,7 @@ func (p *pass) takeInTurn(ctx context.Context, places, ahead int) error {
 			turns = append(turns, queue)
 		}
 	}
-	return nil
+	return ctx.Err()
 }
 
 // refused adds the runs that could not be delivered to the report. It returns the number of runs that

@@ -127,11 +127,16 @@ func (p *pass) start(ctx context.Context, queue string, tasks []store.Task, plac
 	p.progress()
 }
 
-// fill lets runs begin as long as there are places for them.
+// fill lets runs begin as long as there are places for them. If the work has ended while they were taken, they are given back.
 func (p *pass) fill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range p.placed {
+		if h.work.Err() != nil {
+			h.since = p.t.Now()
+			p.line.add(h)
+			continue
+		}
 		p.enter(h)
 		p.hand(h)
 	}
