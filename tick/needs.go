@@ -180,7 +180,7 @@ func (p *pass) decideOf(ctx context.Context, n store.Need, page *store.Page, las
 			}
 		}
 		for i := range b.Made {
-			if r := &b.Made[i]; r.Meeting() != "" && r.Queue == OwnQueue {
+			if r := &b.Made[i]; r.Meeting() != "" && r.Queue == OwnQueue && len(p.joined) < mostJoined {
 				p.joined = append(p.joined, r.ID)
 			}
 		}

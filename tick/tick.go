@@ -24,6 +24,7 @@ const (
 	decideSize = 1000                    // jobs a batch, unless Batch says otherwise
 
 	mostForeseen = 20_000 // runs that a pass makes and may settle with their ends: some megabytes
+	mostJoined   = 400    // runs that follow several others and that a take names; what exceeds it waits for the next pass
 )
 
 // Recovers is the instant after which a pass takes the process of a run for dead, if its lease ends then.
