@@ -8,7 +8,7 @@ import (
 // opened is another way to the store's database, which the first attempt that needs it opens. Attempts that need it meanwhile
 // wait, each as long as its own time lasts. Attempts that go another way wait for nothing.
 type opened struct {
-	turn chan struct{} // has one place: for who opens, or closes, the database
+	turn chan struct{} // has one place, for the attempt that opens the database, or for close
 	is   *database     // nil: not opened yet
 }
 

@@ -74,7 +74,7 @@ func (e *SQL) Close() error {
 	return errors.Join(err, e.direct.close())
 }
 
-// once keeps the first answer. After an error, it asks again. Who waits while another one asks waits no longer than its context lasts.
+// once keeps the first answer. After an error, it asks again. A caller that waits while another one asks waits no longer than its context lasts.
 func once(ask func(context.Context) (string, error)) func(context.Context) (string, error) {
 	turn := make(chan struct{}, 1)
 	var known bool

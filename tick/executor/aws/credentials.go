@@ -26,7 +26,7 @@ type Source struct {
 	env  Lookup
 	task string // URL of the endpoint of a task of ECS
 
-	turn  chan struct{} // has one place: for who looks at the next fields, and asks
+	turn  chan struct{} // has one place, for the attempt that reads the next fields and asks
 	kept  Credentials
 	until time.Time // they expire; zero: none are kept
 }
@@ -42,7 +42,7 @@ const (
 	brief   = 2 * time.Second  // with the metadata of a machine, which elsewhere than on EC2 nobody has
 )
 
-// Credentials are those that are good at now and for some minutes. Who waits while others ask waits no longer than ctx lasts.
+// Credentials are those that are good at now and for some minutes. A caller that waits while another one asks waits no longer than ctx lasts.
 func (s *Source) Credentials(ctx context.Context, now time.Time) (Credentials, error) {
 	if c, set, err := fromEnvironment(s.env); set {
 		return c, err

@@ -168,7 +168,7 @@ func TestSourceProblems(t *testing.T) {
 	}
 }
 
-// Who waits while another one asks a platform that does not answer waits no longer than its own time.
+// An attempt that waits while another one asks a platform that does not answer waits no longer than its own time.
 func TestSourceThatDoesNotAnswer(t *testing.T) {
 	asked, over := make(chan bool, 1), make(chan bool)
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
