@@ -8,6 +8,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -150,6 +151,32 @@ func TestAfterAllByHand(t *testing.T) {
 		}
 		if n := d.Int(t, "SELECT COUNT(*) FROM effects WHERE a = b AND a IN ('monday', 'tuesday')"); n != 2 {
 			t.Errorf("%d runs had the arguments of those before", n)
+		}
+	})
+}
+
+// A take names a bounded number of runs that follow several others. The next pass runs those that exceed it.
+func TestAfterAllBeyondWhatATakeNames(t *testing.T) {
+	const named, more = 400, 3
+	storetest.InTurn(t, 0, func(t *testing.T, d *storetest.DB) {
+		one, two := lastingJob("one"), lastingJob("two")
+		one.Own, two.Own = ticktest.EveryFiveMinutes(), ticktest.EveryFiveMinutes()
+		defs := store.Definitions{Jobs: []store.Job{one, two}}
+		for i := range named + more {
+			both := lastingJob(fmt.Sprint("both ", i))
+			both.After = []store.After{{Job: "one"}, {Job: "two"}}
+			defs.Jobs = append(defs.Jobs, both)
+		}
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		d.Clock.Add(5 * time.Minute)
+		l := &lasting{d: d, took: time.Millisecond, most: 2 * named}
+		tk := ticktest.New(t, d.Store)
+		tk.Batch, tk.Executors = 2*named, executor.Registry{"lasting": l} // all in one page
+		for i, want := range []int{2 + named, more} {
+			if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != want {
+				t.Errorf("pass %d: %v, %d succeeded, want %d", i+1, err, r.Succeeded, want)
+			}
 		}
 	})
 }
