@@ -21,8 +21,8 @@ func (s *settings) run(ctx context.Context, environ []string, input, program str
 	cmd := exec.CommandContext(ctx, program, args...)
 	var out, complaint head
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, strings.NewReader(input), &out, &complaint
-	cmd.WaitDelay = time.Second // its children may keep its output open
-	if err := cmd.Run(); err != nil {
+	cmd.WaitDelay = time.Second // a process that it leaves in the background may hold the output open
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}

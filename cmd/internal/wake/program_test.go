@@ -64,6 +64,23 @@ func TestAlarmOfAProgramThatPrintsMuch(t *testing.T) {
 	}
 }
 
+// A program may leave a process in the background, such as one that sleeps until the instant. That process may hold the output
+// open: the alarm is set all the same.
+func TestAlarmOfAProgramInTheBackground(t *testing.T) {
+	ring := filepath.Join(t.TempDir(), "ring")
+	script := "#!/bin/sh\nwhile test -e '" + ring + "'; do sleep 0.1; done &\n"
+	if err := os.WriteFile(ring, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a, err := New("exec:"+ring, Settings{Env: lookup(nil), Environ: os.Environ(), Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Set(t.Context(), noon); err != nil {
+		t.Error(err)
+	}
+}
+
 // The tick that an alarm starts without a command line of the owner's sets the next alarm, of the same kind, as early. It gets
 // none of the variables, so its command line says so.
 func TestAlarmStartsATickThatSetsAlarms(t *testing.T) {
