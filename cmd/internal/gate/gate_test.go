@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -282,6 +283,35 @@ func TestIdentityTokens(t *testing.T) {
 	p.absent.Store(true)
 	if got := check(p.sign(t, jose.RS256, p.key.Load(), nil)); got != http.StatusServiceUnavailable {
 		t.Errorf("signed with a new key, while the issuer does not answer: %d", got)
+	}
+}
+
+// Whoever sends tokens to a server whose issuer does not answer holds up no other caller: requests at the same time ask once, and
+// get the same answer.
+func TestManyTokensWhileTheIssuerFails(t *testing.T) {
+	const callers, few = 20, 5
+	var asked atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		time.Sleep(200 * time.Millisecond)
+		w.WriteHeader(http.StatusBadGateway)
+	}))
+	defer s.Close()
+	g, err := New(Settings{OIDC: OIDC{Issuer: s.URL, Audience: "https://jobs.example.com", Callers: []string{"42"}}}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range callers {
+		all.Go(func() {
+			if got := status(t, g.Check(request(t, "Authorization", "Bearer a.b.c"), nil)); got != http.StatusServiceUnavailable {
+				t.Errorf("%d", got)
+			}
+		})
+	}
+	all.Wait()
+	if n := asked.Load(); n > few {
+		t.Errorf("the issuer was asked %d times for %d requests", n, callers)
 	}
 }
 

@@ -35,8 +35,8 @@ type issuer struct {
 	now    func() time.Time
 	client *http.Client
 
-	mu       sync.Mutex
-	provider *oidc.Provider // nil until the issuer has answered
+	mu  sync.Mutex
+	ask func() (*oidc.Provider, error) // asks once, and has the answer from then on; nil: nobody asks, and there is no answer
 }
 
 func newIssuer(o OIDC, now func() time.Time) (*issuer, error) {
@@ -66,18 +66,25 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// discover returns what the issuer publishes about itself. Requests at the same time ask the issuer once.
+// discover returns what the issuer publishes about itself. Requests at the same time ask the issuer once, and get the same
+// answer. After an error, the next request asks again.
 func (i *issuer) discover(ctx context.Context) (*oidc.Provider, error) {
 	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.provider == nil {
-		p, err := oidc.NewProvider(oidc.ClientContext(ctx, i.client), i.Issuer)
-		if err != nil {
-			return nil, err
-		}
-		i.provider = p
+	if i.ask == nil {
+		ctx = oidc.ClientContext(context.WithoutCancel(ctx), i.client) // others need the answer, too; the client has its own patience
+		i.ask = sync.OnceValues(func() (*oidc.Provider, error) {
+			p, err := oidc.NewProvider(ctx, i.Issuer)
+			if err != nil {
+				i.mu.Lock()
+				defer i.mu.Unlock()
+				i.ask = nil
+			}
+			return p, err
+		})
 	}
-	return i.provider, nil
+	ask := i.ask
+	i.mu.Unlock()
+	return ask()
 }
 
 // noKeys begins the error for keys that could not be fetched. The library gives that error no type.
