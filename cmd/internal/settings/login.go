@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -97,17 +96,21 @@ func SecretURL(id, text string) (string, error) {
 }
 
 // secretFresh is how long a secret is used before it is read again: a pass opens several connections.
-const secretFresh = 30 * time.Second
+var secretFresh = 30 * time.Second // a variable for tests
 
 // fromSecret takes user and password from a secret. If the environment has no URL, it takes the URL from there,
 // too. A long-lived process reads user and password again for new connections, because secrets are rotated.
 func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error {
-	var mu sync.Mutex
+	turn := make(chan struct{}, 1) // for the connection that asks; who waits for it waits no longer than ctx lasts
 	var last held
 	var at time.Time
 	read := func(ctx context.Context) (held, error) {
-		mu.Lock()
-		defer mu.Unlock()
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-ctx.Done():
+			return held{}, context.Cause(ctx)
+		}
 		if !at.IsZero() && time.Since(at) < secretFresh {
 			return last, nil
 		}

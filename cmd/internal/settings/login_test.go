@@ -1,16 +1,20 @@
 package settings
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestURLFile: the URL comes from a file, as platforms mount secrets.
@@ -61,6 +65,11 @@ func serveSecret(t *testing.T, secret *string) map[string]string {
 		_ = json.NewEncoder(w).Encode(map[string]any{"SecretString": secret}) // the client notices that the rest is missing
 	}))
 	t.Cleanup(s.Close)
+	return extension(s)
+}
+
+// extension is an environment with a secret, and with a server that gives it.
+func extension(s *httptest.Server) map[string]string {
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "http://"))
 	return map[string]string{SecretVariable: "arn:jobs", "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": port}
 }
@@ -107,6 +116,45 @@ func TestSecret(t *testing.T) {
 				t.Error(got)
 			}
 		})
+	}
+}
+
+// Who waits for a secret while another connection asks an extension that does not answer waits no longer than its own time.
+func TestSecretThatDoesNotAnswer(t *testing.T) {
+	fresh := secretFresh
+	secretFresh = 0
+	defer func() { secretFresh = fresh }()
+	asked, over := make(chan bool, 1), make(chan bool)
+	var silent atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if silent.Load() {
+			asked <- true
+			<-over
+		}
+		_, _ = io.WriteString(w, `{"SecretString": "postgres://ann:geheim@h/d"}`)
+	}))
+	t.Cleanup(s.Close)
+	d, err := Find(t.Context(), "", false, lookup(extension(s)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent.Store(true)
+	first := make(chan error)
+	go func() {
+		_, _, err := d.Login(t.Context())
+		first <- err
+	}()
+	<-asked
+	why := errors.New("the time of the step is over")
+	brief, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, why)
+	defer cancel()
+	began := time.Now()
+	if _, _, err := d.Login(brief); !errors.Is(err, why) || time.Since(began) > 1500*time.Millisecond {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+	close(over)
+	if err := <-first; err != nil {
+		t.Error(err)
 	}
 }
 
