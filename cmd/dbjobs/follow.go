@@ -44,7 +44,7 @@ func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) (err err
 	}
 	f := &follower{cli: c, s: s, told: stateOf(r), idle: time.Now()}
 	if !r.Ended() {
-		if err := f.warnNoTick(ctx); err != nil {
+		if err := f.warnIfReached(ctx); err != nil {
 			return err
 		}
 	}
@@ -101,10 +101,15 @@ func (f *follower) look(ctx context.Context, d *store.RunDetail, err error) erro
 		return nil
 	}
 	f.idle = time.Now()
+	return f.warnIfReached(ctx)
+}
+
+// warnIfReached is warnNoTick, unless the database is unreachable: if this lasts, the next read of the run tells it.
+func (f *follower) warnIfReached(ctx context.Context) error {
 	if err := promptly(ctx, f.warnNoTick); !errors.Is(err, store.ErrUnreachable) {
 		return err
 	}
-	return nil // if this lasts, the next read tells it
+	return nil
 }
 
 // warnNoTick warns if the trigger seems to be dead: nothing else would execute the run.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
@@ -111,6 +112,47 @@ func TestWaitOnADeadConnection(t *testing.T) {
 		c.dbjobs("tick")
 		if code := <-ended; code != exitDone {
 			t.Errorf("%d: %s", code, &talk)
+		}
+	})
+}
+
+// TestWaitWhenTheServerGoes: the server goes as soon as the run is requested, and comes back. The user gets the id, and learns of
+// the end of the run.
+func TestWaitWhenTheServerGoes(t *testing.T) {
+	onServers(t, func(t *testing.T, c *cloud) {
+		u, err := url.Parse(c.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := store.Open(t.Context(), c.url, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		p := newProxy(t, u.Host)
+		u.Host = p.address
+		env := func(name string) (string, bool) {
+			url, set := map[string]string{settings.URLVariable: u.String()}[name]
+			return url, set
+		}
+		c.dbjobs("job", "create", "job", "--sql", "SELECT 1")
+		var gone atomic.Bool
+		p.sent = func([]byte) {
+			if runs, err := s.Runs(t.Context(), store.RunFilter{Limit: 1}); err == nil && len(runs) > 0 && !gone.Swap(true) {
+				p.refuse(true)
+				p.drop()
+			}
+		}
+		var id, talk told
+		ended := make(chan int, 1)
+		go func() {
+			ended <- run(t.Context(), []string{"job", "run-now", "job", "--wait"}, strings.NewReader(""), &id, &talk, env, nil)
+		}()
+		until(t, "it tries again", func() bool { return strings.Contains(talk.String(), "trying again") || len(ended) > 0 })
+		p.refuse(false)
+		c.dbjobs("tick")
+		if code := <-ended; code != exitDone || len(strings.TrimSpace(id.String())) != 36 {
+			t.Errorf("%d, %q: %s", code, &id, &talk)
 		}
 	})
 }

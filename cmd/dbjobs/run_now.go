@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"unicode/utf8"
 
@@ -100,8 +101,8 @@ executes nothing itself: it waits until a "dbjobs tick" has executed the run. Ct
 			return c.follow(ctx, s, &r.Run)
 		}
 		if err := c.print(r, func() error {
-			if err := c.sayWhen(ctx, s, args[0], r); err != nil {
-				return err
+			if err := c.sayWhen(ctx, s, args[0], r); err != nil { // the run is requested, and its id is the answer
+				c.tell(slog.LevelWarn, "the run is requested; when it executes could not be found out: %v", err)
 			}
 			_, err := fmt.Fprintln(c.stdout, r.ID)
 			return err
