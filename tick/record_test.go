@@ -3,14 +3,19 @@ package tick_test
 import (
 	"context"
 	"database/sql/driver"
+	"net"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
@@ -36,6 +41,32 @@ func TestSuccessesRecordedLater(t *testing.T) {
 		}
 		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = '"+store.Succeeded+"'"); n != 5 {
 			t.Errorf("%d runs have succeeded", n)
+		}
+	})
+}
+
+// The answer to the record of a success is lost, and comes so late that a heartbeat before it no longer finds the run. The run is
+// reported as succeeded, and not as delivered again.
+func TestSuccessWhoseAnswerIsLost(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var executed, lost atomic.Bool
+		calls := storetest.Calls{After: func(c storetest.Call) error {
+			if c.Kind != storetest.Commit || !executed.Load() || lost.Swap(true) {
+				return nil
+			}
+			time.Sleep(15 * time.Second) // a heartbeat comes meanwhile
+			return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+		}}
+		d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "job")
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			time.Sleep(20 * time.Second)
+			executed.Store(true)
+			return executor.Result{}, nil
+		})
+		if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != 1 || r.Outdated != 0 {
+			t.Errorf("%v: %+v", err, r)
 		}
 	})
 }

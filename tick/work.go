@@ -81,11 +81,11 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 // keeps this run ours: there endStep tries as long as the pass goes on. A pass that has to stop ends all of this: see closing.
 // tried is the error of a first try that was made before; nil: there was none.
 func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tried error) error {
-	if errors.Is(context.Cause(ctx), store.ErrOutdated) {
-		return store.ErrOutdated
-	}
 	last, stop := p.until(ctx, p.lastEnd, closing)
 	defer stop()
+	if errors.Is(context.Cause(ctx), store.ErrOutdated) { // a heartbeat did not find the run: it also finds none that has ended
+		return p.again(last, t, store.ErrOutdated)
+	}
 	if end.RunError == "" {
 		end.RunError = p.runError(last, t, end)
 	}
