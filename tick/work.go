@@ -226,6 +226,11 @@ func (p *pass) attempt(ctx context.Context, h *held) (end store.StepEnd, ended b
 		tells(t, &success, res)
 		return success, false
 	}
+	if errors.Is(err, executor.ErrAskedToEnd) && errors.Is(h.work.Err(), context.Canceled) { // as at a shutdown, where the system asks the pass and its programs
+		stopped, stop := context.WithCancelCause(ctx)
+		stop(errCut)
+		ctx = stopped
+	}
 	end = p.failure(ctx, t, step, err)
 	end.InDoubt, res.Rows = inDoubt, nil
 	tells(t, &end, res)

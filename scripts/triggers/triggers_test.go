@@ -203,6 +203,13 @@ func TestGitHubKeepsTheSecret(t *testing.T) {
 	}
 }
 
+// TestSystemdAsksTheTickAlone: by default systemd asks all processes of a service to end, so programs would fail when it is stopped.
+func TestSystemdAsksTheTickAlone(t *testing.T) {
+	if !strings.Contains(read(t, "dbjobs.service"), "\nKillMode=mixed\n") {
+		t.Error("a stop of the service reaches the programs of the tick")
+	}
+}
+
 // TestSystemd: systemd itself takes the units, and finds the service as closed as it is meant to be.
 func TestSystemd(t *testing.T) {
 	root := os.Getenv("DBJOBS_TEST_SYSTEMD")

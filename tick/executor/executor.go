@@ -31,6 +31,9 @@ type Request struct {
 // ErrNothingDone says that a failed attempt had no effect: no statement was sent, or everything was undone.
 var ErrNothingDone = errors.New("nothing of the step took effect")
 
+// ErrAskedToEnd says that a program was ended by a signal that asks it to end, and that did not come from the attempt.
+var ErrAskedToEnd = errors.New("ended by a signal")
+
 // ErrFinal says that another try of a failed attempt would also fail: the step's retries do not apply.
 var ErrFinal = errors.New("not tried again")
 

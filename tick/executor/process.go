@@ -254,6 +254,8 @@ func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, 
 		return res, fmt.Errorf("%w; the program is not there, or what its first line names to interpret it", err)
 	case !ok:
 		return res, err
+	case exit.ExitCode() < 0 && asksToEnd(exit.ProcessState):
+		return res, fmt.Errorf("%w: %s", ErrAskedToEnd, withLast(exit.Error(), res.Output))
 	case exit.ExitCode() < 0:
 		return res, fmt.Errorf("ended by a signal: %s", withLast(exit.Error(), res.Output))
 	}
@@ -267,6 +269,12 @@ func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, 
 		err = fmt.Errorf("%w; %w: retry_exit has %s", err, ErrFinal, strings.Trim(fmt.Sprint(s.RetryExit), "[]"))
 	}
 	return res, err
+}
+
+// asksToEnd reports whether a program was ended by one of the signals that ask the tick itself to end.
+func asksToEnd(p *os.ProcessState) bool {
+	status, ok := p.Sys().(syscall.WaitStatus)
+	return ok && slices.Contains([]syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, status.Signal())
 }
 
 // lacking marks the error of a start that failed because the machine lacks processes, memory or open files, or because the
