@@ -118,7 +118,7 @@ type Mail struct {
 // NewMail returns an executor that sends mails if the host allows it.
 func NewMail(h *Host) *Mail { return &Mail{host: h} }
 
-// mailTimeout bounds the dialogue with the server if the step has no timeout.
+// mailTimeout bounds the dialogue with the server, also if the step has a longer timeout.
 const mailTimeout = time.Minute
 
 // Execute sends the mail to all recipients, or to none.

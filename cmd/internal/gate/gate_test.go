@@ -286,8 +286,8 @@ func TestIdentityTokens(t *testing.T) {
 	}
 }
 
-// Whoever sends tokens to a server whose issuer does not answer holds up no other caller: requests at the same time ask once, and
-// get the same answer.
+// While the issuer does not answer, a caller who sends many tokens holds up no other caller: requests at the same time ask once,
+// and get the same answer.
 func TestManyTokensWhileTheIssuerFails(t *testing.T) {
 	const callers, few = 20, 5
 	var asked atomic.Int32
