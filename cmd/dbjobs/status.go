@@ -83,8 +83,8 @@ func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status
 		return v, err
 	}
 	slices.SortStableFunc(triggers, func(x, y store.Trigger) int { return y.LastAt.Compare(x.LastAt) })
-	v.Triggers = report.List(triggers[:min(limit, len(triggers))])
-	silences, err := s.Silences(ctx, v.Triggers, v.Now, v.Now.Add(-silentLately))
+	v.Come(triggers, limit)
+	silences, err := s.Silences(ctx, triggers, v.Now, v.Now.Add(-silentLately))
 	if err != nil {
 		return v, err
 	}

@@ -29,6 +29,7 @@ type Status struct {
 	// PassesHidden says that row security hides the ticks of other logins.
 	PassesHidden bool `json:"passes_hidden,omitempty"`
 
+	more        []store.Trigger // those that are not shown
 	busy        map[string]bool // queues in which runs execute
 	itself      int             // jobs that have paused themselves
 	firstItself string          // one of them
@@ -103,6 +104,13 @@ func (s *Status) Hold(pauses []store.Pause, limit int) {
 
 // Itself records how many jobs have paused themselves, such as first.
 func (s *Status) Itself(jobs int, first string) { s.itself, s.firstItself = jobs, first }
+
+// Come records the triggers, the one that came last first. Only the first ones are shown: of many, the one that has died is the
+// last.
+func (s *Status) Come(triggers []store.Trigger, limit int) {
+	shown := min(limit, len(triggers))
+	s.Triggers, s.more = List(triggers[:shown]), triggers[shown:]
+}
 
 // Wait records the runs that have not ended. Only the first things for which runs wait are shown.
 func (s *Status) Wait(open []store.OpenRuns, limit int) {
@@ -216,7 +224,7 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 			do("the trigger %s has been silent since %s: look at what starts dbjobs tick", v.Trigger, Instant(v.From))
 		}
 	}
-	for _, t := range s.Triggers {
+	for _, t := range slices.Concat(s.Triggers, s.more) {
 		if t.LastAt.Sub(s.Now) > untaken {
 			do("the trigger %s has not come since the clock of the database was set back: look at what starts dbjobs tick", t.Name)
 		}

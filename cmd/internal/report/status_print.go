@@ -18,6 +18,7 @@ func (s *Status) Print(w io.Writer) error {
 			t.row(v.Name, Instant(v.LastAt), span(s.Now.Sub(v.LastAt)), took(v.Took), v.Holder)
 		}
 	})
+	p.more(len(s.more), "dbjobs status --limit "+count(int64(len(s.Triggers)+len(s.more))))
 	p.table(len(s.Silences), []string{"SILENT", "FOR", "SINCE", "UNTIL"}, func(t *table) {
 		for _, v := range s.Silences {
 			end := v.Until

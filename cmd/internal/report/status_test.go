@@ -76,3 +76,15 @@ func TestStatusOfBusyQueues(t *testing.T) {
 		t.Errorf("%q, %d run, %d wait", s.ToDo, s.Running.Count, len(s.Waiting))
 	}
 }
+
+// The list of triggers is cut. The last pass of each of them is judged.
+func TestStatusOfManyTriggers(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	s := Status{Now: now}
+	s.Come([]store.Trigger{{Name: "a", LastAt: now}, {Name: "b", LastAt: now.Add(-time.Minute), Error: "no room"}}, 1)
+	want := "the last pass of the trigger b has failed: no room"
+	if s.Judge(); !slices.Equal(s.ToDo, []string{want}) || len(s.Triggers) != 1 {
+		t.Errorf("%q, %d triggers", s.ToDo, len(s.Triggers))
+	}
+}
