@@ -18,7 +18,8 @@ func (c *cli) jobRename() *cobra.Command {
 the new name too. Names outside the database do not change: in hooks of the host settings, in scripts, and in the file that
 the job comes from. The next apply of that file would create the old job again.
 
-Jitter, and times that a rule leaves to a hash (H), are computed from the name, so they may move.`,
+Jitter is computed from the name, so runs may begin at other moments. Values for which a rule has ~ are, too: they move with
+the next change of the rule, and at once if no tick has seen the job yet.`,
 		Example: `  dbjobs job rename rollup sums --reason "it has been sums for long"`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
@@ -38,7 +39,8 @@ func (c *cli) scheduleRename() *cobra.Command {
 		Long: `Gives a schedule another name. Its jobs and pauses stay. The file that it comes from does not change: the next apply of
 that file would create the old schedule again.
 
-Times that a rule leaves to a hash (H) are computed from the name, so they may move with the next change of the rule.`,
+Values for which a rule has ~ are computed from the name. Jobs that have a plan keep theirs until the rule changes; jobs to
+which the schedule is given later get the new ones.`,
 		Example: `  dbjobs schedule rename nightly after-midnight`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {

@@ -126,7 +126,7 @@ func (h *Health) Sleep(jobs int, until time.Time) {
 // AddCalendars looks for calendars that schedules use and that need new days.
 func (h *Health) AddCalendars(list []store.Calendar) {
 	for i := range list {
-		if why := Outdated(&list[i], h.Now); why != "" && list[i].Schedules > 0 {
+		if why := Outdated(&list[i], h.Now); why != "" && list[i].Schedules > 0 && !h.Frozen {
 			h.Calendars = append(h.Calendars, "calendar "+list[i].Name+": "+why)
 		}
 	}
