@@ -19,7 +19,7 @@ import (
 const (
 	cronMinutes = 3
 	cronURLFile = "/etc/dbjobs/database-url" // of scripts/triggers/crontab
-	cronLine    = "* * * * * /usr/local/bin/dbjobs tick --quiet\n"
+	cronLine    = `* * * * * /usr/local/bin/dbjobs tick --quiet --startup-id "$(cat /proc/sys/kernel/random/boot_id)"` + "\n"
 )
 
 // All times of the first two must run, also if the runs of one minute have not ended when the next one comes.
