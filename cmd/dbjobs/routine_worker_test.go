@@ -267,3 +267,29 @@ func TestTakeKeepsTheTransactionOfItsCaller(t *testing.T) {
 		})
 	}
 }
+
+// TestTakeHeedsAFreeze: in a freeze no pass takes queued runs back, so take gives none of them away.
+func TestTakeHeedsAFreeze(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			do := func(name string, args ...any) {
+				t.Helper()
+				if err := routine(name, args...).on(d); err != nil {
+					t.Fatal(err)
+				}
+			}
+			do("create_job", "report", "SELECT 1", nil, `{"queue": "reports"}`)
+			many(t, d, 1, 1)
+			take := taking(t, engine)["take"]
+			do("pause", nil, "all")
+			if id, err := take(d.SQL, 1); !errors.Is(err, sql.ErrNoRows) {
+				t.Errorf("in a freeze: run %s, %v; want none", id, err)
+			}
+			do("resume", nil, "all")
+			if _, err := take(d.SQL, 1); err != nil {
+				t.Errorf("after the freeze: %v", err)
+			}
+		})
+	}
+}

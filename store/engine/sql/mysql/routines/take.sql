@@ -1,4 +1,5 @@
 -- The most urgent run, the oldest of these. What another worker has locked is passed over.
+-- In a freeze there is none: no pass decides then, so the runs stay queued.
 -- It begins its own transaction without dbjobs_begin: there is one UPDATE to take back, so a caller's transaction needs no savepoint.
 -- Whether one is open is found out by SET TRANSACTION, which is refused then (1568).
 --
@@ -19,7 +20,7 @@ BEGIN
   DECLARE its_ready, its_time, its_start, its_end datetime(6);
   DECLARE its_args longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE me text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-  DECLARE everything boolean;
+  DECLARE everything, frozen boolean;
   DECLARE now datetime(6) DEFAULT UTC_TIMESTAMP(6);
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
   BEGIN
@@ -33,7 +34,8 @@ BEGIN
     CALL dbjobs_refuse('JB003', 'take: lease: want seconds, more than 0');
   END IF;
   CALL dbjobs_me(me, everything);
-  taking: LOOP
+  SET frozen = EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > now);
+  taking: WHILE NOT frozen DO
     BEGIN
       DECLARE CONTINUE HANDLER FOR 1568 SET mine = false;
       DECLARE EXIT HANDLER FOR 1213
@@ -80,7 +82,7 @@ BEGIN
         LEAVE taking;
       END IF;
     END;
-  END LOOP;
+  END WHILE;
   SELECT its_id AS id, its_fence AS fence, its_job AS job_id, its_step AS step, its_time AS scheduled_for, its_start AS interval_start, its_end AS interval_end, its_args AS args
   FROM DUAL WHERE its_id IS NOT NULL;
 END
