@@ -117,6 +117,9 @@ func TestLoginThatNobodyServes(t *testing.T) {
 		}
 		pause(t, d, store.ScopeAll, "", time.Time{})
 		d.Clock.Add(time.Second)
+		if r := first(); !r.Frozen || len(r.Unserved) != 0 {
+			t.Errorf("in a freeze: %+v", r)
+		}
 		resume(t, d, store.ScopeAll, "", true)
 		first()
 		if runs, err := d.Runs(t.Context(), store.RunFilter{Job: theirs + "/their request"}); err != nil || len(runs) != 1 || runs[0].State != store.Queued {

@@ -23,8 +23,10 @@ func (p *pass) states(ctx context.Context) (err error) {
 		r.Parked = nil
 	}
 	p.addUnkept()
-	if r.Unserved, err = p.t.Store.Unserved(ctx, p.probe); err != nil {
-		return err
+	if !r.Frozen { // in a freeze, the ticks of their logins do nothing either
+		if r.Unserved, err = p.t.Store.Unserved(ctx, p.probe); err != nil {
+			return err
+		}
 	}
 	if p.t.Gauges {
 		if r.Paused, err = p.t.Store.CountPaused(ctx); err != nil {

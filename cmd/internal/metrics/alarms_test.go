@@ -180,6 +180,10 @@ func TestAlarmsFireAndAreSilent(t *testing.T) {
 		{"a run is tried again", func(p *Pass) { p.Report.Waiting = 1 }, true, ""},
 		{"a definition cannot be used", func(p *Pass) { p.Report.ParkedJobs = 2 }, true, "parked"},
 		{"somebody pauses a job", func(p *Pass) { p.Report.Paused = 1 }, true, "paused"},
+		{"somebody freezes everything", func(p *Pass) {
+			p.Report.Frozen, p.Report.Paused = true, 1
+			p.Report.OldestQueued, p.Report.OldestDue = p.Report.StartedAt.Add(-16*time.Minute), p.Report.StartedAt.Add(-16*time.Minute)
+		}, true, "paused"},
 		{"a queue without workers", func(p *Pass) { p.Report.OldestQueued = p.Report.StartedAt.Add(-16 * time.Minute) }, true, "queued"},
 		{"a queue that is worked off", func(p *Pass) { p.Report.OldestQueued = p.Report.StartedAt.Add(-14 * time.Minute) }, true, ""},
 		{"one run is lost", func(p *Pass) { p.Report.Lost = 1 }, false, "lost"},

@@ -54,7 +54,7 @@ func (p Pass) figures() []figure {
 		{"missed", "Gaps recorded for nominal times that were missed.", r.Gaps["missed"]},
 		{"lost", "Runs whose last delivery never reported back.", r.Lost},
 		{"errors", "1 if the pass itself failed or was interrupted.", failed},
-		{"late_seconds", "How long the oldest due time had been due when the pass began.", p.late().Seconds()},
+		{"late_seconds", "How long the oldest due time had been due when the pass began; 0 in a freeze.", p.late().Seconds()},
 		{"duration_seconds", "How long the pass took.", p.Took.Seconds()},
 	}
 	if r.States {
@@ -63,7 +63,7 @@ func (p Pass) figures() []figure {
 			figure{"failing_jobs", "Jobs whose last run has failed.", r.FailingJobs},
 			figure{"unserved_jobs", "Jobs of other logins that have been due for more than five minutes.", r.UnservedJobs()},
 			figure{"paused_jobs", "Jobs that are paused.", r.Paused},
-			figure{"queued_seconds", "How long the oldest run that may be taken has been ready, in any queue.", p.queued().Seconds()})
+			figure{"queued_seconds", "How long the oldest run that may be taken has been ready, in any queue; 0 in a freeze.", p.queued().Seconds()})
 	}
 	if !r.NextRun.IsZero() && !r.StartedAt.IsZero() {
 		wait := max(0, r.NextRun.Sub(r.StartedAt).Seconds())
@@ -75,15 +75,16 @@ func (p Pass) figures() []figure {
 	return list
 }
 
+// late and queued are zero in a freeze: what waits then waits on purpose.
 func (p Pass) late() time.Duration {
-	if p.Report.OldestDue.IsZero() {
+	if p.Report.Frozen || p.Report.OldestDue.IsZero() {
 		return 0
 	}
 	return p.Report.StartedAt.Sub(p.Report.OldestDue)
 }
 
 func (p Pass) queued() time.Duration {
-	if p.Report.OldestQueued.IsZero() {
+	if p.Report.Frozen || p.Report.OldestQueued.IsZero() {
 		return 0
 	}
 	return max(0, p.Report.StartedAt.Sub(p.Report.OldestQueued))
