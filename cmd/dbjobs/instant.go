@@ -57,18 +57,21 @@ func readInstant(text string, now time.Time, d direction) (time.Time, bool) {
 	if !timed {
 		day, clock, timed = strings.Cut(text, "T")
 	}
-	date := now
+	wall := now
 	switch strings.ToLower(day) {
-	case "yesterday":
-		date = now.AddDate(0, 0, -1)
-	case "today":
-	case "tomorrow":
-		date = now.AddDate(0, 0, 1)
+	case "yesterday", "today", "tomorrow":
 	default:
 		var err error
-		if date, err = time.Parse(time.DateOnly, day); err != nil {
-			return date, false
+		if wall, err = time.Parse(time.DateOnly, day); err != nil {
+			return wall, false
 		}
+	}
+	year, month, date := wall.Date()
+	switch strings.ToLower(day) {
+	case "yesterday":
+		date--
+	case "tomorrow":
+		date++
 	}
 	var at time.Time
 	if timed {
@@ -79,5 +82,22 @@ func readInstant(text string, now time.Time, d direction) (time.Time, bool) {
 			}
 		}
 	}
-	return time.Date(date.Year(), date.Month(), date.Day(), at.Hour(), at.Minute(), at.Second(), 0, now.Location()), true
+	return onWall(time.Date(year, month, date, at.Hour(), at.Minute(), at.Second(), 0, time.UTC), now.Location()), true
+}
+
+// onWall returns the instant at which a clock in a zone shows the date and the time of wall. It reads a time that a clock
+// change leaves out or repeats as rules do by default: with the offset before the change.
+func onWall(wall time.Time, zone *time.Location) time.Time {
+	year, month, day := wall.Date()
+	at := time.Date(year, month, day, wall.Hour(), wall.Minute(), wall.Second(), 0, zone)
+	_, offset := at.Zone()
+	if gap := wall.Sub(at.Add(time.Duration(offset) * time.Second)); gap > 0 { // left out, and read with the offset after the change
+		return at.Add(gap)
+	}
+	start, _ := at.ZoneBounds()
+	_, was := start.Add(-time.Second).Zone()
+	if first := at.Add(time.Duration(offset-was) * time.Second); first.Before(start) { // repeated
+		return first
+	}
+	return at
 }

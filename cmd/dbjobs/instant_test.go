@@ -1,8 +1,11 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/dbjobs/dbjobs/rules"
 )
 
 // A time is read in the form in which people write it, in their zone.
@@ -34,6 +37,43 @@ func TestInstantsAreReadAsPeopleWriteThem(t *testing.T) {
 	for _, text := range []string{"soon", "08:00", "2026-13-01", "tomorrow at 8", "2026-12-01 25:00", "2 weeks", "2h ago", "from now"} {
 		if got, ok := readInstant(text, now, ahead); ok {
 			t.Errorf("%q was read as %s", text, got)
+		}
+	}
+}
+
+// A time that a clock change leaves out or repeats is read as rules read it, in each zone. A day begins on that day, also
+// where midnight is left out.
+func TestInstantsAtClockChangesAreThoseOfRules(t *testing.T) {
+	for _, is := range []struct{ zone, text string }{
+		{"America/New_York", "2027-03-14 02:30"}, {"America/New_York", "2027-11-07 01:30"}, {"America/New_York", "2027-11-07 02:00"},
+		{"Europe/Berlin", "2027-03-28 02:30"}, {"Europe/Berlin", "2027-10-31 02:30"}, {"Europe/Berlin", "2027-10-31 03:00"},
+		{"America/Santiago", "2027-09-05 00:00"}, {"America/Santiago", "2027-09-05 00:30"}, {"America/Santiago", "2027-04-03 23:30"},
+		{"Australia/Lord_Howe", "2027-10-03 02:15"}, {"Australia/Lord_Howe", "2027-04-04 01:45"}, {"Pacific/Apia", "2011-12-30 08:00"},
+	} {
+		zone, err := rules.Location(is.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := rules.Parse("at "+strings.Replace(is.text, " ", "T", 1), rules.Defaults{Zone: is.zone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := r.Next(time.Date(2011, 1, 1, 0, 0, 0, 0, time.UTC))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := readInstant(is.text, time.Date(2027, 1, 1, 0, 0, 0, 0, zone), ahead); !ok || !got.Equal(want) {
+			t.Errorf("%s in %s is %s, %v; a rule reads %s", is.text, is.zone, got, ok, want.In(zone))
+		}
+	}
+	zone, err := rules.Location("America/Santiago")
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2027, 9, 4, 0, 30, 0, 0, zone)
+	for text, want := range map[string]string{"tomorrow": "2027-09-05T01:00:00-03:00", "tomorrow 08:00": "2027-09-05T08:00:00-03:00", "2027-09-05": "2027-09-05T01:00:00-03:00"} {
+		if got, ok := readInstant(text, now, ahead); !ok || got.Format(time.RFC3339) != want {
+			t.Errorf("%q is %s, %v; want %s", text, got.Format(time.RFC3339), ok, want)
 		}
 	}
 }
