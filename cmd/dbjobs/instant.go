@@ -20,10 +20,15 @@ const (
 // tomorrow, with a time of day or without, in the zone in which times are shown. Or it can be a duration, from now
 // on or back from now. An empty text is the zero time.
 func instantFlag(flag, text string, d direction) (time.Time, error) {
+	return instantFrom(flag, text, d, time.Now())
+}
+
+// instantFrom is instantFlag with another instant for now.
+func instantFrom(flag, text string, d direction, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	now := time.Now().In(report.Zone())
+	now = now.In(report.Zone())
 	t, ok := readInstant(text, now, d)
 	if _, exact := exactInstant(text, now, d); ok && !exact && noZone != "" && report.Zone() == time.Local {
 		return t, badInput("--%s: the variable TZ is %s, which names no time zone; correct it, or give the time with its offset, such as 2026-12-01T08:00:00+01:00", flag, shown(noZone))

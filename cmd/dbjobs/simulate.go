@@ -128,11 +128,11 @@ func (c *cli) simulated(cmd *cobra.Command, o *simulation) (in simulate.Input, o
 
 // options returns the times of a simulation.
 func (o *simulation) options() (opts simulate.Options, err error) {
-	from, err := instantFlag("from", o.from, ahead)
+	from, err := instantFrom("from", o.from, ahead, o.now)
 	if err != nil {
 		return opts, err
 	}
-	to, err := instantFlag("to", o.to, ahead)
+	to, err := instantFrom("to", o.to, ahead, o.now)
 	if err != nil {
 		return opts, err
 	}
@@ -150,7 +150,7 @@ func (o *simulation) options() (opts simulate.Options, err error) {
 	}
 	opts = simulate.Options{From: from, To: to, Every: time.Duration(o.every), Down: []simulate.Outage{}, Zone: report.Zone(), Keep: o.limit}
 	for _, text := range o.down {
-		d, err := readOutage(text)
+		d, err := readOutage(text, o.now)
 		if err != nil {
 			return opts, err
 		}
@@ -161,17 +161,17 @@ func (o *simulation) options() (opts simulate.Options, err error) {
 }
 
 // readOutage reads FROM/FOR, where FOR is a length or an end.
-func readOutage(text string) (d simulate.Outage, err error) {
+func readOutage(text string, now time.Time) (d simulate.Outage, err error) {
 	from, until, ok := strings.Cut(text, "/")
 	if !ok || from == "" || until == "" {
 		return d, badInput("--down: found %s, want FROM/FOR, such as 2026-12-24T22:00:00Z/8h", shown(text))
 	}
-	if d.From, err = instantFlag("down", from, ahead); err != nil {
+	if d.From, err = instantFrom("down", from, ahead, now); err != nil {
 		return d, err
 	}
 	if length, bad := store.ParseDuration(until); bad == nil {
 		d.To = d.From.Add(time.Duration(length))
-	} else if d.To, err = instantFlag("down", until, ahead); err != nil {
+	} else if d.To, err = instantFrom("down", until, ahead, now); err != nil {
 		return d, err
 	}
 	if !d.To.After(d.From) {
