@@ -78,7 +78,7 @@ func aheadOfNow(from, to string) (first, end time.Time, err error) {
 	if end, err = instantFlag("to", to, ahead); err != nil {
 		return first, end, err
 	}
-	if now := time.Now(); first.Before(now) { // earlier times are in run list
+	if now := time.Now().UTC().Truncate(time.Microsecond); first.Before(now) { // earlier times are in run list
 		first = now
 	}
 	if end.IsZero() {
