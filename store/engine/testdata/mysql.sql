@@ -899,7 +899,7 @@ WHERE (d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs_attempts a WHERE a.run
 SELECT name FROM dbjobs_group_plans WHERE name IN (each_) ORDER BY name FOR UPDATE;
 
 -- name: lock_holders
-SELECT t.trx_mysql_thread_id, p.USER, p.HOST, DATE_SUB(t.trx_started, INTERVAL TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW()) SECOND)
+SELECT t.trx_mysql_thread_id, p.USER, p.HOST, CONVERT_TZ(t.trx_started, 'SYSTEM', '+00:00')
 FROM information_schema.INNODB_TRX t LEFT JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id
 WHERE t.trx_rows_locked > 0 AND t.trx_mysql_thread_id <> CONNECTION_ID() AND (p.DB IS NULL OR p.DB = DATABASE())
 ORDER BY t.trx_started, t.trx_mysql_thread_id LIMIT 3;

@@ -284,10 +284,11 @@ ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.th
 
 -- The sessions that have rows locked, except this session. InnoDB does not show the database of a transaction, so the
 -- current database of the session counts. A session without a current database is included. InnoDB shows transactions
--- only to logins that may see the processes of others.
+-- only to logins that may see the processes of others. It shows times in the zone of the server's machine, whatever the
+-- zone of the session is.
 
 -- name: lock_holders
-SELECT t.trx_mysql_thread_id, p.USER, p.HOST, DATE_SUB(t.trx_started, INTERVAL TIMESTAMPDIFF(SECOND, UTC_TIMESTAMP(), NOW()) SECOND)
+SELECT t.trx_mysql_thread_id, p.USER, p.HOST, CONVERT_TZ(t.trx_started, 'SYSTEM', '+00:00')
 FROM information_schema.INNODB_TRX t LEFT JOIN information_schema.PROCESSLIST p ON p.ID = t.trx_mysql_thread_id
 WHERE t.trx_rows_locked > 0 AND t.trx_mysql_thread_id <> CONNECTION_ID() AND (p.DB IS NULL OR p.DB = DATABASE())
 ORDER BY t.trx_started, t.trx_mysql_thread_id LIMIT 3;
