@@ -277,10 +277,16 @@ func (d *deciding) all(now time.Time, cases []Snapshot) (made decisions) {
 		}
 		made.members = append(made.members, m)
 	}
-	if len(grouped) > 0 {
-		made.wake = d.Groups(grouped)
+	all := grouped
+	for i := range cases {
+		if left := cases[i].Left; left != nil { // nothing is decided for the job in there, but others may have its place
+			all = append(all, GroupDecision{Snapshot: &Snapshot{Group: left}})
+		}
 	}
-	made.members = append(made.members, grouped...)
+	if len(all) > 0 {
+		made.wake = d.Groups(all)
+	}
+	made.members = append(made.members, all[:len(grouped)]...)
 	return made
 }
 

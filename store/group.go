@@ -47,8 +47,8 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*
 			c.Group = caps[name]
 		}
 	}
-	if len(caps) == 0 {
-		return nil
+	if err := readLeft(ctx, tx, cases, caps); err != nil || len(caps) == 0 {
+		return err
 	}
 	a := engine.Args{"ids": slices.Sorted(maps.Keys(caps))}
 	locked := 0
@@ -88,6 +88,32 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*
 			c.Waiting = append(c.Waiting, h)
 		}
 		h = GroupWaiter{}
+		return nil
+	}))
+}
+
+// readLeft adds the groups from which edits have taken jobs: the runs that wait there may have a place now.
+func readLeft(ctx context.Context, tx *engine.Tx, cases map[int64]*Snapshot, caps map[string]*GroupLoad) error {
+	var left []string
+	for _, c := range cases {
+		if c.leftGroup != "" {
+			left = append(left, c.leftGroup)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	var name, quoted string
+	return tx.Query(ctx, "groups_quoted", engine.Args{"ids": left}, engine.Reads(&name, &quoted).Each(func(string) error {
+		for _, c := range cases {
+			if c.leftGroup != quoted {
+				continue
+			}
+			if caps[name] == nil {
+				caps[name] = &GroupLoad{Name: name}
+			}
+			c.Left = caps[name]
+		}
 		return nil
 	}))
 }

@@ -78,6 +78,9 @@ type Snapshot struct {
 	// ChangedAt is the instant at which a command last changed the job.
 	ChangedAt time.Time
 	Group     *GroupLoad // of the job's group; nil: it has none
+	// Left is the group that the job was planned in, if an edit has taken the job out of it; nil: there is none. Its place is free.
+	Left      *GroupLoad
+	leftGroup string // the name of that group, as plan_input quotes it
 	Rules     []Rule
 	Runs      []Run // not settled yet, oldest first
 	// Followers are the jobs that run after this one.

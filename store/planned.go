@@ -57,6 +57,17 @@ func (j *Job) PlannedAs() PlannedPolicies {
 		RepeatAfter: j.RepeatAfter, Start: j.Start, StartZone: j.StartZone}
 }
 
+// leftGroup returns the name of the group that a job was planned in, as plan_input quotes it, if the job is not in that group
+// any more; empty: there is no such group.
+func leftGroup(planned, input string) string {
+	was, is := strings.Split(planned, "\x1f"), strings.Split(input, "\x1f")
+	at := slices.Index(planInput, "group_name")
+	if len(was) != len(planInput) || len(is) != len(planInput) || was[at] == is[at] {
+		return ""
+	}
+	return was[at]
+}
+
 // readPlanned reads the text that a job's plan_input had when the job was planned. A text with another number of
 // fields comes from another expression, or was written by hand, so its meaning is unknown.
 func readPlanned(planned string) PlannedPolicies {

@@ -83,6 +83,7 @@ var actions = map[string]string{
 	"group_caps":         "read the caps of groups",
 	"group_held":         "read the runs that wait for groups",
 	"groups":             "read groups",
+	"groups_quoted":      "look for groups that jobs have left",
 	"heartbeat":          "extend the leases of runs",
 	"held":               "look for runs to cancel",
 	"repeatable_rights":  "read the rights on views and routines",

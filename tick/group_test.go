@@ -139,6 +139,45 @@ func TestGroupThatIsMadeAgain(t *testing.T) {
 	})
 }
 
+// A job that leaves its group while its run executes frees its place: a run that waits for the group goes on, although no
+// job has a next time. It does not matter who edits the job. If plain SQL deletes the row of the job, the hourly check finds that.
+func TestGroupThatAJobLeaves(t *testing.T) {
+	const name = "\"it's\" a \\\\ group"
+	aside := func(name, group string) store.Job {
+		return store.Job{Name: name, Group: group, Queue: "other", Steps: []store.Step{ticktest.Nop("")}}
+	}
+	for by, leave := range map[string]func(t *testing.T, d *storetest.DB){
+		"apply": func(t *testing.T, d *storetest.DB) {
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{aside("a", "")}})
+		},
+		"SQL": func(t *testing.T, d *storetest.DB) {
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET group_name = NULL WHERE name = 'a'")
+		},
+		"delete": func(t *testing.T, d *storetest.DB) { d.Exec(t, "DELETE FROM "+d.Table("jobs")+" WHERE name = 'a'") },
+	} {
+		t.Run(by, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: name, MaxRunning: 1}}, Jobs: []store.Job{aside("a", name), aside("b", name)}})
+				for _, job := range []string{"a", "b"} {
+					ticktest.Request(t, d, job)
+					ticktest.Run(t, d)
+				}
+				if tasks, err := d.Take(t.Context(), "other", 10, store.Holder{Name: "h", Lease: 24 * time.Hour}); err != nil || len(tasks) != 1 || tasks[0].Job.Name != "a" {
+					t.Fatalf("%v: %d taken", err, len(tasks))
+				}
+				leave(t, d)
+				if by == "delete" {
+					d.Clock.Add(time.Hour)
+				}
+				ticktest.Run(t, d)
+				if b := ticktest.LastRun(t, d, "b"); b.State != store.Queued {
+					t.Errorf("b is %s, held by %q", b.State, b.HeldBy)
+				}
+			})
+		})
+	}
+}
+
 // rivals lets eight sessions decide at the same time for the due jobs of one group, each for some of them, and counts
 // the runs that they let go. Each session rests between its count and its writes, so that the others could count the
 // same. Without the lock, the first rests until a second has counted.

@@ -76,9 +76,10 @@ var postgres = &Engine{
 		// For an EXISTS, the planner chooses by the number of rows that it expects: it looks up the attempts of each
 		// run, or makes a table of all of them. So a step that almost no run has tried is found without a million
 		// look-ups.
-		"@tried":    "EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = :step)",
-		"@unwell":   "r.state IN ('failed', 'cancelled', 'lost') AND r.state",
-		"@anywhere": "(coalesce(pg_catalog.max(m.id), 0)::double precision * :share::double precision)::bigint",
+		"@tried":       "EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = :step)",
+		"@quoted_name": "pg_catalog.quote_nullable(g.name)",
+		"@unwell":      "r.state IN ('failed', 'cancelled', 'lost') AND r.state",
+		"@anywhere":    "(coalesce(pg_catalog.max(m.id), 0)::double precision * :share::double precision)::bigint",
 	},
 	placeholder: func(n int) string { return "$" + strconv.Itoa(n) },
 	instant:     func(t time.Time) any { return t },

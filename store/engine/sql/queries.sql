@@ -267,7 +267,7 @@ SELECT @now, u.id, NULL, u.id FROM (
 
 -- Rows that leave no mark when plain SQL deletes them: a plan, a predecessor, the schedule of a link, the calendar of
 -- a schedule, the job of a run. They are looked for once an hour. Parked jobs are included: the cause may have been
--- repaired elsewhere.
+-- repaired elsewhere. So are jobs with a run that waits for its group: the job that had the place may be gone.
 
 -- name: need_check
 SELECT @now, u.id, NULL, u.id FROM (
@@ -283,6 +283,8 @@ SELECT @now, u.id, NULL, u.id FROM (
   WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
   SELECT r.job_id FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id WHERE @open > 0 AND j.id IS NULL
+  UNION
+  SELECT r.job_id FROM dbjobs.runs r WHERE @open > 0 AND r.state = 'waiting' AND r.held_by = 'group'
   UNION
   SELECT p.job_id FROM dbjobs.plans p WHERE @parked
 ) AS u WHERE u.id > :id ORDER BY u.id LIMIT :limit;
@@ -424,6 +426,11 @@ WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > :sin
 
 -- name: lock_groups
 SELECT name FROM dbjobs.group_plans WHERE name @among_names ORDER BY name @lock;
+
+-- The groups whose names plan_input quotes so.
+
+-- name: groups_quoted
+SELECT q.name, q.quoted FROM (SELECT g.name, @quoted_name AS quoted FROM dbjobs.groups g) AS q WHERE q.quoted @among_names;
 
 -- It goes from the jobs of a group to their runs, job by job. The planner plans a join by statistics, which a newly
 -- filled table does not have, so it would count all runs for each group. The same is true for group_held, where CROSS

@@ -615,6 +615,10 @@ WHERE place <= ? ORDER BY name, place;
 -- name: groups
 SELECT name, max_running FROM dbjobs_groups ORDER BY name;
 
+-- name: groups_quoted
+-- arguments: each_ids
+SELECT q.name, q.quoted FROM (SELECT g.name, QUOTE(g.name) AS quoted FROM dbjobs_groups g) AS q WHERE q.quoted IN (each_);
+
 -- name: heartbeat
 -- arguments: now, lease_ms, each_ids, holder
 UPDATE dbjobs_runs SET lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) WHERE id IN (each_) AND holder = ? AND state = 'running';
@@ -1043,6 +1047,8 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
   WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
   SELECT r.job_id FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id WHERE open_job_id > 0 AND j.id IS NULL
+  UNION
+  SELECT r.job_id FROM dbjobs_runs r WHERE open_job_id > 0 AND r.state = 'waiting' AND r.held_by = 'group'
   UNION
   SELECT p.job_id FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL
 ) AS u WHERE u.id > ? ORDER BY u.id LIMIT ?;

@@ -681,6 +681,10 @@ WHERE place <= $2 ORDER BY name, place;
 -- name: groups
 SELECT name, max_running FROM dbjobs.groups ORDER BY name;
 
+-- name: groups_quoted
+-- arguments: ids
+SELECT q.name, q.quoted FROM (SELECT g.name, pg_catalog.quote_nullable(g.name) AS quoted FROM dbjobs.groups g) AS q WHERE q.quoted = ANY($1::text[]);
+
 -- name: heartbeat
 -- arguments: now, lease_ms, ids, holder
 UPDATE dbjobs.runs SET lease_until = (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') WHERE id = ANY($3::uuid[]) AND holder = $4 AND state = 'running';
@@ -1102,6 +1106,8 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
   WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
   SELECT r.job_id FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id WHERE settled_at IS NULL AND job_id > 0 AND j.id IS NULL
+  UNION
+  SELECT r.job_id FROM dbjobs.runs r WHERE settled_at IS NULL AND job_id > 0 AND r.state = 'waiting' AND r.held_by = 'group'
   UNION
   SELECT p.job_id FROM dbjobs.plans p WHERE parked IS NOT NULL
 ) AS u WHERE u.id > $2 ORDER BY u.id LIMIT $3;

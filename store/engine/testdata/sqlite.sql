@@ -613,6 +613,10 @@ WHERE place <= ?2 ORDER BY name, place;
 -- name: groups
 SELECT name, max_running FROM dbjobs_groups ORDER BY name;
 
+-- name: groups_quoted
+-- arguments: ids
+SELECT q.name, q.quoted FROM (SELECT g.name, quote(g.name) AS quoted FROM dbjobs_groups g) AS q WHERE q.quoted IN (SELECT value FROM json_each(?1));
+
 -- name: heartbeat
 -- arguments: now, lease_ms, ids, holder
 UPDATE dbjobs_runs SET lease_until = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') WHERE id IN (SELECT value FROM json_each(?3)) AND holder = ?4 AND state = 'running';
@@ -1025,6 +1029,8 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
   WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
   SELECT r.job_id FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id WHERE settled_at IS NULL AND job_id > 0 AND j.id IS NULL
+  UNION
+  SELECT r.job_id FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id > 0 AND r.state = 'waiting' AND r.held_by = 'group'
   UNION
   SELECT p.job_id FROM dbjobs_plans p WHERE parked IS NOT NULL
 ) AS u WHERE u.id > ?2 ORDER BY u.id LIMIT ?3;
