@@ -168,6 +168,24 @@ func TestRetryUntilNextEndsThere(t *testing.T) {
 	})
 }
 
+// The end of the tries pauses the job where its policy says so: the pause also holds a run that has waited for that end.
+func TestRetryUntilNextPausesBeforeTheNextRun(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), OnError: store.OnErrorPause, Steps: []store.Step{ticktest.Step("", "SELECT * FROM nowhere")},
+			Retry: store.Retry{Attempts: new(store.Attempts(0)), Backoff: new(store.Duration(time.Minute))}}}})
+		ticktest.Run(t, d)
+		d.Clock.Add(5 * time.Minute)
+		ticktest.Run(t, d)
+		ticktest.Request(t, d, "job")
+		ticktest.Run(t, d)
+		d.Clock.Add(5 * time.Minute)
+		r := ticktest.Run(t, d)
+		if got := standing(t, d); r.Started != 0 || got != "job failed, job waiting pause, job waiting pause" {
+			t.Errorf("%d started: %s", r.Started, got)
+		}
+	})
+}
+
 // Runs that are tried until the next occurrence are not tried after it, though another pass decides that occurrence.
 // Otherwise two such runs, each ready again while the other runs, would keep a pass going for ever.
 func TestRetryUntilNextKeepsNoPass(t *testing.T) {

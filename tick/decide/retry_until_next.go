@@ -6,12 +6,18 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// endRetries ends the runs that are tried until the next occurrence, because the next occurrence has come.
+// endRetries ends the runs that are tried until the next occurrence, because the next occurrence has come. They are settled
+// before any other run is queued: such an end may pause the job.
 func (d *decision) endRetries() {
-	for i := range d.active {
-		if r := &d.active[i]; d.untilNext(*r) {
-			r.State, r.HeldBy, r.FinishedAt = store.Failed, "", d.now
+	active, was := d.active, d.statesRead
+	d.active, d.statesRead = nil, nil
+	for i, r := range active {
+		if !d.untilNext(r) {
+			d.active, d.statesRead = append(d.active, r), append(d.statesRead, was[i])
+			continue
 		}
+		r.State, r.HeldBy, r.FinishedAt = store.Failed, "", d.now
+		d.settleRun(r, was[i])
 	}
 }
 
