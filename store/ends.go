@@ -37,6 +37,7 @@ type Meeting struct {
 	Meets      string
 	Start, End time.Time // from the earliest start of their intervals; zero: there is none, or it is unknown
 	Args       string    // the arguments of all their runs, each after the name of its job
+	Followed   bool      // the job has its run for this interval already
 }
 
 // WaitingEnd is an end that waits for the ends of other jobs.
@@ -76,13 +77,13 @@ const waitsForOthers = 30 * 24 * time.Hour
 func (s *Store) readEnds(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	var id, job, after int64
 	var meets, name string
-	var counts bool
+	var counts, followed bool
 	var of int
 	var run Run
 	var list []endOf
-	rd := engine.Reads(&id, &job, &meets, &after, &counts, &of, engine.Nullable(&name), engine.At(&run.IntervalStart), engine.At(&run.IntervalEnd), jsonInto{&run.Args})
+	rd := engine.Reads(&id, &job, &meets, &after, &counts, &followed, &of, engine.Nullable(&name), engine.At(&run.IntervalStart), engine.At(&run.IntervalEnd), jsonInto{&run.Args})
 	err := tx.Query(ctx, "batch_ends", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
-		list = append(list, endOf{endRead{id: id, meets: meets}, job, of, name, counts && fault == "", run})
+		list = append(list, endOf{endRead{id: id, meets: meets}, job, of, name, counts && fault == "", followed, run})
 		name, run = "", Run{}
 		return nil
 	}))
@@ -111,7 +112,9 @@ type endOf struct {
 	of     int    // how many jobs must have an end
 	name   string // of the job whose run ended
 	counts bool   // the job still runs after that job, and the run can be read
-	run    Run
+	// followed is set if the job has its run for this interval: that is so if runs of the other jobs are repeated.
+	followed bool
+	run      Run
 }
 
 // meet adds the ends for one interval.
@@ -124,7 +127,7 @@ func (c *Snapshot) meet(ends []endOf) error {
 	if !met {
 		return nil
 	}
-	m := Meeting{Meets: ends[0].meets, Start: ends[0].run.IntervalStart, End: ends[0].run.IntervalEnd}
+	m := Meeting{Meets: ends[0].meets, Followed: ends[0].followed, Start: ends[0].run.IntervalStart, End: ends[0].run.IntervalEnd}
 	args := map[string]json.RawMessage{}
 	for i := range ends {
 		e := &ends[i]

@@ -6,8 +6,8 @@ import (
 )
 
 // The occurrence of a run is its key within its job: no job has two runs with the same key, so nothing is decided or
-// requested twice. It begins with the reason for the run, and all keys are made and read here. Two statements read
-// them as well: the macro @predecessor of each engine, and jobs in store/engine/sql/queries.sql.
+// requested twice. It begins with the reason for the run, and all keys are made and read here. Three statements read
+// them as well: the macros @predecessor and @meeting of each engine, and jobs in store/engine/sql/queries.sql.
 const (
 	occurrenceAt    = "at:"    // a nominal time
 	occurrenceAfter = "after:" // the id of the run that ended

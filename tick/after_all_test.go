@@ -68,6 +68,31 @@ func TestAfterAll(t *testing.T) {
 
 const waitsForOthers = 31 * 24 * time.Hour
 
+// A repetition of runs, which makes no second run, does not use up max_runs.
+func TestAfterAllCountsNoRunThatItDoesNotMake(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Nop("")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: ok}, {Name: "b", Steps: ok},
+			{Name: "all", MaxRuns: 2, After: []store.After{{Job: "a"}, {Job: "b"}}, Steps: ok}}})
+		for _, day := range []int{1, 1, 2} {
+			for _, job := range []string{"a", "b"} {
+				within := store.Interval{Start: time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 1, day+1, 0, 0, 0, 0, time.UTC)}
+				if _, err := d.RunNow(t.Context(), job, store.Request{Interval: within}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ticktest.Run(t, d)
+			d.Clock.Add(time.Minute)
+		}
+		if got, want := runsOf(t, d, "all"), []string{"succeeded 01T00:00..02T00:00", "succeeded 02T00:00..03T00:00"}; !slices.Equal(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("job_ends")); n != 0 {
+			t.Errorf("%d ends wait for others", n)
+		}
+	})
+}
+
 // One of the jobs fails, and is tried again by hand. Another one is run again for the same interval.
 func TestAfterAllOnceForAnInterval(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

@@ -77,6 +77,7 @@ var postgres = &Engine{
 		// run, or makes a table of all of them. So a step that almost no run has tried is found without a million
 		// look-ups.
 		"@tried":       "EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = :step)",
+		"@meeting":     "'all:' || e.meets",
 		"@quoted_name": "pg_catalog.quote_nullable(g.name)",
 		"@unwell":      "r.state IN ('failed', 'cancelled', 'lost') AND r.state",
 		"@anywhere":    "(coalesce(pg_catalog.max(m.id), 0)::double precision * :share::double precision)::bigint",

@@ -121,7 +121,7 @@ func (d *decision) makeFollowers(run *store.Run) {
 func (d *decision) meet() {
 	for _, m := range d.snapshot.Met {
 		d.met = append(d.met, m.Meets)
-		if d.gone() || d.job().Disabled || d.usedUp() {
+		if m.Followed || d.gone() || d.job().Disabled || d.usedUp() {
 			continue
 		}
 		d.plan.RunsMade++

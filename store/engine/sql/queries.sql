@@ -477,10 +477,12 @@ SELECT job_id FROM dbjobs.job_schedules WHERE job_id @among ORDER BY job_id, sch
 UPDATE dbjobs.job_schedules SET planned = schedule_id WHERE job_id @these
 AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedules.job_id AND r.schedule_id = dbjobs.job_schedules.schedule_id);
 
--- All ends of the intervals that have a new end, with their runs, and the number of jobs that must have an end.
+-- All ends of the intervals that have a new end, with their runs, and the number of jobs that must have an end. They say
+-- whether the interval has its run already.
 
 -- name: batch_ends
 SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN @false ELSE @true END,
+  CASE WHEN (SELECT m.id FROM dbjobs.runs m WHERE m.job_id = e.job_id AND m.occurrence = @meeting) IS NULL THEN @false ELSE @true END,
   (SELECT COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs.job_ends WHERE seen = @false AND job_id @among) AS n
 JOIN dbjobs.job_ends e ON e.job_id = n.job_id AND e.meets = n.meets

@@ -54,6 +54,7 @@ WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
 -- name: batch_ends
 -- arguments: ids
 SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN false ELSE true END,
+  CASE WHEN (SELECT m.id FROM dbjobs.runs m WHERE m.job_id = e.job_id AND m.occurrence = 'all:' || e.meets) IS NULL THEN false ELSE true END,
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs.job_ends WHERE seen = false AND job_id = ANY($1::bigint[])) AS n
 JOIN dbjobs.job_ends e ON e.job_id = n.job_id AND e.meets = n.meets

@@ -48,6 +48,7 @@ WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
 -- name: batch_ends
 -- arguments: ids
 SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN 0 ELSE 1 END,
+  CASE WHEN (SELECT m.id FROM dbjobs_runs m WHERE m.job_id = e.job_id AND m.occurrence = 'all:' || e.meets) IS NULL THEN 0 ELSE 1 END,
   (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs_job_ends WHERE seen = 0 AND job_id IN (SELECT value FROM json_each(?1))) AS n
 JOIN dbjobs_job_ends e ON e.job_id = n.job_id AND e.meets = n.meets
