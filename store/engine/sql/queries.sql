@@ -1065,7 +1065,7 @@ VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :at, :from, :to, :
 -- name: keyed_run
 SELECT id FROM dbjobs.runs WHERE job_id = :job AND occurrence = :occurrence;
 
--- The fence goes up: the previous holder of the run can no longer end anything of it.
+-- The fence stays: nobody can end a run that waits, and the next delivery has another fence.
 
 -- name: reopen
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step = :step, attempt = 0, losses = 0, lease_until = NULL,
