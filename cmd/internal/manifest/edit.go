@@ -216,7 +216,7 @@ func (e Edit) resetKeys(d *draft) error {
 			d.drop("schedule")
 			d.drop("schedules")
 			d.drop("rule")
-		case slices.Contains([]string{"zone", "nonexistent", "ambiguous"}, path):
+		case slices.Contains([]string{"zone", "nonexistent", "ambiguous", "calendar", "on_holiday"}, path):
 			d.drop("rule." + path)
 		case path == "start":
 			d.drop("start")
