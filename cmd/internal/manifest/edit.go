@@ -63,6 +63,9 @@ func (d *draft) hasNone() error {
 // job edits a job. The manifest that it returns has only that job.
 func (e Edit) job(j store.Job, change func(d *draft) error) (*Manifest, error) {
 	d := &draft{object: *policiesNode(j, j.Owner, ""), job: &j, steps: &yaml.Node{Kind: yaml.SequenceNode}, step: -1}
+	if j.Start != "" { // its zone stays when the rule, from which it may have come, gets another one
+		d.set("start_zone", quoted(j.StartZone))
+	}
 	for _, s := range j.Steps {
 		entry, err := stepNode(s, true)
 		if err != nil {
@@ -124,7 +127,7 @@ func (e Edit) Job(j store.Job) (*Manifest, error) {
 		}
 		for _, fl := range JobFlags {
 			if values := e.Given[fl.Name]; len(values) > 0 && ofStep(fl.Path) == nil && fl.Name != "schedule" {
-				d.set(fl.Path, fl.node(values))
+				d.set(whole(fl.Path), fl.node(values))
 			}
 		}
 		if text := e.Given["description"]; len(text) > 0 {
@@ -226,10 +229,19 @@ func (e Edit) resetKeys(d *draft) error {
 			entry.drop(path)
 			d.keep(0, entry)
 		default:
-			d.drop(path)
+			d.drop(whole(path))
 		}
 	}
 	return nil
+}
+
+// whole returns the path of what a flag of the job sets: of a section that is given as a whole, nothing else stays.
+func whole(path string) string {
+	outer, _, _ := strings.Cut(path, ".")
+	if slices.ContainsFunc(entries, func(e entry) bool { return e.key == outer && e.short() != nil }) {
+		return outer
+	}
+	return path
 }
 
 // flag finds a flag by its own name, or by the name of its key.
