@@ -36,7 +36,7 @@ func inUnits(s string) string {
 }
 
 // ParseDuration reads 90s, 1h30m, 7d, 1.5h, and words: 2 minutes, 1 hour 30 minutes. It refuses negative lengths, and
-// lengths below a millisecond other than zero.
+// lengths below a millisecond other than zero. It leaves out what is finer than a millisecond.
 func ParseDuration(s string) (Duration, error) {
 	rest, days := inUnits(s), time.Duration(0)
 	if head, tail, ok := strings.Cut(rest, "d"); ok {
@@ -57,7 +57,7 @@ func ParseDuration(s string) (Duration, error) {
 	if d < 0 || (d > 0 && d < time.Millisecond) {
 		return 0, fmt.Errorf("duration %q: want zero or at least 1ms", s)
 	}
-	return Duration(d), nil
+	return Duration(d.Truncate(time.Millisecond)), nil
 }
 
 // String returns the shortest text that ParseDuration reads back.
