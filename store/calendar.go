@@ -37,6 +37,19 @@ type Calendar struct {
 // Text returns the days as package rules reads them.
 func (c *Calendar) Text() string { return strings.Join(c.Days, "\n") }
 
+// Normalize gives the days the form in which the database gives them back, so that equal calendars are equal structs.
+func (c *Calendar) Normalize() { c.Days = daysOf(c.Text()) }
+
+// daysOf returns the lines of the text of a calendar's days.
+func daysOf(text string) (days []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			days = append(days, line)
+		}
+	}
+	return days
+}
+
 // Version returns a text that differs for calendars with different days.
 func (c *Calendar) Version() string {
 	sum := sha256.Sum256([]byte(c.WorkingDays + "\x1f" + c.Text()))
@@ -64,12 +77,7 @@ func readCalendar(ctx context.Context, q engine.Runner, statement string, a engi
 	var days string
 	rd := engine.Reads(&c.Name, &c.WorkingDays, &days, &c.Description, engine.Nullable(&c.Manifest), &c.stale)
 	return q.Query(ctx, statement, a, rd.Each(func(fault string) error {
-		for line := range strings.Lines(days) {
-			if line = strings.TrimSpace(line); line != "" {
-				c.Days = append(c.Days, line)
-			}
-		}
-		c.Fault = fault
+		c.Days, c.Fault = daysOf(days), fault
 		take(c)
 		c, days = Calendar{}, ""
 		return nil
@@ -241,6 +249,7 @@ func (a *applier) versionOf(name string) string {
 }
 
 func (a *applier) calendar(ctx context.Context, c Calendar) error {
+	c.Normalize()
 	if err := c.Validate(); err != nil {
 		return err
 	}

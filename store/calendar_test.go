@@ -23,3 +23,17 @@ func TestATextOfACalendarFitsEachEngine(t *testing.T) {
 		}
 	})
 }
+
+// Days with blanks around them, several in one text, and empty ones are what the database gives back: the second apply
+// changes nothing.
+func TestDaysAreAppliedOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		c := store.Calendar{Name: "c", Days: []string{" 2030-12-25 Christmas\t", "2030-12-31\n01-01 New Year's Day\n", ""}}
+		for _, want := range []int{1, 0} {
+			changes, err := d.Apply(t.Context(), store.Definitions{Calendars: []store.Calendar{c}}, store.ApplyOptions{})
+			if err != nil || len(changes) != want {
+				t.Errorf("%v, %v; want %d changes", changes, err, want)
+			}
+		}
+	})
+}

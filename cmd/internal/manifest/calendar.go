@@ -34,6 +34,7 @@ func (f *file) readCalendars(n *yaml.Node) {
 		if len(f.problems) > before {
 			continue
 		}
+		c.Normalize()
 		if err := c.Validate(); err != nil {
 			f.invalid(err, p.key, path)
 			continue
