@@ -36,7 +36,7 @@ func (c *cli) firstRuns(d store.Definitions, changes []store.Change) []report.Fi
 	return list
 }
 
-// firstRun returns the first nominal time of all rules of a job, or the reason why there is none.
+// firstRun returns the first nominal time of a job, by all rules or by repeat_after, or the reason why there is none.
 func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedule) report.FirstRun {
 	now, first := time.Now(), report.FirstRun{Job: name}
 	rules := make([]store.Schedule, 0, 1+len(j.Schedules))
@@ -58,7 +58,16 @@ func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedul
 	}
 	var when []string
 	if j.RepeatAfter > 0 {
-		when = append(when, "at the next tick")
+		if j.Start != "" {
+			j.NotBefore, _ = decide.Start(j.Start, j.StartZone, now) // the change has resolved it: this is no mistake
+		}
+		switch t := decide.NextRepeat(&store.JobStatus{Job: j}, 0, now); {
+		case !j.NotAfter.IsZero() && t.After(j.NotAfter):
+		case j.NotBefore.After(now):
+			first.At, first.Zone = t, cmp.Or(j.StartZone, "UTC")
+		default:
+			when = append(when, "at the next tick")
+		}
 	}
 	if len(j.After) > 0 {
 		when = append(when, "after "+store.AfterText(j.After))
@@ -69,7 +78,7 @@ func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedul
 	switch {
 	case j.Disabled:
 		first = report.FirstRun{Job: name, Why: "none, it is disabled"}
-	case first.At.IsZero() && len(rules) > 0 && len(when) == 0:
+	case first.At.IsZero() && (len(rules) > 0 || j.RepeatAfter > 0) && len(when) == 0:
 		first.Why = "none, its schedule has no time left"
 	case first.At.IsZero():
 		first.Why = cmp.Or(strings.Join(when, ", or "), "on request only")
