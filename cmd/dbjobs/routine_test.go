@@ -219,6 +219,7 @@ func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 		refused(`job alter load --priority 5 --reason|`+strings.Repeat("x", 1001), "alter_job", "load", `{"priority": 5}`, strings.Repeat("x", 1001)),
 		as(`job alter clean --priority 5 --overlap allow --max-running 2 --description|cleans up`, "alter_job", "clean", `{"priority": 5, "overlap": "allow", "max_running": 2, "description": "cleans up"}`),
 		both(`job create begin --sql|SELECT 8|--repeat-after 6h --start|daily at 08:00|--start-zone Europe/Berlin`),
+		refused(`job alter begin --missed skip --missed-grace 0s`, "alter_job", "begin", `{"missed": "skip", "missed_grace": "0s"}`),
 		as(`job alter begin --reset start`, "alter_job", "begin", `{"start": null}`),
 		as(`job alter then --reset after`, "alter_job", "then", `{"after": null}`),
 		both(`tick`),

@@ -23,10 +23,10 @@ BEGIN
       SET is_now = JSON_REMOVE(is_now, '$.executor', '$.spec');
     END IF;
   END IF;
-  IF JSON_EXTRACT(options, '$.spec') IS NOT NULL THEN
-    SET is_now = JSON_REMOVE(is_now, '$.spec');
-  END IF;
   SET is_now = JSON_MERGE_PATCH(is_now, options);
+  IF JSON_TYPE(JSON_EXTRACT(options, '$.spec')) = 'OBJECT' THEN -- as it is given: a null within it is a value
+    SET is_now = JSON_SET(is_now, '$.spec', JSON_EXTRACT(options, '$.spec'));
+  END IF;
   SET list = JSON_SET(list, CONCAT('$[', place, ']'), JSON_EXTRACT(is_now, '$'));
   CALL dbjobs_change_job(its_id, named, JSON_OBJECT('steps', JSON_EXTRACT(list, '$')), reason);
   CALL dbjobs_done(mine);

@@ -79,8 +79,8 @@ BEGIN
     WHEN kind IN ('length', 'again') THEN
       CALL dbjobs_option_text(subject, k, v, t);
       CALL dbjobs_milliseconds(subject, k, t, n);
-      IF n = 0 AND k = 'keep.age' THEN
-        CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': keep.age: is zero; give a length of time, such as 30d'));
+      IF n = 0 AND k IN ('keep.age', 'missed_grace') THEN
+        CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': ', k, ': is zero; give a length of time, such as 30d'));
       END IF;
       SET c = IF(n = 0 AND JSON_TYPE(usual) = 'NULL', JSON_REMOVE(c, CONCAT('$.', col)), JSON_SET(c, CONCAT('$.', col), n));
     WHEN kind = 'attempts' THEN

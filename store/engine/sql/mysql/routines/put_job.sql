@@ -9,10 +9,10 @@ BEGIN
   SELECT j.owner INTO its_owner FROM dbjobs_jobs j WHERE j.id = its_id;
   CALL dbjobs_job_columns(its_id, c);
   IF JSON_CONTAINS_PATH(options, 'one', '$.start') THEN
-    IF JSON_EXTRACT(options, '$.start_zone') IS NULL THEN -- the zone of the rule; without a start, none
+    IF JSON_EXTRACT(options, '$.start_zone') IS NULL THEN -- the one that it has, or the zone of the rule; without a start, none
       IF JSON_TYPE(JSON_EXTRACT(options, '$.start')) <> 'NULL' AND JSON_UNQUOTE(JSON_EXTRACT(options, '$.start')) <> '' THEN
         SET v = JSON_MERGE_PATCH('{}', options); -- without the keys that are null
-        SET a_zone = COALESCE(JSON_UNQUOTE(JSON_EXTRACT(v, '$.rule.zone')), JSON_UNQUOTE(JSON_EXTRACT(v, '$.zone')), (SELECT s.zone FROM dbjobs_schedules s WHERE s.job_id = its_id), 'UTC');
+        SET a_zone = COALESCE(NULLIF(JSON_UNQUOTE(JSON_EXTRACT(c, '$.start_zone')), ''), JSON_UNQUOTE(JSON_EXTRACT(v, '$.rule.zone')), JSON_UNQUOTE(JSON_EXTRACT(v, '$.zone')), (SELECT s.zone FROM dbjobs_schedules s WHERE s.job_id = its_id), 'UTC');
       END IF;
       SET options = JSON_SET(options, '$.start_zone', a_zone);
     END IF;

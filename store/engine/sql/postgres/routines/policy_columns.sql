@@ -59,6 +59,9 @@ BEGIN
       END IF;
     WHEN p.kind IN ('length', 'again') THEN
       v := to_jsonb(dbjobs.milliseconds(subject, p.key, dbjobs.option_text(subject, p.key, v)));
+      IF v = '0' AND p.key IN ('keep.age', 'missed_grace') THEN
+        RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s: %s: is zero', subject, p.key), HINT = 'Give a length of time, such as 30d.';
+      END IF;
       IF p.usual = 'null' AND v = '0' THEN
         v := 'null';
       END IF;

@@ -10,8 +10,8 @@ BEGIN
   PERFORM dbjobs.check_options(subject, options, (SELECT array_agg(DISTINCT split_part(p.key, '.', 1)) FROM dbjobs.policies() p)
     || ARRAY['rule', 'zone', 'schedule', 'schedules', 'after', 'steps', 'sql', 'args', 'atomic', 'fail_if', 'target']);
   SELECT * INTO j FROM dbjobs.jobs WHERE id = its_id;
-  IF options ? 'start' AND NOT options ? 'start_zone' THEN -- the zone of the rule; without a start, none
-    options := options || jsonb_build_object('start_zone', CASE WHEN options ->> 'start' <> '' THEN coalesce(options #>> '{rule,zone}', options ->> 'zone',
+  IF options ? 'start' AND NOT options ? 'start_zone' THEN -- the one that it has, or the zone of the rule; without a start, none
+    options := options || jsonb_build_object('start_zone', CASE WHEN options ->> 'start' <> '' THEN coalesce(nullif(j.start_zone, ''), options #>> '{rule,zone}', options ->> 'zone',
       (SELECT s.zone FROM dbjobs.schedules s WHERE s.job_id = its_id), 'UTC') END);
   END IF;
   c := dbjobs.policy_columns(subject, j.owner, options);
