@@ -121,7 +121,7 @@ var policies = []Policy{
 		column: "max_deliveries", field: func(j *Job) any { return &j.MaxDeliveries }},
 	{Key: "on_error", Shared: true, Default: OnErrorContinue, Allowed: []string{OnErrorContinue, OnErrorPause}, Help: "after a failed run: {allowed} ({default})",
 		column: "on_error", field: func(j *Job) any { return &j.OnError }},
-	{Key: "pause_after_failures", Shared: true, Least: 1, Help: "failed runs in a row that pause the job (none)",
+	{Key: "pause_after_failures", Shared: true, Help: "failed runs in a row that pause the job (none)",
 		column: "pause_after_failures", null: true, field: func(j *Job) any { return &j.PauseAfterFailures }},
 	{Key: "timeout", Shared: true, Help: "longest time of a run, with all steps and waits (none)",
 		column: "timeout_ms", null: true, field: func(j *Job) any { return &j.Timeout }},

@@ -76,8 +76,12 @@ func TestPoliciesAreThoseOfTheTable(t *testing.T) {
 					good, bad = append(good, "'"+word+"'"), []string{"'nonsense'"}
 				}
 			case *int, *int64, **int:
+				least := p.Least
+				if p.Null() { // zero means NULL
+					least = max(least, 1)
+				}
 				if column != "priority" {
-					good, bad = []string{fmt.Sprint(p.Least)}, []string{fmt.Sprint(p.Least - 1)}
+					good, bad = []string{fmt.Sprint(least)}, []string{fmt.Sprint(least - 1)}
 				}
 				if p.Most != 0 {
 					good, bad = append(good, fmt.Sprint(p.Most)), append(bad, fmt.Sprint(p.Most+1))

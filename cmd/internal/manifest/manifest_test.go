@@ -136,6 +136,36 @@ func schedules(name string) *store.Known {
 	return &store.Known{Schedules: map[string]store.Schedule{name: {}}}
 }
 
+// A job can take back each default of the file whose usual value is nothing.
+func TestDefaultsAreTakenBack(t *testing.T) {
+	for _, p := range store.Policies() {
+		if !p.Shared || p.Default != nil || strings.HasPrefix(p.Key, "heartbeat.") {
+			continue
+		}
+		given, nothing := "7", "0"
+		switch p.Of(&store.Job{}).(type) {
+		case *string:
+			given, nothing = "j", `""`
+		case *[]string:
+			given, nothing = "[x]", "[]"
+		case *store.Duration:
+			given, nothing = "7s", "0s"
+		}
+		outer, inner, nested := strings.Cut(p.Key, ".")
+		if nested {
+			given, nothing, outer = "{"+inner+": "+given+"}", "{"+inner+": "+nothing+"}", "on"
+		}
+		m, err := decode(t, fmt.Sprintf("groups: {j: 1}\ndefaults: {%s: %s}\njobs: {j: {%[1]s: %[3]s, sql: SELECT 1}}\n", outer, given, nothing))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if is, zero := p.Of(&m.Jobs[0]), p.Of(&store.Job{}); !reflect.DeepEqual(is, zero) {
+			t.Errorf("%s: %v, want %v", p.Key, is, zero)
+		}
+	}
+}
+
 func TestNamesOfSchedulesMayBeInTheDatabase(t *testing.T) {
 	m, err := decode(t, "jobs: {a: {schedule: nightly, sql: SELECT 1}}")
 	if err != nil {
