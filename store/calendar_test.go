@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -19,6 +20,33 @@ func TestATextOfACalendarFitsEachEngine(t *testing.T) {
 			_, err := d.ApplyCalendar(t.Context(), c, store.ApplyOptions{})
 			if refused, ok := errors.AsType[*store.FieldError](err); !ok || !strings.Contains(refused.Problem, "at most") {
 				t.Errorf("%.20q, %.20q: %v", c.Description, c.WorkingDays, err)
+			}
+		}
+	})
+}
+
+// The same holds for the texts of a job and of a schedule.
+func TestATextOfAJobFitsEachEngine(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		long, step := "every 5m"+strings.Repeat(" ", 62_000), strings.Repeat("s", 190)
+		tags := make([]string, 400)
+		for i := range tags {
+			tags[i] = fmt.Sprintf("%0180d", i)
+		}
+		works := []store.Step{sqlStep("", "SELECT 1")}
+		calls := sqlStep("", "SELECT 1")
+		calls.OnFailure = store.StepNamed + step
+		for _, c := range []store.Definitions{
+			{Schedules: []store.Schedule{{Name: "s", Rule: long}}},
+			{Jobs: []store.Job{{Name: "j", Own: &store.Schedule{Rule: long}, Steps: works}}},
+			{Jobs: []store.Job{{Name: "j", Own: &store.Schedule{Rule: "every 5m", Description: strings.Repeat("d", 1001)}, Steps: works}}},
+			{Jobs: []store.Job{{Name: "j", Own: &store.Schedule{Rule: "every 5m"}, Start: long, Steps: works}}},
+			{Jobs: []store.Job{{Name: "j", Tags: tags, Steps: works}}},
+			{Jobs: []store.Job{{Name: "j", Steps: []store.Step{calls, sqlStep(step, "SELECT 1")}}}},
+		} {
+			_, err := d.Apply(t.Context(), c, store.ApplyOptions{})
+			if refused, ok := errors.AsType[*store.FieldError](err); !ok || !strings.Contains(refused.Problem, "at most") {
+				t.Errorf("%.200v: %v", c, err)
 			}
 		}
 	})

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -175,7 +176,7 @@ func oneOf(v string, allowed ...string) error {
 func (c *Schedule) Validate() error {
 	return firstError("schedule "+c.Name,
 		check{"name", checkName(c.Name)},
-		check{"rule", notEmpty(c.Rule)},
+		check{"rule", cmp.Or(notEmpty(c.Rule), shortText(c.Rule, maxRule))},
 		check{"zone", notEmpty(c.Zone)},
 		check{"nonexistent", oneOf(c.Nonexistent, NonexistentForward, NonexistentSkip)},
 		check{"ambiguous", oneOf(c.Ambiguous, AmbiguousFirst, AmbiguousLast, AmbiguousBoth)},
@@ -194,11 +195,6 @@ func (c *Schedule) checkOnHoliday() error {
 	}
 	return oneOf(c.OnHoliday, HolidaySkip, HolidayNext, HolidayPrevious)
 }
-
-// maxDescription is the longest description, in bytes.
-const maxDescription = 1000
-
-func checkDescription(s string) error { return shortText(s, maxDescription) }
 
 // Validate refuses a group whose jobs could never run.
 func (g *Group) Validate() error {
@@ -267,7 +263,7 @@ func (j *Job) Validate() error {
 	if err := j.ValidateTimes(schedules); err != nil {
 		return err
 	}
-	if err := firstError(subject, check{"schedules", checkSchedules(j.Schedules)}, j.checkHeartbeat(), check{"steps", atLeast(len(j.Steps), 1)}); err != nil {
+	if err := firstError(subject, j.checkLengths(), check{"schedules", checkSchedules(j.Schedules)}, j.checkHeartbeat(), check{"steps", atLeast(len(j.Steps), 1)}); err != nil {
 		return err
 	}
 	return j.validateSteps(subject)
@@ -379,7 +375,7 @@ func follow(v string, names map[string]bool) error {
 		if !names[name] {
 			return fmt.Errorf("there is no step %q", name)
 		}
-		return nil
+		return shortText(v, maxName)
 	}
 	return oneOf(v, StepNext, StepSucceed, StepFail, StepNamed+"NAME")
 }
