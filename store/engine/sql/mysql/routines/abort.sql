@@ -1,4 +1,5 @@
--- See Store.AbortJob (store/cancel.go). The plan's lock, and those of the jobs after which it runs, come before those of runs.
+-- See Store.AbortJob (store/cancel.go). The plan's lock, and those of the jobs after which it runs, come before those of runs. They are
+-- locked one by one: a statement that locks those of a list goes through all plans, and waits for those of other jobs.
 CREATE PROCEDURE dbjobs_abort(IN job text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN run_only boolean, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'cancels the runs of a job that have not ended, and disables it; returns how many runs'
 BEGIN
@@ -8,9 +9,8 @@ BEGIN
   DECLARE run char(36) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE at_end boolean DEFAULT false;
   DECLARE asked longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '[]';
-  DECLARE plans CURSOR FOR SELECT p.job_id FROM dbjobs_plans p WHERE p.job_id = its_id OR p.job_id IN (SELECT a.after_job_id FROM dbjobs_job_after a WHERE a.job_id = its_id)
-    ORDER BY p.job_id FOR UPDATE;
-  DECLARE runs CURSOR FOR SELECT r.id FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE r.open_job_id = its_id AND r.state IN ('waiting', 'queued', 'running') ORDER BY r.id;
+  DECLARE deciding CURSOR FOR SELECT its_id AS id UNION SELECT a.after_job_id FROM dbjobs_job_after a WHERE a.job_id = its_id ORDER BY id;
+  DECLARE runs CURSOR FOR SELECT r.id FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE r.open_job_id = its_id AND r.state IN ('waiting', 'queued', 'running') ORDER BY r.id FOR UPDATE;
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET at_end = true;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
   BEGIN
@@ -19,12 +19,15 @@ BEGIN
   END;
   CALL dbjobs_begin(mine);
   CALL dbjobs_find_job(job, its_id, named);
-  INSERT IGNORE INTO dbjobs_plans (job_id, owner)
-  SELECT j.id, j.owner FROM dbjobs_jobs j WHERE (j.id = its_id OR j.id IN (SELECT a.after_job_id FROM dbjobs_job_after a WHERE a.job_id = its_id))
-    AND NOT EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = j.id);
-  OPEN plans;
-  REPEAT FETCH plans INTO one; UNTIL at_end END REPEAT;
-  CLOSE plans;
+  OPEN deciding;
+  FETCH deciding INTO one;
+  WHILE NOT at_end DO
+    INSERT IGNORE INTO dbjobs_plans (job_id, owner)
+    SELECT j.id, j.owner FROM dbjobs_jobs j WHERE j.id = one AND NOT EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = one);
+    SELECT MAX(p.job_id) INTO one FROM dbjobs_plans p WHERE p.job_id = one FOR UPDATE;
+    FETCH deciding INTO one;
+  END WHILE;
+  CLOSE deciding;
   SET at_end = false;
   OPEN runs;
   FETCH runs INTO run;

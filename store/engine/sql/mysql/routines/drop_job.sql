@@ -19,8 +19,8 @@ BEGIN
   IF follower IS NOT NULL THEN
     CALL dbjobs_refuse('JB004', CONCAT('job ', LEFT(named, 35), ': job ', LEFT(follower, 35), ' runs after it: alter or drop that one first'));
   END IF;
-  SET follower = (SELECT CONCAT_WS('/', NULLIF(f.owner, ''), f.name) FROM dbjobs_jobs f JOIN dbjobs_jobs h ON h.id = its_id
-    WHERE f.removed_at IS NULL AND f.id <> its_id AND (f.owner = h.owner AND h.name IN (f.on_failed, f.on_recovered, f.on_missed, f.on_late, f.on_lost, f.on_parked, f.on_paused)
+  SET follower = (SELECT CONCAT_WS('/', NULLIF(f.owner, ''), f.name) FROM dbjobs_jobs f FORCE INDEX (jobs_hooks) JOIN dbjobs_jobs h ON h.id = its_id
+    WHERE f.has_hooks = 1 AND f.id <> its_id AND (f.owner = h.owner AND h.name IN (f.on_failed, f.on_recovered, f.on_missed, f.on_late, f.on_lost, f.on_parked, f.on_paused)
       OR named IN (f.on_failed, f.on_recovered, f.on_missed, f.on_late, f.on_lost, f.on_parked, f.on_paused)) ORDER BY f.name, f.owner LIMIT 1);
   IF follower IS NOT NULL THEN
     CALL dbjobs_refuse('JB004', CONCAT('job ', LEFT(named, 35), ': is the hook of job ', LEFT(follower, 35), ': alter or drop that one first'));

@@ -6,8 +6,8 @@ BEGIN
   DECLARE me text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE everything boolean;
   CALL dbjobs_me(me, everything);
-  IF NOT everything AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r JOIN dbjobs_jobs j ON j.id = r.job_id WHERE r.id = its_id AND j.owner = me) THEN
-    SET its_id = NULL;
+  IF NOT everything THEN
+    SELECT MAX(r.id) INTO its_id FROM dbjobs_runs r JOIN dbjobs_jobs j ON j.id = r.job_id WHERE r.id = its_id AND j.owner = me; -- NULL: it is not his
   END IF;
   SET end_state = COALESCE(end_state, 'succeeded');
   IF end_state NOT IN ('succeeded', 'failed', 'cancelled') THEN

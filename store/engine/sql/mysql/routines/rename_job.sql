@@ -9,7 +9,7 @@ BEGIN
   DECLARE of_job bigint;
   DECLARE was, became longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE at_end boolean DEFAULT false;
-  DECLARE followers CURSOR FOR SELECT j.id, CONCAT_WS('/', NULLIF(j.owner, ''), j.name) FROM dbjobs_jobs j WHERE j.removed_at IS NULL
+  DECLARE followers CURSOR FOR SELECT j.id, CONCAT_WS('/', NULLIF(j.owner, ''), j.name) FROM dbjobs_jobs j FORCE INDEX (jobs_hooks) WHERE j.has_hooks = 1
     AND (j.owner = whose AND old IN (j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked, j.on_paused) OR named IN (j.on_failed, j.on_recovered, j.on_missed, j.on_late, j.on_lost, j.on_parked, j.on_paused)) ORDER BY j.id FOR UPDATE;
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET at_end = true;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -19,7 +19,7 @@ BEGIN
   END;
   CALL dbjobs_begin(mine);
   CALL dbjobs_lock_job(job, its_id, named);
-  SELECT j.owner, j.name INTO whose, old FROM dbjobs_jobs j WHERE j.id = its_id;
+  SELECT j.owner, j.name INTO whose, old FROM dbjobs_jobs j WHERE j.id = its_id FOR UPDATE;
   IF name = old THEN
     CALL dbjobs_refuse('JB004', CONCAT('job ', LEFT(named, 60), ': is this name already; give another'));
   END IF;
