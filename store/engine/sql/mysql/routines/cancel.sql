@@ -13,7 +13,7 @@ BEGIN
   END;
   CALL dbjobs_begin(mine);
   CALL dbjobs_find_run(run, its_id, of_job, named);
-  SELECT r.state INTO is_state FROM dbjobs_runs r WHERE r.id = its_id;
+  SELECT r.state INTO is_state FROM dbjobs_runs r WHERE r.id = its_id FOR UPDATE;
   IF is_state IN ('succeeded', 'failed', 'cancelled', 'lost') THEN
     CALL dbjobs_refuse('JB004', CONCAT('run ', LEFT(run, 50), ': has ended: ', is_state, '; only a run that has not ended can be cancelled'));
   END IF;

@@ -22,11 +22,13 @@ BEGIN
   FETCH unused INTO its_id, named;
   WHILE NOT at_end DO
     CALL dbjobs_schedule_document(its_id, was);
-    UPDATE dbjobs_pauses p SET p.resumed_at = UTC_TIMESTAMP(6), p.resumed_by = LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))
-    WHERE p.scope = 'schedule' AND p.subject_id = its_id AND p.resumed_at IS NULL AND p.ends_at > UTC_TIMESTAMP(6);
-    DELETE FROM dbjobs_schedules WHERE id = its_id;
-    CALL dbjobs_log_change('schedule', its_id, named, 'remove', reason, was, NULL);
-    SET n = n + 1;
+    DELETE FROM dbjobs_schedules WHERE id = its_id AND NOT EXISTS (SELECT 1 FROM dbjobs_job_schedules l WHERE l.schedule_id = its_id);
+    IF ROW_COUNT() > 0 THEN
+      UPDATE dbjobs_pauses p SET p.resumed_at = UTC_TIMESTAMP(6), p.resumed_by = LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))
+      WHERE p.scope = 'schedule' AND p.subject_id = its_id AND p.resumed_at IS NULL AND p.ends_at > UTC_TIMESTAMP(6);
+      CALL dbjobs_log_change('schedule', its_id, named, 'remove', reason, was, NULL);
+      SET n = n + 1;
+    END IF;
     FETCH unused INTO its_id, named;
   END WHILE;
   CLOSE unused;

@@ -8,10 +8,11 @@ BEGIN
   DECLARE at datetime(6);
   DECLARE i int DEFAULT 0;
   DECLARE at_end boolean DEFAULT false;
-  DECLARE shared CURSOR FOR SELECT s.name FROM dbjobs_job_schedules l JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE l.job_id = its_id AND s.name IS NOT NULL ORDER BY s.name;
-  DECLARE after_jobs CURSOR FOR SELECT IF(o.id IS NULL, CONCAT('job ', a.after_job_id, ', whose row is gone'), IF(o.owner = j.owner, o.name, CONCAT_WS('/', NULLIF(o.owner, ''), o.name))), a.on_end
-    FROM dbjobs_job_after a JOIN dbjobs_jobs j ON j.id = a.job_id LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id WHERE a.job_id = its_id ORDER BY 1;
-  DECLARE steps CURSOR FOR SELECT s.position FROM dbjobs_steps s WHERE s.job_id = its_id ORDER BY s.position;
+  DECLARE shared CURSOR FOR SELECT s.name FROM dbjobs_job_schedules l JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE l.job_id = its_id AND s.name IS NOT NULL ORDER BY s.name LOCK IN SHARE MODE;
+  DECLARE after_jobs CURSOR FOR SELECT (SELECT IF(o.id IS NULL, CONCAT('job ', a.after_job_id, ', whose row is gone'), IF(o.owner = j.owner, o.name, CONCAT_WS('/', NULLIF(o.owner, ''), o.name)))
+      FROM dbjobs_jobs j LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id WHERE j.id = a.job_id), a.on_end -- without locks of other jobs
+    FROM dbjobs_job_after a WHERE a.job_id = its_id ORDER BY 1 LOCK IN SHARE MODE;
+  DECLARE steps CURSOR FOR SELECT s.position FROM dbjobs_steps s WHERE s.job_id = its_id ORDER BY s.position LOCK IN SHARE MODE;
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET at_end = true;
   CALL dbjobs_policies(list);
   CALL dbjobs_job_columns(its_id, c);

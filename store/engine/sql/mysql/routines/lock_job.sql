@@ -3,7 +3,10 @@ MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: locks a 
 BEGIN
   CALL dbjobs_take_turns();
   CALL dbjobs_find_job(job, its_id, named);
-  SELECT j.id INTO its_id FROM dbjobs_jobs j WHERE j.id = its_id FOR UPDATE;
-  CALL dbjobs_find_job(job, its_id, named); -- removed this moment
+  -- It may be removed, or have another name, this moment or since the transaction of the caller began.
+  SELECT MAX(j.id) INTO its_id FROM dbjobs_jobs j WHERE j.id = its_id AND j.live_name = SUBSTRING(job, LOCATE('/', job) + 1) FOR UPDATE;
+  IF its_id IS NULL THEN
+    CALL dbjobs_refuse('JB001', CONCAT('job ', LEFT(job, 40), ': not found; give its name, or owner/name of dbjobs_jobs'));
+  END IF;
 END
 ;

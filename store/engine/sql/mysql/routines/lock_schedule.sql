@@ -3,7 +3,9 @@ MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: locks a 
 BEGIN
   CALL dbjobs_take_turns();
   CALL dbjobs_find_schedule(schedule, its_id);
-  SELECT s.id INTO its_id FROM dbjobs_schedules s WHERE s.id = its_id FOR UPDATE;
-  CALL dbjobs_find_schedule(schedule, its_id);
+  SELECT MAX(s.id) INTO its_id FROM dbjobs_schedules s WHERE s.id = its_id AND s.name = schedule FOR UPDATE; -- as lock_job does
+  IF its_id IS NULL THEN
+    CALL dbjobs_refuse('JB001', CONCAT('schedule ', LEFT(schedule, 40), ': not found; give the name of one of dbjobs_schedules'));
+  END IF;
 END
 ;

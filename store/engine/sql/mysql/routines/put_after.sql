@@ -13,7 +13,7 @@ BEGIN
   ELSEIF JSON_TYPE(list) <> 'ARRAY' THEN
     SET list = JSON_ARRAY(JSON_EXTRACT(list, '$'));
   END IF;
-  SELECT COUNT(*) INTO old FROM dbjobs_job_after a WHERE a.job_id = its_id;
+  SELECT COUNT(*) INTO old FROM dbjobs_job_after a WHERE a.job_id = its_id FOR UPDATE;
   -- A row that stays as it is keeps what a decision has seen, but only where all do: as the program writes them.
   WHILE i < JSON_LENGTH(list) DO
     SET one = JSON_EXTRACT(list, CONCAT('$[', i, ']'));
@@ -33,7 +33,7 @@ BEGIN
     SET list = JSON_SET(list, CONCAT('$[', i, ']'), JSON_OBJECT('id', other, 'on', way));
     SET i = i + 1;
   END WHILE;
-  SELECT COUNT(*) INTO kept FROM dbjobs_job_after a WHERE a.job_id = its_id AND JSON_CONTAINS(list, JSON_OBJECT('id', a.after_job_id, 'on', a.on_end));
+  SELECT COUNT(*) INTO kept FROM dbjobs_job_after a WHERE a.job_id = its_id AND JSON_CONTAINS(list, JSON_OBJECT('id', a.after_job_id, 'on', a.on_end)) FOR UPDATE;
   IF kept <> old OR old <> JSON_LENGTH(list) THEN
     DELETE FROM dbjobs_job_after WHERE job_id = its_id;
     SET i = 0;
@@ -43,12 +43,12 @@ BEGIN
       SET i = i + 1;
     END WHILE;
   END IF;
-  WITH RECURSIVE up AS (
+  SET kept = (WITH RECURSIVE up AS (
     SELECT a.after_job_id AS id FROM dbjobs_job_after a WHERE a.job_id = its_id
     UNION
     SELECT a.after_job_id FROM up JOIN dbjobs_job_after a ON a.job_id = up.id
   )
-  SELECT COUNT(*) INTO kept FROM up WHERE up.id = its_id;
+  SELECT COUNT(*) FROM up WHERE up.id = its_id);
   IF kept > 0 THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': after: the jobs run after each other in a circle; leave one out'));
   END IF;

@@ -13,7 +13,7 @@ BEGIN
   SET is_rule = '', is_zone = 'UTC', is_nonexistent = 'forward', is_ambiguous = 'first', is_calendar = '', is_holiday = 'skip', is_description = '';
   IF its_id IS NOT NULL THEN
     SELECT s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.on_holiday, s.description
-    INTO is_rule, is_zone, is_nonexistent, is_ambiguous, is_calendar, is_holiday, is_description FROM dbjobs_schedules s WHERE s.id = its_id;
+    INTO is_rule, is_zone, is_nonexistent, is_ambiguous, is_calendar, is_holiday, is_description FROM dbjobs_schedules s WHERE s.id = its_id FOR UPDATE;
   END IF;
   WHILE i < JSON_LENGTH(options) DO
     SET k = JSON_UNQUOTE(JSON_EXTRACT(JSON_KEYS(options), CONCAT('$[', i, ']')));

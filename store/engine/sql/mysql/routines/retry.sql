@@ -17,7 +17,7 @@ BEGIN
   IF NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = of_job AND j.removed_at IS NULL) THEN
     CALL dbjobs_refuse('JB004', CONCAT('run ', LEFT(run, 50), ': its job was removed; create it again, and request a run of it'));
   END IF;
-  SELECT r.step, r.state INTO start_at, is_state FROM dbjobs_runs r WHERE r.id = its_id;
+  SELECT r.step, r.state INTO start_at, is_state FROM dbjobs_runs r WHERE r.id = its_id FOR UPDATE;
   SELECT COUNT(*) INTO steps FROM dbjobs_steps s WHERE s.job_id = of_job;
   IF COALESCE(from_step, '') <> '' THEN
     SET start_at = COALESCE((SELECT s.position FROM dbjobs_steps s WHERE s.job_id = of_job AND s.name = from_step), IF(from_step REGEXP '^[1-9][0-9]{0,8}$', from_step, 0));
