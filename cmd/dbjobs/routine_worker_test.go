@@ -56,13 +56,13 @@ func taking(t *testing.T, engine string) map[string]func(db *sql.DB, n int) (str
 }
 
 // TestEightWorkersTakeByRoutine: each run goes to one of eight workers that call take. While there is a run, every call
-// gets one, and the statement in take reads no more than it takes. With DBJOBS_PROVE there are 50,000 runs, and the
+// gets one, and the statement in take reads no more than it takes. With DBJOBS_PROVE there are 10,000 runs, and the
 // times of other ways are logged.
 func TestEightWorkersTakeByRoutine(t *testing.T) {
 	const workers = 8
 	queued, ways := 400, []string{"take"}
 	if prove.Whole() {
-		queued, ways = 50_000, []string{"UPDATE", "FOR UPDATE", "take", "UPDATE", "FOR UPDATE", "take"}
+		queued, ways = 10_000, []string{"UPDATE", "FOR UPDATE", "take", "UPDATE", "FOR UPDATE", "take"}
 	}
 	for _, engine := range withRoutines(t) {
 		t.Run(engine, func(t *testing.T) {
