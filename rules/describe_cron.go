@@ -29,7 +29,7 @@ func (r *Rule) describeCron() string {
 	default:
 		s += " on " + month + ", or on " + week
 	}
-	if spec, err := readCron(&input{text: r.source}); err == nil && spec.months != 1<<13-2 {
+	if spec, err := readCron(&input{text: r.source, seed: r.seed}); err == nil && spec.months != 1<<13-2 {
 		s += " in " + monthPhrase(spec.months)
 	}
 	return r.sentence(s)

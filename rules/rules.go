@@ -34,7 +34,7 @@ type Rule struct {
 	ends            []int64 // where each COUNT ends, in the order of includes and excludes
 	never           string  // why one of the recurrences never fires; empty: all fire
 	form            *form
-	source          string
+	source, seed    string
 	series, barred  []series
 }
 
@@ -100,7 +100,7 @@ func begin(text string, d Defaults) (*Rule, *input, error) {
 	if err := checkText(in); err != nil {
 		return nil, nil, err
 	}
-	r := &Rule{zone: z, policy: p, source: in.text}
+	r := &Rule{zone: z, policy: p, source: in.text, seed: in.seed}
 	for _, f := range forms {
 		if f.claims(in.text) {
 			r.form = f
