@@ -122,3 +122,16 @@ func TestLint(t *testing.T) {
 		}
 	}
 }
+
+// A change at midnight leaves out times of the new day, and repeats times of the old one. The warning names that day.
+func TestLintNamesTheDayOfAChange(t *testing.T) {
+	for rule, want := range map[string]string{
+		"30 0 * * *":  "on 2027-04-30 in Africa/Cairo 00:00 becomes 01:00",
+		"30 23 * * *": "on 2027-10-28 in Africa/Cairo 00:00 becomes 23:00",
+	} {
+		list, err := Lint(mustParse(t, rule, Defaults{Zone: "Africa/Cairo"}), LintOptions{Now: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)})
+		if err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Message, want+": ") {
+			t.Errorf("%s: %v, %v; want %s", rule, list, err, want)
+		}
+	}
+}

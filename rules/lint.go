@@ -140,7 +140,7 @@ func (l *linter) clockChanges() error {
 				return err
 			}
 			l.warn(WarnClockChange, "on %s in %s %s: %s; other schedulers skip such times, or run them twice",
-				time.Unix(s.to+s.off-1, 0).UTC().Format("2006-01-02"), l.rule.Zone(), night.Change, night.Remark)
+				time.Unix(s.to+max(s.off, s.after)-1, 0).UTC().Format("2006-01-02"), l.rule.Zone(), night.Change, night.Remark)
 		}
 		s = l.rule.zone.at(s.to)
 	}

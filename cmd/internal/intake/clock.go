@@ -28,7 +28,7 @@ type change struct {
 	at            int64
 	before, after int64
 	text          string // "02:00 becomes 03:00"
-	date          string // of the night, on the wall clock
+	date          string // of the times that are left out or repeated, on the wall clock
 }
 
 // changes returns the clock changes of a zone in the year after an instant.
@@ -48,7 +48,7 @@ func changes(zone string, from time.Time) (list []change, err error) {
 				return list, nil
 			}
 			c := change{at: n.At.Unix(), before: offset(n.At.Add(-time.Second), zone), after: offset(n.At, zone), text: n.Change}
-			c.date = time.Unix(c.at+c.before-1, 0).UTC().Format(time.DateOnly)
+			c.date = time.Unix(c.at+max(c.before, c.after)-1, 0).UTC().Format(time.DateOnly)
 			list, at = append(list, c), n.At
 		}
 		if len(e.OddNights) < 2 {

@@ -131,3 +131,11 @@ func TestRuleIsTheLine(t *testing.T) {
 		}
 	}
 }
+
+// A change at midnight leaves out times of the new day, and repeats times of the old one. Remarks name that day.
+func TestDayOfAChange(t *testing.T) {
+	got, err := Changes("Africa/Cairo", time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC))
+	if want := []string{"2027-04-30 (00:00 becomes 01:00)", "2027-10-28 (00:00 becomes 23:00)"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
