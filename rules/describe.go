@@ -52,8 +52,11 @@ func (r *Rule) describeRecur(c *recur) string {
 	if len(c.pos) > 0 {
 		s += ", of these the " + ordinals(c.pos) + " of each " + periodNames[c.freq]
 	}
-	if c.interval > 1 || c.freq < daily && c.hours == 0 && r.start != epoch {
-		s += ", counted from " + time.Unix(r.start, 0).UTC().Format("2006-01-02 15:04:05")
+	switch start := time.Unix(r.start, 0).UTC().Format("2006-01-02 15:04:05"); {
+	case c.interval > 1 || c.freq < daily && c.hours == 0 && r.start != epoch:
+		s += ", counted from " + start
+	case r.start != epoch:
+		s += ", from " + start
 	}
 	if c.skip != skipOmit {
 		s += map[skip]string{skipBackward: ", or the day before where a month lacks the day", skipForward: ", or the day after where a month lacks the day"}[c.skip]
