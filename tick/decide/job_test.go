@@ -198,3 +198,32 @@ func TestThePauseOfAScheduleTakenAwayWakesNobody(t *testing.T) {
 		}
 	}
 }
+
+// The calendar takes no time away from a job that has none then, because of not_before or not_after.
+func TestHolidaysOutsideOfTheJob(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 12, n, 0, 0, 0, 0, time.UTC) }
+	list := []store.Rule{{Linked: true, Schedule: store.Schedule{Name: "daily", Rule: "0 6 * * *", Calendar: "c"},
+		Calendar: &store.Calendar{Name: "c", Days: []string{"2026-12-08", "2026-12-25"}}}}
+	for _, c := range []struct {
+		job  store.Job
+		want []string
+	}{
+		{store.Job{}, []string{"2026-12-08", "2026-12-25"}},
+		{store.Job{NotAfter: day(1)}, nil},
+		{store.Job{NotBefore: day(8), NotAfter: day(25)}, []string{"2026-12-08"}},
+		{store.Job{NotBefore: day(8).Add(6 * time.Hour)}, []string{"2026-12-08", "2026-12-25"}},
+		{store.Job{NotBefore: day(9)}, []string{"2026-12-25"}},
+	} {
+		n, err := NewNominal(&c.job, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, h := range n.Holidays(day(5), day(31), 5) {
+			got = append(got, h.Day)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("not_before %v, not_after %v: %v, want %v", c.job.NotBefore, c.job.NotAfter, got, c.want)
+		}
+	}
+}

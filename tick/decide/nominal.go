@@ -92,9 +92,16 @@ func (n *Nominal) Opens(rule int, pauses []store.Pause) (at time.Time, ever bool
 	return at, true
 }
 
-// Holidays returns the times in (from, to] that calendars take out or move, in the order of time: at most count. It may have
-// to look at many other times before it finds the first one, so it looks at a year at most.
+// Holidays returns the times in (from, to] that calendars take out or move, in the order of time: at most count. Times outside
+// of not_before and not_after are not times of the job. It may have to look at many other times before it finds the first one,
+// so it looks at a year at most.
 func (n *Nominal) Holidays(from, to time.Time, count int) (all []rules.Holiday) {
+	if !n.job.NotBefore.IsZero() {
+		from = later(from, n.job.NotBefore.Add(-instant))
+	}
+	if !n.job.NotAfter.IsZero() {
+		to = earlier(to, n.job.NotAfter)
+	}
 	if year := from.AddDate(1, 0, 0); to.After(year) {
 		to = year
 	}
