@@ -1,5 +1,5 @@
-// calendar.js: the coming weeks. A job that runs many times a day is told once, above; the others stand in
-// their days.
+// calendar.js: the coming weeks. A job that runs many times a day, or has more times than the page has, is told once,
+// above; the others stand in their days.
 function calendar() {
   const often = [], days = new Map(), most = 8;
   for (const i of selected.jobs) {
@@ -18,7 +18,7 @@ function calendar() {
   }
   $("often").replaceChildren();
   if (often.length) {
-    $("often").append(el("p", { class: "hint" }, "Many times a day:"), el("ul", { class: "often" },
+    $("often").append(el("p", { class: "hint" }, "Too many times for the days below:"), el("ul", { class: "often" },
       often.sort((a, b) => a[1] - b[1]).map(([j, pace]) => el("li", null, el("b", null, `about every ${length(pace)}`), j.name, `, next ${instant(j.ahead[0])}`))));
   }
   const weeks = el("ol", { class: "weeks" });
