@@ -341,3 +341,29 @@ func TestWhatFoldsCost(t *testing.T) {
 		t.Errorf("%d MB", cost)
 	}
 }
+
+// A rule that is too long to be kept with its dates and the days of its calendar is refused: its own text could not be read.
+func TestTextThatIsTooLongToKeep(t *testing.T) {
+	var days, dates []string
+	for at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC); len(days) < maxHolidays; at = at.AddDate(0, 0, 2) {
+		days, dates = append(days, at.Format(time.DateOnly)), append(dates, at.Format("20060102"))
+	}
+	c, err := ParseCalendar("c", "", strings.Join(days, "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{"0 6 * * *", "RRULE:FREQ=DAILY\nEXDATE;VALUE=DATE:" + strings.Join(dates, ","), "DTSTART;VALUE=DATE:20300101\nRDATE;VALUE=DATE:" + strings.Join(dates, ",")}
+	for i, d := range []Defaults{{}, {Calendar: c, OnHoliday: "next"}} {
+		for k, text := range texts {
+			r, err := Parse(text, d)
+			switch short := i+k < 2 && k < 2; {
+			case short != (err == nil) || !short && !strings.Contains(err.Error(), "at most 65535 bytes as RFC 5545 text"):
+				t.Errorf("%.60q: %v", text, err)
+			case short:
+				if _, err := Parse(r.String(), Defaults{}); err != nil {
+					t.Errorf("%.60q: its text cannot be read: %v", text, err)
+				}
+			}
+		}
+	}
+}

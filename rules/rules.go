@@ -61,8 +61,8 @@ type input struct {
 	start time.Time
 }
 
-// longest is the longest text of a rule, in bytes.
-const longest = 64 << 10
+// longest is the longest text of a rule, in bytes. It is that of a column of MySQL.
+const longest = 64<<10 - 1
 
 // Parse reads a rule in any of its forms: RRULE, cron, interval, pgjobs, calendar
 // or once. An error is a *SyntaxError, wraps ErrNeverFires or ErrUndecided, or
@@ -81,6 +81,9 @@ func Parse(text string, d Defaults) (*Rule, error) {
 	}
 	if err := r.finish(d.Ends); err != nil {
 		return nil, err
+	}
+	if n := len(r.String()); n > longest {
+		return nil, refuse("rule", in.at, in.text, "a rule has at most %d bytes as RFC 5545 text, with each date as a time and the days of its calendar, this one has %d", longest, n)
 	}
 	return r, nil
 }

@@ -23,7 +23,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"0 0 * * ✓", "rule", "\xe2", "printable", 8},
 		{"FREQ=DAILY\r", "rrule", "", "", -1}, // white space at the end does not count
 		{"FREQ=DAILY\rX", "rule", "\r", "printable", 10},
-		{strings.Repeat("0,", 1<<19), "rule", strings.Repeat("0,", 20) + "…", "at most 65536 bytes", 0},
+		{strings.Repeat("0,", 1<<19), "rule", strings.Repeat("0,", 20) + "…", "at most 65535 bytes", 0},
 		{"  61 * * * *", "cron", "61", "the minute is 0-59", 2},
 		{"* * * FOO *", "cron", "FOO", "JAN-DEC", 6},
 		{"0 0 1-32 * *", "cron", "32", "the day of month is 1-31", 6},

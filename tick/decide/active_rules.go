@@ -20,7 +20,7 @@ type activeRule struct {
 func (l *activeRule) next(d *decision, after time.Time) time.Time {
 	t, err := l.recurrence.Next(after)
 	if err != nil {
-		d.park("rule %s: %v", l.recurrence, err)
+		d.park("rule %.200s: %v", l.recurrence, err)
 	}
 	return t
 }
@@ -29,7 +29,7 @@ func (l *activeRule) next(d *decision, after time.Time) time.Time {
 func (l *activeRule) prev(d *decision, before time.Time) time.Time {
 	t, err := l.recurrence.Prev(before)
 	if err != nil {
-		d.park("rule %s: %v", l.recurrence, err)
+		d.park("rule %.200s: %v", l.recurrence, err)
 	}
 	return t
 }

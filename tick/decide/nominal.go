@@ -48,7 +48,7 @@ func (n *Nominal) Next(after time.Time) (first time.Time, err error) {
 		}
 		t, err := r.Next(from)
 		if err != nil {
-			return first, fmt.Errorf("rule %s: %w", r, err)
+			return first, fmt.Errorf("rule %.200s: %w", r, err)
 		}
 		if !t.IsZero() && (first.IsZero() || t.Before(first)) {
 			first = t
@@ -122,7 +122,7 @@ func (n *Nominal) prev(before time.Time) (last time.Time, err error) {
 	for _, r := range n.rules {
 		t, err := r.Prev(before)
 		if err != nil {
-			return last, fmt.Errorf("rule %s: %w", r, err)
+			return last, fmt.Errorf("rule %.200s: %w", r, err)
 		}
 		last = later(last, t)
 	}

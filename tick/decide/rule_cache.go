@@ -106,7 +106,7 @@ func (c *ruleCache) parse(k ruleKey) (*rules.Rule, error) {
 		v.rule, v.err = rules.Parse(k.text, rules.Defaults{Zone: k.zone, Start: k.start, Seed: k.seed, Nonexistent: k.nonexistent, Ambiguous: k.ambiguous,
 			Calendar: c.calendars[k.calendar], OnHoliday: k.onHoliday, Ends: k.ends})
 		if v.err != nil {
-			v.err = fmt.Errorf("%q: %w", k.text, v.err)
+			v.err = fmt.Errorf("%.200q: %w", k.text, v.err)
 		}
 		if c.known == nil {
 			c.known = map[ruleKey]parsedRule{}
