@@ -181,6 +181,8 @@ func MigrationText(rawURL string, owners bool) (string, error) {
 // Migrate brings the schema to Latest, and replaces the views and routines if they are not those of this program, if one is
 // missing, such as after a dump without routines was restored, or if nobody can read a view. It returns the names of the migrations that it applied, and "views and routines" if it replaced these. Without news, it takes no lock.
 //
+// A table that is missing from a schema of this version is an error: somebody has dropped it, or an Uninstall was stopped.
+//
 // Two migrators take turns. Every statement can be run twice: on MySQL, DDL ends a transaction, so a crash may leave a
 // migration half done.
 func (s *Store) Migrate(ctx context.Context) ([]string, error) {
@@ -193,10 +195,14 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	incomplete := false
-	if was.Version == Latest && !was.Outdated {
-		_, _, missing, err := s.db.Missing(ctx)
+	if was.Version == Latest {
+		tables, _, missing, err := s.db.Missing(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if len(tables) > 0 {
+			return nil, fmt.Errorf("%w: it has version %d, but tables are missing, which no migration makes again: %s; restore them from a copy of the database, or let `dbjobs uninstall` drop the rest",
+				ErrSchema, was.Version, strings.Join(tables, ", "))
 		}
 		unusable, err := s.db.Unusable(ctx)
 		if err != nil {

@@ -90,7 +90,6 @@ func TestAProgramKnowsItsRange(t *testing.T) {
 	})
 }
 
-// TestTheSchemaAsText: if only other people may run DDL, the text does what Migrate does.
 // A dump may leave out routines, and somebody may drop a view: migrate brings in again what is missing.
 func TestMigratorsBringInWhatIsMissing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -127,6 +126,26 @@ func TestMigratorsBringInWhatIsMissing(t *testing.T) {
 	})
 }
 
+// A table that is gone has lost its content, so no migrator makes it again, or says that all is well.
+func TestMigratorsNameTheTableThatIsMissing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "DROP TABLE "+d.Table("job_ends"))
+		for _, views := range []string{"these", "those of another program"} {
+			if done, err := d.Migrate(t.Context()); len(done) > 0 || !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), d.Table("job_ends")+"; restore") {
+				t.Errorf("%s: %q, %v", views, done, err)
+			}
+			d.Exec(t, "UPDATE "+d.Table("installation")+" SET repeatable = ''")
+		}
+		if _, err := d.Uninstall(t.Context(), false); err != nil {
+			t.Error(err)
+		}
+		if done, err := d.Migrate(t.Context()); err != nil || len(done) == 0 {
+			t.Errorf("after uninstall: %q, %v", done, err)
+		}
+	})
+}
+
+// TestTheSchemaAsText: if only other people may run DDL, the text does what Migrate does.
 func TestTheSchemaAsText(t *testing.T) {
 	t.Parallel()
 	for _, engine := range storetest.Engines(t) {
