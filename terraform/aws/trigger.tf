@@ -124,8 +124,9 @@ resource "aws_iam_role" "scheduler" {
   })
 }
 
+# Where the trigger is off, the alarms that are set start nothing, either: each of their passes would set the next one.
 resource "aws_iam_role_policy" "scheduler" {
-  count = local.by_scheduler || var.wake ? 1 : 0
+  count = var.enabled && (local.by_scheduler || var.wake) ? 1 : 0
 
   name = "scheduler"
   role = aws_iam_role.scheduler[0].id

@@ -214,7 +214,7 @@ variable "schedule_expression" {
 }
 
 variable "enabled" {
-  description = "Whether the trigger fires. False stops the ticks and keeps everything; the alarms for missing ticks then stay off."
+  description = "Whether the trigger, and with wake the alarms of passes, start ticks. False stops the ticks and keeps everything; the alarms for missing ticks then stay off."
   type        = bool
   default     = true
 }

@@ -60,8 +60,9 @@ resource "google_service_account" "scheduler" {
   depends_on = [google_project_service.this]
 }
 
+# Where the trigger is off, the alarms that are set start nothing, either: each of their passes would set the next one.
 resource "google_cloud_run_v2_job_iam_member" "scheduler" {
-  count = local.is_service ? 0 : 1
+  count = local.is_service || !var.enabled ? 0 : 1
 
   project  = var.project
   location = var.region

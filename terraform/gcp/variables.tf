@@ -160,7 +160,7 @@ variable "time_zone" {
 }
 
 variable "enabled" {
-  description = "Whether the trigger fires. False pauses it, keeps everything, and takes the alert for missing ticks away."
+  description = "Whether the trigger, and with wake_queue the alarms of passes, start ticks. False stops the ticks, keeps everything, and takes the alert for missing ticks away."
   type        = bool
   default     = true
 }

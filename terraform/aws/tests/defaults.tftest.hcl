@@ -176,12 +176,11 @@ run "scheduler" {
     trigger             = "scheduler"
     schedule_expression = "cron(*/5 8-18 ? * MON-FRI *)"
     no_tick_minutes     = 30
-    enabled             = false
   }
 
   assert {
     condition = (
-      aws_scheduler_schedule.tick[0].schedule_expression == "cron(*/5 8-18 ? * MON-FRI *)" && aws_scheduler_schedule.tick[0].state == "DISABLED" &&
+      aws_scheduler_schedule.tick[0].schedule_expression == "cron(*/5 8-18 ? * MON-FRI *)" && aws_scheduler_schedule.tick[0].state == "ENABLED" &&
       aws_scheduler_schedule.tick[0].flexible_time_window[0].mode == "OFF" && aws_scheduler_schedule.tick[0].target[0].arn == aws_lambda_alias.live.arn &&
       aws_scheduler_schedule.tick[0].target[0].retry_policy[0].maximum_retry_attempts == 0 && aws_scheduler_schedule.tick[0].target[0].dead_letter_config[0].arn == aws_sqs_queue.dead_letters.arn
     )
@@ -212,6 +211,19 @@ run "scheduler" {
   assert {
     condition     = length(aws_cloudwatch_event_rule.tick) == 0 && length(aws_lambda_permission.rule) == 0 && length(aws_sqs_queue_policy.dead_letters) == 0
     error_message = "there are two triggers, or rights of the other one"
+  }
+}
+
+run "off" {
+  variables {
+    trigger = "scheduler"
+    wake    = true
+    enabled = false
+  }
+
+  assert {
+    condition     = aws_scheduler_schedule.tick[0].state == "DISABLED" && length(aws_iam_role.scheduler) == 1 && length(aws_iam_role_policy.scheduler) == 0
+    error_message = "the trigger, or an alarm that a pass has set, still starts a tick"
   }
   assert {
     condition     = !aws_cloudwatch_metric_alarm.this["no-tick"].actions_enabled && aws_cloudwatch_metric_alarm.this["errors"].actions_enabled

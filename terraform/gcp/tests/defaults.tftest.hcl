@@ -240,6 +240,18 @@ run "off" {
   }
 }
 
+run "off_with_alarms" {
+  variables {
+    enabled    = false
+    wake_queue = "projects/acme-prod/locations/europe-west3/queues/dbjobs"
+  }
+
+  assert {
+    condition     = google_cloud_scheduler_job.tick.paused && length(google_cloud_run_v2_job_iam_member.scheduler) == 0
+    error_message = "an alarm that a pass has set still starts a tick"
+  }
+}
+
 run "apis" {
   assert {
     condition = toset(keys(google_project_service.this)) == toset([
