@@ -63,8 +63,8 @@ type Record struct {
 type Recorded struct {
 	Rules  []Record
 	Ran    map[int64]map[time.Time]bool // nominal times that have a run, by job
-	Oldest map[int64]int64              // the least number of the runs that are kept, by job
-	From   map[int64]time.Time          // the first nominal time with a run that is kept, by job
+	Oldest map[int64]int64              // the least number of the runs that keep.runs keeps, by job
+	From   map[int64]time.Time          // the first nominal time of these runs, by job
 }
 
 // Records reads the records of the nominal times of some jobs after an instant.

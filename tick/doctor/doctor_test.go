@@ -1,6 +1,8 @@
 package doctor_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/doctor"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -91,6 +94,58 @@ func TestNothingIsFoundWhereNobodyMeddled(t *testing.T) {
 		lived(t, d)
 		if found, r := examine(t, d); len(found) > 0 || r.Times < 100 {
 			t.Errorf("%d times: %+v", r.Times, r.Findings)
+		}
+	})
+}
+
+// keep.runs deletes the runs beside an old one that is still tried, and those times are accounted for.
+func TestAnOldRunIsStillTried(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tries := 0
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (r executor.Result, err error) {
+			if tries++; tries == 1 {
+				err = errors.New("not yet")
+			}
+			return r, err
+		})
+		attempts, wait := store.Attempts(3), store.Duration(5*time.Hour)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: &store.Schedule{Rule: "every 1m"}, Overlap: store.OverlapAllow, MaxRunning: 2,
+			Keep: store.Keep{Runs: 3}, Retry: store.Retry{Attempts: &attempts, Backoff: &wait}, Steps: []store.Step{ticktest.Call("")}}}})
+		for range 12 {
+			if _, err := tk.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			d.Clock.Add(time.Minute)
+		}
+		if runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job", Limit: 20}); err != nil || len(runs) != 4 || runs[3].Number != 1 {
+			t.Fatalf("%v, %+v", err, runs)
+		}
+		if found, r := examine(t, d); len(found) > 0 || r.Times == 0 {
+			t.Errorf("%d times: %+v", r.Times, r.Findings)
+		}
+	})
+}
+
+// The rows of a chain of jobs that was removed as a whole are history.
+func TestAChainThatWasRemoved(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Call("")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "first", Own: &store.Schedule{Rule: "every 1m"}, Steps: ok},
+			{Name: "next", After: []store.After{{Job: "first"}}, Steps: ok}}})
+		tk := ticktest.NewDoing(t, d, ticktest.Nothing{}.Execute)
+		for _, name := range []string{"next", "first", ""} {
+			if _, err := tk.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if name == "" {
+				break
+			}
+			if err := d.RemoveJob(t.Context(), name, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if found, r := examine(t, d); len(found) > 0 {
+			t.Errorf("%+v", r.Findings)
 		}
 	})
 }

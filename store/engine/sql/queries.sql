@@ -1500,7 +1500,7 @@ SELECT l.job_id, NULL, NULL, COUNT(*) FROM dbjobs.job_schedules l
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.schedules s WHERE s.id = l.schedule_id) GROUP BY l.job_id ORDER BY l.job_id LIMIT :limit;
 
 -- name: examine_after
-SELECT f.job_id, NULL, NULL, COUNT(*) FROM dbjobs.job_after f
+SELECT f.job_id, NULL, NULL, COUNT(*) FROM dbjobs.job_after f JOIN dbjobs.jobs l ON l.id = f.job_id AND l.removed_at IS NULL
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = f.after_job_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)) GROUP BY f.job_id ORDER BY f.job_id LIMIT :limit;
 
 -- name: examine_groups
@@ -1535,6 +1535,9 @@ SELECT r.job_id, r.scheduled_for FROM dbjobs.runs r WHERE r.job_id @these AND r.
 SELECT g.job_id, g.schedule_id, g.from_at, g.through_at, g.reason FROM dbjobs.gaps g WHERE g.job_id @these AND g.through_at > :from
 ORDER BY g.job_id, g.schedule_id, g.from_at;
 
+-- Runs whose number is too old stay as long as they are not settled, and those beside them are gone.
+
 -- name: oldest_kept
-SELECT r.job_id, MIN(r.number), MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs.runs r
-WHERE r.job_id @these GROUP BY r.job_id;
+SELECT r.job_id, MIN(r.number), MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END)
+FROM dbjobs.runs r JOIN dbjobs.plans p ON p.job_id = r.job_id JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id @these AND r.number > p.runs_made - j.keep_runs GROUP BY r.job_id;

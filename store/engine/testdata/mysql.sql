@@ -377,7 +377,7 @@ ON DUPLICATE KEY UPDATE name = dbjobs_group_plans.name;
 
 -- name: examine_after
 -- arguments: limit
-SELECT f.job_id, NULL, NULL, COUNT(*) FROM dbjobs_job_after f
+SELECT f.job_id, NULL, NULL, COUNT(*) FROM dbjobs_job_after f JOIN dbjobs_jobs l ON l.id = f.job_id AND l.removed_at IS NULL
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = f.after_job_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)) GROUP BY f.job_id ORDER BY f.job_id LIMIT ?;
 
 -- name: examine_attempts
@@ -1149,8 +1149,9 @@ WHERE l.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
 
 -- name: oldest_kept
 -- arguments: each_ids
-SELECT r.job_id, MIN(r.number), MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs_runs r
-WHERE r.job_id IN (each_) GROUP BY r.job_id;
+SELECT r.job_id, MIN(r.number), MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END)
+FROM dbjobs_runs r JOIN dbjobs_plans p ON p.job_id = r.job_id JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE r.job_id IN (each_) AND r.number > p.runs_made - j.keep_runs GROUP BY r.job_id;
 
 -- name: oldest_queued
 SELECT MIN(first) FROM (SELECT MIN(ready_at) AS first FROM dbjobs_runs WHERE queued_in IS NOT NULL GROUP BY queued_in, urgency) AS q;

@@ -387,7 +387,7 @@ ON CONFLICT DO NOTHING;
 
 -- name: examine_after
 -- arguments: limit
-SELECT f.job_id, NULL, NULL, pg_catalog.COUNT(*) FROM dbjobs.job_after f
+SELECT f.job_id, NULL, NULL, pg_catalog.COUNT(*) FROM dbjobs.job_after f JOIN dbjobs.jobs l ON l.id = f.job_id AND l.removed_at IS NULL
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = f.after_job_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)) GROUP BY f.job_id ORDER BY f.job_id LIMIT $1;
 
 -- name: examine_attempts
@@ -1206,8 +1206,9 @@ WHERE l.changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()
 
 -- name: oldest_kept
 -- arguments: ids
-SELECT r.job_id, pg_catalog.MIN(r.number), pg_catalog.MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs.runs r
-WHERE r.job_id = ANY($1::bigint[]) GROUP BY r.job_id;
+SELECT r.job_id, pg_catalog.MIN(r.number), pg_catalog.MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END)
+FROM dbjobs.runs r JOIN dbjobs.plans p ON p.job_id = r.job_id JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = ANY($1::bigint[]) AND r.number > p.runs_made - j.keep_runs GROUP BY r.job_id;
 
 -- name: oldest_queued
 WITH RECURSIVE q (queue) AS (

@@ -368,7 +368,7 @@ ON CONFLICT DO NOTHING;
 
 -- name: examine_after
 -- arguments: limit
-SELECT f.job_id, NULL, NULL, COUNT(*) FROM dbjobs_job_after f
+SELECT f.job_id, NULL, NULL, COUNT(*) FROM dbjobs_job_after f JOIN dbjobs_jobs l ON l.id = f.job_id AND l.removed_at IS NULL
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = f.after_job_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)) GROUP BY f.job_id ORDER BY f.job_id LIMIT ?1;
 
 -- name: examine_attempts
@@ -1129,8 +1129,9 @@ WHERE l.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y
 
 -- name: oldest_kept
 -- arguments: ids
-SELECT r.job_id, MIN(r.number), MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs_runs r
-WHERE r.job_id IN (SELECT value FROM json_each(?1)) GROUP BY r.job_id;
+SELECT r.job_id, MIN(r.number), MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END)
+FROM dbjobs_runs r JOIN dbjobs_plans p ON p.job_id = r.job_id JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE r.job_id IN (SELECT value FROM json_each(?1)) AND r.number > p.runs_made - j.keep_runs GROUP BY r.job_id;
 
 -- name: oldest_queued
 WITH RECURSIVE q (queue) AS (
