@@ -74,10 +74,11 @@ lambda.zip: $(LAMBDA_FILES) ## the program as an AWS Lambda function for LAMBDA_
 	@$(GO) run ./scripts/notices -o "$(BUILD)/lambda/LICENSES" "$(BUILD)/lambda/bootstrap"
 	@$(GO) run ./scripts/lambdazip -o "$(BUILD)/lambda.zip" "$(BUILD)/lambda/bootstrap" "$(BUILD)/lambda/LICENSES" $(LAMBDA_FILES)
 
-# The certificates of RDS, for LAMBDA_FILES, because no system has them.
+# The certificates of RDS, for LAMBDA_FILES, because no system has them. This needs curl.
 $(BUILD)/global-bundle.pem:
 	@mkdir -p "$(BUILD)"
-	curl -sSf -o "$@" https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem
+	curl -sSf -o "$@.part" https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem
+	@mv "$@.part" "$@"
 
 .PHONY: image
 image: ## the program as a container image for IMAGE_ARCH (amd64), as .build/image.tar; PUSH=HOST/PATH:TAG sends it

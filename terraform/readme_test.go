@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -45,6 +46,27 @@ func TestReadmesHaveTheInputsAndOutputs(t *testing.T) {
 			}
 			t.Errorf("%s does not have the inputs and outputs of the .tf files; run go test ./terraform -update", readme)
 		})
+	}
+}
+
+// TestCertificatesAreWhole: a download that breaks off leaves no file, which the next make would pack into the function.
+func TestCertificatesAreWhole(t *testing.T) {
+	dir, got := t.TempDir(), ""
+	for _, code := range []string{"18", "0"} {
+		curl := "#!/bin/sh\nshift $(($# - 3))\necho " + code + " >\"$2\"\nexit " + code + "\n" // it ends with -o FILE URL
+		if err := os.WriteFile(filepath.Join(dir, "curl"), []byte(curl), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("make", "-s", "-C", "..", "BUILD="+dir, filepath.Join(dir, "global-bundle.pem"))
+		cmd.Env = append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+		said, err := cmd.CombinedOutput()
+		text, _ := os.ReadFile(filepath.Join(dir, "global-bundle.pem"))
+		if got = strings.TrimSpace(string(text)); (err == nil) != (code == "0") || err != nil && got != "" {
+			t.Errorf("curl ends with %s: %v, the file has %q: %s", code, err, got, said)
+		}
+	}
+	if got != "0" {
+		t.Errorf("the file has %q", got)
 	}
 }
 
