@@ -85,7 +85,7 @@ func (e *exam) damages(ctx context.Context) error {
 		switch {
 		case !known:
 			return fmt.Errorf("there are no words for the damage %s", d.Kind)
-		case idle[d.Kind] && !e.ticking:
+		case idle[d.Kind] && !e.ticking, d.Kind == "queued" && e.frozen: // in a freeze, nobody takes a run
 			continue
 		}
 		e.find(d.Kind, k.level, e.name(d.JobID), k.advice, "%s", k.problem(d))

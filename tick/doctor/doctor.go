@@ -76,6 +76,7 @@ type exam struct {
 	of   map[int64]*store.JobStatus
 	// ticking says that a pass came recently, and that dbjobs is not frozen. So work that waits for a pass is stuck.
 	ticking bool
+	frozen  bool // everything is paused
 	report  Report
 	found   map[string]int // by kind
 }
@@ -200,7 +201,7 @@ func (e *exam) triggers(ctx context.Context) error {
 	pauses, err := e.s.Pauses(ctx, false, 1000)
 	for _, p := range pauses {
 		if p.Scope == store.ScopeAll {
-			e.ticking = false
+			e.ticking, e.frozen = false, true
 			e.find("frozen", Note, "", "dbjobs unfreeze ends it", "everything is paused since %s", p.Since.UTC().Format(time.RFC3339))
 		}
 	}

@@ -35,6 +35,14 @@ func TestSurroundings(t *testing.T) {
 		ticktest.Run(t, d)
 		d.Clock.Add(2 * time.Hour)
 		expect("the trigger died", "queued", "trigger")
+		freeze := store.Subject{Scope: store.ScopeAll}
+		if _, err := d.Pause(t.Context(), freeze, time.Time{}, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		expect("everything is paused", "trigger")
+		if _, err := d.Resume(t.Context(), freeze, false, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
 		ticks := "UPDATE " + d.Table("ticks") + " SET version = 'old', error = 'no room', last_at = " + literal(d, d.Clock.Now())
 		d.Exec(t, ticks)
 		expect("passes come and do nothing", "overdue due", "overdue left", "pass", "queued")
