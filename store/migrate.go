@@ -98,7 +98,8 @@ func (s *Store) SetInstance(ctx context.Context, name string) error {
 	return err
 }
 
-// SetOwners lets rows belong to logins, or to nobody again.
+// SetOwners lets rows belong to logins, or to nobody again. It refuses a schema that is newer than this program: there may be
+// tables and views of which it does not know how to hide the rows.
 //
 // Crash window: where DDL ends a transaction, rows may have owners while the views are those without a barrier. The schema is
 // outdated then, and Migrate brings them in.
@@ -106,6 +107,14 @@ func (s *Store) SetOwners(ctx context.Context, on bool) error {
 	return s.db.InTx(ctx, func(tx *engine.Tx) error {
 		if err := s.db.LockSchema(ctx, tx); err != nil {
 			return err
+		}
+		var now Schema
+		if _, err := now.read(ctx, tx); err != nil {
+			return err
+		}
+		if now.Version > Latest {
+			return fmt.Errorf("%w: it has version %d, and this program knows the tables of version %d only; set owners with a newer dbjobs",
+				ErrSchema, now.Version, Latest)
 		}
 		if err := s.db.Own(ctx, tx, on); err != nil {
 			return err

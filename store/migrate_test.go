@@ -73,6 +73,12 @@ func TestAProgramKnowsItsRange(t *testing.T) {
 		if err := d.CheckSchema(t.Context()); err != nil {
 			t.Errorf("a newer schema that takes this program: %v", err)
 		}
+		if err := d.SetOwners(t.Context(), true); !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "with a newer dbjobs") {
+			t.Errorf("owners of a newer schema, whose new tables this program does not know: %v", err)
+		}
+		if now, err := d.Schema(t.Context()); err != nil || now.Owners {
+			t.Errorf("%+v, %v", now, err)
+		}
 		d.Exec(t, "UPDATE "+d.Table("installation")+" SET oldest = 99")
 		for _, check := range []func() error{
 			func() error { return d.CheckSchema(t.Context()) },
