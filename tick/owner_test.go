@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
@@ -29,6 +30,7 @@ func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[st
 	}
 	ann, url := d.Account(t, "user")
 	_, other := d.Account(t, "ticker")
+	known := &secret.Known{}
 	who, table := "LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))", "effects"
 	if d.Engine == "postgres" {
 		who, table = "session_user", "public.effects"
@@ -43,12 +45,12 @@ func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[st
 	}}}})
 	return ann, func(logins map[string]string, with ...func(*tick.Tick, *executor.Host)) tick.Report {
 		t.Helper()
-		s, err := store.Open(t.Context(), other, store.Options{Clock: d.Clock.Now})
+		s, err := store.Open(t.Context(), other, store.Options{Clock: d.Clock.Now, Secrets: known})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		h := &executor.Host{Logins: map[string]executor.Read{}}
+		h := &executor.Host{Logins: map[string]executor.Read{}, Known: known}
 		tk := &tick.Tick{Store: s, Name: "test", Holder: "test", Version: "test", Now: time.Now}
 		for owner, as := range logins {
 			if as == "" {
@@ -163,6 +165,26 @@ func TestAnOwnersFailurePausesTheJob(t *testing.T) {
 		}
 		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("changes")+" WHERE changed_by = 'dbjobs itself' AND action = 'pause' AND subject = '"+ann+"/failing'"); n != 1 {
 			t.Errorf("%d rows of the change log", n)
+		}
+	})
+}
+
+// Of the URL of an owner, the password is the secret: what is recorded about a job still names the database.
+func TestAnOwnersDatabaseIsNamed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, pass := asOwner(t, d)
+		u, err := url.Parse(d.URL)
+		if err != nil {
+			t.Fatal("not a URL")
+		}
+		name := strings.TrimPrefix(u.Path, "/")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "asks", Owner: ann, Own: &store.Schedule{Rule: "every 5m"},
+			Steps: []store.Step{ticktest.Step("", "SELECT * FROM "+name+".nowhere")}}}})
+		pass(nil)
+		d.Clock.Add(6 * time.Minute)
+		pass(map[string]string{ann: ""})
+		if run := ticktest.LastRun(t, d, ann+"/asks"); run.State != store.Failed || !strings.Contains(run.Error, name) {
+			t.Errorf("the run is %s and says %q", run.State, run.Error)
 		}
 	})
 }
