@@ -64,3 +64,23 @@ func TestAUserWhoseJobsAnothersTickRuns(t *testing.T) {
 		}
 	})
 }
+
+// The change log names a user by its login, and an administrator by the name that it gives.
+func TestTheNameOfAUserInTheChangeLog(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("has no row security")
+		}
+		o := newOwned(t, d)
+		pause := []string{"job", "pause", o.ann + "/rollup", "--by", "ada"}
+		if code := o.run(o.asAnn, "", pause...); code != exitDatabase || !strings.Contains(o.lastOutput, "leave out --by and DBJOBS_BY") {
+			t.Errorf("a user gives another name: %d: %s", code, o.lastOutput)
+		}
+		o.must(o.asAnn, "", "job", "pause", "rollup", "--by", o.ann)
+		o.must(o.asAnn, "", "job", "resume", "rollup")
+		o.must(o.asAdmin, "", pause...)
+		if n := d.Int(t, "SELECT count(*) FROM dbjobs.changes WHERE changed_by = 'ada'"); n != 1 {
+			t.Errorf("%d changes by ada, want 1", n)
+		}
+	})
+}

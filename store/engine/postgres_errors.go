@@ -147,6 +147,9 @@ func adviseOnPostgres(err error) string {
 		return "; with owners, the ticks of a user have the name of its login: give it as --name or DBJOBS_NAME; the login of a tick for all owners " +
 			"is a member of dbjobs_ticker; after a restore, run `dbjobs migrate --owners`"
 	}
+	if pe.Code == "42501" && strings.HasSuffix(pe.Message, `row-level security policy for table "changes"`) {
+		return "; with owners, the change log names a user by its login: leave out --by and DBJOBS_BY, which are for an administrator"
+	}
 	if pe.Code == "42501" && strings.Contains(pe.Message, "row-level security") {
 		return "; with owners (`dbjobs migrate --owners`), only an administrator may write what belongs to another login, or name that"
 	}
