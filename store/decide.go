@@ -164,7 +164,7 @@ func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
 		if alone && d.hooked && p.refused == "" { // a hook must not hold up a job
 			again := *p
 			if again.refusals++; again.refusals > 1 { // it was not a single incident
-				again.refused = d.s.kept(err.Error())
+				again.refused = d.s.kept("", err.Error())
 			}
 			return d.parts(ctx, &again)
 		}
@@ -267,9 +267,9 @@ func (d *deciding) all(now time.Time, cases []Snapshot) (made decisions) {
 	for i := range cases {
 		c := &cases[i]
 		m := GroupDecision{c, d.Job(now, c)}
-		m.Decision.Plan.Parked = d.s.kept(m.Decision.Plan.Parked)
+		m.Decision.Plan.Parked = d.s.kept(c.Job.Owner, m.Decision.Plan.Parked)
 		for i := range m.Decision.Events {
-			m.Decision.Events[i].Error = d.s.kept(m.Decision.Events[i].Error)
+			m.Decision.Events[i].Error = d.s.kept(c.Job.Owner, m.Decision.Events[i].Error)
 		}
 		if c.Group != nil {
 			grouped = append(grouped, m)

@@ -25,8 +25,8 @@ func (s *Store) endOwn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h Ho
 		name = st.Name
 	}
 	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "number": run.Attempts, "final": engine.Null(e.Final), "step": e.NextStep, "step_name": name,
-		"holder": h.Name, "lease_ms": h.Lease.Milliseconds(), "waited_ms": t.Waited.Milliseconds(), "rows": nil, "error": engine.Null(s.kept(e.Error)),
-		"run_error": engine.Null(s.kept(e.RunError)), "output": engine.Null(s.told(e.Output)), "result": s.result(e.Result)}
+		"holder": h.Name, "lease_ms": h.Lease.Milliseconds(), "waited_ms": t.Waited.Milliseconds(), "rows": nil, "error": engine.Null(s.kept(t.Job.Owner, e.Error)),
+		"run_error": engine.Null(s.kept(t.Job.Owner, e.RunError)), "output": engine.Null(s.told(t.Job.Owner, e.Output)), "result": s.result(t.Job.Owner, e.Result)}
 	if e.Rows != nil {
 		a["rows"] = *e.Rows
 	}

@@ -220,7 +220,7 @@ func (s *Store) Raise(ctx context.Context, e Event) (unheard []Unheard, err erro
 		return w.write(ctx)
 	})
 	if err != nil && s.Refused(ctx, err) {
-		return []Unheard{{Event: e.Kind, Hook: e.Hook, Error: s.kept(err.Error())}}, nil
+		return []Unheard{{Event: e.Kind, Hook: e.Hook, Error: s.kept("", err.Error())}}, nil
 	}
 	return unheard, err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/dbjobs/dbjobs/store/engine"
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 // window limits how many changed definitions one statement reads. PostgreSQL's planner assumes that
@@ -93,8 +94,8 @@ func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int6
 			return err
 		}
 		for _, id := range same {
-			if why := u.Faults[id]; why != "" {
-				if _, err := tx.Exec(ctx, "park_schedule", engine.Args{"id": id, "parked": s.kept(why)}); err != nil {
+			if why := u.Faults[id]; why != "" { // a text of the schedule's owner, who must not guess secrets by it, see secret.Known.For
+				if _, err := tx.Exec(ctx, "park_schedule", engine.Args{"id": id, "parked": clip(secret.Hide(why))}); err != nil {
 					return err
 				}
 			}

@@ -75,14 +75,14 @@ func (o *Output) fit(text string) string {
 	return harmless(text)
 }
 
-// told returns an output as it is kept. All output of an attempt passes here before it is recorded.
-func (s *Store) told(text string) string {
+// told returns an output of an owner's job as it is kept. All output of an attempt passes here before it is recorded.
+func (s *Store) told(owner, text string) string {
 	var o Output
 	if len(text) > 4*MostOutput { // a part that is left out need not be searched for secrets
 		_, _ = o.Write([]byte(text))
 		text, o = o.String(), Output{}
 	}
-	_, _ = o.Write([]byte(s.db.Hide(text)))
+	_, _ = o.Write([]byte(s.db.Hide(owner, text)))
 	return o.String()
 }
 

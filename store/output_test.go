@@ -75,7 +75,7 @@ func TestResultHidesSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	got := s.result(`{"row": {"a": 738291645, "b": "it is 738291645", "c": [7.50]}, "rows": 1, "body": {"of 738291645": true}}`)
+	got := s.result("", `{"row": {"a": 738291645, "b": "it is 738291645", "c": [7.50]}, "rows": 1, "body": {"of 738291645": true}}`)
 	if want := `{"body":{"of [hidden]":true},"row":{"a":"[hidden]","b":"it is [hidden]","c":[7.50]},"rows":1}`; got != want {
 		t.Errorf("%v, want %s", got, want)
 	}

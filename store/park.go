@@ -21,7 +21,7 @@ func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, err
 	if err := s.db.PartialRow(ctx, "job_name", engine.Args{"id": job}, &c.Job.Owner, &c.Job.Name); err != nil && !errors.Is(err, ErrNotFound) && !s.Refused(ctx, err) {
 		return b, err
 	}
-	why := s.kept("its decision was refused: " + refusal.Error())
+	why := s.kept(c.Job.Owner, "its decision was refused: "+refusal.Error())
 	err := s.db.InTx(ctx, func(tx *engine.Tx) error {
 		if _, err := tx.Exec(ctx, "enlist", engine.Args{"ids": p.jobs}); err != nil {
 			return err
@@ -34,7 +34,7 @@ func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, err
 		if !s.Refused(ctx, err) {
 			return b, err
 		}
-		why += "; the job could not be parked: " + s.kept(err.Error())
+		why += "; the job could not be parked: " + s.kept(c.Job.Owner, err.Error())
 	}
 	if told := (Parked{c.name(), why}); err != nil {
 		b.Stuck = []Parked{told}

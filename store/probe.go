@@ -202,7 +202,7 @@ type TickFacts struct {
 // RecordTick extends the stretch of ticks that the probe found, or begins one after a silence.
 func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
 	a := engine.Args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
-		"failed": f.Failed, "error": engine.Null(s.kept(f.Error)), "since": p.since,
+		"failed": f.Failed, "error": engine.Null(s.kept("", f.Error)), "since": p.since,
 		"took_ms": f.Took.Milliseconds()}
 	if !p.since.IsZero() && p.Now.Sub(p.lastTick) <= silence {
 		_, err := s.db.Exec(ctx, "record_tick", a)

@@ -73,7 +73,7 @@ func (s *Store) EndStepIn(ctx context.Context, tx *sql.Tx, t *Task, e StepEnd, h
 	switch {
 	case h.Login != "" && t.Job.Owner != h.Login:
 		err = s.endOwn(ctx, tx, t, e, h)
-		if run.Error = s.kept(cmp.Or(e.RunError, e.Error)); e.NextStep > 0 {
+		if run.Error = s.kept(t.Job.Owner, cmp.Or(e.RunError, e.Error)); e.NextStep > 0 {
 			run.goOn(e.NextStep)
 		} else if !e.Succeeds() {
 			run.State = e.Final
@@ -105,7 +105,7 @@ func (e *StepEnd) Succeeds() bool {
 func (s *Store) recordAttempt(ctx context.Context, q engine.Runner, t *Task, e *StepEnd) error {
 	run := &t.Run
 	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "number": run.Attempts, "waited_ms": t.Waited.Milliseconds(),
-		"rows": nil, "output": engine.Null(s.told(e.Output)), "result": s.result(e.Result)}
+		"rows": nil, "output": engine.Null(s.told(t.Job.Owner, e.Output)), "result": s.result(t.Job.Owner, e.Result)}
 	if e.Rows != nil {
 		a["rows"] = *e.Rows
 	}
@@ -120,9 +120,9 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	if e.RunError == "" {
 		e.RunError = e.Error
 	}
-	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": engine.Null(s.kept(e.Error)), "run_error": engine.Null(s.kept(e.RunError)), "code": engine.Null(clip(e.Code)),
-		"line": positive(int64(e.Line)), "severity": engine.Null(clip(e.Severity)), "detail": engine.Null(s.kept(e.Detail)), "hint": engine.Null(s.kept(e.Hint)),
-		"output": engine.Null(s.told(e.Output)), "result": s.result(e.Result),
+	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": engine.Null(s.kept(t.Job.Owner, e.Error)), "run_error": engine.Null(s.kept(t.Job.Owner, e.RunError)), "code": engine.Null(clip(e.Code)),
+		"line": positive(int64(e.Line)), "severity": engine.Null(clip(e.Severity)), "detail": engine.Null(s.kept(t.Job.Owner, e.Detail)), "hint": engine.Null(s.kept(t.Job.Owner, e.Hint)),
+		"output": engine.Null(s.told(t.Job.Owner, e.Output)), "result": s.result(t.Job.Owner, e.Result),
 		"rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(), "waited_ms": t.Waited.Milliseconds(),
 		"state": e.State, "final": e.Final}
 	if e.Rows != nil {
@@ -151,7 +151,7 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	if n == 0 {
 		return fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
 	}
-	run.Error = s.kept(e.RunError)
+	run.Error = s.kept(t.Job.Owner, e.RunError)
 	if e.Pause != "" {
 		if err := s.pauseFailing(ctx, q, a["now"], []changeRow{{SubjectID: run.JobID, Subject: t.Job.FullName(), Reason: e.Pause}}); err != nil {
 			return err

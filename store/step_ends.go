@@ -90,7 +90,7 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 				continue
 			}
 			e.Task.Settled = settled
-			e.Task.Run.State, e.Task.Run.Error = e.End.Final, s.kept(cmp.Or(e.End.RunError, e.End.Error))
+			e.Task.Run.State, e.Task.Run.Error = e.End.Final, s.kept(e.Task.Job.Owner, cmp.Or(e.End.RunError, e.End.Error))
 		}
 	case s.Refused(ctx, err) && len(list) > 1:
 		half := len(list) / 2
@@ -110,9 +110,9 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 
 func (s *Store) endingRow(e *Ending) endingRow {
 	run, end := &e.Task.Run, &e.End
-	row := endingRow{ID: run.ID, Fence: run.Fence, Number: run.Attempts, Final: end.Final, RunError: s.kept(cmp.Or(end.RunError, end.Error)),
-		State: end.State, Rows: end.Rows, Error: s.kept(end.Error), Code: clip(end.Code), Line: max(end.Line, 0), Severity: clip(end.Severity),
-		Detail: s.kept(end.Detail), Hint: s.kept(end.Hint), Output: s.told(end.Output), Result: s.result(end.Result), Waited: e.Task.Waited.Milliseconds()}
+	row := endingRow{ID: run.ID, Fence: run.Fence, Number: run.Attempts, Final: end.Final, RunError: s.kept(e.Task.Job.Owner, cmp.Or(end.RunError, end.Error)),
+		State: end.State, Rows: end.Rows, Error: s.kept(e.Task.Job.Owner, end.Error), Code: clip(end.Code), Line: max(end.Line, 0), Severity: clip(end.Severity),
+		Detail: s.kept(e.Task.Job.Owner, end.Detail), Hint: s.kept(e.Task.Job.Owner, end.Hint), Output: s.told(e.Task.Job.Owner, end.Output), Result: s.result(e.Task.Job.Owner, end.Result), Waited: e.Task.Waited.Milliseconds()}
 	if end.Recorded {
 		row.Recorded = 1
 	}

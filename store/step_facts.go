@@ -115,9 +115,9 @@ func (s *Store) StepFacts(ctx context.Context, run string) (map[string]StepFacts
 	return facts, err
 }
 
-// result returns the result of an attempt as it is kept, or nil. Secrets, and characters that not every engine can
+// result returns the result of an attempt of an owner's job as it is kept, or nil. Secrets, and characters that not every engine can
 // store, are replaced in each text of it separately, names of members too, so it stays JSON.
-func (s *Store) result(text string) any {
+func (s *Store) result(owner, text string) any {
 	if text == "" {
 		return nil
 	}
@@ -125,7 +125,7 @@ func (s *Store) result(text string) any {
 	dec := json.NewDecoder(strings.NewReader(harmless(text)))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err == nil && len(text) <= mostResult {
-		if b, err := json.Marshal(s.toldValue(v)); err == nil && len(b) <= mostResult {
+		if b, err := json.Marshal(s.toldValue(owner, v)); err == nil && len(b) <= mostResult {
 			return string(b)
 		}
 	}
@@ -138,22 +138,22 @@ func (s *Store) result(text string) any {
 	return `{"row": {}}` // a reference to a column then fails, instead of becoming empty
 }
 
-func (s *Store) toldValue(v any) any {
+func (s *Store) toldValue(owner string, v any) any {
 	switch v := v.(type) {
 	case string:
-		return harmless(s.db.Hide(v)) // in JSON, NUL is an escape
+		return harmless(s.db.Hide(owner, v)) // in JSON, NUL is an escape
 	case json.Number: // a password may be one
-		if shown := s.db.Hide(v.String()); shown != v.String() {
+		if shown := s.db.Hide(owner, v.String()); shown != v.String() {
 			return shown
 		}
 	case []any:
 		for i := range v {
-			v[i] = s.toldValue(v[i])
+			v[i] = s.toldValue(owner, v[i])
 		}
 	case map[string]any:
 		told := make(map[string]any, len(v))
 		for k := range v {
-			told[harmless(s.db.Hide(k))] = s.toldValue(v[k])
+			told[harmless(s.db.Hide(owner, k))] = s.toldValue(owner, v[k])
 		}
 		return told
 	}

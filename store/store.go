@@ -50,7 +50,11 @@ type Store struct {
 }
 
 // Serve makes the store decide for the jobs of these owners, and take their runs, as it does for those of its login.
-func (s *Store) Serve(owners []string) { s.served = owners }
+// What is recorded about a job of theirs hides only the secrets that were given to it, see secret.Known.For.
+func (s *Store) Serve(owners []string) {
+	s.served = owners
+	s.db.Separate(owners)
+}
 
 // Served returns the owners that Serve set.
 func (s *Store) Served() []string { return s.served }
@@ -162,10 +166,10 @@ func (s *Store) now() any {
 }
 
 // kept is the text of an error as it is recorded: without secrets, and no longer than a column holds. If the text has
-// megabytes, only its beginning is searched for secrets.
-func (s *Store) kept(text string) string {
+// megabytes, only its beginning is searched for secrets. owner is that of the job; empty: the text is of no job.
+func (s *Store) kept(owner, text string) string {
 	const most = 64 << 10
-	return clip(s.db.Hide(secret.Cut(text, most)))
+	return clip(s.db.Hide(owner, secret.Cut(text, most)))
 }
 
 // URLError says what is wrong with a database URL.

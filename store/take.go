@@ -221,7 +221,7 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 		k := &all[i]
 		r := &k.Run
 		if r.Fault != "" {
-			r.State, r.Error = Failed, s.kept(r.Fault)
+			r.State, r.Error = Failed, s.kept(k.Job.Owner, r.Fault)
 			why = append(why, endRow{r.ID, r.Error})
 			ended = append(ended, EndedRun{*r, k.name()})
 			continue
@@ -350,7 +350,7 @@ func (s *Store) endQueued(ctx context.Context, tx *engine.Tx, runs []endRow) err
 func (t *taking) end(ctx context.Context, id string, refusal error) error {
 	s := t.s
 	t.h.Refused.pass(id)
-	run := Run{ID: id, State: Failed, Error: s.kept("it could not be delivered: " + refusal.Error())}
+	run := Run{ID: id, State: Failed, Error: s.kept("", "it could not be delivered: "+refusal.Error())}
 	var c Snapshot
 	err := s.db.Query(ctx, "run_job", engine.Args{"id": engine.ID(id)}, engine.Reads(&c.Plan.JobID, engine.Nullable(&c.Job.Owner), engine.Nullable(&c.Job.Name), &run.Occurrence).Each(
 		func(string) error { return nil }))

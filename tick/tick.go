@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -241,6 +242,8 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	probe, err := t.Store.Probe(within, t.Name, OwnQueue)
 	if err == nil && !probe.Schema.Owners { // anybody can write the owner of a job, so jobs run only under the own login of this host
 		t.Store.Serve(nil)
+	} else if err == nil {
+		t.Store.Serve(slices.DeleteFunc(slices.Clone(t.Owners), func(owner string) bool { return owner == probe.Login }))
 	}
 	if err != nil {
 		if t.whole > 0 { // an earlier pass of this trigger has done its part

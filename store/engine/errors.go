@@ -116,8 +116,11 @@ func (db *DB) hide(err error) error {
 	return err
 }
 
-// Hide removes credentials from a text.
-func (db *DB) Hide(text string) string { return db.secrets.Hide(text) }
+// Hide removes credentials from a text of an owner's job; without an owner, from any text.
+func (db *DB) Hide(owner, text string) string { return db.secrets.For(owner).Hide(text) }
+
+// Separate says whose jobs must not learn the secrets of others.
+func (db *DB) Separate(owners []string) { db.secrets.Separate(owners) }
 
 // isBroken reports whether the connection broke during a statement.
 func isBroken(err error) bool {

@@ -16,8 +16,11 @@ import (
 // nil Known holds none.
 type Known struct {
 	mu     sync.Mutex
-	fixed  []pattern // of URLs, and from Add
-	issued []pattern // the newest ones from Issue
+	fixed  []pattern         // of URLs, and from Add
+	issued []pattern         // the newest ones from Issue
+	apart  []string          // owners, see Separate
+	of     map[string]*Known // by owner
+	whole  *Known            // of one that For returns for such an owner: it learns the same; nil: this is the whole
 }
 
 // issuedMost is a token for each of the connections of some passes. No server is known to quote an older one.
@@ -58,6 +61,7 @@ func (k *Known) AddURL(raw string) {
 	if k == nil {
 		return
 	}
+	k.whole.AddURL(raw)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, s := range ofURL(raw) {
@@ -70,6 +74,7 @@ func (k *Known) Issue(password string) {
 	if k == nil {
 		return
 	}
+	k.whole.Issue(password)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.issued = added(k.issued, password)
@@ -85,6 +90,7 @@ func (k *Known) Add(value string) {
 	if k == nil {
 		return
 	}
+	k.whole.Add(value)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, part := range append(parts(value), value) {

@@ -146,7 +146,7 @@ func (e *HTTP) Tell(ctx context.Context, to Heartbeat, n News) error {
 	if err := to.Check(slices.Collect(maps.Keys(n.Facts))); err != nil { // a file or plain SQL may hold anything
 		return err
 	}
-	n.Line = e.host.line(n.Line)
+	n.Line = e.host.line(n.Owner, n.Line)
 	u, err := e.address(text, n)
 	if err != nil {
 		return fmt.Errorf("its URL: %w", err)
@@ -164,7 +164,7 @@ func (e *HTTP) Tell(ctx context.Context, to Heartbeat, n News) error {
 			return nil
 		}
 		if !again || try == tellTries || ctx.Err() != nil {
-			return &UntoldError{e.host.hide(fmt.Sprintf("%s://%s: %v", u.Scheme, u.Host, err)), err}
+			return &UntoldError{e.host.hide(n.Owner, fmt.Sprintf("%s://%s: %v", u.Scheme, u.Host, err)), err}
 		}
 		select {
 		case <-ctx.Done():
@@ -225,9 +225,9 @@ func (e *HTTP) signal(ctx context.Context, method string, to *url.URL, body stri
 	}
 }
 
-// line returns a text on one line, without secrets, cut to the length that services accept.
-func (h *Host) line(text string) string {
-	text = strings.Join(strings.Fields(h.hide(text)), " ")
+// line returns a text of an owner's job on one line, without secrets, cut to the length that services accept.
+func (h *Host) line(owner, text string) string {
+	text = strings.Join(strings.Fields(h.hide(owner, text)), " ")
 	if len(text) > tellLine {
 		text = text[:tellLine-len("…")] + "…"
 	}

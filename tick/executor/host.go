@@ -115,7 +115,7 @@ func (h *Host) Secret(owner, name string) (string, error) {
 	if !found || !s.Owners.Include(owner) {
 		return "", h.Refused("the secret "+quoted(name), fmt.Sprintf("secrets: {%s: {value_file: …%s}}", name, also(s.Owners, owner, ", ")))
 	}
-	v, err := h.issue(s.Value)
+	v, err := h.issue(owner, s.Value)
 	if err != nil {
 		return "", fmt.Errorf("the secret %s: %w", quoted(name), err)
 	}
@@ -142,21 +142,21 @@ func (h *Host) CheckSecrets(owner, text string) error {
 	return h.addSecrets(owner, text, map[string]any{})
 }
 
-// issue reads a secret value.
-func (h *Host) issue(read Read) (string, error) {
+// issue reads a secret value for an owner.
+func (h *Host) issue(owner string, read Read) (string, error) {
 	v, err := read()
 	if err == nil {
-		h.Known.Add(v)
+		h.Known.For(owner).Add(v)
 	}
 	return v, err
 }
 
-// hide removes secrets from a text. It is called before the text is cut: a part of a secret would not be found any more.
-func (h *Host) hide(text string) string {
+// hide removes secrets from a text of an owner's job. It is called before the text is cut: a part of a secret would not be found any more.
+func (h *Host) hide(owner, text string) string {
 	if h == nil {
 		h = &Host{}
 	}
-	return h.Known.Hide(text)
+	return h.Known.For(owner).Hide(text)
 }
 
 // AllowsAddress reports whether the owner's steps may connect to an address that is not public.
@@ -289,7 +289,7 @@ func (h *Host) Target(owner, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("the target %s: %w", quoted(name), err)
 	}
-	h.Known.AddURL(v)
+	h.Known.For(owner).AddURL(v)
 	return v, nil
 }
 
@@ -303,7 +303,7 @@ func (h *Host) Mail(owner string) (*MailServer, error) {
 	}
 	m := *h.Mailer
 	if read := m.Password; read != nil {
-		m.Password = func() (string, error) { return h.issue(read) }
+		m.Password = func() (string, error) { return h.issue(owner, read) }
 	}
 	return &m, nil
 }

@@ -143,8 +143,8 @@ func (c *call) loginAWS(ctx context.Context, req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c.host.Known.Issue(credentials.Secret)
-	c.host.Known.Issue(credentials.SessionToken)
+	c.host.Known.For(c.task.Job.Owner).Issue(credentials.Secret)
+	c.host.Known.For(c.task.Job.Owner).Issue(credentials.SessionToken)
 	region := c.spec.Auth.AWS.Region
 	if m := regionOfService.FindStringSubmatch(req.URL.Hostname()); region == "" && m != nil {
 		region = m[1]
@@ -177,6 +177,6 @@ func (c *call) loginGCP(ctx context.Context, req *http.Request) error {
 	if err != nil {
 		return err
 	}
-	c.host.Known.Issue(token)
+	c.host.Known.For(c.task.Job.Owner).Issue(token)
 	return bearer(req, token)
 }

@@ -275,7 +275,7 @@ func (c *call) redirect(resp *http.Response, from *url.URL) (*url.URL, error) {
 		return nil, errors.New("the redirect leads to no URL")
 	}
 	if to.Scheme != from.Scheme || to.Host != from.Host || to.User != nil {
-		return nil, fmt.Errorf("redirects to another server are not followed; give the URL that it leads to, at %.200q", c.host.hide(to.Scheme+"://"+to.Host))
+		return nil, fmt.Errorf("redirects to another server are not followed; give the URL that it leads to, at %.200q", c.host.hide(c.task.Job.Owner, to.Scheme+"://"+to.Host))
 	}
 	to.Fragment, to.RawFragment = "", ""
 	return to, nil
@@ -289,7 +289,7 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	fmt.Fprintf(&out, "%s %s\n", resp.Proto, resp.Status)
 	for _, name := range []string{"Content-Type", "Content-Length", "Retry-After", "X-Request-Id", "X-Amzn-Requestid"} {
 		if v := resp.Header.Get(name); v != "" {
-			fmt.Fprintf(&out, "%s: %.200s\n", name, c.host.hide(v))
+			fmt.Fprintf(&out, "%s: %.200s\n", name, c.host.hide(c.task.Job.Owner, v))
 		}
 	}
 	if head != "" {
@@ -329,7 +329,7 @@ func (c *call) head(resp *http.Response) (head, facts string) {
 	if err == nil && len(read) < most && utf8.Valid(read) && json.Valid(read) {
 		facts = fmt.Sprintf(`{"code": %d, "body": %s}`, resp.StatusCode, read)
 	}
-	text := c.host.hide(secret.Cut(string(read[:min(len(read), 2*httpHead)]), 2*httpHead-1))
+	text := c.host.hide(c.task.Job.Owner, secret.Cut(string(read[:min(len(read), 2*httpHead)]), 2*httpHead-1))
 	return text[:min(len(text), httpHead)], facts
 }
 

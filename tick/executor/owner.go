@@ -23,7 +23,7 @@ func (e *SQL) ownersDatabase(ctx context.Context, r Request) (*database, error) 
 	if err != nil {
 		return fail(err)
 	}
-	e.host.Known.AddURL(url)
+	e.host.Known.For(owner).AddURL(url)
 	e.mu.Lock()
 	as := e.logins[owner+" "+url]
 	if as == nil {

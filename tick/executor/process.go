@@ -82,7 +82,7 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 	if slices.ContainsFunc(slices.Concat(cmd.Args, cmd.Env), hasNUL) {
 		return Result{}, fmt.Errorf("an argument or a variable has a NUL, which no program can be given; %w", ErrFinal)
 	}
-	output := &store.Output{Hide: e.host.hide}
+	output := &store.Output{Hide: func(text string) string { return e.host.hide(r.Task.Job.Owner, text) }}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = output, output, linger // one writer for both, so that the order is kept
 	err = runGroup(ctx, last, cmd, spec.grace())
 	if stuck, ok := errors.AsType[*stuckError](err); ok {

@@ -1,0 +1,33 @@
+package secret
+
+import "slices"
+
+// Separate says that these owners must not learn the secrets of others. See For.
+func (k *Known) Separate(owners []string) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.apart = slices.Clone(owners)
+}
+
+// For returns what hides the secrets in a text of an owner's job. Of an owner who is separate, that is only what was added by it:
+// who writes a text, and sees which parts of it were hidden, could otherwise guess the secrets of others letter by letter.
+func (k *Known) For(owner string) *Known {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !slices.Contains(k.apart, owner) {
+		return k
+	}
+	if k.of[owner] == nil {
+		if k.of == nil {
+			k.of = map[string]*Known{}
+		}
+		k.of[owner] = &Known{whole: k}
+	}
+	return k.of[owner]
+}
