@@ -157,6 +157,91 @@ func TestARetriedRunThatFailsAgainCountsOnce(t *testing.T) {
 	}
 }
 
+// A nominal time at the very end of a job's validity is one of its times.
+func TestTheEndOfTheValidityIsIncluded(t *testing.T) {
+	now := time.Date(2026, 1, 5, 1, 0, 0, 0, time.UTC)
+	due := now.Add(time.Hour)
+	for _, c := range []struct{ end, next time.Time }{{due, due}, {due.Add(-time.Microsecond), time.Time{}}} {
+		j := store.Job{ID: 1, Name: "job", CreatedAt: now.Add(-time.Hour), NotAfter: c.end, Steps: []store.Step{{Executor: "sql"}}}
+		j.Normalize()
+		daily := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"}
+		s := &store.Snapshot{Plan: store.Plan{JobID: 1, DecidedThrough: j.CreatedAt}, Job: j, Rules: []store.Rule{daily}}
+		d := Job(now, s, testPass(""))
+		if !d.Plan.NextRun.Equal(c.next) {
+			t.Errorf("valid until %s: next at %s, want %s", c.end, d.Plan.NextRun, c.next)
+		}
+		s.Plan = d.Plan
+		if made := len(Job(due, s, testPass("")).Made) > 0; made == c.next.IsZero() {
+			t.Errorf("valid until %s: a run is made: %t", c.end, made)
+		}
+	}
+}
+
+// Several runs have ended since the last decision. The last of them is the one that ended last, whichever was made first.
+func TestTheLastRunIsTheOneThatEndedLast(t *testing.T) {
+	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", Overlap: "allow", MaxRunning: 2, Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	slow := store.Run{ID: "1", JobID: 1, Number: 1, Occurrence: "now:1", State: store.Succeeded, Fence: 1, FinishedAt: now.Add(-time.Second)}
+	quick := store.Run{ID: "2", JobID: 1, Number: 2, Occurrence: "now:2", State: store.Failed, Fence: 1, FinishedAt: now.Add(-time.Minute)}
+	d := Job(now, &store.Snapshot{Plan: store.Plan{JobID: 1, RunsMade: 2}, Job: j, Runs: []store.Run{slow, quick}}, testPass(""))
+	if p := d.Plan; p.LastRunID != slow.ID || p.LastState != store.Succeeded || p.Streak != 0 {
+		t.Errorf("the last is run %s, %s; %d failed in a row", p.LastRunID, p.LastState, p.Streak)
+	}
+}
+
+// A job that has lost one of its schedules is looked at each hour. The loss is a change only once: what became due on its other
+// schedule since then is neither skipped nor run until the job is repaired.
+func TestALostScheduleIsAChangeOnce(t *testing.T) {
+	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", CreatedAt: now.Add(-48 * time.Hour), Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	daily := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"}
+	lost := store.Rule{ScheduleID: 2, LinkPlanned: true, Input: "b", Text: "DTSTART:20260101T030000Z\nRRULE:FREQ=DAILY", Lost: true}
+	c := &store.Snapshot{Plan: store.Plan{JobID: 1, DecidedThrough: now.Add(-time.Hour)}, Job: j, Rules: []store.Rule{daily, lost}}
+	d := Job(now, c, testPass(""))
+	if d.Plan.Parked == "" || !d.Replan || !d.Plan.DecidedThrough.Equal(now) {
+		t.Fatalf("parked %q, replan %t, decided through %s", d.Plan.Parked, d.Replan, d.Plan.DecidedThrough)
+	}
+	lost.Input, lost.Text = "", ""
+	c.Plan, c.Rules = d.Plan, []store.Rule{daily, lost}
+	d = Job(now.Add(24*time.Hour), c, testPass(""))
+	if d.Plan.Parked == "" || d.Replan || len(d.Gaps)+len(d.Made) > 0 || !d.Plan.DecidedThrough.Equal(now) {
+		t.Errorf("a day later: parked %q, replan %t, gaps %v, decided through %s", d.Plan.Parked, d.Replan, d.Gaps, d.Plan.DecidedThrough)
+	}
+}
+
+// A job whose group is missing stays due: its times run as soon as somebody has made the group, not at its next time.
+func TestAJobWithoutItsGroupStaysDue(t *testing.T) {
+	now := time.Date(2026, 1, 5, 2, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", Group: "g", CreatedAt: now.Add(-48 * time.Hour), Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	daily := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"}
+	c := &store.Snapshot{Plan: store.Plan{JobID: 1, NextRun: now, DecidedThrough: now.Add(-24 * time.Hour)}, Job: j, Rules: []store.Rule{daily}, Group: &store.GroupLoad{Name: "g"}}
+	d := Job(now, c, testPass(""))
+	if d.Plan.Parked == "" || !d.Plan.NextRun.Equal(now) || len(d.Made)+len(d.Gaps) > 0 {
+		t.Fatalf("parked %q, next at %s, %d made", d.Plan.Parked, d.Plan.NextRun, len(d.Made))
+	}
+	c.Plan, c.Group.MaxRunning = d.Plan, 1
+	if d = Job(now.Add(time.Hour), c, testPass("")); d.Plan.Parked != "" || len(d.Made) != 1 {
+		t.Errorf("repaired: parked %q, %d made", d.Plan.Parked, len(d.Made))
+	}
+}
+
+// A running run whose row cannot be read stays while its holder lives, whatever its lease says, and takes up a place.
+func TestAnUnreadableRunStaysWhileItsHolderLives(t *testing.T) {
+	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	for alive, updates := range map[bool]int{true: 0, false: 1} {
+		r := store.Run{ID: "1", JobID: 1, Number: 1, Occurrence: "now:1", State: store.Running, Fence: 1, LeaseUntil: now.Add(-time.Hour), HolderAlive: alive, Fault: "priority: no number"}
+		d := Job(now, &store.Snapshot{Plan: store.Plan{JobID: 1, RunsMade: 1}, Job: j, Runs: []store.Run{r}}, testPass(""))
+		if len(d.Updates) != updates || d.UnderWay != 1-updates {
+			t.Errorf("its holder lives: %t: %d under way, %+v", alive, d.UnderWay, d.Updates)
+		}
+	}
+}
+
 func TestARemovedRowOfAParkedJobIsDecidedFor(t *testing.T) {
 	d := Job(time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC), &store.Snapshot{Plan: store.Plan{JobID: 1, Parked: "no such rule"}}, testPass("alice"))
 	if !d.Plan.NextRun.IsZero() || len(d.Made) > 0 {
