@@ -187,3 +187,21 @@ func TestCancelOfAJobBesideAPredecessorsDecisionMissesNoRun(t *testing.T) {
 		abortBeside(t, d, "last_state = d.last_state")
 	})
 }
+
+// Of two requests to cancel a run, the first one stays on record.
+func TestCancelledTwiceKeepsTheFirstRequest(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.Request(t, d, "job")
+		id, at := ticktest.LastRun(t, d, "job").ID, d.Clock.Now()
+		for _, by := range []string{"ann", "bob"} {
+			if r, err := d.CancelRun(t.Context(), id, store.Author{By: by}); err != nil || r.CancelBy != "ann" || !r.CancelAt.Equal(at) {
+				t.Errorf("%v: by %s at %s, want ann at %s", err, r.CancelBy, r.CancelAt, at)
+			}
+			d.Clock.Add(time.Minute)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("changes")+" WHERE action = 'cancel'"); n != 1 {
+			t.Errorf("%d changes", n)
+		}
+	})
+}

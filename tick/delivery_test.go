@@ -49,6 +49,55 @@ func TestDeliveryAgainWhenAHolderDied(t *testing.T) {
 	})
 }
 
+// A delivery that is cut short uses up a delivery, and no attempt of the step.
+func TestDeliveryCutShortUsesUpNoAttempt(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.Request(t, d, "job")
+		h := store.Holder{Name: "h", Lease: time.Minute}
+		for losses := range 2 {
+			ticktest.DecideOnly(t, d)
+			tasks, err := d.Take(t.Context(), "tick", 1, h)
+			if err != nil || len(tasks) != 1 {
+				t.Fatal(err, len(tasks))
+			}
+			if r := tasks[0].Run; r.Attempt != 1 || r.Attempts != losses+1 || r.Losses != losses {
+				t.Errorf("delivery %d: attempt %d, %d in all, %d losses", losses+1, r.Attempt, r.Attempts, r.Losses)
+			}
+			if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: "cut", Redeliver: true}, h); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// A holder dies in a later step. Only the attempt that it had is lost: those that have ended keep their ends.
+func TestDeliveryLostInALaterStep(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("one"), ticktest.Nop("two")}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.DecideOnly(t, d)
+		dead := store.Holder{Name: "dead", Lease: time.Minute}
+		tasks, err := d.Take(t.Context(), "tick", 1, dead)
+		if err != nil || len(tasks) != 1 {
+			t.Fatal(err, len(tasks))
+		}
+		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, NextStep: 2}, dead); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(10 * time.Minute)
+		ticktest.Run(t, d)
+		run, err := d.Run(t.Context(), tasks[0].Run.ID)
+		var got []string
+		for _, a := range run.Tries {
+			got = append(got, a.StepName+" "+a.State)
+		}
+		if want := []string{"one succeeded", "two lost", "two succeeded"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	})
+}
+
 // On SQLite, a holder that lives keeps its run however long it takes.
 func TestDeliveryAgainNotWhileAHolderLives(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})

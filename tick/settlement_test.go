@@ -32,6 +32,7 @@ func TestSettledWithItsEnd(t *testing.T) {
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Call("")}},
 					{Name: "follower", Steps: []store.Step{ticktest.Nop("")}}}})
 				ticktest.Run(t, d)
+				d.Exec(t, "UPDATE "+d.Table("plans")+" SET streak = 2")
 				d.Clock.Add(5 * time.Minute)
 				r, err := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
 					if c.meddle != "" {
@@ -54,7 +55,7 @@ func TestSettledWithItsEnd(t *testing.T) {
 					if j.Name != "job" {
 						continue
 					}
-					if j.Cycles != 1 || j.LastState != store.Succeeded || !j.LastFinished.Equal(run.FinishedAt) || !j.LastSuccess.Equal(run.FinishedAt) || j.RunsMade != 1 {
+					if j.Cycles != 1 || j.Streak != 0 || j.LastState != store.Succeeded || !j.LastFinished.Equal(run.FinishedAt) || !j.LastSuccess.Equal(run.FinishedAt) || j.RunsMade != 1 {
 						t.Errorf("its plan says %+v", j)
 					}
 				}

@@ -117,6 +117,9 @@ func TestUnreadableRunFails(t *testing.T) {
 		if first, second := states(); !strings.HasPrefix(first, "failed its row cannot be read: column interval_start: ") || second != "queued" {
 			t.Errorf("%s, %s; want the first one failed, the second one queued", first, second)
 		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")+" WHERE state = 'lost'"); n != 1 {
+			t.Errorf("%d attempts are lost, want that of the first run", n)
+		}
 	})
 }
 
