@@ -121,6 +121,40 @@ func TestTakenAheadBehindALongRunIsExecutedByTheSameWorker(t *testing.T) {
 	})
 }
 
+// The first attempt of a run that was taken ahead begins when the run has its place, and its later attempts begin when they do:
+// the time for which the run has waited counts once.
+func TestTakenAheadWaitsBeforeItsFirstStepOnly(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Overlap: "allow", MaxRunning: 100, Steps: []store.Step{ticktest.Call("one"), ticktest.Call("two")}}}})
+		for range 3 {
+			ticktest.Request(t, d, "job")
+		}
+		ticktest.DecideOnly(t, d)
+		const took = 300 * time.Millisecond
+		steps := 0
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			if steps++; steps > 2 { // the first run is quick, so that the others are taken ahead
+				d.Clock.Add(took)
+			}
+			return executor.Result{}, nil
+		})
+		tk.Now, tk.Concurrency, tk.Queues = d.Clock.Now, 1, []string{"others"}
+		if r, err := tk.Work(t.Context()); err != nil || r.Succeeded != 3 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		last := ticktest.LastRun(t, d, "job")
+		run, err := d.Run(t.Context(), last.ID)
+		if err != nil || len(run.Tries) != 2 {
+			t.Fatalf("%v: %+v", err, run.Tries)
+		}
+		for _, a := range run.Tries {
+			if got := a.FinishedAt.Sub(a.StartedAt); got != took {
+				t.Errorf("step %d took %s, want %s", a.Step, got, took)
+			}
+		}
+	})
+}
+
 // A pause that came while runs were taken ahead has not held these runs. The runs that were returned are looked at
 // again at once: a pause holds them, and without a pause they stay queued.
 func TestTakenAheadAndGivenBackIsLookedAtOnce(t *testing.T) {

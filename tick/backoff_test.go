@@ -7,6 +7,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/decide/model"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // The model doubles a back-off in its own way. Without jitter, both agree, also far above the cap.
@@ -21,6 +22,19 @@ func TestBackoffIsThatOfTheModel(t *testing.T) {
 					t.Errorf("%s up to %s, attempt %d: %s, want %s", first, most, attempt, got, want)
 				}
 			}
+		}
+	}
+}
+
+// A step that is tried without a bound, and without a back-off, waits a second: it would keep its pass busy otherwise.
+func TestTriesWithoutABoundWaitASecond(t *testing.T) {
+	for attempts, want := range map[store.Attempts]time.Duration{0: time.Second, 5: 0} {
+		j := store.Job{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")},
+			Retry: store.Retry{Attempts: &attempts, Backoff: new(store.Duration(0)), Jitter: new(0)}}
+		j.Normalize()
+		end := decide.AfterFailure(&store.Task{Job: j, Run: store.Run{Step: 1, Attempt: 1}}, &j.Steps[0], true, nil)
+		if !end.Retry || end.Backoff != want {
+			t.Errorf("%d attempts: %+v, want a retry after %s", attempts, end, want)
 		}
 	}
 }

@@ -306,3 +306,23 @@ func TestEditOfAnotherTypeIsRefusedBySQLite(t *testing.T) {
 		d.Exec(t, "UPDATE dbjobs_jobs SET "+set)
 	}
 }
+
+// A link that plain SQL has made anew, to the same schedule, changes nothing, and no later pass decides for its job again.
+func TestALinkMadeAnewIsSeenOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		planned(t, d, "")
+		links := d.Table("job_schedules")
+		before, err := d.Job(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Exec(t, "UPDATE "+links+" SET planned = NULL")
+		ticktest.DecideOnly(t, d)
+		if n := d.Int(t, "SELECT count(*) FROM "+links+" WHERE planned IS NULL"); n != 0 {
+			t.Errorf("%d links are still to be seen", n)
+		}
+		if j, err := d.Job(t.Context(), "job"); err != nil || !j.NextRun.Equal(before.NextRun) {
+			t.Errorf("%v: next %s, want %s", err, j.NextRun, before.NextRun)
+		}
+	})
+}

@@ -67,6 +67,31 @@ func TestGroupCapsSeveralJobs(t *testing.T) {
 	})
 }
 
+// A run that waits for its next try keeps its place in the group, also when a pass decides for another job alone.
+func TestGroupKeepsThePlaceOfARunInBackOff(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tries, other := ticktest.Grouped("tries", "one", 0), ticktest.Grouped("other", "one", 0)
+		tries.Own, other.Own = &store.Schedule{Rule: "5 8 * * *"}, &store.Schedule{Rule: "6 8 * * *"}
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "one", MaxRunning: 1}}, Jobs: []store.Job{tries, other}})
+		ticktest.DecideOnly(t, d)
+		d.Clock.Add(5 * time.Minute)
+		ticktest.DecideOnly(t, d)
+		h := store.Holder{Name: "h", Lease: time.Hour}
+		tasks, err := d.Take(t.Context(), "another", 1, h)
+		if err != nil || len(tasks) != 1 {
+			t.Fatalf("%v: %d taken", err, len(tasks))
+		}
+		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Failed, Retry: true, Backoff: time.Hour}, h); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(time.Minute)
+		ticktest.DecideOnly(t, d)
+		if got := standing(t, d); got != "other waiting group, tries waiting" {
+			t.Error(got)
+		}
+	})
+}
+
 // All runs of a group get their turn within one pass.
 func TestGroupIsServedInOnePass(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
