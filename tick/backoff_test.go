@@ -26,6 +26,17 @@ func TestBackoffIsThatOfTheModel(t *testing.T) {
 	}
 }
 
+// A back-off that doubles beyond what a duration holds would be negative, and the step tried again at once.
+func TestBackoffOfCenturiesIsBounded(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	wait, limit := store.Duration(90*year), store.Duration(290*year)
+	for attempt := 1; attempt <= 4; attempt++ {
+		if got := decide.Backoff(store.Retry{Backoff: &wait, MaxBackoff: &limit}, attempt); got < 90*year || got > 100*year {
+			t.Errorf("attempt %d: %s", attempt, got)
+		}
+	}
+}
+
 // A step that is tried without a bound, and without a back-off, waits a second: it would keep its pass busy otherwise.
 func TestTriesWithoutABoundWaitASecond(t *testing.T) {
 	for attempts, want := range map[store.Attempts]time.Duration{0: time.Second, 5: 0} {

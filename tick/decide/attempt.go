@@ -36,14 +36,14 @@ const maxAttempts = 1000
 
 // Backoff is the wait after an attempt. It doubles with every attempt, up to its cap.
 func Backoff(r store.Retry, attempt int) time.Duration {
-	wait, most := time.Duration(*r.Backoff), time.Duration(*r.MaxBackoff)
+	wait, most := time.Duration(*r.Backoff), min(time.Duration(*r.MaxBackoff), 100*365*24*time.Hour)
 	for range attempt - 1 {
 		if wait >= most {
 			break
 		}
 		wait *= 2
 	}
-	return min(wait, most, 100*365*24*time.Hour)
+	return min(wait, most)
 }
 
 // Follow reads what comes after a step: next, succeed, fail, or step:NAME. After the last step, the run
