@@ -3,8 +3,11 @@ package tick_test
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -149,6 +152,41 @@ func TestStepFactsSurviveACrash(t *testing.T) {
 			t.Errorf("%d attempts with a result, want 1", n)
 		}
 	})
+}
+
+// A database that is away while the facts are read is no failure of the step, which has one attempt.
+func TestStepFactsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, engine := range storetest.Engines(t) {
+		if engine == "sqlite" {
+			continue // a file is never away
+		}
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			var away atomic.Bool
+			calls := storetest.Calls{Before: func(call storetest.Call) error {
+				if away.Load() && strings.Contains(call.SQL, "GROUP BY step_name") {
+					return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+				}
+				return nil
+			}}
+			d := storetest.Open(t, engine, store.Options{Wrap: calls.Wrap})
+			d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(500))")
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 9, Steps: []store.Step{ticktest.Step("ask", "SELECT 1"), note(d, false, "job", "${steps.ask.status}")}}}})
+			ticktest.Request(t, d, "job")
+			away.Store(true)
+			_, _ = ticktest.New(t, d.Store).Run(t.Context())
+			if got := ticktest.LastRun(t, d, "job"); got.Ended() {
+				t.Errorf("the run is %s: %s", got.State, got.Error)
+			}
+			away.Store(false)
+			d.Clock.Add(10 * time.Minute)
+			ticktest.Run(t, d)
+			if got, want := noted(t, d, "job"), "succeeded | succeeded"; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
+	}
 }
 
 // If a job is edited while its run is open, so that a step names facts of an earlier step that nobody named when that
