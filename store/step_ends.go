@@ -109,10 +109,10 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 }
 
 func (s *Store) endingRow(e *Ending) endingRow {
-	run, end := &e.Task.Run, &e.End
-	row := endingRow{ID: run.ID, Fence: run.Fence, Number: run.Attempts, Final: end.Final, RunError: s.kept(e.Task.Job.Owner, cmp.Or(end.RunError, end.Error)),
-		State: end.State, Rows: end.Rows, Error: s.kept(e.Task.Job.Owner, end.Error), Code: clip(end.Code), Line: max(end.Line, 0), Severity: clip(end.Severity),
-		Detail: s.kept(e.Task.Job.Owner, end.Detail), Hint: s.kept(e.Task.Job.Owner, end.Hint), Output: s.told(e.Task.Job.Owner, end.Output), Result: s.result(e.Task.Job.Owner, end.Result), Waited: e.Task.Waited.Milliseconds()}
+	run, end, owner := &e.Task.Run, &e.End, e.Task.Job.Owner
+	row := endingRow{ID: run.ID, Fence: run.Fence, Number: run.Attempts, Final: end.Final, RunError: s.kept(owner, cmp.Or(end.RunError, end.Error)),
+		State: end.State, Rows: end.Rows, Error: s.kept(owner, end.Error), Code: clip(end.Code), Line: max(end.Line, 0), Severity: clip(end.Severity),
+		Detail: s.kept(owner, end.Detail), Hint: s.kept(owner, end.Hint), Output: s.told(owner, end.Output), Result: s.result(owner, end.Result), Waited: e.Task.Waited.Milliseconds()}
 	if end.Recorded {
 		row.Recorded = 1
 	}
