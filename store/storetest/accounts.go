@@ -158,7 +158,7 @@ func loginsOn(engine string) (*logins, error) {
 		}
 		return nil
 	}
-	suffix, password := strings.ToLower(rand.Text()[:10]), rand.Text()
+	suffix, password := randomName(), rand.Text()
 	migrator, ticker := "dbjobs_test_m_"+suffix, "dbjobs_test_t_"+suffix
 	list := []string{fmt.Sprintf(create, migrator, password), fmt.Sprintf(create, ticker, password)}
 	if driver == "pgx" {

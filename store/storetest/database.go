@@ -1,9 +1,8 @@
 package storetest
 
 import (
-	"crypto/rand"
 	"database/sql"
-	"encoding/hex"
+	"math/rand/v2"
 	"net/url"
 	"os"
 	"strings"
@@ -55,9 +54,7 @@ func onServer(t testing.TB, kind spareKind, options string, dsn func(*url.URL) s
 		t.Fatal(err)
 	}
 	defer db.Close()
-	var b [6]byte
-	_, _ = rand.Read(b[:]) // never fails
-	name := "dbjobs_test_" + hex.EncodeToString(b[:])
+	name := "dbjobs_test_" + randomName()
 	if _, err := db.Exec("CREATE DATABASE " + name + " " + options); err != nil {
 		t.Fatalf("%s: %v", variable, err)
 	}
@@ -70,6 +67,17 @@ func onServer(t testing.TB, kind spareKind, options string, dsn func(*url.URL) s
 	u.Path = "/" + name
 	return &spareDB{spareKind: spareKind{variable: variable, driver: driver, pooled: kind.pooled}, url: u.String(), source: dsn(u),
 		drop: func() error { return drop(driver, server, name) }}
+}
+
+// randomName returns a part for the name of a database or a login. It has letters that form no word: a story says
+// `! stdout url` of what a command prints, and commands print these names.
+func randomName() string {
+	const letters = "bcdfgjkmqvwxz"
+	b := make([]byte, 12)
+	for i := range b {
+		b[i] = letters[rand.IntN(len(letters))]
+	}
+	return string(b)
 }
 
 func drop(driver, server, name string) error {

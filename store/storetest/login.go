@@ -35,7 +35,7 @@ func (d *DB) Reader(t testing.TB) string {
 // the login's name and URL. In an installation with owners, the login also has the rights that belong to owners.
 func (d *DB) Account(t testing.TB, kind string) (login, as string) {
 	t.Helper()
-	login, password := "dbjobs_test_"+strings.ToLower(rand.Text()[:8]), rand.Text()
+	login, password := "dbjobs_test_"+randomName(), rand.Text()
 	u, err := url.Parse(d.Direct())
 	if err != nil {
 		t.Fatal("not a URL")
