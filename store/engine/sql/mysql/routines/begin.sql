@@ -12,11 +12,13 @@ BEGIN
   IF @@insert_id <> 0 THEN
     CALL dbjobs_refuse('JB004', 'insert_id is set in this session, and the server numbers the rows here; call from another session');
   END IF;
+  CALL dbjobs_end_killed();
   SAVEPOINT dbjobs_call;
   ROLLBACK TO SAVEPOINT dbjobs_call;
   IF mine THEN
     SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
     START TRANSACTION;
+    SAVEPOINT dbjobs_own;
   END IF;
 END
 ;

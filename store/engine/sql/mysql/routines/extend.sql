@@ -4,6 +4,7 @@ BEGIN
   DECLARE its_id char(36) CHARACTER SET ascii COLLATE ascii_bin DEFAULT LEFT(run, 36);
   DECLARE me text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE everything boolean;
+  CALL dbjobs_end_killed();
   CALL dbjobs_me(me, everything);
   IF NOT everything THEN
     SELECT MAX(r.id) INTO its_id FROM dbjobs_runs r JOIN dbjobs_jobs j ON j.id = r.job_id WHERE r.id = its_id AND j.owner = me; -- NULL: it is not his

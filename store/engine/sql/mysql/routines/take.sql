@@ -33,6 +33,7 @@ BEGIN
   IF lease <= 0 THEN
     CALL dbjobs_refuse('JB003', 'take: lease: want seconds, more than 0');
   END IF;
+  CALL dbjobs_end_killed();
   CALL dbjobs_me(me, everything);
   SET frozen = EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > now);
   taking: WHILE NOT frozen DO
@@ -61,6 +62,7 @@ BEGIN
         END IF;
         SET TRANSACTION ISOLATION LEVEL READ COMMITTED;
         START TRANSACTION;
+        SAVEPOINT dbjobs_own;
         SET begun = true;
         SELECT r.id, r.fence + 1, r.job_id, r.step, r.scheduled_for, r.interval_start, r.interval_end, r.args
         INTO its_id, its_fence, its_job, its_step, its_time, its_start, its_end, its_args FROM dbjobs_runs r FORCE INDEX (runs_queued)
