@@ -65,7 +65,7 @@ func TestRoutinesWaitForNoOtherJob(t *testing.T) {
 }
 
 // TestWorkersWaitForNoEditor: a worker whose login is not the one that migrated takes, extends and ends its runs, while
-// a session that edits has their job locked, and the turn of those who edit.
+// a session that edits has their job locked, the turn of those who edit, and a new pause.
 func TestWorkersWaitForNoEditor(t *testing.T) {
 	for _, engine := range withRoutines(t) {
 		t.Run(engine, func(t *testing.T) {
@@ -86,9 +86,11 @@ func TestWorkersWaitForNoEditor(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = editor.Rollback() }()
-			text, args := routine("alter_job", job, `{"priority": 5}`).text(engine)
-			if _, err := editor.Exec(text, args...); err != nil {
-				t.Fatal(err)
+			for _, c := range []call{routine("alter_job", job, `{"priority": 5}`), routine("pause", job)} {
+				text, args := c.text(engine)
+				if _, err := editor.Exec(text, args...); err != nil {
+					t.Fatal(c, err)
+				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()

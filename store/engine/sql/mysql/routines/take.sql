@@ -35,8 +35,7 @@ BEGIN
   END IF;
   CALL dbjobs_end_killed();
   CALL dbjobs_me(me, everything);
-  SET frozen = EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > now);
-  taking: WHILE NOT frozen DO
+  taking: WHILE true DO
     BEGIN
       DECLARE CONTINUE HANDLER FOR 1568 SET mine = false;
       DECLARE EXIT HANDLER FOR 1213
@@ -64,10 +63,19 @@ BEGIN
         START TRANSACTION;
         SAVEPOINT dbjobs_own;
         SET begun = true;
+        SELECT COUNT(*) > 0 INTO frozen FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > now; -- waits for no edit of a pause
+        IF frozen THEN
+          COMMIT;
+          LEAVE taking;
+        END IF;
         SELECT r.id, r.fence + 1, r.job_id, r.step, r.scheduled_for, r.interval_start, r.interval_end, r.args
         INTO its_id, its_fence, its_job, its_step, its_time, its_start, its_end, its_args FROM dbjobs_runs r FORCE INDEX (runs_queued)
         WHERE r.queued_in = of_queue AND r.urgency = its_urgency AND r.ready_at = its_ready AND r.id = candidate AND (everything OR (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = r.job_id) = me) FOR UPDATE SKIP LOCKED;
       ELSE
+        SET frozen = EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > now); -- what is there now
+        IF frozen THEN
+          LEAVE taking;
+        END IF;
         SELECT r.id, r.fence + 1, r.job_id, r.step, r.scheduled_for, r.interval_start, r.interval_end, r.args
         INTO its_id, its_fence, its_job, its_step, its_time, its_start, its_end, its_args FROM dbjobs_runs r FORCE INDEX (runs_queued)
         WHERE r.queued_in = of_queue AND (everything OR (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = r.job_id) = me) ORDER BY r.urgency, r.ready_at, r.id LIMIT 1 FOR UPDATE SKIP LOCKED;
