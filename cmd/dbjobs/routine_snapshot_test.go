@@ -101,3 +101,34 @@ func TestRoutinesChangeWhatIsThereNow(t *testing.T) {
 		}
 	}
 }
+
+// TestExtendTellsWhoHoldsTheRunNow: a worker whose transaction began before somebody else got its run hears of that.
+func TestExtendTellsWhoHoldsTheRunNow(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			for _, before := range []call{routine("create_job", "a", "SELECT 1"), routine("run_now", "a")} {
+				if err := before.on(d); err != nil {
+					t.Fatal(before, err)
+				}
+			}
+			d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'running', fence = 1, lease_until = created_at")
+			worker, err := d.SQL.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = worker.Rollback() }()
+			var run string
+			if err := worker.QueryRow("SELECT id FROM " + d.Table("runs")).Scan(&run); err != nil {
+				t.Fatal(err)
+			}
+			d.Exec(t, "UPDATE "+d.Table("runs")+" SET fence = 2")
+			text, args := routine("extend", run, 1).text(engine)
+			var held bool
+			if err := worker.QueryRow(text, args...).Scan(&held, new(any)); err != nil || held {
+				t.Errorf("the old holder gets held = %t, %v", held, err)
+			}
+		})
+	}
+}

@@ -14,6 +14,6 @@ BEGIN
     CALL dbjobs_refuse('JB003', 'extend: lease: want seconds, more than 0');
   END IF;
   UPDATE dbjobs_runs r SET r.lease_until = UTC_TIMESTAMP(6) + INTERVAL lease SECOND WHERE r.id = its_id AND r.fence = of_fence AND r.state = 'running';
-  SELECT COUNT(*) > 0 AS held, COALESCE(MAX(r.cancel_at IS NOT NULL), 0) AS cancel FROM dbjobs_runs r WHERE r.id = its_id AND r.fence = of_fence AND r.state = 'running';
+  SELECT COUNT(*) > 0 AS held, COALESCE(MAX(r.cancel_at IS NOT NULL), 0) AS cancel FROM dbjobs_runs r WHERE r.id = its_id AND r.fence = of_fence AND r.state = 'running' FOR UPDATE; -- what is there now
 END
 ;
