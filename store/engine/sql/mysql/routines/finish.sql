@@ -11,7 +11,7 @@ BEGIN
     SELECT MAX(r.id) INTO its_id FROM dbjobs_runs r JOIN dbjobs_jobs j ON j.id = r.job_id WHERE r.id = its_id AND j.owner = me; -- NULL: it is not his
   END IF;
   SET end_state = COALESCE(end_state, 'succeeded');
-  IF end_state NOT IN ('succeeded', 'failed', 'cancelled') THEN
+  IF FIND_IN_SET(end_state, 'succeeded,failed,cancelled') = 0 THEN
     CALL dbjobs_refuse('JB003', 'finish: state: is not one of succeeded, failed, cancelled');
   END IF;
   UPDATE dbjobs_runs r SET r.state = end_state, r.error = IF(CHAR_LENGTH(error) > 4000, CONCAT(LEFT(error, 4000), ' ...'), error), r.finished_at = UTC_TIMESTAMP(6), r.lease_until = NULL

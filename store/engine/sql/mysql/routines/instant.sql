@@ -8,7 +8,9 @@ BEGIN
     SET at = CAST(REPLACE(UPPER(TRIM(REGEXP_SUBSTR(given, '^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9:.]+'))), 'T', ' ') AS datetime(6))
       - INTERVAL IF(ahead = '', 0, IF(LEFT(ahead, 1) = '-', -1, 1) * (SUBSTR(ahead, 2, 2) * 60 + RIGHT(CONCAT('00', SUBSTR(ahead, 4)), 2))) MINUTE;
   END IF;
-  IF at IS NULL THEN
+  IF at NOT BETWEEN '1000-01-01' AND '9999-12-31 23:59:59' THEN
+    CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 40), ': ', field, ': "', LEFT(given, 30), '" is not between the years 1000 and 9999'));
+  ELSEIF at IS NULL THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 40), ': ', field, ': "', LEFT(COALESCE(given, ''), 30), '" is no instant such as 2026-12-01T08:00:00Z'));
   END IF;
 END

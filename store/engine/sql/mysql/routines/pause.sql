@@ -28,8 +28,8 @@ BEGIN
     CALL dbjobs_instant_text(paused, instant);
     CALL dbjobs_refuse('JB002', CONCAT(LEFT(logged, 50), ': paused since ', instant, '; dbjobs_resume ends that'));
   END IF;
-  IF until_at <= now THEN
-    CALL dbjobs_refuse('JB003', CONCAT(LEFT(logged, 50), ': until: is in the past; give an instant to come in UTC, or NULL'));
+  IF until_at <= now OR until_at > '9999-12-31 23:59:59' THEN
+    CALL dbjobs_refuse('JB003', CONCAT(LEFT(logged, 40), ': until: is in the past, or after the year 9999; give one to come in UTC, or NULL'));
   END IF;
   DO LAST_INSERT_ID(0);
   INSERT INTO dbjobs_pauses (scope, subject_id, subject, reason, paused_by, since, until_at)

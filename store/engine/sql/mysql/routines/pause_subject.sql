@@ -5,6 +5,9 @@ BEGIN
   DECLARE everything boolean;
   CALL dbjobs_me(me, everything);
   SET subject_id = NULL, named = NULL, kind = 'pause';
+  IF FIND_IN_SET(scope, 'job,schedule,tag,owner,all') = 0 THEN
+    CALL dbjobs_refuse('JB003', 'pause: scope: is not one of job, schedule, tag, owner, all; NULL is job');
+  END IF;
   CASE scope
   WHEN 'job' THEN
     CALL dbjobs_find_job(subject, subject_id, logged);
@@ -16,10 +19,8 @@ BEGIN
     SET named = subject, logged = CONCAT('tag ', subject);
   WHEN 'owner' THEN
     SET named = subject, logged = CONCAT('owner ', subject);
-  WHEN 'all' THEN
-    SET logged = scope;
   ELSE
-    CALL dbjobs_refuse('JB003', 'pause: scope: is not one of job, schedule, tag, owner, all; NULL is job');
+    SET logged = scope;
   END CASE;
   IF scope IN ('tag', 'owner') AND COALESCE(subject, '') = '' THEN
     CALL dbjobs_refuse('JB003', CONCAT('pause: ', scope, ': is missing; give its name as subject'));

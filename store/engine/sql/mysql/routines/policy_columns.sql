@@ -55,14 +55,14 @@ BEGIN
         SET t = IF(JSON_TYPE(usual) = 'NULL', NULL, JSON_UNQUOTE(usual));
       ELSEIF kind = 'name' THEN
         CALL dbjobs_check_name(subject, k, t);
-      ELSEIF kind = 'hook' AND t <> 'none' THEN
+      ELSEIF kind = 'hook' AND FIND_IN_SET(t, 'none') = 0 THEN
         CALL dbjobs_other_job(subject, k, t, of_owner, other, other_owner, other_name);
         SET t = IF(other_owner = of_owner AND other_name <> 'none', other_name, CONCAT_WS('/', NULLIF(other_owner, ''), other_name));
       END IF;
       IF k = 'group' AND t IS NOT NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_groups g WHERE g.name = t AND (everything OR g.owner = me)) THEN
         CALL dbjobs_refuse('JB001', CONCAT(LEFT(subject, 50), ': there is no group ', LEFT(t, 30), '; add it to dbjobs_groups'));
       END IF;
-      IF kind = 'word' AND LOCATE(CONCAT(',', t, ','), CASE k WHEN 'overlap' THEN ',wait,wait-all,skip,allow,replace,' WHEN 'missed' THEN ',latest,all,skip,' ELSE ',continue,pause,' END) = 0 THEN
+      IF kind = 'word' AND FIND_IN_SET(t, CASE k WHEN 'overlap' THEN 'wait,wait-all,skip,allow,replace' WHEN 'missed' THEN 'latest,all,skip' ELSE 'continue,pause' END) = 0 THEN
         CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 40), ': ', k, ': "', LEFT(t, 20), '" is no such word; see the check of dbjobs_jobs'));
       END IF;
       SET c = IF(t IS NULL, JSON_REMOVE(c, CONCAT('$.', col)), JSON_SET(c, CONCAT('$.', col), t));

@@ -27,7 +27,7 @@ BEGIN
     CALL dbjobs_other_job(subject, 'after', t, its_owner, other, other_owner, other_name);
     IF other = its_id THEN
       CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': after: a job cannot run after itself; leave it out'));
-    ELSEIF way NOT IN ('success', 'failure', 'end') THEN
+    ELSEIF FIND_IN_SET(way, 'success,failure,end') = 0 THEN
       CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': after: "', LEFT(way, 20), '" is not one of success, failure, end'));
     END IF;
     SET list = JSON_SET(list, CONCAT('$[', i, ']'), JSON_OBJECT('id', other, 'on', way));

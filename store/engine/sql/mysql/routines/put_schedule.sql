@@ -19,7 +19,7 @@ BEGIN
     SET k = JSON_UNQUOTE(JSON_EXTRACT(JSON_KEYS(options), CONCAT('$[', i, ']')));
     CALL dbjobs_option_text(subject, k, JSON_EXTRACT(options, CONCAT('$.', k)), t);
     SET t = NULLIF(TRIM(t), '');
-    IF LOCATE(CONCAT(',', t, ','), CASE k WHEN 'nonexistent' THEN ',forward,skip,' WHEN 'ambiguous' THEN ',first,last,both,' WHEN 'on_holiday' THEN ',skip,next,previous,' END) = 0 THEN
+    IF FIND_IN_SET(t, CASE k WHEN 'nonexistent' THEN 'forward,skip' WHEN 'ambiguous' THEN 'first,last,both' WHEN 'on_holiday' THEN 'skip,next,previous' END) = 0 THEN
       CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 40), ': ', k, ': "', LEFT(t, 20), '" is no such word; see the check of dbjobs_schedules'));
     END IF;
     CASE k

@@ -13,7 +13,8 @@ BEGIN
     SET i = i + 1;
   END WHILE;
   SET odd = (SELECT MIN(s.name) FROM dbjobs_steps s WHERE s.job_id = its_id
-    AND (s.on_success NOT IN ('next', 'succeed', 'fail') AND NOT EXISTS (SELECT 1 FROM dbjobs_steps o WHERE o.job_id = its_id AND s.on_success = CONCAT('step:', o.name))
+    AND (LENGTH(TRIM(s.on_success)) < LENGTH(s.on_success) OR LENGTH(TRIM(s.on_failure)) < LENGTH(s.on_failure) -- to IN and =, a blank at the end is nothing
+      OR s.on_success NOT IN ('next', 'succeed', 'fail') AND NOT EXISTS (SELECT 1 FROM dbjobs_steps o WHERE o.job_id = its_id AND s.on_success = CONCAT('step:', o.name))
       OR s.on_failure NOT IN ('next', 'succeed', 'fail') AND NOT EXISTS (SELECT 1 FROM dbjobs_steps o WHERE o.job_id = its_id AND s.on_failure = CONCAT('step:', o.name))));
   IF odd IS NOT NULL THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 40), ', step ', LEFT(odd, 20), ': on_success, on_failure: give next, succeed, fail, or step:NAME'));

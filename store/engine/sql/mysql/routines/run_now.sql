@@ -31,7 +31,7 @@ BEGIN
     END IF;
     SET i = i + 1;
   END WHILE;
-  IF at < '1000-01-01' OR MONTH(at) = 0 OR DAYOFMONTH(at) = 0 THEN -- a session that is not strict gives zeros for what is no instant
+  IF at NOT BETWEEN '1000-01-01' AND '9999-12-31 23:59:59' OR MONTH(at) = 0 OR DAYOFMONTH(at) = 0 THEN -- a session that is not strict gives zeros for what is no instant
     CALL dbjobs_refuse('JB003', CONCAT('job ', LEFT(named, 40), ': at: is no instant between the years 1000 and 9999; give another'));
   END IF;
   SET made = UUID();
