@@ -8,6 +8,44 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
+// TestRoutinesMeetRowsOfPlainSQL: steps count by their order, also where an edit by SQL has left out numbers, and a run
+// whose job's row is gone can be cancelled.
+func TestRoutinesMeetRowsOfPlainSQL(t *testing.T) {
+	const orphan = "0195a3c0-0000-7000-8000-000000000002"
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			do := func(name string, args ...any) {
+				t.Helper()
+				if err := routine(name, args...).on(d); err != nil {
+					t.Errorf("%s %v: %v", name, args, err)
+				}
+			}
+			do("create_job", "load", nil, nil, `{"steps": [{"name": "a", "sql": "SELECT 1"}, {"name": "b", "sql": "SELECT 2"}, {"name": "c", "sql": "SELECT 3"}]}`)
+			do("create_job", "tidy", "SELECT 1", nil, `{"timeout": "5m"}`)
+			do("alter_step", "tidy", "step 1", `{"name": "only"}`)
+			do("run_now", "load")
+			d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'failed', number = 1, step = 2")
+			d.Exec(t, "DELETE FROM "+d.Table("steps")+" WHERE name = 'a'") // b and c are the first and the second step now
+			do("retry", "load#1", "b")
+			if step := d.Int(t, "SELECT step FROM "+d.Table("runs")); step != 1 {
+				t.Errorf("the run begins at step %d, want 1", step)
+			}
+			d.Exec(t, "UPDATE "+d.Table("steps")+" SET position = 7 WHERE name = 'only'")
+			do("alter_job", "tidy", `{"sql": "SELECT 4"}`)
+			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("steps")+" WHERE name = 'only' AND CONCAT(spec, '') LIKE '%SELECT 4%'"); n != 1 {
+				t.Error("the only step has not got the new statement under its name")
+			}
+			d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence) VALUES ('"+orphan+"', 9999, 'now:1')")
+			do("cancel", orphan)
+			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE job_id = 9999 AND cancel_at IS NOT NULL"); n != 1 {
+				t.Error("the end of the run is not requested")
+			}
+		})
+	}
+}
+
 // TestRoutinesRefuseOtherWords: a word with a blank at its end, which MySQL and MariaDB compare as the word, two words,
 // and an instant that the tables do not hold are refused as wrong arguments. What is not refused changes nothing.
 func TestRoutinesRefuseOtherWords(t *testing.T) {

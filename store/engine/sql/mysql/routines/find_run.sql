@@ -16,6 +16,7 @@ BEGIN
     SET its_id = (SELECT r.id FROM dbjobs_runs r WHERE r.job_id = of_job ORDER BY r.number IS NULL DESC, r.number DESC, r.created_at DESC, r.id DESC LIMIT 1);
   END IF;
   SELECT MAX(CONCAT_WS('/', NULLIF(j.owner, ''), j.name)), MAX(j.owner) INTO named, whose FROM dbjobs_jobs j WHERE j.id = of_job;
+  SET named = COALESCE(named, ''); -- the row of the job may be gone
   IF its_id IS NULL OR NOT everything AND NOT COALESCE(whose = me, false) THEN
     CALL dbjobs_refuse('JB001', CONCAT('run ', LEFT(COALESCE(run, 'NULL'), 50), ': not found; give JOB#NUMBER, JOB for its latest run, or an id'));
   END IF;

@@ -42,7 +42,7 @@ BEGIN
     END IF;
     SET v = JSON_OBJECT();
     IF EXISTS (SELECT 1 FROM dbjobs_steps s WHERE s.job_id = its_id) THEN
-      CALL dbjobs_step_document(its_id, 1, v);
+      CALL dbjobs_step_document(its_id, (SELECT s.position FROM dbjobs_steps s WHERE s.job_id = its_id), v);
       SET v = JSON_REMOVE(v, '$.executor', '$.spec');
     END IF;
     SET v = JSON_MERGE_PATCH(v, JSON_OBJECT('sql', JSON_EXTRACT(options, '$.sql'), 'args', JSON_EXTRACT(options, '$.args'), 'atomic', JSON_EXTRACT(options, '$.atomic'),

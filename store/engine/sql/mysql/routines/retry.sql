@@ -20,7 +20,7 @@ BEGIN
   SELECT r.step, r.state INTO start_at, is_state FROM dbjobs_runs r WHERE r.id = its_id FOR UPDATE;
   SELECT COUNT(*) INTO steps FROM dbjobs_steps s WHERE s.job_id = of_job;
   IF COALESCE(from_step, '') <> '' THEN
-    SET start_at = COALESCE((SELECT s.position FROM dbjobs_steps s WHERE s.job_id = of_job AND s.name = from_step), IF(from_step REGEXP '^[1-9][0-9]{0,8}$', from_step, 0));
+    SET start_at = COALESCE(NULLIF((SELECT COUNT(*) FROM dbjobs_steps s JOIN dbjobs_steps o ON o.job_id = s.job_id AND o.position >= s.position WHERE o.job_id = of_job AND o.name = from_step), 0), IF(from_step REGEXP '^[1-9][0-9]{0,8}$', from_step, 0));
   END IF;
   IF start_at < 1 OR start_at > steps THEN
     CALL dbjobs_refuse('JB003', CONCAT('run ', LEFT(run, 40), ': there is no step ', LEFT(COALESCE(from_step, start_at), 20), '; give from_step, a name or 1 to ', steps));
