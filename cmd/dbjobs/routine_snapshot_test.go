@@ -132,3 +132,38 @@ func TestExtendTellsWhoHoldsTheRunNow(t *testing.T) {
 		})
 	}
 }
+
+// TestRenameKeepsOtherHooks: a job that gets other hooks while it is renamed what was its hook, keeps these.
+func TestRenameKeepsOtherHooks(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			for _, before := range []call{routine("create_job", "mail", "SELECT 1"), routine("create_job", "page", "SELECT 1"), routine("create_job", "a", "SELECT 1", nil, `{"on": {"failed": "mail"}}`)} {
+				if err := before.on(d); err != nil {
+					t.Fatal(before, err)
+				}
+			}
+			editor, err := d.SQL.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = editor.Rollback() }() // after Commit it does nothing
+			if _, err := editor.Exec("UPDATE " + d.Table("jobs") + " SET on_failed = 'page', on_lost = 'page' WHERE name = 'a'"); err != nil {
+				t.Fatal(err)
+			}
+			renamed := make(chan error)
+			go func() { renamed <- routine("rename_job", "mail", "letter").on(d) }()
+			time.Sleep(500 * time.Millisecond) // until it waits for the job
+			if err := editor.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-renamed; err != nil {
+				t.Fatal(err)
+			}
+			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("jobs")+" WHERE name = 'a' AND on_failed = 'page' AND on_lost = 'page'"); n != 1 {
+				t.Error("the job has lost its new hooks")
+			}
+		})
+	}
+}

@@ -9,6 +9,7 @@ DECLARE
   hooked bigint[];
   of_job bigint;
   before jsonb;
+  hooks jsonb;
 BEGIN
   IF name = was ->> 'name' THEN
     RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('job %s: is this name already', old_full), HINT = 'Give another name.';
@@ -26,8 +27,10 @@ BEGIN
   PERFORM dbjobs.log_change('job', its_id, dbjobs.full_name(whose, name), 'rename', reason, was, dbjobs.job_document(its_id));
   FOREACH of_job IN ARRAY coalesce(hooked, '{}') LOOP
     before := dbjobs.job_document(of_job);
-    PERFORM dbjobs.put_job('job ' || dbjobs.job_name(of_job), of_job, jsonb_build_object('on', (SELECT jsonb_object_agg(h.key, dbjobs.full_name(whose, name)) FROM jsonb_each_text(before -> 'on') h
-      WHERE h.value = old_full OR h.value = was ->> 'name' AND before ->> 'owner' = whose)));
+    SELECT jsonb_object_agg(h.key, dbjobs.full_name(whose, name)) INTO hooks FROM jsonb_each_text(before -> 'on') h
+    WHERE h.value = old_full OR h.value = was ->> 'name' AND before ->> 'owner' = whose;
+    CONTINUE WHEN hooks IS NULL; -- somebody gave it other ones while its lock was waited for
+    PERFORM dbjobs.put_job('job ' || dbjobs.job_name(of_job), of_job, jsonb_build_object('on', hooks));
     PERFORM dbjobs.log_change('job', of_job, dbjobs.job_name(of_job), 'change', reason, before, dbjobs.job_document(of_job));
   END LOOP;
 END
