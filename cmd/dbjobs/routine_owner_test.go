@@ -3,6 +3,7 @@ package main
 import (
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +50,15 @@ func TestRoutinesReachTheCallersJobs(t *testing.T) {
 			}
 			if after := contentOf(t, d); after != before {
 				t.Errorf("bob leaves\n%s", onlyIn(after, before))
+			}
+			if err := routine("pause", nil, "all").on(d); err != nil {
+				t.Fatal(err)
+			}
+			if err := routine("resume", nil, "all").on(&bobs); sqlState(err) != "JB004" || !strings.Contains(err.Error(), "concerns jobs of other logins") {
+				t.Errorf("bob ends the pause of all: %v", err)
+			}
+			if err := routine("resume", nil, "all").on(d); err != nil {
+				t.Fatal(err)
 			}
 			id := ""
 			if err := d.SQL.QueryRow("SELECT id FROM " + d.Table("runs")).Scan(&id); err != nil {
