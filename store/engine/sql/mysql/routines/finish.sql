@@ -1,6 +1,6 @@
 -- The error is kept as far as the program keeps one (clip in store/step_end.go): a long one does not keep the run from its end.
 CREATE PROCEDURE dbjobs_finish(IN run text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN of_fence int, IN end_state text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN error longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
-MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'ends a run that is held: succeeded (NULL), failed or cancelled, with its error; finished 0: somebody else has the run'
+MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'ends a run that is held: succeeded (NULL), failed or cancelled, with its error; finished 0: it is not held any more'
 BEGIN
   DECLARE its_id char(36) CHARACTER SET ascii COLLATE ascii_bin DEFAULT LEFT(run, 36);
   DECLARE me text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

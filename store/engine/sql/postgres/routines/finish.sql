@@ -1,4 +1,4 @@
--- The end of a run. False says that the lease had ended, and somebody else has the run.
+-- The end of a run. False says that it is not held any more: the lease had ended, or an earlier call has ended the run.
 CREATE FUNCTION dbjobs.finish(run uuid, fence integer, state text DEFAULT 'succeeded', error text DEFAULT NULL) RETURNS boolean
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
