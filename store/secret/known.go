@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"unicode"
-	"unicode/utf8"
 )
 
 // Known holds the secrets of one process. The zero value is ready. Several goroutines may use it. A
@@ -26,37 +24,7 @@ type Known struct {
 // issuedMost is a token for each of the connections of some passes. No server is known to quote an older one.
 const issuedMost = 64
 
-// The minimum lengths of a secret. A secret shorter than leastWithin is hidden only where it stands
-// alone. Otherwise each text that has it as a part of a word would be garbled. A secret shorter than
-// leastAlone would be found everywhere.
-const (
-	leastWithin = 6
-	leastAlone  = 3
-	leastCut    = 4  // of the rest of a secret at a cut
-	leastBegun  = 24 // of the beginning of a secret, where a server has cut it without a mark
-)
-
-// cut stands where a text was cut. The rest of a secret before it or after it is hidden as the whole
-// secret would be.
-const cut = "…"
-
-// Cut returns the beginning of a text, with a mark where it ends. So a text that is too long to be
-// searched is cut first, and the rest of a secret is still hidden.
-func Cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return text[:most] + cut
-}
-
-// pattern is a secret in the form in which texts are searched for it.
-type pattern struct {
-	text   string
-	folded string
-	isURL  bool // or a key: some of its rests begin like texts that are not secret
-}
-
-// AddURL adds the secrets in a URL, which may be malformed.
+// AddURL adds the secrets in a URL, which may be malformed. The owner of a job can use them, but not read them.
 func (k *Known) AddURL(raw string) {
 	if k == nil {
 		return
@@ -65,11 +33,12 @@ func (k *Known) AddURL(raw string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, s := range ofURL(raw) {
-		k.fixed = added(k.fixed, s)
+		k.fixed = added(k.fixed, s, k.whole != nil)
 	}
 }
 
-// Issue adds a password that was given out, such as a token. Only the newest ones are kept.
+// Issue adds a password that was given out, such as a token. Only the newest ones are kept. The owner of a job can use it,
+// but not read it.
 func (k *Known) Issue(password string) {
 	if k == nil {
 		return
@@ -77,7 +46,7 @@ func (k *Known) Issue(password string) {
 	k.whole.Issue(password)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.issued = added(k.issued, password)
+	k.issued = added(k.issued, password, k.whole != nil)
 	if over := len(k.issued) - issuedMost; over > 0 {
 		k.issued = slices.Delete(k.issued, 0, over)
 	}
@@ -91,12 +60,25 @@ func (k *Known) Add(value string) {
 		return
 	}
 	k.whole.Add(value)
+	k.add(value, false)
+}
+
+// Use is Add for a secret that the owner of a job can use, but not read.
+func (k *Known) Use(value string) {
+	if k == nil {
+		return
+	}
+	k.whole.Use(value)
+	k.add(value, k.whole != nil)
+}
+
+func (k *Known) add(value string, entire bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, part := range append(parts(value), value) {
 		for _, written := range []string{part, strings.Trim(strconv.Quote(part), `"`), url.QueryEscape(part)} { // forms encodes each of them
 			for _, form := range forms(written) {
-				k.fixed = added(k.fixed, form)
+				k.fixed = added(k.fixed, form, entire)
 			}
 		}
 	}
@@ -155,22 +137,6 @@ func forms(value string) []string {
 	return all
 }
 
-func added(list []pattern, text string) []pattern {
-	if len(text) < leastAlone || slices.ContainsFunc(list, func(p pattern) bool { return p.text == text }) {
-		return list
-	}
-	list = append(list, newPattern(text, fold(text, letter)))
-	// A part of the secret may look like an escape. It is then escaped once more.
-	if literal := fold(text, character); literal != list[len(list)-1].folded {
-		list = append(list, newPattern(text, literal))
-	}
-	return list
-}
-
-func newPattern(text, folded string) pattern {
-	return pattern{text, folded, strings.Contains(folded, "://") || strings.Contains(folded, "-----")}
-}
-
 // Hide hides the known secrets, and all that looks like a credential.
 func (k *Known) Hide(text string) string {
 	if text == "" {
@@ -187,213 +153,4 @@ func (k *Known) Hide(text string) string {
 		}
 	}
 	return Hide(text)
-}
-
-func (p pattern) hide(text string) string {
-	var b strings.Builder
-	done, marked := 0, strings.Contains(text, cut)
-	atCut := false // between the last cut and i there are only blanks
-	for i := 0; i < len(text); {
-		end := p.at(text, i)
-		if end < 0 && atCut {
-			end = p.rest(text, i)
-		}
-		if end < 0 {
-			i++
-			atCut = marked && (atCut && strings.IndexByte(" \t\r\n", text[i-1]) >= 0 || strings.HasSuffix(text[done:i], cut))
-			continue
-		}
-		b.WriteString(text[done:i] + Hidden)
-		i, done, atCut = end, end, false
-	}
-	return b.String() + text[done:]
-}
-
-// rest returns where the rest of a secret ends that begins at i, after a cut. It returns -1 if none
-// begins there. The cut may have gone through an escape.
-func (p pattern) rest(text string, i int) int {
-	if len(p.folded) < leastWithin {
-		return -1
-	}
-	for broken := 0; broken < longestEscape && i+broken < len(text); broken++ {
-		if end := p.restAt(text, i+broken); end >= 0 {
-			return end
-		}
-		if strings.IndexByte("0123456789abcdefABCDEFux", text[i+broken]) < 0 {
-			break
-		}
-	}
-	return -1
-}
-
-// restAt is rest where the cut has gone through no escape. Whichever rest it is, its first letters are those of the
-// text: as many as make a beginning, or all up to the next cut. So the secret is searched for these letters once,
-// however often it repeats itself.
-func (p pattern) restAt(text string, i int) int {
-	if p.isURL {
-		return p.anyRestAt(text, i)
-	}
-	var first [leastBegun]byte
-	found, isBegun := 0, false
-	for at := i; at < len(text) && !isBegun; {
-		if found >= leastCut && cutAt(text, at) >= 0 {
-			isBegun = true
-			break
-		}
-		c, size := letter(text, at)
-		if c == 0 && found == 0 {
-			return -1
-		}
-		if at += size; c != 0 {
-			first[found] = c
-			found++
-		}
-		isBegun = found == leastBegun
-	}
-	if found < leastCut {
-		return -1
-	}
-	letters := string(first[:found])
-	if isBegun {
-		if from := strings.Index(p.folded[1:], letters); from >= 0 {
-			return pattern{folded: p.folded[1+from:]}.begins(text, i)
-		}
-	}
-	for ; found >= leastCut; found-- { // a rest that is shorter, as a whole
-		if from := len(p.folded) - found; from > 0 && p.folded[from:] == letters[:found] {
-			return pattern{folded: p.folded[from:]}.begins(text, i)
-		}
-	}
-	return -1
-}
-
-// anyRestAt is restAt by trying all rests.
-func (p pattern) anyRestAt(text string, i int) int {
-	for from := 1; from <= len(p.folded)-leastCut; from++ {
-		if end := (pattern{folded: p.folded[from:]}).begins(text, i); end >= 0 {
-			return end
-		}
-	}
-	return -1
-}
-
-// cutAt returns how far a cut is from i, if it is there or has gone through the escape that begins there; otherwise -1.
-func cutAt(text string, i int) int {
-	left := strings.Index(text[i:min(len(text), i+longestEscape+len(cut))], cut)
-	if left == 0 || left > 0 && strings.IndexByte(`%\`, text[i]) >= 0 {
-		return left
-	}
-	return -1
-}
-
-// at returns where the secret ends that begins at i. It returns -1 if none begins there.
-func (p pattern) at(text string, i int) int {
-	if len(p.folded) < leastWithin {
-		end := i + len(p.text)
-		before, _ := utf8.DecodeLastRuneInString(text[:i])
-		if !strings.HasPrefix(text[i:], p.text) || inWord(before) {
-			return -1
-		}
-		if after, _ := utf8.DecodeRuneInString(text[end:]); inWord(after) {
-			return -1
-		}
-		return end
-	}
-	switch c := text[i]; { // at most places no secret begins
-	case c == p.text[0]:
-		if strings.HasPrefix(text[i:], p.text) {
-			return i + len(p.text)
-		}
-	case c != '%' && c != '\\' && lower(c) != p.folded[0]:
-		return -1
-	}
-	return p.begins(text, i)
-}
-
-// begins returns where the secret ends that begins at i in any form. It returns -1 if none begins there.
-func (p pattern) begins(text string, i int) int {
-	for found := 0; i < len(text); {
-		if found >= leastCut {
-			if left := cutAt(text, i); left >= 0 {
-				return i + left
-			}
-		}
-		c, size := letter(text, i)
-		switch {
-		case c != 0 && c != p.folded[found] && found >= leastBegun && !p.public():
-			return i
-		case c == 0 && found == 0, c != 0 && c != p.folded[found]:
-			return -1
-		case c != 0:
-			found++
-		}
-		if i += size; found == len(p.folded) {
-			return i
-		}
-		if i == len(text) && found >= leastBegun && !p.public() {
-			return i
-		}
-	}
-	return -1
-}
-
-// public reports whether a secret begins like texts that are not secret, such as a URL with the name of a server.
-func (p pattern) public() bool {
-	return strings.Contains(p.folded, "://") || strings.HasPrefix(p.folded, "-----")
-}
-
-// longestEscape is the length of the longest escape, such as \u00e4.
-const longestEscape = 6
-
-func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
-
-// fold returns a text without the characters that a text loses or gains where it is quoted, escaped,
-// or broken into lines. read reads one character of the text.
-func fold(text string, read func(text string, i int) (c byte, size int)) string {
-	var b []byte
-	for i := 0; i < len(text); {
-		c, size := read(text, i)
-		if c != 0 {
-			b = append(b, c)
-		}
-		i += size
-	}
-	return string(b)
-}
-
-// letter reads one character. It returns a capital letter as a small one. It decodes a character that
-// is escaped as in URLs, in Go or in JSON. It returns 0 for characters that do not count: blanks, line
-// ends, backslashes, and the plus sign, which is a blank in the query of a URL.
-func letter(text string, i int) (c byte, size int) {
-	for _, escape := range []struct {
-		mark   string
-		digits int
-	}{{"%", 2}, {`\x`, 2}, {`\u`, 4}} {
-		if from, end := i+len(escape.mark), i+len(escape.mark)+escape.digits; strings.HasPrefix(text[i:], escape.mark) && end <= len(text) {
-			if v, err := strconv.ParseUint(text[from:end], 16, 8); err == nil {
-				return plain(byte(v)), end - i
-			}
-		}
-	}
-	if i+1 < len(text) && text[i] == '\\' && strings.IndexByte("nrt", text[i+1]) >= 0 {
-		return 0, 2
-	}
-	return plain(text[i]), 1
-}
-
-// character reads one character as letter does, but decodes no escape.
-func character(text string, i int) (c byte, size int) { return plain(text[i]), 1 }
-
-func plain(c byte) byte {
-	if c == '\\' || c == ' ' || c == '+' || c >= '\t' && c <= '\r' {
-		return 0
-	}
-	return lower(c)
-}
-
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
 }

@@ -14,6 +14,8 @@ func (k *Known) Separate(owners []string) {
 
 // For returns what hides the secrets in a text of an owner's job. Of an owner who is separate, that is only what was added by it:
 // who writes a text, and sees which parts of it were hidden, could otherwise guess the secrets of others letter by letter.
+// For the same reason, a secret that the owner can use, but not read, is hidden only as a whole: not its rest at a cut, nor its
+// beginning.
 func (k *Known) For(owner string) *Known {
 	if k == nil {
 		return nil

@@ -30,3 +30,35 @@ func TestKnownForAnOwner(t *testing.T) {
 		t.Error("one that is nil")
 	}
 }
+
+// A secret that an owner can use, but not read, is hidden as a whole. What is only a part of it stays as it is, wherever the text
+// is cut: otherwise the owner could guess it letter by letter.
+func TestKnownThatAnOwnerCannotRead(t *testing.T) {
+	k := &Known{}
+	k.Separate([]string{"ann"})
+	ann := k.For("ann")
+	ann.Use("used-by-a-mail-server-for-all")
+	ann.Issue("issued-by-a-cloud-for-an-hour")
+	ann.AddURL("mysql://u:of-a-target-that-ann-uses@h/d")
+	for text, want := range map[string]string{
+		"[used-by-a-mail-server-for-all|issued-by-a-cloud-for-an-hour|of-a-target-that-ann-uses]": "[[hidden]|[hidden]|[hidden]]",
+		"used-b… issued-b… of-a-t…":                              "",
+		"…for-all …an-hour …ann-uses":                            "",
+		"used-by-a-mail-server-for-al issued-by-a-cloud-for-an-": "", // a server cuts so
+		"of-a-target-that-ann-use":                               "",
+		"dXNlZC1ieS1hLW1h…":                                      "",
+	} {
+		if want == "" {
+			want = text
+		}
+		if got := ann.Hide(text); got != want {
+			t.Errorf("ann: got %q, want %q", got, want)
+		}
+	}
+	if got, want := k.Hide("used-b… issued-b… of-a-t…"), "[hidden]… [hidden]… [hidden]…"; got != want {
+		t.Errorf("all: got %q, want %q", got, want)
+	}
+	if ann.Add("used-by-a-mail-server-for-all"); ann.Hide("used-b…") != "[hidden]…" {
+		t.Error("a secret that ann can read, too, is not hidden at a cut")
+	}
+}

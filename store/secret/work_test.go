@@ -51,7 +51,7 @@ func TestHideLikePlainSearch(t *testing.T) {
 			}
 		}
 		text := b.String()
-		for _, p := range added(nil, secrets[random.IntN(len(secrets))]) {
+		for _, p := range added(nil, secrets[random.IntN(len(secrets))], false) {
 			got, want := p.hide(text), plainHide(p, text)
 			if got != want {
 				t.Fatalf("%q in %q: %q, want %q", p.text, text, got, want)

@@ -115,10 +115,11 @@ func (h *Host) Secret(owner, name string) (string, error) {
 	if !found || !s.Owners.Include(owner) {
 		return "", h.Refused("the secret "+quoted(name), fmt.Sprintf("secrets: {%s: {value_file: …%s}}", name, also(s.Owners, owner, ", ")))
 	}
-	v, err := h.issue(owner, s.Value)
+	v, err := s.Value()
 	if err != nil {
 		return "", fmt.Errorf("the secret %s: %w", quoted(name), err)
 	}
+	h.Known.For(owner).Add(v)
 	return v, nil
 }
 
@@ -140,15 +141,6 @@ func (h *Host) addSecrets(owner, text string, facts map[string]any) error {
 // CheckSecrets refuses a text that names a secret that the owner does not get, or a secret that cannot be read.
 func (h *Host) CheckSecrets(owner, text string) error {
 	return h.addSecrets(owner, text, map[string]any{})
-}
-
-// issue reads a secret value for an owner.
-func (h *Host) issue(owner string, read Read) (string, error) {
-	v, err := read()
-	if err == nil {
-		h.Known.For(owner).Add(v)
-	}
-	return v, err
 }
 
 // hide removes secrets from a text of an owner's job. It is called before the text is cut: a part of a secret would not be found any more.
@@ -303,7 +295,13 @@ func (h *Host) Mail(owner string) (*MailServer, error) {
 	}
 	m := *h.Mailer
 	if read := m.Password; read != nil {
-		m.Password = func() (string, error) { return h.issue(owner, read) }
+		m.Password = func() (string, error) {
+			v, err := read()
+			if err == nil {
+				h.Known.For(owner).Use(v)
+			}
+			return v, err
+		}
 	}
 	return &m, nil
 }

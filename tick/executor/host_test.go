@@ -203,3 +203,33 @@ func TestGivenOut(t *testing.T) {
 		t.Errorf("told as %q", got)
 	}
 }
+
+// What an owner is allowed to use, but not to read, is hidden as a whole in what her jobs say. So they do not tell her that she has
+// guessed its beginning. A secret that she can read is hidden at a cut, too.
+func TestUsedButNotRead(t *testing.T) {
+	known := &secret.Known{}
+	known.Separate([]string{"ann"})
+	given := func(text string) executor.Read { return func() (string, error) { return text, nil } }
+	h := &executor.Host{Known: known, Secrets: map[string]executor.Secret{"HOOK": {Value: given("lesbares-geheimnis")}},
+		Targets: map[string]executor.Target{"far": {URL: given("mysql://ann:geheimes-ziel@far/d")}},
+		Mailer:  &executor.MailServer{Password: given("heimliche-post")}}
+	m, err := h.Mail("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, post := m.Password()
+	_, target := h.Target("ann", "far")
+	_, hook := h.Secret("ann", "HOOK")
+	if err := errors.Join(post, target, hook); err != nil {
+		t.Fatal(err)
+	}
+	const hidden = secret.Hidden
+	for text, want := range map[string]string{
+		"geheimes-ziel, heimliche-post, lesbares-geheimnis": hidden + ", " + hidden + ", " + hidden,
+		"gehei… heiml… lesba…":                              "gehei… heiml… " + hidden + "…",
+	} {
+		if got := known.For("ann").Hide(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
