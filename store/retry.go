@@ -13,6 +13,8 @@ import (
 // RetryRun opens a run again that failed, was cancelled or was lost. The run keeps its id, interval and arguments,
 // and continues at its last step, or at the step given by name or number. It waits behind the job's active runs, like
 // every request. Its attempts and its fence are not reset. If the run cannot be retried, the error is a *FieldError.
+//
+// A run that is not settled is refused: if it were open again, its failure would never raise an event or be counted.
 func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (Run, error) {
 	found, err := s.Run(ctx, id)
 	if err != nil {
@@ -36,7 +38,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 			return err
 		}
 		if n == 0 {
-			return &FieldError{"run " + r.Label(), "state", "is " + r.State + ": only a run that failed, was cancelled or was lost can be retried; `dbjobs job run-now` requests a new run"}
+			return cannotRetry(&r)
 		}
 		return a.record("job", list[0].FullName(), "retry", r.JobID, nil, runsChanged{Runs: []string{r.ID}})
 	})
@@ -45,6 +47,14 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 	}
 	now, err := s.Run(ctx, r.ID)
 	return now.Run, err
+}
+
+func cannotRetry(r *Run) error {
+	why := "is " + r.State + ": only a run that failed, was cancelled or was lost can be retried; `dbjobs job run-now` requests a new run"
+	if r.Ended() && r.SettledAt.IsZero() {
+		why = "is " + r.State + ", but no tick has counted this end yet, with its hooks and what follows: try again after the next tick"
+	}
+	return &FieldError{"run " + r.Label(), "state", why}
 }
 
 // startAt returns the position of the step to begin with, counted from 1.

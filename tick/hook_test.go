@@ -148,6 +148,27 @@ func TestHookOfARunThatFailsAgain(t *testing.T) {
 	})
 }
 
+// A run that has failed is not opened again before its failure is settled: no event would be raised for it.
+func TestHookOfAFailureBeforeARetry(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		broken := true
+		tk, run := hookedRun(t, d, &broken)
+		ticktest.DecideOnly(t, d)
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'failed', error = 'of a worker' WHERE id = '"+run.ID+"'")
+		_, err := d.RetryRun(t.Context(), run.ID, "", store.Author{})
+		if refused := new(store.FieldError); !errors.As(err, &refused) || !strings.Contains(err.Error(), "try again after the next tick") {
+			t.Error(err)
+		}
+		pass(t, tk)
+		if got := told(t, d, "tell"); len(got) != 1 || got[0]["error"] != "of a worker" {
+			t.Error(got)
+		}
+		if _, err := d.RetryRun(t.Context(), run.ID, "", store.Author{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Each end of a run raises its event. This is also true if a run that was opened again ends without another delivery:
 // here by plain SQL.
 func TestHookOfARunThatFailsUndelivered(t *testing.T) {

@@ -293,3 +293,30 @@ func TestTakeHeedsAFreeze(t *testing.T) {
 		})
 	}
 }
+
+// TestRetryComesAfterTheTick: what a worker has ended as failed is retried only after a tick has counted the failure.
+func TestRetryComesAfterTheTick(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			if err := routine("create_job", "report", "SELECT 1", nil, `{"queue": "reports"}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			many(t, d, 1, 1)
+			id, err := taking(t, engine)["take"](d.SQL, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := routine("finish", id, 1, "failed", "it broke").on(d); err != nil {
+				t.Fatal(err)
+			}
+			if err := routine("retry", id).on(d); err == nil || !strings.Contains(err.Error(), "but no tick has counted this") {
+				t.Errorf("before the tick: %v", err)
+			}
+			d.Exec(t, "UPDATE "+d.Table("runs")+" SET settled_at = finished_at")
+			if err := routine("retry", id).on(d); err != nil {
+				t.Errorf("after the tick: %v", err)
+			}
+		})
+	}
+}

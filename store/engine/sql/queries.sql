@@ -1070,7 +1070,7 @@ SELECT id FROM dbjobs.runs WHERE job_id = :job AND occurrence = :occurrence;
 -- name: reopen
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step = :step, attempt = 0, losses = 0, lease_until = NULL,
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
-WHERE id = :id AND state IN ('failed', 'cancelled', 'lost');
+WHERE id = :id AND state IN ('failed', 'cancelled', 'lost') AND settled_at IS NOT NULL;
 
 -- name: intervals
 SELECT interval_start, interval_end FROM dbjobs.runs

@@ -1351,7 +1351,7 @@ UPDATE dbjobs_schedules SET name = ? WHERE id = ?;
 -- arguments: now, step, id
 UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), step = ?, attempt = 0, losses = 0, lease_until = NULL,
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
-WHERE id = ? AND state IN ('failed', 'cancelled', 'lost');
+WHERE id = ? AND state IN ('failed', 'cancelled', 'lost') AND settled_at IS NOT NULL;
 
 -- name: request_cancel
 -- arguments: now, by, each_ids

@@ -1430,7 +1430,7 @@ UPDATE dbjobs.schedules SET name = $1 WHERE id = $2;
 -- arguments: now, step, id
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), step = $2, attempt = 0, losses = 0, lease_until = NULL,
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
-WHERE id = $3 AND state IN ('failed', 'cancelled', 'lost');
+WHERE id = $3 AND state IN ('failed', 'cancelled', 'lost') AND settled_at IS NOT NULL;
 
 -- name: repeatable_drops
 -- arguments: names

@@ -12,7 +12,10 @@ import (
 // order of their occurrences, the one at the place that the change gives. It returns nil if there is none.
 func Nth(runs []*store.Run, c Change) *store.Run {
 	list := slices.DeleteFunc(slices.Clone(runs), func(r *store.Run) bool {
-		return r.State == store.Succeeded || r.Ended() != (c.What == "retry")
+		if c.What == "retry" { // what is not settled cannot be retried
+			return r.State == store.Succeeded || r.SettledAt.IsZero()
+		}
+		return r.Ended()
 	})
 	if len(list) == 0 {
 		return nil

@@ -7,6 +7,7 @@ BEGIN
   DECLARE of_job bigint;
   DECLARE named, is_state text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE start_at, steps int;
+  DECLARE is_settled boolean;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
   BEGIN
     CALL dbjobs_undo(mine);
@@ -17,7 +18,7 @@ BEGIN
   IF NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = of_job AND j.removed_at IS NULL) THEN
     CALL dbjobs_refuse('JB004', CONCAT('run ', LEFT(run, 50), ': its job was removed; create it again, and request a run of it'));
   END IF;
-  SELECT r.step, r.state INTO start_at, is_state FROM dbjobs_runs r WHERE r.id = its_id FOR UPDATE;
+  SELECT r.step, r.state, r.settled_at IS NOT NULL INTO start_at, is_state, is_settled FROM dbjobs_runs r WHERE r.id = its_id FOR UPDATE;
   SELECT COUNT(*) INTO steps FROM dbjobs_steps s WHERE s.job_id = of_job;
   IF COALESCE(from_step, '') <> '' THEN
     SET start_at = COALESCE(NULLIF((SELECT COUNT(*) FROM dbjobs_steps s JOIN dbjobs_steps o ON o.job_id = s.job_id AND o.position >= s.position WHERE o.job_id = of_job AND o.name = from_step), 0), IF(from_step REGEXP '^[1-9][0-9]{0,8}$', from_step, 0));
@@ -27,8 +28,11 @@ BEGIN
   END IF;
   UPDATE dbjobs_runs u SET u.state = 'waiting', u.held_by = NULL, u.ready_at = UTC_TIMESTAMP(6), u.step = start_at, u.attempt = 0, u.losses = 0, u.lease_until = NULL,
     u.cancel_at = NULL, u.cancel_by = NULL, u.started_at = NULL, u.finished_at = NULL, u.settled_at = NULL, u.expires_at = NULL, u.error = NULL
-  WHERE u.id = its_id AND u.state IN ('failed', 'cancelled', 'lost');
+  WHERE u.id = its_id AND u.state IN ('failed', 'cancelled', 'lost') AND is_settled;
   IF ROW_COUNT() = 0 THEN
+    IF is_state IN ('failed', 'cancelled', 'lost') THEN
+      CALL dbjobs_refuse('JB004', CONCAT('run ', LEFT(run, 40), ': is ', is_state, ', but no tick has counted this yet; try again after the next tick'));
+    END IF;
     CALL dbjobs_refuse('JB004', CONCAT('run ', LEFT(run, 40), ': is ', is_state, '; retry is for failed, cancelled, lost; dbjobs_run_now requests a new run'));
   END IF;
   CALL dbjobs_log_change('job', of_job, named, 'retry', reason, NULL, JSON_OBJECT('runs', JSON_ARRAY(its_id)));

@@ -23,8 +23,11 @@ BEGIN
   END IF;
   UPDATE dbjobs.runs u SET state = 'waiting', held_by = NULL, ready_at = statement_timestamp(), step = start_at, attempt = 0, losses = 0, lease_until = NULL,
     cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
-  WHERE u.id = r.id AND u.state IN ('failed', 'cancelled', 'lost');
-  IF NOT FOUND THEN
+  WHERE u.id = r.id AND u.state IN ('failed', 'cancelled', 'lost') AND u.settled_at IS NOT NULL;
+  IF NOT FOUND AND r.state IN ('failed', 'cancelled', 'lost') THEN
+    RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('run %s: is %s, but no tick has counted this end yet', retry.run, r.state),
+      HINT = 'Try again after the next tick.';
+  ELSIF NOT FOUND THEN
     RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('run %s: is %s: only a run that failed, was cancelled or was lost can be retried', retry.run, r.state),
       HINT = 'dbjobs.run_now requests a new run.';
   END IF;
