@@ -197,6 +197,7 @@ func (e *stuckError) Error() string {
 func runGroup(ctx, last context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	runtime.LockOSThread() // the kernel ends the program with the thread that has started it, see apart
 	defer runtime.UnlockOSThread()
+	keepFiles()
 	watching.begin()
 	apart(cmd)
 	leftOver.reap()

@@ -23,6 +23,22 @@ func adopt(t *testing.T) {
 	t.Cleanup(func() { set(0) })
 }
 
+// A program gets no file that this process has open, also none that is open for all programs, as a lock of flock is.
+func TestExecGetsNoFiles(t *testing.T) {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, _, err := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_SETFD, 0); err != 0 {
+		t.Fatal(err)
+	}
+	res, err := execute(t.Context(), t, anything, "shell", sh(fmt.Sprintf("[ ! -e /proc/$$/fd/%d ] || echo it has the file", f.Fd())))
+	if err != nil || res.Output != "" {
+		t.Error(res.Output, err)
+	}
+}
+
 // parent is the parent of a process, and whether the process is a zombie; 0: it is gone.
 func parent(t *testing.T, pid int) (ppid int, zombie bool) {
 	t.Helper()

@@ -4,10 +4,23 @@ package executor
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"strconv"
 	"syscall"
 	"time"
 )
+
+// keepFiles keeps the open files of this process from programs, also those with which somebody has started this process. A lock
+// of flock around the tick would otherwise be held by what a program leaves in the background, and no further tick could come.
+func keepFiles() {
+	files, _ := os.ReadDir("/dev/fd") // where this is missing, only what Go has opened is kept
+	for _, f := range files {
+		if n, err := strconv.Atoi(f.Name()); err == nil && n > 2 {
+			syscall.CloseOnExec(n)
+		}
+	}
+}
 
 // endGroup asks the program's process group to end, and kills it when grace ends. ended is closed when the program itself has
 // ended and has been waited for: the processes that it has started may take the rest of the grace.
