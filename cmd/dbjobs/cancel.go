@@ -66,13 +66,22 @@ If the job comes from a manifest, the next apply of that manifest enables it aga
 		a := report.Aborted{Job: args[0], Disabled: !runOnly, Runs: report.List(runs)}
 		return c.print(a, func() error {
 			c.say("%s", a)
-			if runOnly {
-				return nil
+			if err := c.afterFreeze(ctx, s, runs, args[0]); err != nil || runOnly {
+				return err
 			}
 			return c.untilApply(ctx, s, args[0])
 		})
 	})
 	return c.prints(c.authored(cmd))
+}
+
+// afterFreeze says when the runs of a job are cancelled that have not begun, if that is not the next tick.
+func (c *cli) afterFreeze(ctx context.Context, s *store.Store, runs []string, job string) error {
+	j, err := s.Job(ctx, job)
+	if p := j.Paused; err == nil && len(runs) > 0 && p != nil && p.Scope == store.ScopeAll {
+		c.say("what has not begun is cancelled by a dbjobs tick after the freeze: %s", report.Paused(*p))
+	}
+	return err
 }
 
 // untilApply warns that the next apply of the job's manifest will enable the job again.
