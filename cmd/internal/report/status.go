@@ -221,7 +221,7 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 	}
 	for _, v := range s.Silences {
 		if v.Until.IsZero() {
-			do("the trigger %s has been silent since %s: look at what starts dbjobs tick", v.Trigger, Instant(v.From))
+			do("the trigger %s has been silent since %s: look at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks", v.Trigger, Instant(v.From))
 		}
 	}
 	for _, t := range slices.Concat(s.Triggers, s.more) {

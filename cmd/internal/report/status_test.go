@@ -45,7 +45,7 @@ func TestStatusOfAnOverdueJob(t *testing.T) {
 		"ticks come":            {after, 0, nil, []string{"job a is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner"}},
 		"no tick comes":         {before, 0, nil, []string{none + Instant(before) + ": look at what starts dbjobs tick, and at what it prints"}},
 		"a pass is under way":   {before, 1, nil, []string{}},
-		"a trigger is silent":   {before, 0, []store.Silence{silent}, []string{"the trigger cron has been silent since " + Instant(due) + ": look at what starts dbjobs tick"}},
+		"a trigger is silent":   {before, 0, []store.Silence{silent}, []string{"the trigger cron has been silent since " + Instant(due) + ": look at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks"}},
 		"a silence has ended":   {before, 0, []store.Silence{{Trigger: "cron", From: due, Until: after}}, []string{none + Instant(before) + ": look at what starts dbjobs tick, and at what it prints"}},
 		"no tick has ever come": {time.Time{}, 0, nil, []string{"no tick has come yet: let cron, or another trigger, start dbjobs tick each minute"}},
 	} {
