@@ -173,6 +173,11 @@ func (s ProgramSpec) check(name string, check func(run []string) error) error {
 			return &KeyError{[]any{name, "env", key}, err}
 		}
 	}
+	for i, code := range s.SkipExit {
+		if slices.Contains(s.RetryExit, code) {
+			return &KeyError{[]any{name, "skip_exit", i}, fmt.Errorf("the code %d is in retry_exit, too; remove it from one of them", code)}
+		}
+	}
 	return nil
 }
 

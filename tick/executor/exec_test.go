@@ -373,6 +373,8 @@ func TestExecRefusesWhatNoRunCouldDo(t *testing.T) {
 		`{"run": ["ls"], "env": {"a b": "1"}}`:            "a variable's name",
 		`{"run": ["ls"], "env": {"A": "${nothing}"}}`:     "is not known",
 		`{"run": ["ls"], "what": 1}`:                      "unknown field",
+
+		`{"run": ["ls"], "retry_exit": [1, 75], "skip_exit": [99, 75]}`: "the code 75 is in retry_exit, too",
 	} {
 		if err := executor.KindOf("exec").Check(json.RawMessage(spec)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", spec, err, want)
