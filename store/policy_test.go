@@ -73,7 +73,10 @@ func TestPoliciesAreThoseOfTheTable(t *testing.T) {
 			switch value.(type) {
 			case *string:
 				for _, word := range p.Allowed {
-					good, bad = append(good, "'"+word+"'"), []string{"'nonsense'"}
+					good, bad = append(good, "'"+word+"'"), append(bad, "'nonsense'", "'"+word+" '") // to = and IN, MySQL's blank at the end is nothing
+				}
+				if column == "queue" {
+					bad = []string{"''"}
 				}
 			case *int, *int64, **int:
 				least := p.Least
@@ -87,7 +90,7 @@ func TestPoliciesAreThoseOfTheTable(t *testing.T) {
 					good, bad = append(good, fmt.Sprint(p.Most)), append(bad, fmt.Sprint(p.Most+1))
 				}
 			case *store.Duration, **store.Duration:
-				good, bad = []string{"1", "3153600000000"}, []string{"-1", "9000000000001"} // 36500 days
+				good, bad = []string{"1", "3153600000000"}, []string{fmt.Sprint(p.Least - 1), "9000000000001"} // 36500 days
 			}
 			for _, v := range good {
 				if err := taken(column, v); err != nil {
@@ -98,6 +101,34 @@ func TestPoliciesAreThoseOfTheTable(t *testing.T) {
 				if taken(column, v) == nil {
 					t.Errorf("%s = %s was accepted", column, v)
 				}
+			}
+		}
+	})
+}
+
+// Also the other tables refuse words that no decision knows, as plain SQL may write them.
+func TestTablesRefuseOtherWords(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		const run = "0195a3c0-0000-7000-8000-000000000001"
+		d.Exec(t, "INSERT INTO "+d.Table("jobs")+" (id, name) VALUES (1, 'first'), (2, 'second')")
+		d.Exec(t, "INSERT INTO "+d.Table("schedules")+" (name, rule) VALUES ('s', 'every 5m')")
+		d.Exec(t, "INSERT INTO "+d.Table("job_after")+" (job_id, after_job_id) VALUES (2, 1)")
+		d.Exec(t, "INSERT INTO "+d.Table("pauses")+" (scope) VALUES ('all')")
+		d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence) VALUES ('"+run+"', 1, 'now:1')")
+		for _, c := range []struct{ table, column, word, other string }{
+			{"schedules", "nonexistent", "skip", "skip "}, {"schedules", "ambiguous", "last", "last,both"}, {"schedules", "on_holiday", "next", "next "},
+			{"job_after", "on_end", "failure", "failure "}, {"pauses", "scope", "all", "all "}, {"runs", "held_by", "group", "group "},
+			{"runs", "state", "failed", "failed "}, {"runs", "queue", "reports", ""},
+		} {
+			set := func(word string) error {
+				_, err := d.SQL.Exec("UPDATE " + d.Table(c.table) + " SET " + c.column + " = '" + word + "'")
+				return err
+			}
+			if err := set(c.word); err != nil {
+				t.Errorf("%s.%s = %q: %v", c.table, c.column, c.word, err)
+			}
+			if set(c.other) == nil {
+				t.Errorf("%s.%s = %q was accepted", c.table, c.column, c.other)
 			}
 		}
 	})

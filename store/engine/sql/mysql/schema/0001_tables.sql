@@ -12,6 +12,9 @@
 -- The default of an owner is for plain SQL. It is all before the first @ of USER(): TiDB takes no other expression. The
 -- program and the routines give the login themselves, which is all before the last @.
 --
+-- What has to be one of several words is looked up with FIND_IN_SET: to = and IN, a blank at the end is nothing, and a
+-- decision knows no such word.
+--
 -- Each statement ends with a semicolon at the end of a line, and can be run twice.
 
 -- ------------------------------------------------------------------------------------------------- definitions
@@ -25,14 +28,14 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   owner        varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),  -- the login that made it; for a job's own rule, the owner of the job counts
   rule         text NOT NULL,                                  -- any form that dbjobs reads: RRULE text, cron, every, at, ...
   zone         varchar(190) NOT NULL DEFAULT 'UTC',                    -- IANA name; what wall times in the rule mean
-  nonexistent  varchar(190) NOT NULL DEFAULT 'forward' CHECK (nonexistent IN ('forward', 'skip')),      -- a wall time that a clock change leaves out
-  ambiguous    varchar(190) NOT NULL DEFAULT 'first' CHECK (ambiguous IN ('first', 'last', 'both')),    -- a wall time that a clock change repeats
+  nonexistent  varchar(190) NOT NULL DEFAULT 'forward' CHECK (FIND_IN_SET(nonexistent, 'forward,skip') > 0),      -- a wall time that a clock change leaves out
+  ambiguous    varchar(190) NOT NULL DEFAULT 'first' CHECK (FIND_IN_SET(ambiguous, 'first,last,both') > 0),    -- a wall time that a clock change repeats
   description  varchar(1000) NOT NULL DEFAULT '',
   manifest     varchar(190),                                           -- the manifest that owns the row, and may prune it
   created_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (created_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(created_at) > 0 AND DAYOFMONTH(created_at) > 0),   -- rules that count "from creation" count from here
   changed_at   datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),   -- commands that change the rule set it: the new rule counts from here
   calendar     varchar(190) NOT NULL DEFAULT '',               -- name of the calendar whose holidays count; empty: none
-  on_holiday   varchar(190) NOT NULL DEFAULT 'skip' CHECK (on_holiday IN ('skip', 'next', 'previous')),  -- what happens to a time on a holiday
+  on_holiday   varchar(190) NOT NULL DEFAULT 'skip' CHECK (FIND_IN_SET(on_holiday, 'skip,next,previous') > 0),  -- what happens to a time on a holiday
   calendar_version varchar(190) NOT NULL DEFAULT '',           -- the version of the calendar's days; the program writes it when they change
   plan_input   text GENERATED ALWAYS AS (CONCAT_WS(CHAR(31 USING utf8mb4), rule, zone, nonexistent, ambiguous,
     CASE WHEN calendar = '' THEN NULL ELSE CONCAT_WS(CHAR(31 USING utf8mb4), calendar, on_holiday, calendar_version) END)) STORED,
@@ -68,21 +71,21 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   description      varchar(1000) NOT NULL DEFAULT '',
   enabled          boolean NOT NULL DEFAULT true CHECK (enabled IN (0, 1)),              -- false: nothing is decided for it
   tags             longtext NOT NULL DEFAULT ('[]') CHECK (JSON_VALID(tags) AND JSON_TYPE(tags) = 'ARRAY'),  -- array of strings; a pause can name a tag
-  queue            varchar(190) NOT NULL DEFAULT 'tick',               -- who takes its runs: the tick, or a worker of that queue
+  queue            varchar(190) NOT NULL DEFAULT 'tick' CHECK (LENGTH(queue) > 0),               -- who takes its runs: the tick, or a worker of that queue
   priority         int NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
   group_name       varchar(190),                                       -- shares the cap of dbjobs_groups
-  overlap          varchar(190) NOT NULL DEFAULT 'wait' CHECK (overlap IN ('wait', 'wait-all', 'skip', 'allow', 'replace')),
+  overlap          varchar(190) NOT NULL DEFAULT 'wait' CHECK (FIND_IN_SET(overlap, 'wait,wait-all,skip,allow,replace') > 0),
   max_running      int NOT NULL DEFAULT 1 CHECK (max_running > 0),      -- with overlap allow
-  missed           varchar(190) NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
+  missed           varchar(190) NOT NULL DEFAULT 'latest' CHECK (FIND_IN_SET(missed, 'latest,all,skip') > 0),
   missed_limit     int NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: how many of the newest missed times run
   missed_within_ms bigint CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
-  missed_grace_ms  bigint NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest time may be
+  missed_grace_ms  bigint NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 1 AND 9000000000000),    -- with missed skip: how late the newest time may be
   retry_attempts   int NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
   retry_backoff_ms bigint NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),         -- doubles with every try ...
   retry_max_backoff_ms bigint NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),   -- ... up to this
   retry_jitter     int NOT NULL DEFAULT 10 CHECK (retry_jitter BETWEEN 0 AND 100),  -- per cent of the back-off added at random
   max_deliveries   int NOT NULL DEFAULT 3 CHECK (max_deliveries > 0),         -- times a run may be delivered and not come back; 1: at most once
-  on_error         varchar(190) NOT NULL DEFAULT 'continue' CHECK (on_error IN ('continue', 'pause')),
+  on_error         varchar(190) NOT NULL DEFAULT 'continue' CHECK (FIND_IN_SET(on_error, 'continue,pause') > 0),
   pause_after_failures int CHECK (pause_after_failures > 0),            -- failed runs in a row that pause the job
   timeout_ms       bigint CHECK (timeout_ms BETWEEN 1 AND 9000000000000),              -- of a whole run; NULL: none
   jitter_ms        bigint NOT NULL DEFAULT 0 CHECK (jitter_ms BETWEEN 0 AND 9000000000000),        -- a run becomes ready later, by up to this; always by the same for one occurrence
@@ -169,7 +172,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_job_schedules (
 CREATE TABLE IF NOT EXISTS dbjobs_job_after (
   job_id       bigint NOT NULL,
   after_job_id bigint NOT NULL,
-  on_end       varchar(190) NOT NULL DEFAULT 'success' CHECK (on_end IN ('success', 'failure', 'end')),  -- a lost run is a failure; end is any end, also of a cancelled run
+  on_end       varchar(190) NOT NULL DEFAULT 'success' CHECK (FIND_IN_SET(on_end, 'success,failure,end') > 0),  -- a lost run is a failure; end is any end, also of a cancelled run
   planned      bigint,                                         -- the after_job_id that a decision has seen
   PRIMARY KEY (job_id, after_job_id),
   CHECK (job_id <> after_job_id),
@@ -188,7 +191,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_groups (
 -- Pauses, as intervals that stay on record for 400 days after their end.
 CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   id         bigint AUTO_INCREMENT PRIMARY KEY,
-  scope      varchar(190) NOT NULL CHECK (scope IN ('job', 'schedule', 'tag', 'owner', 'all')),
+  scope      varchar(190) NOT NULL CHECK (FIND_IN_SET(scope, 'job,schedule,tag,owner,all') > 0),
   subject_id bigint,                                           -- of a job or schedule
   subject    varchar(190),                                             -- the tag or owner
   reason     varchar(1000) NOT NULL DEFAULT '',
@@ -281,9 +284,9 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   job_id         bigint NOT NULL,
   number         bigint,                                       -- 1, 2, ... within the job; NULL until decided
   occurrence     varchar(190) NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>, fill:..., hook:...
-  state          varchar(190) NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'queued', 'running', 'succeeded', 'failed', 'cancelled', 'lost')),
-  held_by        varchar(190) CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
-  queue          varchar(190) NOT NULL DEFAULT 'tick',
+  state          varchar(190) NOT NULL DEFAULT 'waiting' CHECK (FIND_IN_SET(state, 'waiting,queued,running,succeeded,failed,cancelled,lost') > 0),
+  held_by        varchar(190) CHECK (FIND_IN_SET(held_by, 'predecessor,group,pause') > 0),     -- what a waiting run waits for, besides ready_at
+  queue          varchar(190) NOT NULL DEFAULT 'tick' CHECK (LENGTH(queue) > 0),
   priority       int NOT NULL DEFAULT 0,
   scheduled_for  datetime(6) CHECK (scheduled_for BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(scheduled_for) > 0 AND DAYOFMONTH(scheduled_for) > 0),                                  -- the nominal time; NULL: a request
   interval_start datetime(6) CHECK (interval_start BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(interval_start) > 0 AND DAYOFMONTH(interval_start) > 0),                                  -- the data interval, from the last nominal time that became a run ...
@@ -334,7 +337,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_attempts (
   attempt       int NOT NULL,                              -- 1, 2, ... of that step
   fence         int NOT NULL,                              -- the delivery that it belongs to
   holder        varchar(190) NOT NULL,
-  state         varchar(190) NOT NULL DEFAULT 'running' CHECK (state IN ('running', 'succeeded', 'failed', 'cancelled', 'lost', 'cut')),
+  state         varchar(190) NOT NULL DEFAULT 'running' CHECK (FIND_IN_SET(state, 'running,succeeded,failed,cancelled,lost,cut') > 0),
   started_at    datetime(6) NOT NULL CHECK (started_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(started_at) > 0 AND DAYOFMONTH(started_at) > 0),
   finished_at   datetime(6) CHECK (finished_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(finished_at) > 0 AND DAYOFMONTH(finished_at) > 0),
   rows_affected bigint,
@@ -356,7 +359,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_gaps (
   schedule_id bigint NOT NULL,
   from_at     datetime(6) NOT NULL CHECK (from_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(from_at) > 0 AND DAYOFMONTH(from_at) > 0),
   through_at  datetime(6) NOT NULL CHECK (through_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(through_at) > 0 AND DAYOFMONTH(through_at) > 0),
-  reason      varchar(190) NOT NULL CHECK (reason IN ('missed', 'overlap', 'paused', 'disabled', 'edited', 'over-limit', 'skipped')),
+  reason      varchar(190) NOT NULL CHECK (FIND_IN_SET(reason, 'missed,overlap,paused,disabled,edited,over-limit,skipped') > 0),
   rule        text NOT NULL,                                   -- RFC 5545 text, as it was
   recorded_at datetime(6) NOT NULL CHECK (recorded_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(recorded_at) > 0 AND DAYOFMONTH(recorded_at) > 0),                            -- of the decision, or of the last one that extended it
   PRIMARY KEY (job_id, schedule_id, through_at, reason)
@@ -367,7 +370,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   id         bigint AUTO_INCREMENT PRIMARY KEY,
   changed_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),
   changed_by varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
-  kind       varchar(190) NOT NULL CHECK (kind IN ('job', 'schedule', 'calendar', 'group', 'pause')),
+  kind       varchar(190) NOT NULL CHECK (FIND_IN_SET(kind, 'job,schedule,calendar,group,pause') > 0),
   subject_id bigint,
   subject    varchar(400) NOT NULL,                                    -- its name at the time; a job's is owner/name
   action     varchar(190) NOT NULL,                                    -- create, change, remove, pause, resume, ...

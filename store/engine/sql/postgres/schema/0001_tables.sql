@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   description      text NOT NULL DEFAULT '',
   enabled          boolean NOT NULL DEFAULT true,              -- false: nothing is decided for it
   tags             jsonb NOT NULL DEFAULT '[]' CHECK (pg_catalog.jsonb_typeof(tags) = 'array'),  -- array of strings; a pause can name a tag
-  queue            text COLLATE "C" NOT NULL DEFAULT 'tick' CHECK (pg_catalog.octet_length(queue) <= 190),  -- who takes its runs: the tick, or a worker of that queue
+  queue            text COLLATE "C" NOT NULL DEFAULT 'tick' CHECK (pg_catalog.octet_length(queue) BETWEEN 1 AND 190),  -- who takes its runs: the tick, or a worker of that queue
   priority         integer NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
   group_name       text COLLATE "C" CHECK (pg_catalog.octet_length(group_name) <= 190),  -- shares the cap of dbjobs.groups
   overlap          text NOT NULL DEFAULT 'wait' CHECK (overlap IN ('wait', 'wait-all', 'skip', 'allow', 'replace')),
@@ -73,7 +73,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   missed           text NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
   missed_limit     integer NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: how many of the newest missed times run
   missed_within_ms bigint CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
-  missed_grace_ms  bigint NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest time may be
+  missed_grace_ms  bigint NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 1 AND 9000000000000),    -- with missed skip: how late the newest time may be
   retry_attempts   integer NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
   retry_backoff_ms bigint NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),         -- doubles with every try ...
   retry_max_backoff_ms bigint NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),   -- ... up to this
@@ -281,7 +281,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   occurrence     text COLLATE "C" NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>, fill:..., hook:...
   state          text COLLATE "C" NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'queued', 'running', 'succeeded', 'failed', 'cancelled', 'lost')),
   held_by        text CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
-  queue          text COLLATE "C" NOT NULL DEFAULT 'tick' CHECK (pg_catalog.octet_length(queue) <= 190),
+  queue          text COLLATE "C" NOT NULL DEFAULT 'tick' CHECK (pg_catalog.octet_length(queue) BETWEEN 1 AND 190),
   priority       integer NOT NULL DEFAULT 0,
   scheduled_for  timestamptz CHECK (scheduled_for BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- the nominal time; NULL: a request
   interval_start timestamptz CHECK (interval_start BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- the data interval, from the last nominal time that became a run ...

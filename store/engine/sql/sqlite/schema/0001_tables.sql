@@ -61,7 +61,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   description      text NOT NULL DEFAULT '',
   enabled          integer NOT NULL DEFAULT 1 CHECK (enabled IN (0, 1)),              -- false: nothing is decided for it
   tags             text NOT NULL DEFAULT '[]' CHECK (json_valid(tags) AND json_type(tags) = 'array'),  -- array of strings; a pause can name a tag
-  queue            text NOT NULL DEFAULT 'tick' CHECK (length(CAST(queue AS BLOB)) <= 190),  -- who takes its runs: the tick, or a worker of that queue
+  queue            text NOT NULL DEFAULT 'tick' CHECK (length(CAST(queue AS BLOB)) BETWEEN 1 AND 190),  -- who takes its runs: the tick, or a worker of that queue
   priority         integer NOT NULL DEFAULT 0,                 -- higher is taken first within a queue
   group_name       text CHECK (length(CAST(group_name AS BLOB)) <= 190),  -- shares the cap of dbjobs_groups
   overlap          text NOT NULL DEFAULT 'wait' CHECK (overlap IN ('wait', 'wait-all', 'skip', 'allow', 'replace')),
@@ -69,7 +69,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   missed           text NOT NULL DEFAULT 'latest' CHECK (missed IN ('latest', 'all', 'skip')),
   missed_limit     integer NOT NULL DEFAULT 100 CHECK (missed_limit > 0),   -- with missed all: how many of the newest missed times run
   missed_within_ms integer CHECK (missed_within_ms BETWEEN 1 AND 9000000000000),        -- older than this is a gap; NULL: no limit
-  missed_grace_ms  integer NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 0 AND 9000000000000),    -- with missed skip: how late the newest time may be
+  missed_grace_ms  integer NOT NULL DEFAULT 120000 CHECK (missed_grace_ms BETWEEN 1 AND 9000000000000),    -- with missed skip: how late the newest time may be
   retry_attempts   integer NOT NULL DEFAULT 1 CHECK (retry_attempts >= 0),  -- tries of a step; 0: until the next occurrence
   retry_backoff_ms integer NOT NULL DEFAULT 10000 CHECK (retry_backoff_ms BETWEEN 0 AND 9000000000000),         -- doubles with every try ...
   retry_max_backoff_ms integer NOT NULL DEFAULT 3600000 CHECK (retry_max_backoff_ms BETWEEN 0 AND 9000000000000),   -- ... up to this
@@ -275,7 +275,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   occurrence     text NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>, fill:..., hook:...
   state          text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'queued', 'running', 'succeeded', 'failed', 'cancelled', 'lost')),
   held_by        text CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
-  queue          text NOT NULL DEFAULT 'tick' CHECK (length(CAST(queue AS BLOB)) <= 190),
+  queue          text NOT NULL DEFAULT 'tick' CHECK (length(CAST(queue AS BLOB)) BETWEEN 1 AND 190),
   priority       integer NOT NULL DEFAULT 0,
   scheduled_for  text CHECK (coalesce(scheduled_for GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(scheduled_for, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', scheduled_for) AND scheduled_for BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', scheduled_for IS NULL)),                                  -- the nominal time; NULL: a request
   interval_start text CHECK (coalesce(interval_start GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(interval_start, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', interval_start) AND interval_start BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', interval_start IS NULL)),                                  -- the data interval, from the last nominal time that became a run ...
