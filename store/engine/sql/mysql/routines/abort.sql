@@ -43,7 +43,7 @@ BEGIN
   ELSE
     CALL dbjobs_set_enabled(its_id, named, false, 'abort', reason);
   END IF;
-  SELECT JSON_LENGTH(asked) AS runs;
   CALL dbjobs_done(mine);
+  SELECT JSON_LENGTH(asked) AS runs;
 END
 ;

@@ -51,7 +51,7 @@ BEGIN
   CALL dbjobs_put_job(CONCAT('job ', named), its_id, options);
   CALL dbjobs_job_document(its_id, became);
   CALL dbjobs_log_change('job', its_id, named, 'create', reason, NULL, became);
-  SELECT its_id AS job_id;
   CALL dbjobs_done(mine);
+  SELECT its_id AS job_id;
 END
 ;

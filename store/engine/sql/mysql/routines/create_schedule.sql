@@ -23,7 +23,7 @@ BEGIN
   CALL dbjobs_put_schedule(CONCAT('schedule ', name), its_id, name, NULL, options);
   CALL dbjobs_schedule_document(its_id, became);
   CALL dbjobs_log_change('schedule', its_id, name, 'create', reason, NULL, became);
-  SELECT its_id AS schedule_id;
   CALL dbjobs_done(mine);
+  SELECT its_id AS schedule_id;
 END
 ;

@@ -32,7 +32,7 @@ BEGIN
     FETCH unused INTO its_id, named;
   END WHILE;
   CLOSE unused;
-  SELECT n AS schedules;
   CALL dbjobs_done(mine);
+  SELECT n AS schedules;
 END
 ;

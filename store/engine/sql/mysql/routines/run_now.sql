@@ -62,7 +62,7 @@ BEGIN
       CALL dbjobs_log_change('job', its_id, named, 'run-now', reason, NULL, became);
     END IF;
   END IF;
-  SELECT COALESCE(old, made) AS run_id;
   CALL dbjobs_done(mine);
+  SELECT COALESCE(old, made) AS run_id;
 END
 ;
