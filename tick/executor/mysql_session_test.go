@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/engine"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
@@ -182,4 +183,42 @@ func between(t *testing.T, server string, forward func(client, to net.Conn)) str
 		}
 	}()
 	return l.Addr().String()
+}
+
+// The server's list of warnings stays until another statement reads a table or warns. A step reports neither a warning of an
+// earlier step in its session, nor one of what makes the session like a new one.
+func TestWarningsAreOfTheOwnStep(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if storetest.Dialect(d.Engine) != "mariadb" {
+			t.Skip("other engines tell a warning once")
+		}
+		d.Exec(t, "CREATE TABLE strict (n int PRIMARY KEY)")
+		d.Exec(t, "CREATE PROCEDURE nothing() BEGIN END")
+		sessions, err := d.JobSessions(store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sessions.Close()
+		for range 3 { // a reset by itself, one in one trip, one along with the last statement
+			s, number := takeMadeAsNew(t, sessions, "SELECT CONNECTION_ID()")
+			var told engine.Told
+			if _, err := s.Conn.ExecContext(s.Last(engine.Listen(t.Context(), &told)), "INSERT IGNORE INTO strict VALUES (1), (1)"); err != nil || len(told.Lines) == 0 {
+				t.Fatalf("%q, %v", told.Lines, err)
+			}
+			s.Release(true)
+			s, err := sessions.Take(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told = engine.Told{}
+			if _, err := s.Conn.ExecContext(engine.Listen(t.Context(), &told), "CALL nothing()"); err != nil || len(told.Lines) > 0 {
+				t.Errorf("the next step reports %q, %v", told.Lines, err)
+			}
+			var then int64
+			if err := s.Conn.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&then); err != nil || then != number {
+				t.Errorf("session %d after %d, %v", then, number, err)
+			}
+			s.Release(true)
+		}
+	})
 }
