@@ -55,6 +55,7 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 			"ignored":   {[]string{"INSERT IGNORE INTO strict VALUES (1), (1)"}, "WARNING: Duplicate entry '1' for key '*PRIMARY' (1062)", 1},
 			"procedure": {[]string{"CALL rows_of()"}, "{\"a\": 1}\n{\"b\": 2}", 2},
 			"changes":   {[]string{"CALL changes()"}, "", 2},
+			"loop":      {[]string{"CALL numbers(100)", "SELECT 0 AS n"}, "{\"n\": 1}\n*{\"n\": 20}\n… 81 more rows", 101},
 			"no days":   {[]string{"SELECT * FROM days"}, `{"zero": "0000-00-00", "part": "2026-00-00", "at": "2026-02-00 00:00:00"}`, 1},
 			"types":     {[]string{"SELECT 1.50 AS d, TIMESTAMP'2026-01-02 03:04:05.5' AS at, DATE'2026-01-02' AS day, X'00ff' AS raw"}, `{"d": 1.50, "at": "2026-01-02 03:04:05.5", "day": "2026-01-02", "raw": "0x00ff"}`, 1},
 		},
@@ -73,6 +74,7 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 			d.Exec(t, "INSERT INTO days VALUES ('0000-00-00', '2026-00-00', '2026-02-00 00:00:00')")
 			d.Exec(t, "SET sql_mode = DEFAULT")
 			d.Exec(t, "CREATE PROCEDURE rows_of() BEGIN SELECT 1 AS a; SELECT 2 AS b; END")
+			d.Exec(t, "CREATE PROCEDURE numbers(most int) BEGIN DECLARE n int DEFAULT 1; WHILE n <= most DO SELECT n; SET n = n + 1; END WHILE; END")
 			d.Exec(t, "CREATE PROCEDURE changes() INSERT INTO effects VALUES (1, 'p'), (2, 'p')")
 		}
 		cases := map[string]told{}

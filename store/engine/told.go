@@ -25,8 +25,9 @@ type Told struct {
 	Asked bool     // a result could have had rows
 	first []byte   // the first row, as a JSON object, without values that are too long
 
-	rows, notices int // of the lines
-	left          int // notices that were not kept
+	rows, notices int   // of the lines
+	left          int   // notices that were not kept
+	more          int64 // rows that were not kept, as the last line says; 0: it says something else
 }
 
 // Bounds of what is reported.
@@ -58,6 +59,7 @@ func (t *Told) wantsRow() bool {
 // row keeps a row. value returns the value of a column as JSON, and reports whether it is whole.
 func (t *Told) row(columns []string, value func(i int) (text []byte, whole bool)) {
 	t.rows++
+	t.more = 0
 	line, first := []byte{'{'}, []byte{'{'}
 	defer func() {
 		if t.first == nil {
@@ -84,11 +86,17 @@ func (t *Told) row(columns []string, value func(i int) (text []byte, whole bool)
 	t.Lines = append(t.Lines, string(append(line, '}')))
 }
 
-// ended ends the rows of a result. more is how many of them were not kept.
+// ended ends the rows of a result. more is how many of them were not kept. Results that follow one another share a line: a
+// procedure may return one in each turn of a loop.
 func (t *Told) ended(more int64) {
-	if more > 0 {
-		t.Lines = append(t.Lines, fmt.Sprintf("… %d more rows", more))
+	if more == 0 {
+		return
 	}
+	if t.more > 0 {
+		t.Lines = t.Lines[:len(t.Lines)-1]
+	}
+	t.more += more
+	t.Lines = append(t.Lines, fmt.Sprintf("… %d more rows", t.more))
 }
 
 // notice keeps a message.
@@ -97,6 +105,7 @@ func (t *Told) notice(text string) {
 		t.left++
 		return
 	}
+	t.more = 0
 	t.Lines = append(t.Lines, shortened(text))
 }
 
