@@ -278,22 +278,6 @@ func TestExecKillsInTime(t *testing.T) {
 	})
 }
 
-// A process that stays in the background does not hold the run, and goes on.
-func TestExecBackground(t *testing.T) {
-	t.Parallel()
-	res, err := execute(t.Context(), t, anything, "shell", sh(`sleep 1000 & echo $!`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(res.Output))
-	if err != nil || !lives(pid) {
-		t.Fatalf("what stays in the background was stopped: %q, %v", res.Output, err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Error(err)
-	}
-}
-
 // Output of any length is kept in bounded memory, also of several programs at once, on both streams.
 func TestExecOutputIsBounded(t *testing.T) {
 	size, programs := int64(16<<20), 4

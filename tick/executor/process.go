@@ -33,7 +33,7 @@ const linger = 2 * time.Second
 
 // programs executes programs that the host allows, each in its own process group. If the attempt is stopped, the whole group
 // is ended: by SIGTERM, then by SIGKILL. If a program ends normally, processes that it leaves in the background continue, as
-// with cron; the tick waits for their output no longer than linger.
+// with cron; the tick waits for their output no longer than linger. What prints after that gets SIGPIPE.
 //
 // Crash window: a tick that is killed cannot stop the programs that it has started. Instead, a watch kills the group, and on
 // Linux the kernel also kills the program. The next delivery comes when the lease has ended. If there is no shell for the
