@@ -34,8 +34,10 @@ func classifyMySQL(err error) class {
 			return readOnly
 		case 1062:
 			return duplicate
-		case 4031: // idle for too long
-			return gone
+		case 4031: // idle for too long; MariaDB gives the number to a trigger that is not there, and a routine may raise it
+			if strings.Contains(me.Message, "wait_timeout") {
+				return gone
+			}
 		case 1053, 1077, 1079, 1927:
 			return unreachable
 		case 1047: // a node of a Galera cluster that has lost the others; else a command that the server does not know

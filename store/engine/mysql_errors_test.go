@@ -33,6 +33,8 @@ func TestErrorsOfMySQLServers(t *testing.T) {
 		"an expired password":        {1820, "You must SET PASSWORD before executing this statement", ErrUnreachable, false, "has expired"},
 		"an expired password, MySQL": {1862, "Your password has expired. To log in you must change it using a client that supports expired passwords.", ErrUnreachable, false, "has expired"},
 		"too many queries":           {1226, "User 'app' has exceeded the 'max_queries_per_hour' resource (current value: 30)", ErrUnreachable, false, "ALTER USER"},
+		"an idle session":            {4031, "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.", ErrUnreachable, false, ""},
+		"no such trigger, MariaDB":   {4031, "Referenced trigger 't' for the given action time and event type does not exist", nil, false, ""},
 		"no TLS":                     {3159, "Connections using insecure transport are prohibited while --require_secure_transport=ON.", ErrUnreachable, false, "ssl-mode=REQUIRED"},
 	} {
 		t.Run(name, func(t *testing.T) {

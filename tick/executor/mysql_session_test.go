@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"context"
 	"io"
 	"math"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -219,6 +221,32 @@ func TestWarningsAreOfTheOwnStep(t *testing.T) {
 				t.Errorf("session %d after %d, %v", then, number, err)
 			}
 			s.Release(true)
+		}
+	})
+}
+
+// An error of a statement is no sign that its session had ended before: the statement would be executed again and again.
+// MariaDB gives the number by which MySQL says that to a trigger that is not there, and any routine may raise it.
+func TestErrorOfAStatementExecutesItOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if storetest.Dialect(d.Engine) != "mariadb" {
+			t.Skip("on other engines it has no such number")
+		}
+		d.Exec(t, "CREATE TABLE effects (what varchar(100))")
+		d.Exec(t, "CREATE PROCEDURE raises() BEGIN INSERT INTO effects VALUES ('raised'); SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 4031, MESSAGE_TEXT = 'no more'; END")
+		s := newStepper(t, d, d.Store)
+		for range 3 { // then the session is one that has waited
+			if err := s.step("INSERT INTO effects VALUES ('polite')"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		if err := s.stepWithin(ctx, "CALL raises()"); err == nil || !strings.Contains(err.Error(), "no more") || ctx.Err() != nil {
+			t.Error(err)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects WHERE what = 'raised'"); n != 1 {
+			t.Errorf("executed %d times", n)
 		}
 	})
 }

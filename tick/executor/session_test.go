@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -152,13 +153,18 @@ func newStepper(t *testing.T, d *storetest.DB, s *store.Store) stepper {
 
 func (s stepper) step(statements ...string) error {
 	s.t.Helper()
+	return s.stepWithin(s.t.Context(), statements...)
+}
+
+func (s stepper) stepWithin(ctx context.Context, statements ...string) error {
+	s.t.Helper()
 	s.spec.SQL = executor.Texts(statements...)
 	spec, err := json.Marshal(s.spec)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.r.Spec = spec
-	_, err = s.x.Execute(s.t.Context(), s.r)
+	_, err = s.x.Execute(ctx, s.r)
 	return err
 }
 
