@@ -33,7 +33,7 @@ func TestExecBackground(t *testing.T) {
 func TestExecBackgroundThatPrintsLater(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	const late = `sleep 2.5; echo late; echo > %s`
+	const late = `sleep 4; echo late; echo > %s`
 	text := fmt.Sprintf("("+late+") & ("+late+") > log 2>&1 & echo first", "printed", "wrote")
 	res, err := execute(t.Context(), t, anything, "shell", executor.ProgramSpec{Run: []string{text}, Dir: dir})
 	if err != nil || res.Output != "first\n" {

@@ -240,7 +240,7 @@ func TestErrorOfAStatementExecutesItOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if err := s.stepWithin(ctx, "CALL raises()"); err == nil || !strings.Contains(err.Error(), "no more") || ctx.Err() != nil {
 			t.Error(err)
