@@ -79,6 +79,10 @@ func TestResultHidesSecrets(t *testing.T) {
 	if want := `{"body":{"of [hidden]":true},"row":{"a":"[hidden]","b":"it is [hidden]","c":[7.50]},"rows":1}`; got != want {
 		t.Errorf("%v, want %s", got, want)
 	}
+	known.Add("abc") // [hidden] is longer
+	if got := s.result("", `{"code": 200, "body": {"id": 1, "wide": "`+strings.Repeat("abc ", 4<<10)+`"}}`); got != `{"code":200}` {
+		t.Errorf("of an answer that grows too long, %v is kept", got)
+	}
 }
 
 // A secret that stands where an output is cut is hidden as a whole, also where no blank is near.

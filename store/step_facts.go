@@ -125,17 +125,26 @@ func (s *Store) result(owner, text string) any {
 	dec := json.NewDecoder(strings.NewReader(harmless(text)))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err == nil && len(text) <= mostResult {
-		if b, err := json.Marshal(s.toldValue(owner, v)); err == nil && len(b) <= mostResult {
-			return string(b)
+		if told, err := asJSON(s.toldValue(owner, v)); err == nil && len(told) <= mostResult {
+			return told
 		}
 	}
 	if told, ok := v.(map[string]any); ok && told["body"] != nil { // the answer is too long; the rest is kept
 		delete(told, "body")
-		if b, err := json.Marshal(told); err == nil {
-			return string(b)
+		if rest, err := asJSON(told); err == nil {
+			return rest
 		}
 	}
 	return `{"row": {}}` // a reference to a column then fails, instead of becoming empty
+}
+
+// asJSON writes a value as JSON, in which <, > and & stay one byte each: an answer in which each became six could be too long.
+func asJSON(v any) (string, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 func (s *Store) toldValue(owner string, v any) any {

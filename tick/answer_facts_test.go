@@ -45,7 +45,7 @@ func TestAnswersTellLaterSteps(t *testing.T) {
 		"no object":  {"list", []any{"${steps.ask.body.id}"}, `the answer of step "ask" has no such member`},
 		"no JSON":    {"text", []any{"${steps.ask.body.id}"}, `step "ask" had no answer, or one that is not JSON, or has more than 16 KiB`},
 		"too long":   {"long", []any{"${steps.ask.body.id}"}, `step "ask" had no answer, or one that is not JSON, or has more than 16 KiB`},
-		"grows":      {"grows", []any{"${steps.ask.code}"}, "succeeded | 200"},
+		"grows":      {"grows", []any{"${steps.ask.code}", "${steps.ask.body.id}"}, "succeeded | 200 | 1"},
 		"left out":   {"made", []any{"${steps.other.code}", "${steps.other.body.id}"}, "succeeded | NULL | NULL"},
 		"no server":  {"gone", []any{"${steps.ask.status}", "${steps.ask.code}", "${steps.ask.body}"}, "succeeded | failed | NULL | NULL"},
 		"program":    {"echo 7; exit 3", []any{"${steps.ask.code}", "${steps.ask.output}"}, "succeeded | 3 | 7\n"},
