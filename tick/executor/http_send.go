@@ -122,7 +122,7 @@ func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
 	c := &call{spec: spec, task: r.Task, now: r.Now, host: e.host, env: e.env, aws: e.aws}
 	c.transport, c.fresh = e.transport(r.Task.Job.Owner), e.freshTransport(r.Task.Job.Owner)
 	res, err := c.do(ctx)
-	if err != nil && errors.Is(context.Cause(ctx), errHTTPPatience) {
+	if _, answered := errors.AsType[*Error](err); err != nil && !answered && errors.Is(context.Cause(ctx), errHTTPPatience) {
 		err = errHTTPPatience
 	}
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httptrace"
 	"net/netip"
 	"strings"
 	"testing"
@@ -248,26 +247,6 @@ func TestHTTPHidesBeforeItCuts(t *testing.T) {
 		if err == nil || strings.Contains(err.Error(), "geheim") || strings.Contains(res.Output, "geheim") || !strings.Contains(res.Output, "[hidden]") {
 			t.Errorf("after %d bytes: %v\n%s", before, err, res.Output)
 		}
-	}
-}
-
-// TestHTTPAnswerHasCome: when the status has come, the end of the attempt is known, however long the rest takes.
-func TestHTTPAnswerHasCome(t *testing.T) {
-	t.Parallel()
-	s, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusOK)
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	})
-	ctx, cancel := context.WithCancelCause(t.Context())
-	defer cancel(nil)
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() {
-		time.AfterFunc(2*time.Second, func() { cancel(errHTTPPatience) })
-	}})
-	x := NewHTTP(loopback(nil))
-	defer x.Close()
-	if _, err := x.Execute(ctx, attempt(`{"url": "`+s.URL+`"}`)); err != nil {
-		t.Error(err)
 	}
 }
 
