@@ -15,28 +15,31 @@ func (r *Run) Ended() bool {
 
 // CancelRun requests the end of a run. If the run has not been delivered, the next decision for its job
 // cancels it. If it is running, its holder stops it; holders check for requests every 1.5 seconds. A
-// second request changes nothing. If the run has ended, the error is a *FieldError.
+// second request changes nothing. If the run has ended, the error is a *FieldError. The run is returned as the request
+// leaves it.
 func (s *Store) CancelRun(ctx context.Context, id string, who Author) (Run, error) {
-	found, err := s.Run(ctx, id)
+	found, err := s.findRun(ctx, id)
 	if err != nil {
 		return Run{}, err
 	}
-	r := found.Run
-	if r.Ended() {
-		return r, &FieldError{"run " + r.Label(), "state", "has ended: " + r.State}
-	}
+	var r Run
 	err = s.change(ctx, who, func(a *applier) error {
-		n, err := a.tx.Exec(ctx, "request_cancel", engine.Args{"now": s.now(), "ids": []string{r.ID}, "by": a.o.By})
-		if err != nil || n == 0 {
+		n, err := a.tx.Exec(ctx, "request_cancel", engine.Args{"now": s.now(), "ids": []string{found.ID}, "by": a.o.By})
+		if err != nil {
 			return err
+		}
+		if r, err = a.runNow(ctx, found.ID); err != nil {
+			return err
+		}
+		switch {
+		case r.Ended():
+			return &FieldError{"run " + r.Label(), "state", "has ended: " + r.State}
+		case n == 0:
+			return nil
 		}
 		return a.record("job", r.FullJob(), "cancel", r.JobID, nil, runsChanged{Runs: []string{r.ID}})
 	})
-	if err != nil {
-		return Run{}, err
-	}
-	now, err := s.Run(ctx, r.ID)
-	return now.Run, err
+	return r, err
 }
 
 // runsChanged is the entry of the change log about a change of runs.

@@ -56,7 +56,7 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	}
 	var list []Run
 	for _, state := range states {
-		some, err := s.listRuns(ctx, runsOf(state, job), engine.Args{"job": job, "state": state, "schedule": schedule, "step": f.Step,
+		some, err := s.listRuns(ctx, s.db, runsOf(state, job), engine.Args{"job": job, "state": state, "schedule": schedule, "step": f.Step,
 			"since": since, "until": until, "limit": f.Limit})
 		if err != nil {
 			return nil, err
@@ -103,8 +103,8 @@ func (s *Store) jobWithRuns(ctx context.Context, name string) (id int64, err err
 
 // listRuns reads runs with the names of their jobs. If a pause began after the last pass, it shows in the runs that
 // it holds, before a pass records that.
-func (s *Store) listRuns(ctx context.Context, statement string, a engine.Args) ([]Run, error) {
-	pauses, err := s.Pauses(ctx, false, maxPauses)
+func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string, a engine.Args) ([]Run, error) {
+	pauses, err := readPauses(ctx, q, "pauses_held", engine.Args{"now": s.now(), "limit": maxPauses})
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (s *Store) listRuns(ctx context.Context, statement string, a engine.Args) (
 	var v Run
 	var c Snapshot
 	rd := engine.Reads(append(scanRun(&v), engine.Nullable(&v.Owner), engine.Nullable(&v.Job), tags{&c.Job.Tags})...)
-	err = s.db.Query(ctx, statement, a, rd.Each(func(fault string) error {
+	err = q.Query(ctx, statement, a, rd.Each(func(fault string) error {
 		defer func() { v, c = Run{}, Snapshot{} }()
 		v.Fault = fault
 		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner

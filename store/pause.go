@@ -184,18 +184,19 @@ const maxPauses = 10_000
 // Pauses lists the pauses in force, or, with ended, all pauses on record, the newest first. Subject is the name of
 // the job or schedule.
 func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, error) {
+	statement := "pauses_held"
 	if ended {
-		return s.readPauses(ctx, "pauses", limit)
+		statement = "pauses"
 	}
-	return s.readPauses(ctx, "pauses_held", limit)
+	return readPauses(ctx, s.db, statement, engine.Args{"now": s.now(), "limit": limit})
 }
 
-func (s *Store) readPauses(ctx context.Context, statement string, limit int) (out []Pause, err error) {
+func readPauses(ctx context.Context, q engine.Runner, statement string, a engine.Args) (out []Pause, err error) {
 	var p Pause
 	var j Job
 	var schedule string
 	rd := engine.Reads(append(scanPause(&p), engine.Nullable(&j.Owner), engine.Nullable(&j.Name), engine.Nullable(&schedule))...)
-	err = s.db.Query(ctx, statement, engine.Args{"now": s.now(), "limit": limit}, rd.Each(func(fault string) error {
+	err = q.Query(ctx, statement, a, rd.Each(func(fault string) error {
 		switch p.Fault = fault; {
 		case j.Name != "":
 			p.Subject = j.FullName()

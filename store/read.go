@@ -193,7 +193,7 @@ func (s *Store) deriveAll(ctx context.Context, list []JobStatus) error {
 	if err != nil {
 		return err
 	}
-	left, err := s.readPauses(ctx, "pauses_left", maxPauses)
+	left, err := readPauses(ctx, s.db, "pauses_left", engine.Args{"now": s.now(), "limit": maxPauses})
 	if err != nil {
 		return err
 	}

@@ -13,15 +13,19 @@ import (
 // RetryRun opens a run again that failed, was cancelled or was lost. The run keeps its id, interval and arguments,
 // and continues at its last step, or at the step given by name or number. It waits behind the job's active runs, like
 // every request. Its attempts and its fence are not reset. If the run cannot be retried, the error is a *FieldError.
+// The run is returned as it was opened again.
 //
 // A run that is not settled is refused: if it were open again, its failure would never raise an event or be counted.
 func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (Run, error) {
-	found, err := s.Run(ctx, id)
+	found, err := s.findRun(ctx, id)
 	if err != nil {
 		return Run{}, err
 	}
-	r := found.Run
+	var r Run
 	err = s.change(ctx, who, func(a *applier) error {
+		if r, err = a.runNow(ctx, found.ID); err != nil { // somebody else may have opened it again just now
+			return err
+		}
 		list, err := s.statuses(ctx, a.tx, r.JobID)
 		if err != nil {
 			return err
@@ -33,28 +37,37 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 		if err != nil {
 			return err
 		}
+		if err := r.canRetry(); err != nil {
+			return err
+		}
 		n, err := a.tx.Exec(ctx, "reopen", engine.Args{"now": s.now(), "id": engine.ID(r.ID), "step": step})
+		if err == nil && n == 0 { // somebody else has, since it was read
+			err = engine.ErrConflict
+		}
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			return cannotRetry(&r)
+		if err := a.record("job", list[0].FullName(), "retry", r.JobID, nil, runsChanged{Runs: []string{r.ID}}); err != nil {
+			return err
 		}
-		return a.record("job", list[0].FullName(), "retry", r.JobID, nil, runsChanged{Runs: []string{r.ID}})
+		r, err = a.runNow(ctx, found.ID)
+		return err
 	})
-	if err != nil {
-		return Run{}, err
-	}
-	now, err := s.Run(ctx, r.ID)
-	return now.Run, err
+	return r, err
 }
 
-func cannotRetry(r *Run) error {
-	why := "is " + r.State + ": only a run that failed, was cancelled or was lost can be retried; `dbjobs job run-now` requests a new run"
-	if r.Ended() && r.SettledAt.IsZero() {
-		why = "is " + r.State + ", but no tick has counted this end yet, with its hooks and what follows: try again after the next tick"
+// canRetry returns why a run cannot be opened again.
+func (r *Run) canRetry() error {
+	why := ""
+	switch {
+	case r.State == Succeeded || !r.Ended():
+		why = ": only a run that failed, was cancelled or was lost can be retried; `dbjobs job run-now` requests a new run"
+	case r.SettledAt.IsZero():
+		why = ", but no tick has counted this end yet, with its hooks and what follows: try again after the next tick"
+	default:
+		return nil
 	}
-	return &FieldError{"run " + r.Label(), "state", why}
+	return &FieldError{"run " + r.Label(), "state", "is " + r.State + why}
 }
 
 // startAt returns the position of the step to begin with, counted from 1.

@@ -77,7 +77,12 @@ func (s *Store) runByID(ctx context.Context, id string) (Run, error) {
 	if !ok {
 		return Run{}, ErrNotFound
 	}
-	return s.oneRun(ctx, id, "run_by_prefix", engine.Args{"low": engine.ID(low), "high": engine.ID(high)})
+	return s.oneRun(ctx, s.db, id, "run_by_prefix", engine.Args{"low": engine.ID(low), "high": engine.ID(high)})
+}
+
+// runNow reads a run as the transaction sees it.
+func (a *applier) runNow(ctx context.Context, id string) (Run, error) {
+	return a.s.oneRun(ctx, a.tx, id, "run_by_prefix", engine.Args{"low": engine.ID(id), "high": engine.ID(id)})
 }
 
 func (s *Store) runByNumber(ctx context.Context, job, number string) (Run, error) {
@@ -89,7 +94,7 @@ func (s *Store) runByNumber(ctx context.Context, job, number string) (Run, error
 	if err != nil {
 		return Run{}, err
 	}
-	return s.oneRun(ctx, job+"#"+number, "run_by_number", engine.Args{"job": id, "number": n})
+	return s.oneRun(ctx, s.db, job+"#"+number, "run_by_number", engine.Args{"job": id, "number": n})
 }
 
 func (s *Store) latestRun(ctx context.Context, job string) (Run, error) {
@@ -97,16 +102,16 @@ func (s *Store) latestRun(ctx context.Context, job string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	r, err := s.oneRun(ctx, job, "run_undecided", engine.Args{"job": id})
+	r, err := s.oneRun(ctx, s.db, job, "run_undecided", engine.Args{"job": id})
 	if errors.Is(err, ErrNotFound) {
-		r, err = s.oneRun(ctx, job, "run_latest", engine.Args{"job": id})
+		r, err = s.oneRun(ctx, s.db, job, "run_latest", engine.Args{"job": id})
 	}
 	return r, err
 }
 
 // oneRun reads the run that a statement finds.
-func (s *Store) oneRun(ctx context.Context, name, statement string, a engine.Args) (Run, error) {
-	found, err := s.listRuns(ctx, statement, a)
+func (s *Store) oneRun(ctx context.Context, q engine.Runner, name, statement string, a engine.Args) (Run, error) {
+	found, err := s.listRuns(ctx, q, statement, a)
 	switch {
 	case err != nil:
 		return Run{}, err

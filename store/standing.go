@@ -165,7 +165,7 @@ func (s *Store) OpenRuns(ctx context.Context, limit int) (list []OpenRuns, err e
 
 // LongestRuns returns the runs that execute, the longest-running first.
 func (s *Store) LongestRuns(ctx context.Context, limit int) ([]Run, error) {
-	return s.listRuns(ctx, "runs_longest", engine.Args{"limit": limit})
+	return s.listRuns(ctx, s.db, "runs_longest", engine.Args{"limit": limit})
 }
 
 // Figures are the numbers that a monitor collects.

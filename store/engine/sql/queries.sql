@@ -655,8 +655,10 @@ WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
 UPDATE dbjobs.runs SET cancel_at = @now, cancel_by = :by, state = CASE WHEN state = 'queued' THEN 'waiting' ELSE state END
 WHERE id @these_runs AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
 
+-- Locked, so that none of them ends before it is cancelled.
+
 -- name: cancellable
-SELECT id FROM dbjobs.runs @by_open WHERE @open = :job AND state IN ('waiting', 'queued', 'running') ORDER BY id;
+SELECT id FROM dbjobs.runs @by_open WHERE @open = :job AND state IN ('waiting', 'queued', 'running') ORDER BY id @lock;
 
 -- name: lose_attempts
 UPDATE dbjobs.attempts SET state = 'lost', finished_at = @now WHERE run_id @these_runs AND state = 'running';

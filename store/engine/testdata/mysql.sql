@@ -153,7 +153,7 @@ SELECT name, working_days, days, description, manifest, CASE WHEN stale = 1 THEN
 
 -- name: cancellable
 -- arguments: job
-SELECT id FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = ? AND state IN ('waiting', 'queued', 'running') ORDER BY id;
+SELECT id FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = ? AND state IN ('waiting', 'queued', 'running') ORDER BY id FOR UPDATE;
 
 -- name: catalogue
 SELECT t.table_name FROM information_schema.tables t WHERE t.table_schema = DATABASE() AND t.table_name LIKE 'dbjobs%'

@@ -182,7 +182,7 @@ SELECT name, working_days, days, description, manifest, CASE WHEN planned IS DIS
 
 -- name: cancellable
 -- arguments: job
-SELECT id FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = $1 AND state IN ('waiting', 'queued', 'running') ORDER BY id;
+SELECT id FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = $1 AND state IN ('waiting', 'queued', 'running') ORDER BY id FOR UPDATE;
 
 -- name: catalogue
 SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs'

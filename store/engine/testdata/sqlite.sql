@@ -155,7 +155,7 @@ SELECT name, working_days, days, description, manifest, CASE WHEN planned IS NOT
 
 -- name: cancellable
 -- arguments: job
-SELECT id FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = ?1 AND state IN ('waiting', 'queued', 'running') ORDER BY id;
+SELECT id FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = ?1 AND state IN ('waiting', 'queued', 'running') ORDER BY id ;
 
 -- name: catalogue
 SELECT name FROM sqlite_master WHERE type IN ('table', 'index', 'view');
