@@ -288,17 +288,25 @@ func (a *applier) calendar(ctx context.Context, c Calendar) error {
 	return a.record("calendar", c.Name, "create", 0, nil, c)
 }
 
-// ApplyCalendar applies one calendar. The other calendars of its manifest stay as they are.
-func (s *Store) ApplyCalendar(ctx context.Context, c Calendar, o ApplyOptions) (changes []Change, err error) {
-	err = s.change(ctx, o.Author, func(a *applier) error {
-		a.o.Manifest = o.Manifest
-		if err := a.allCalendars(ctx, Definitions{Calendars: []Calendar{c}}); err != nil {
+// AlterCalendar makes a calendar, or changes it in place, as AlterJob does for a job. edit makes the new calendar from
+// the calendar as it is at that moment; from nil, if there is none. The name and the manifest stay the same.
+func (s *Store) AlterCalendar(ctx context.Context, name string, o AlterOptions, edit func(*Calendar) (Calendar, error)) ([]Change, error) {
+	return s.inTurn(ctx, o.apply(), func(a *applier) error {
+		known, err := calendarsNamed(ctx, a.tx, legible([]string{name}))
+		if err != nil {
 			return err
 		}
-		changes = a.changes
-		return nil
+		var old *Calendar
+		if c, ok := known[name]; ok {
+			old, a.o.Manifest = &c, c.Manifest
+		}
+		c, err := edit(old)
+		if err != nil {
+			return err
+		}
+		c.Name = name
+		return a.allCalendars(ctx, Definitions{Calendars: []Calendar{c}})
 	})
-	return changes, err
 }
 
 // leaveCalendars is leave for calendars.

@@ -17,7 +17,7 @@ func TestATextOfACalendarFitsEachEngine(t *testing.T) {
 			{Name: "c", Description: strings.Repeat("d", 1001)},
 			{Name: "c", WorkingDays: "MO," + strings.Repeat(" ", 200) + "TU"},
 		} {
-			_, err := d.ApplyCalendar(t.Context(), c, store.ApplyOptions{})
+			_, err := d.AlterCalendar(t.Context(), c.Name, store.AlterOptions{}, func(*store.Calendar) (store.Calendar, error) { return c, nil })
 			if refused, ok := errors.AsType[*store.FieldError](err); !ok || !strings.Contains(refused.Problem, "at most") {
 				t.Errorf("%.20q, %.20q: %v", c.Description, c.WorkingDays, err)
 			}

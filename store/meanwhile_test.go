@@ -56,3 +56,56 @@ func TestARunThatIsChangedMeanwhile(t *testing.T) {
 		})
 	}
 }
+
+// A calendar that a command has removed, or changed, before another command writes its days is not lost, and the change that
+// came before stays.
+func TestACalendarThatIsChangedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			d, next := meanwhile(t, e)
+			other, err := store.Open(t.Context(), d.URL, store.Options{Clock: d.Clock.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			imports := func(s *store.Store, day string) []store.Change {
+				changes, err := s.AlterCalendar(t.Context(), "c", store.AlterOptions{}, func(old *store.Calendar) (store.Calendar, error) {
+					c := store.Calendar{Days: []string{day}}
+					if old != nil {
+						c.WorkingDays = old.WorkingDays
+					}
+					return c, nil
+				})
+				if err != nil || len(changes) != 1 {
+					t.Errorf("%s: %v, %v", day, changes, err)
+					return []store.Change{{}}
+				}
+				return changes
+			}
+			next(func() { imports(other, "2030-01-01") })
+			if made := imports(d.Store, "2030-01-02"); made[0].Action != "change" {
+				t.Errorf("the calendar was made already: %v", made)
+			}
+			next(func() {
+				c := store.Calendar{Name: "c", WorkingDays: "MO-FR"}
+				if _, err := other.Apply(t.Context(), store.Definitions{Calendars: []store.Calendar{c}}, store.ApplyOptions{Manifest: "m"}); err != nil {
+					t.Error(err)
+				}
+			})
+			imports(d.Store, "2030-01-03")
+			if c, err := d.Store.Calendar(t.Context(), "c"); err != nil || c.WorkingDays != "MO-FR" || c.Manifest != "m" {
+				t.Errorf("the change before is lost: %+v, %v", c, err)
+			}
+			next(func() {
+				if err := other.RemoveCalendar(t.Context(), "c", store.Author{}); err != nil {
+					t.Error(err)
+				}
+			})
+			if made := imports(d.Store, "2030-01-04"); made[0].Action != "create" {
+				t.Errorf("the calendar was removed: %v", made)
+			}
+		})
+	}
+}

@@ -44,30 +44,24 @@ that recurs becomes single days for ten years.
 		if err != nil {
 			return &usageError{problem: err.Error()}
 		}
-		cal.Name, cal.Days = args[0], days
 		s, err := c.open(cmd, begin)
 		if err != nil {
 			return err
 		}
 		defer s.Close()
-		known, err := s.KnownCalendars(cmd.Context(), store.Definitions{Schedules: []store.Schedule{{Calendar: cal.Name}}})
-		if err != nil {
-			return err
-		}
-		o := store.ApplyOptions{Author: c.author(s)}
-		if old := known[cal.Name]; old != nil {
-			o.Manifest = old.Manifest // the manifest keeps the calendar
-			if !cmd.Flags().Changed("working-days") {
+		cal.Name, cal.Days = args[0], days
+		changes, err := s.AlterCalendar(cmd.Context(), cal.Name, store.AlterOptions{Author: c.author(s)}, func(old *store.Calendar) (store.Calendar, error) {
+			if old != nil && !cmd.Flags().Changed("working-days") {
 				cal.WorkingDays = old.WorkingDays
 			}
-			if !cmd.Flags().Changed("description") {
+			if old != nil && !cmd.Flags().Changed("description") {
 				cal.Description = old.Description
 			}
-		}
-		if _, err := rules.ParseCalendar(cal.Name, cal.WorkingDays, cal.Text()); err != nil {
-			return badInput("%v", err)
-		}
-		changes, err := s.ApplyCalendar(cmd.Context(), cal, o)
+			if _, err := rules.ParseCalendar(cal.Name, cal.WorkingDays, cal.Text()); err != nil {
+				return cal, badInput("%v", err)
+			}
+			return cal, nil
+		})
 		if err != nil {
 			return err
 		}
