@@ -189,6 +189,7 @@ var (
 	ErrLocked      = engine.ErrLocked
 	ErrNoAnswer    = engine.ErrNoAnswer
 	ErrOutdated    = engine.ErrOutdated
+	ErrInDoubt     = engine.ErrInDoubt
 	ErrUncommitted = errors.New("the server had confirmed the COMMIT of the step, and the database does not have it: another server took over without it")
 	ErrRecorded    = errors.New("the attempt has succeeded, and recorded that") // its effects are committed with the record: it must not end otherwise
 )

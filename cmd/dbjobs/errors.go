@@ -48,6 +48,9 @@ func badInput(format string, args ...any) error {
 
 var errJobFailed = errors.New("a job failed")
 
+// errInDoubt is said beside an error after which nobody knows whether the change of a command is done.
+var errInDoubt = errors.New("the change was sent, and no answer came: it may be done, or not; look before you repeat the command")
+
 // exitCode is the only place that turns errors into exit codes.
 func exitCode(ctx context.Context, err error) int {
 	is := func(targets ...error) bool {
@@ -105,8 +108,12 @@ func (c *cli) complain(code int, err error) {
 
 // explain returns the lines of an error, one for each problem.
 func (c *cli) explain(code int, err error) []string {
+	doubt := errors.Is(err, store.ErrInDoubt) && c.ran != nil && rings(c.ran)           // a pass that is repeated does no harm
 	if _, told := errors.AsType[*severalError](err); code == exitInterrupted && !told { // each pass of several has said this of itself
 		err = errors.Join(errInterrupted, leftOpen(err))
+	}
+	if doubt {
+		err = errors.Join(err, errInDoubt)
 	}
 	where := ""
 	if c.db.URL != "" && (code == exitDatabase || code == exitSchema) && (c.chosen == nil || c.chosen.name != c.db.Display()) {

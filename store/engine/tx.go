@@ -34,7 +34,7 @@ func RetryDelay(tries int) time.Duration {
 
 // InTx runs fn in a transaction. It repeats fn if the engine or a guard says that the transaction lost
 // against another. Nothing that fn did counts before InTx has returned nil. A COMMIT whose answer is lost
-// is an error here. InTx never assumes its outcome: keys and the fence show it when the work is repeated.
+// is ErrInDoubt. InTx never assumes its outcome: keys and the fence show it when the work is repeated.
 func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	return db.Retry(ctx, func() error { return db.TryTx(ctx, fn) })
 }
@@ -99,8 +99,28 @@ func (db *DB) try(ctx context.Context, o *sql.TxOptions, fn func(*Tx) error) err
 		_ = tx.Rollback() // the first error counts; the server rolls back a lost connection
 		return db.interrupted(ctx, err)
 	}
-	return db.Wrap("commit", answered(tx.Commit))
+	if err := ctx.Err(); err != nil { // nothing was sent
+		_ = tx.Rollback()
+		return db.Wrap("commit", err)
+	}
+	return db.inDoubt(db.Wrap("commit", answered(tx.Commit)))
 }
+
+// ErrInDoubt says that a COMMIT was sent, and that its answer did not come: what was written may be there, or not.
+var ErrInDoubt = errors.New("no answer came to the COMMIT")
+
+// inDoubt adds ErrInDoubt to the error of a COMMIT, without a word: to a caller who repeats his work it is no different.
+func (db *DB) inDoubt(err error) error {
+	cut := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrNoAnswer)
+	if err == nil || !cut && db.class(err) != unreachable {
+		return err
+	}
+	return doubtful{err}
+}
+
+type doubtful struct{ error }
+
+func (d doubtful) Unwrap() []error { return []error{d.error, ErrInDoubt} }
 
 // errLocked says for which lock a statement waited too long.
 var errLocked = fmt.Errorf("%w: another process holds the lock for writing to the file", ErrReadOnly)
