@@ -38,6 +38,11 @@ func (s *Store) AlterJob(ctx context.Context, name string, o AlterOptions, edit 
 		if r.Before, err = a.lockJob(ctx, name); err != nil {
 			return err
 		}
+		list := []JobStatus{r.Before}
+		if err := s.deriveAll(ctx, a.tx, list); err != nil {
+			return err
+		}
+		r.Before = list[0]
 		was := &r.Before.Job
 		if r.After, err = edit(*was); err != nil {
 			return err
@@ -46,12 +51,6 @@ func (s *Store) AlterJob(ctx context.Context, name string, o AlterOptions, edit 
 		r.After, err = a.rewrite(ctx, was, r.After)
 		return err
 	})
-	if err != nil {
-		return AlteredJob{}, err
-	}
-	list := []JobStatus{r.Before}
-	err = s.deriveAll(ctx, list)
-	r.Before = list[0]
 	return r, err
 }
 

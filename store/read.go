@@ -179,7 +179,7 @@ func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
 	list = slices.DeleteFunc(list, func(v JobStatus) bool {
 		return f.Owner != "" && v.Owner != f.Owner || f.Manifest != "" && v.Manifest != f.Manifest || f.Tag != "" && !slices.Contains(v.Tags, f.Tag)
 	})
-	if err := s.deriveAll(ctx, list); err != nil || len(f.States) == 0 {
+	if err := s.deriveAll(ctx, s.db, list); err != nil || len(f.States) == 0 {
 		return list, err
 	}
 	return slices.DeleteFunc(list, func(v JobStatus) bool {
@@ -188,16 +188,17 @@ func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
 }
 
 // deriveAll sets the states of jobs as of now.
-func (s *Store) deriveAll(ctx context.Context, list []JobStatus) error {
-	pauses, err := s.Pauses(ctx, false, maxPauses)
+func (s *Store) deriveAll(ctx context.Context, q engine.Runner, list []JobStatus) error {
+	pauses, err := readPauses(ctx, q, "pauses_held", engine.Args{"now": s.now(), "limit": maxPauses})
 	if err != nil {
 		return err
 	}
-	left, err := readPauses(ctx, s.db, "pauses_left", engine.Args{"now": s.now(), "limit": maxPauses})
+	left, err := readPauses(ctx, q, "pauses_left", engine.Args{"now": s.now(), "limit": maxPauses})
 	if err != nil {
 		return err
 	}
-	now, err := s.Now(ctx)
+	var now time.Time
+	err = q.Row(ctx, "read_now", engine.Args{"now": s.now()}, engine.At(&now))
 	for i := range list {
 		list[i].derive(now, pauses, left)
 	}
@@ -211,7 +212,7 @@ func (s *Store) Job(ctx context.Context, name string) (JobStatus, error) {
 		return v, err
 	}
 	list := []JobStatus{v}
-	err = s.deriveAll(ctx, list)
+	err = s.deriveAll(ctx, s.db, list)
 	return list[0], err
 }
 

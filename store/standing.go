@@ -76,7 +76,7 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 	}
 	list, err := s.statuses(ctx, s.db, ids...)
 	if err == nil {
-		err = s.deriveAll(ctx, list)
+		err = s.deriveAll(ctx, s.db, list)
 	}
 	if err != nil {
 		return st, err

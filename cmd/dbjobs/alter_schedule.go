@@ -45,11 +45,10 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 		if err != nil {
 			return err
 		}
-		if err := c.findCalendars(ctx, s, store.Definitions{Schedules: []store.Schedule{r.Before, r.After}}); err != nil {
-			return err
-		}
+		untimed := c.findCalendars(ctx, s, store.Definitions{Schedules: []store.Schedule{r.Before, r.After}})
+		c.unknown("what holidays do to the next times", untimed)
 		a := report.NewAltered(dryRun, r.Changes)
-		if len(r.Changes) > 0 {
+		if len(r.Changes) > 0 && untimed == nil {
 			a.Times = append(a.Times, report.Times{Schedule: args[0], Before: c.timesOf(r.Before), After: c.timesOf(r.After)})
 		}
 		a.Warnings = c.warnings(m, r.Changes)

@@ -273,6 +273,9 @@ func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOpti
 		return nil, err
 	}
 	defer s.Close()
+	if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
+		return nil, err
+	}
 	line, end := c.live()
 	defer end()
 	if line != nil {
@@ -287,11 +290,10 @@ func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOpti
 	if err != nil {
 		return changes, m.Place(err)
 	}
-	err = c.findCalendars(cmd.Context(), s, m.Definitions)
 	if !o.DryRun {
 		c.ring(cmd.Context(), s)
 	}
-	return changes, err
+	return changes, nil
 }
 
 // findCalendars reads the calendars of definitions, and of the schedules that they use: without them, neither the next times

@@ -58,9 +58,8 @@ the range gets a run.`,
 		}
 		b.Runs = report.List(b.Runs)
 		return c.print(b, func() error {
-			if b.Held, err = held(ctx, s, args[0]); err != nil {
-				return err
-			}
+			b.Held, err = held(ctx, s, args[0])
+			c.unknown("whether a pause holds the runs", err)
 			c.say("%s", b)
 			return b.Print(c.stdout)
 		})

@@ -76,7 +76,7 @@ that recurs becomes single days for ten years.
 			return nil
 		}
 		if cal, err = s.Calendar(cmd.Context(), cal.Name); err != nil {
-			return err
+			return unseen(err)
 		}
 		return report.JSON(c.stdout, cal)
 	})

@@ -29,7 +29,7 @@ with its next occurrence.`,
 			what := "the next dbjobs tick cancels it"
 			j, err := s.Job(ctx, r.FullJob())
 			if err != nil && !errors.Is(err, store.ErrNotFound) { // a removed job still has runs
-				return err
+				c.unknown("the run is to be cancelled; whether a freeze delays that", err)
 			}
 			if p := j.Paused; p != nil && p.Scope == store.ScopeAll {
 				what = "a dbjobs tick cancels it after the freeze: " + report.Paused(*p)
@@ -66,31 +66,35 @@ If the job comes from a manifest, the next apply of that manifest enables it aga
 		a := report.Aborted{Job: args[0], Disabled: !runOnly, Runs: report.List(runs)}
 		return c.print(a, func() error {
 			c.say("%s", a)
-			if err := c.afterFreeze(ctx, s, runs, args[0]); err != nil || runOnly {
-				return err
+			c.afterFreeze(ctx, s, runs, args[0])
+			if !runOnly {
+				c.untilApply(ctx, s, args[0])
 			}
-			return c.untilApply(ctx, s, args[0])
+			return nil
 		})
 	})
 	return c.prints(c.authored(cmd))
 }
 
 // afterFreeze says when the runs of a job are cancelled that have not begun, if that is not the next tick.
-func (c *cli) afterFreeze(ctx context.Context, s *store.Store, runs []string, job string) error {
+func (c *cli) afterFreeze(ctx context.Context, s *store.Store, runs []string, job string) {
+	if len(runs) == 0 {
+		return
+	}
 	j, err := s.Job(ctx, job)
-	if p := j.Paused; err == nil && len(runs) > 0 && p != nil && p.Scope == store.ScopeAll {
+	if p := j.Paused; err == nil && p != nil && p.Scope == store.ScopeAll {
 		c.say("what has not begun is cancelled by a dbjobs tick after the freeze: %s", report.Paused(*p))
 	}
-	return err
+	c.unknown("the runs are to be cancelled; whether a freeze delays that", err)
 }
 
 // untilApply warns that the next apply of the job's manifest will enable the job again.
-func (c *cli) untilApply(ctx context.Context, s *store.Store, name string) error {
+func (c *cli) untilApply(ctx context.Context, s *store.Store, name string) {
 	j, err := s.Job(ctx, name)
 	if err == nil && j.Manifest != "" {
 		c.say("job %s is from the manifest %q, and the next apply enables it again; to prevent that, add disabled: true there", name, j.Manifest)
 	}
-	return err
+	c.unknown("the job is disabled; whether an apply enables it again", err)
 }
 
 func (c *cli) jobEnable() *cobra.Command {
@@ -117,9 +121,7 @@ func (c *cli) enables(cmd *cobra.Command, enabled bool) *cobra.Command {
 		}
 		c.say("%sd job %s", cmd.Name(), args[0])
 		if !enabled {
-			if err := c.untilApply(ctx, s, args[0]); err != nil {
-				return err
-			}
+			c.untilApply(ctx, s, args[0])
 		}
 		return c.showJob(ctx, s, args[0])
 	})

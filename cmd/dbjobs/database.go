@@ -170,7 +170,7 @@ func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Comma
 		}
 		defer c.close(s)
 		err = fn(cmd.Context(), s, cmd, args)
-		if err == nil && rings(cmd) {
+		if (err == nil || errors.Is(err, errChanged)) && rings(cmd) {
 			c.ring(cmd.Context(), s)
 		}
 		return meant(cmd.Context(), s, err)

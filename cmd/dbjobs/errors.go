@@ -134,13 +134,13 @@ func (c *cli) explain(code int, err error) []string {
 	return lines
 }
 
-// leftOpen returns those of the errors that say what an interrupted pass has left: the runs that still show as running, and the
-// alarm that is not set.
+// leftOpen returns those of the errors that say what an interrupted pass has left, the runs that still show as running and the
+// alarm that is not set, or that the change of an interrupted command is done.
 func leftOpen(err error) error {
 	return errors.Join(slices.DeleteFunc(each(err), func(e error) bool {
 		_, running := errors.AsType[*tick.UnendedError](e)
 		_, unset := errors.AsType[*tick.UnsetAlarmError](e)
-		return !running && !unset
+		return !running && !unset && !errors.Is(e, errChanged)
 	})...)
 }
 

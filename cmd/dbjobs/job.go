@@ -109,22 +109,21 @@ func (c *cli) jobCreate() *cobra.Command {
 			return err
 		}
 		defer s.Close()
+		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
+			return err
+		}
 		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), Start: decide.Start})
 		if err != nil {
 			return already(m.Place(err), "job", args[0])
 		}
 		c.ring(cmd.Context(), s)
-		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil {
-			return err
-		}
 		first := ""
 		for _, f := range c.firstRuns(m.Definitions, changes) {
 			first = "; first run: " + report.First(f)
 		}
 		c.say("created job %s%s", args[0], first)
-		if p, err := held(cmd.Context(), s, m.Jobs[0].FullName()); err != nil {
-			return err
-		} else if p != nil {
+		p, err := held(cmd.Context(), s, m.Jobs[0].FullName())
+		if c.unknown("whether a pause holds the job", err); p != nil && err == nil {
 			c.say("the job is paused: %s", report.Paused(*p))
 		}
 		return c.showCreated(cmd.Context(), s, m, changes)
@@ -141,7 +140,7 @@ func (c *cli) showCreated(ctx context.Context, s *store.Store, m *manifest.Manif
 	}
 	j, err := s.Job(ctx, m.Jobs[0].FullName())
 	if err != nil {
-		return err
+		return unseen(err)
 	}
 	return report.JSON(c.stdout, report.CreatedJob{JobStatus: j, Warnings: warnings})
 }
@@ -153,7 +152,7 @@ func (c *cli) showJob(ctx context.Context, s *store.Store, name string) error {
 	}
 	j, err := s.Job(ctx, name)
 	if err != nil {
-		return err
+		return unseen(err)
 	}
 	return report.JSON(c.stdout, j)
 }

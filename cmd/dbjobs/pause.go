@@ -177,10 +177,7 @@ func (c *cli) resumes(cmd *cobra.Command, of subjectOf) *cobra.Command {
 		c.say("resumed %s", on)
 		if on.Scope == store.ScopeJob {
 			j, err := s.Job(ctx, on.Name)
-			if err != nil {
-				return err
-			}
-			if j.Paused != nil {
+			if c.unknown("whether another pause holds the job", err); err == nil && j.Paused != nil {
 				c.say("the job is still paused: %s", report.Paused(*j.Paused))
 			}
 		}

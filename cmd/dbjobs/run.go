@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -110,11 +111,12 @@ func (c *cli) runRetry() *cobra.Command {
 			return err
 		}
 		return c.print(r, func() error {
-			j, err := s.Job(ctx, r.FullJob())
-			if err != nil {
-				return err
-			}
-			if p := holds(&j); p != nil {
+			p, err := held(ctx, s, r.FullJob())
+			switch {
+			case err != nil:
+				c.unknown(fmt.Sprintf("run %s is open again, from step %d; when it executes", r.Label(), r.Step), err)
+				return nil
+			case p != nil:
 				c.say("run %s is open again, from step %d: it waits while the job is paused: %s", r.Label(), r.Step, report.Paused(*p))
 				return nil
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"unicode/utf8"
 
@@ -101,9 +100,7 @@ executes nothing itself: it waits until a "dbjobs tick" has executed the run. Ct
 			return c.follow(ctx, s, &r.Run)
 		}
 		if err := c.print(r, func() error {
-			if err := c.sayWhen(ctx, s, args[0], r); err != nil { // the run is requested, and its id is the answer
-				c.tell(slog.LevelWarn, "the run is requested; when it executes could not be found out: %v", err)
-			}
+			c.unknown("the run is requested; when it executes", c.sayWhen(ctx, s, args[0], r))
 			_, err := fmt.Fprintln(c.stdout, r.ID)
 			return err
 		}); err != nil || !f.wait {

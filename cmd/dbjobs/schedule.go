@@ -41,14 +41,14 @@ func (c *cli) scheduleCreate() *cobra.Command {
 			return err
 		}
 		defer s.Close()
+		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
+			return err
+		}
 		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s)})
 		if err != nil {
 			return already(m.Place(err), "schedule", args[0])
 		}
 		c.ring(cmd.Context(), s)
-		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil {
-			return err
-		}
 		c.say("created schedule %s", args[0])
 		warnings := c.warnings(m, changes)
 		if c.warn(warnings); !c.asJSON {
@@ -56,7 +56,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 		}
 		v, err := s.Schedule(cmd.Context(), args[0])
 		if err != nil {
-			return err
+			return unseen(err)
 		}
 		return report.JSON(c.stdout, report.CreatedSchedule{Schedule: v, Warnings: warnings})
 	})
