@@ -22,6 +22,20 @@ func (a *applier) write(ctx context.Context, statement string, rows []row) error
 	return bulkWith(ctx, a.tx, statement, engine.Args{"now": a.now, "by": a.o.By, "reason": a.o.Reason}, rows, nil)
 }
 
+// writeJobs changes jobs, each of which has one row. If one was removed since it was read, as a pass removes a job that is done,
+// the definitions are applied again: to a job that is gone, they are a new one.
+func (a *applier) writeJobs(ctx context.Context, rows []row) error {
+	if a.dry.on {
+		return nil
+	}
+	return bulkWith(ctx, a.tx, "update_jobs", engine.Args{"now": a.now}, rows, func(n int64) error {
+		if n < int64(len(rows)) {
+			return fmt.Errorf("change jobs: %w", engine.ErrConflict)
+		}
+		return nil
+	})
+}
+
 // exec sends ids to a statement, if there are any.
 func (a *applier) exec(ctx context.Context, statement string, ids []int64) error {
 	if len(ids) == 0 {
@@ -168,7 +182,7 @@ func (w *edits) send(ctx context.Context) error {
 	a := w.a
 	slices.Sort(w.touched)
 	for _, send := range []func() error{
-		func() error { return a.write(ctx, "update_jobs", w.jobs) },
+		func() error { return a.writeJobs(ctx, w.jobs) },
 		func() error { return a.exec(ctx, "delete_steps", w.stepped) },
 		func() error { return a.write(ctx, "insert_steps", w.steps) },
 		func() error { return a.exec(ctx, "delete_after", w.unfollowing) },

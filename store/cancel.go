@@ -115,7 +115,11 @@ func (s *Store) EnableJob(ctx context.Context, name string, enabled bool, who Au
 }
 
 func (a *applier) enable(ctx context.Context, j Job, enabled bool, action string) error {
-	if _, err := a.tx.Exec(ctx, "enable_job", engine.Args{"now": a.s.now(), "id": j.ID, "enabled": enabled}); err != nil {
+	n, err := a.tx.Exec(ctx, "enable_job", engine.Args{"now": a.s.now(), "id": j.ID, "enabled": enabled})
+	if err == nil && n == 0 { // it was removed just now
+		err = engine.ErrConflict
+	}
+	if err != nil {
 		return err
 	}
 	was := j

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -105,6 +106,53 @@ func TestACalendarThatIsChangedMeanwhile(t *testing.T) {
 			})
 			if made := imports(d.Store, "2030-01-04"); made[0].Action != "create" {
 				t.Errorf("the calendar was removed: %v", made)
+			}
+		})
+	}
+}
+
+// A pass removes a job that is done after a command has read it. Then an apply makes the job anew, since it has other work now, and
+// a command that enables or disables it does not find it. SQLite has one writer at a time.
+func TestAJobThatIsRemovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		if storetest.Dialect(e) == "sqlite" {
+			continue
+		}
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var calls storetest.Calls
+			var d *storetest.DB
+			armed := false
+			calls.Before = func(c storetest.Call) error {
+				writes := strings.Contains(c.SQL, "j.id = d.id") && strings.Contains(c.SQL, "changed_at = ") || strings.Contains(c.SQL, "SET enabled = ")
+				if armed && writes {
+					armed = false
+					d.Exec(t, "UPDATE "+d.Table("jobs")+" SET removed_at = created_at WHERE removed_at IS NULL")
+				}
+				return nil
+			}
+			d = storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
+			apply := func(sql string) []store.Change {
+				job := store.Job{Name: "job", Steps: []store.Step{sqlStep("a", sql)}}
+				if sql != "SELECT 1" {
+					job.Priority = 1
+				}
+				changes, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{job}}, store.ApplyOptions{Manifest: "m"})
+				if err != nil || len(changes) != 1 {
+					t.Fatal(changes, err)
+				}
+				return changes
+			}
+			apply("SELECT 1")
+			armed = true
+			changed := apply("SELECT 2")
+			if j, err := d.Job(t.Context(), "job"); err != nil || j.Priority != 1 || changed[0].Action != "create" {
+				t.Errorf("%v, %v, %v", changed, j.Steps, err)
+			}
+			armed = true
+			if err := d.EnableJob(t.Context(), "job", false, store.Author{}); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("disabled although it is gone: %v", err)
 			}
 		})
 	}

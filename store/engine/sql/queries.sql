@@ -865,10 +865,10 @@ FROM @rows(owner text, name text, @job_types);
 -- name: update_jobs
 -- overridden: mysql
 UPDATE dbjobs.jobs AS j SET changed_at = @now, @job_changes
-FROM @rows(id bigint, @job_types) WHERE j.id = d.id;
+FROM @rows(id bigint, @job_types) WHERE j.id = d.id AND j.removed_at IS NULL;
 
 -- name: enable_job
-UPDATE dbjobs.jobs SET enabled = :enabled, changed_at = @now WHERE id = :id;
+UPDATE dbjobs.jobs SET enabled = :enabled, changed_at = @now WHERE id = :id AND removed_at IS NULL;
 
 -- name: remove_jobs
 UPDATE dbjobs.jobs SET removed_at = @now WHERE id @these AND removed_at IS NULL;

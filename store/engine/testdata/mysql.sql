@@ -321,7 +321,7 @@ WHERE r.job_id = p.job_id AND r.number > p.runs_made - ? AND r.state = 'succeede
 
 -- name: enable_job
 -- arguments: enabled, now, id
-UPDATE dbjobs_jobs SET enabled = ?, changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = ?;
+UPDATE dbjobs_jobs SET enabled = ?, changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = ? AND removed_at IS NULL;
 
 -- name: end_attempt
 -- arguments: state, now, waited_ms, now, waited_ms, rows, error, code, line, severity, detail, hint, output, result, id, number, fence
@@ -1675,7 +1675,7 @@ UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', description LONGTEXT
   keep_age_ms BIGINT PATH '$.keep_age_ms', remove_when_done TINYINT PATH '$.remove_when_done', on_failed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_failed', on_recovered LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_recovered', on_missed LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_missed', on_late LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_late',
   on_lost LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_lost', on_parked LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_parked', on_paused LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.on_paused', heartbeat_url LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_url', heartbeat_start LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_start', heartbeat_success LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_success',
   heartbeat_failure LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.heartbeat_failure', manifest LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.manifest')) AS d
-STRAIGHT_JOIN dbjobs_jobs j FORCE INDEX (PRIMARY) ON j.id = d.id
+STRAIGHT_JOIN dbjobs_jobs j FORCE INDEX (PRIMARY) ON j.id = d.id AND j.removed_at IS NULL
 SET j.changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.description = d.description, j.enabled = d.enabled, j.tags = d.tags, j.queue = d.queue, j.priority = d.priority, j.group_name = d.group_name, j.overlap = d.overlap, j.max_running = d.max_running,
   j.missed = d.missed, j.missed_limit = d.missed_limit, j.missed_within_ms = d.missed_within_ms, j.missed_grace_ms = d.missed_grace_ms, j.retry_attempts = d.retry_attempts, j.retry_backoff_ms = d.retry_backoff_ms, j.retry_max_backoff_ms = d.retry_max_backoff_ms, j.retry_jitter = d.retry_jitter,
   j.max_deliveries = d.max_deliveries, j.on_error = d.on_error, j.pause_after_failures = d.pause_after_failures, j.timeout_ms = d.timeout_ms, j.jitter_ms = d.jitter_ms, j.max_runs = d.max_runs, j.not_before = d.not_before, j.not_after = d.not_after,

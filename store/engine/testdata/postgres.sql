@@ -342,7 +342,7 @@ WHERE r.job_id = p.job_id AND r.number > p.runs_made - $1 AND r.state = 'succeed
 
 -- name: enable_job
 -- arguments: enabled, now, id
-UPDATE dbjobs.jobs SET enabled = $1, changed_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()) WHERE id = $3;
+UPDATE dbjobs.jobs SET enabled = $1, changed_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()) WHERE id = $3 AND removed_at IS NULL;
 
 -- name: end_attempt
 -- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, output, result, id, number, fence
@@ -1810,7 +1810,7 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(id bigint, description text, en
   not_after timestamptz, start_rule text, start_zone text, repeat_after_ms bigint, on_startup boolean, keep_runs int,
   keep_age_ms bigint, remove_when_done boolean, on_failed text, on_recovered text, on_missed text, on_late text,
   on_lost text, on_parked text, on_paused text, heartbeat_url text, heartbeat_start text, heartbeat_success text,
-  heartbeat_failure text, manifest text) WHERE j.id = d.id;
+  heartbeat_failure text, manifest text) WHERE j.id = d.id AND j.removed_at IS NULL;
 
 -- name: update_own_rules
 -- arguments: rows

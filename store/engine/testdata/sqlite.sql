@@ -317,7 +317,7 @@ WHERE r.job_id = p.job_id AND r.number > p.runs_made - ?1 AND r.state = 'succeed
 
 -- name: enable_job
 -- arguments: enabled, now, id
-UPDATE dbjobs_jobs SET enabled = ?1, changed_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE id = ?3;
+UPDATE dbjobs_jobs SET enabled = ?1, changed_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE id = ?3 AND removed_at IS NULL;
 
 -- name: end_attempt
 -- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, output, result, id, number, fence
@@ -1670,7 +1670,7 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'description' AS description, value
   value ->> 'not_after' AS not_after, value ->> 'start_rule' AS start_rule, value ->> 'start_zone' AS start_zone, value ->> 'repeat_after_ms' AS repeat_after_ms, value ->> 'on_startup' AS on_startup, value ->> 'keep_runs' AS keep_runs,
   value ->> 'keep_age_ms' AS keep_age_ms, value ->> 'remove_when_done' AS remove_when_done, value ->> 'on_failed' AS on_failed, value ->> 'on_recovered' AS on_recovered, value ->> 'on_missed' AS on_missed, value ->> 'on_late' AS on_late,
   value ->> 'on_lost' AS on_lost, value ->> 'on_parked' AS on_parked, value ->> 'on_paused' AS on_paused, value ->> 'heartbeat_url' AS heartbeat_url, value ->> 'heartbeat_start' AS heartbeat_start, value ->> 'heartbeat_success' AS heartbeat_success,
-  value ->> 'heartbeat_failure' AS heartbeat_failure, value ->> 'manifest' AS manifest FROM jsonb_each(?2)) AS d WHERE j.id = d.id;
+  value ->> 'heartbeat_failure' AS heartbeat_failure, value ->> 'manifest' AS manifest FROM jsonb_each(?2)) AS d WHERE j.id = d.id AND j.removed_at IS NULL;
 
 -- name: update_own_rules
 -- arguments: rows

@@ -295,7 +295,7 @@ ORDER BY t.trx_started, t.trx_mysql_thread_id LIMIT 3;
 
 -- name: update_jobs
 UPDATE @rows(id bigint, @job_types)
-STRAIGHT_JOIN dbjobs.jobs j FORCE INDEX (PRIMARY) ON j.id = d.id
+STRAIGHT_JOIN dbjobs.jobs j FORCE INDEX (PRIMARY) ON j.id = d.id AND j.removed_at IS NULL
 SET j.changed_at = @now, @job_changes_by_name;
 
 -- name: delete_links
