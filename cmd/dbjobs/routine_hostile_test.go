@@ -123,7 +123,7 @@ func TestRoutinesStandHostileTexts(t *testing.T) {
 					t.Fatalf("%v: %v", c, err)
 				}
 			}
-			d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence, state) SELECT '0195a3c0-0000-7000-8000-000000000002', id, 'now:1', 'failed' FROM "+d.Table("jobs")+" WHERE name = 'failed'")
+			d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence, state, settled_at) SELECT '0195a3c0-0000-7000-8000-000000000002', id, 'now:1', 'failed', created_at FROM "+d.Table("jobs")+" WHERE name = 'failed'")
 			d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence, state, fence, lease_until) SELECT '0195a3c0-0000-7000-8000-000000000001', id, 'now:2', 'running', 1, created_at FROM "+d.Table("jobs")+" WHERE name = 'tidy'")
 			before := contentOf(t, d)
 			refused, done := 0, 0

@@ -26,7 +26,7 @@ func TestRoutinesMeetRowsOfPlainSQL(t *testing.T) {
 			do("create_job", "tidy", "SELECT 1", nil, `{"timeout": "5m"}`)
 			do("alter_step", "tidy", "step 1", `{"name": "only"}`)
 			do("run_now", "load")
-			d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'failed', number = 1, step = 2")
+			d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'failed', settled_at = created_at, number = 1, step = 2")
 			d.Exec(t, "DELETE FROM "+d.Table("steps")+" WHERE name = 'a'") // b and c are the first and the second step now
 			do("retry", "load#1", "b")
 			if step := d.Int(t, "SELECT step FROM "+d.Table("runs")); step != 1 {

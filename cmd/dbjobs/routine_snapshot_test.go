@@ -64,7 +64,7 @@ func TestRoutinesChangeWhatIsThereNow(t *testing.T) {
 						t.Fatal(before, err)
 					}
 				}
-				d.Exec(t, tables("UPDATE {runs} SET number = 1, state = 'failed'"))
+				d.Exec(t, tables("UPDATE {runs} SET number = 1, state = 'failed', settled_at = created_at"))
 				mine, err := d.SQL.Conn(context.Background())
 				if err != nil {
 					t.Fatal(err)
