@@ -96,7 +96,7 @@ func TestACalendarThatIsChangedMeanwhile(t *testing.T) {
 				}
 			})
 			imports(d.Store, "2030-01-03")
-			if c, err := d.Store.Calendar(t.Context(), "c"); err != nil || c.WorkingDays != "MO-FR" || c.Manifest != "m" {
+			if c, err := d.Calendar(t.Context(), "c"); err != nil || c.WorkingDays != "MO-FR" || c.Manifest != "m" {
 				t.Errorf("the change before is lost: %+v, %v", c, err)
 			}
 			next(func() {

@@ -58,7 +58,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 
 // canRetry returns why a run cannot be opened again.
 func (r *Run) canRetry() error {
-	why := ""
+	var why string
 	switch {
 	case r.State == Succeeded || !r.Ended():
 		why = ": only a run that failed, was cancelled or was lost can be retried; `dbjobs job run-now` requests a new run"
