@@ -45,10 +45,10 @@ func stillRunning(t testing.TB, d *storetest.DB) (n int) {
 func TestTimeoutStopsTheStatementOnTheServer(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		st := ticktest.Step("slow", endless(d))
-		st.Timeout = store.Duration(300 * time.Millisecond)
+		st.Timeout = store.Duration(3 * time.Second) // long enough for the session to be opened on a busy machine
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{st}}}})
 		ticktest.Request(t, d, "job")
-		if r := ticktest.Run(t, d); r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 300ms") {
+		if r := ticktest.Run(t, d); r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 3s") {
 			t.Fatalf("%+v", r)
 		}
 		if n := stillRunning(t, d); n != 0 {
