@@ -2,28 +2,16 @@ package main
 
 import (
 	"bytes"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 )
 
 // TestChangeIsDone: the server goes as soon as the change of a command is committed. The command has succeeded, and says what it
 // could not find out. Only where JSON is wanted, which it cannot print, it fails, and says that the change is done.
 func TestChangeIsDone(t *testing.T) {
 	onServers(t, func(t *testing.T, c *cloud) {
-		u, err := url.Parse(c.url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := newProxy(t, u.Host)
-		u.Host = p.address
-		env := func(name string) (string, bool) {
-			url, set := map[string]string{settings.URLVariable: u.String()}[name]
-			return url, set
-		}
+		p, env := c.behindProxy(t)
 		c.dbjobs("schedule", "create", "nightly", "--rule", "30 2 * * *")
 		c.dbjobs("job", "create", "job", "--schedule", "nightly", "--sql", "SELECT nothing FROM nowhere")
 		c.dbjobs("job", "run-now", "job")

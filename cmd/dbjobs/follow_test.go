@@ -3,13 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
@@ -88,16 +86,7 @@ func TestWaitForARun(t *testing.T) {
 // TestWaitOnADeadConnection: a connection that is dead without a notice does not end the wait.
 func TestWaitOnADeadConnection(t *testing.T) {
 	onServers(t, func(t *testing.T, c *cloud) {
-		u, err := url.Parse(c.url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := newProxy(t, u.Host)
-		u.Host = p.address
-		env := func(name string) (string, bool) {
-			url, set := map[string]string{settings.URLVariable: u.String()}[name]
-			return url, set
-		}
+		p, env := c.behindProxy(t)
 		c.dbjobs("job", "create", "job", "--sql", "SELECT 1")
 		var id, talk told
 		ended := make(chan int, 1)
@@ -120,21 +109,12 @@ func TestWaitOnADeadConnection(t *testing.T) {
 // the end of the run.
 func TestWaitWhenTheServerGoes(t *testing.T) {
 	onServers(t, func(t *testing.T, c *cloud) {
-		u, err := url.Parse(c.url)
-		if err != nil {
-			t.Fatal(err)
-		}
 		s, err := store.Open(t.Context(), c.url, store.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		p := newProxy(t, u.Host)
-		u.Host = p.address
-		env := func(name string) (string, bool) {
-			url, set := map[string]string{settings.URLVariable: u.String()}[name]
-			return url, set
-		}
+		p, env := c.behindProxy(t)
 		c.dbjobs("job", "create", "job", "--sql", "SELECT 1")
 		var gone atomic.Bool
 		p.sent = func([]byte) {

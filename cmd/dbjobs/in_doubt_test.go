@@ -3,28 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 )
 
 // TestCommandInDoubt: the server goes, or the user interrupts, while the COMMIT of a command is under way. The command says that
 // its change may be done. Otherwise its user would request the same run twice.
 func TestCommandInDoubt(t *testing.T) {
 	onServers(t, func(t *testing.T, c *cloud) {
-		u, err := url.Parse(c.url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := newProxy(t, u.Host)
-		u.Host = p.address
-		env := func(name string) (string, bool) {
-			url, set := map[string]string{settings.URLVariable: u.String()}[name]
-			return url, set
-		}
+		p, env := c.behindProxy(t)
 		c.dbjobs("job", "create", "job", "--sql", "SELECT 1")
 		for _, x := range []struct {
 			name  string

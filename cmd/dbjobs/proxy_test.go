@@ -2,8 +2,11 @@ package main
 
 import (
 	"net"
+	"net/url"
 	"sync"
 	"testing"
+
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 )
 
 // proxy is a connection between the program and a server that can have the faults of networks: it refuses, drops, or is
@@ -43,6 +46,21 @@ func newProxy(t testing.TB, server string) *proxy {
 		}
 	}()
 	return p
+}
+
+// behindProxy returns a proxy before the database, and the variables of a program that goes through it.
+func (c *cloud) behindProxy(t testing.TB) (p *proxy, env func(name string) (string, bool)) {
+	u, err := url.Parse(c.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = newProxy(t, u.Host)
+	u.Host = p.address
+	variables := map[string]string{settings.URLVariable: u.String()}
+	return p, func(name string) (text string, set bool) {
+		text, set = variables[name]
+		return text, set
+	}
 }
 
 func (p *proxy) serve(client net.Conn) {
