@@ -177,6 +177,26 @@ func TestTheEndOfTheValidityIsIncluded(t *testing.T) {
 	}
 }
 
+// The end of a job's validity is moved to a time that is long over. Nominal times from before that edit were promised by the
+// old end: each of them is decided.
+func TestAnEndOfTheValidityThatIsOverHoldsFromTheEdit(t *testing.T) {
+	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	day := func(n, hour int) time.Time { return time.Date(2026, 1, n, hour, 0, 0, 0, time.UTC) }
+	j := store.Job{ID: 1, Name: "job", Overlap: "wait-all", Missed: "all", CreatedAt: day(1, 8), NotAfter: day(2, 12), Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	daily := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"}
+	s := &store.Snapshot{Plan: store.Plan{JobID: 1, DecidedThrough: day(1, 8), NextRun: day(2, 2)}, Job: j, Rules: []store.Rule{daily},
+		Stale: true, ChangedAt: day(4, 12), Planned: store.PlannedPolicies{Known: true}}
+	d := Job(now, s, testPass(""))
+	var made []time.Time
+	for _, r := range d.Made {
+		made = append(made, r.ScheduledFor)
+	}
+	if want := []time.Time{day(2, 2), day(3, 2), day(4, 2)}; !slices.EqualFunc(made, want, time.Time.Equal) || len(d.Gaps) > 0 {
+		t.Errorf("runs for %v, want %v; gaps %v", made, want, d.Gaps)
+	}
+}
+
 // Several runs have ended since the last decision. The last of them is the one that ended last, whichever was made first.
 func TestTheLastRunIsTheOneThatEndedLast(t *testing.T) {
 	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
