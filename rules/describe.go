@@ -94,39 +94,54 @@ func (r *recur) timePhrase(sec int) string {
 		if r.hours != 0 {
 			every += " of the hours " + numbers(uint64(r.hours))
 		}
-		if r.freq == hourly && r.minutes == 0 && r.seconds == 0 || r.minutes|r.seconds == 0 {
-			return every
-		}
 	}
-	if k.size() <= 4 {
+	var s string
+	switch {
+	case every != "" && r.minutes|r.seconds == 0:
+		return every
+	case k.size() <= 4:
 		var times []string
 		for s := k.next(0); s >= 0; s = k.next(s + 1) {
 			times = append(times, clockText(s, k.secs != 1))
 		}
-		return "at " + andList(times)
+		if s = "at " + andList(times); r.interval == 1 || r.freq >= daily {
+			return s
+		}
+	default:
+		s = r.clockPhrase(&k, every != "")
 	}
+	if every == "" || s == "" {
+		return every + s
+	}
+	return every + ", " + s
+}
+
+// clockPhrase writes the seconds, the minutes and the hours of a clock. If the text before it says how often, it leaves out
+// what that text says.
+func (r *recur) clockPhrase(k *clock, often bool) string {
 	var list []string
-	if k.secs != 1 && k.secs != allSixties {
+	switch {
+	case k.secs == allSixties && !(often && r.freq == secondly):
+		list = append(list, "every second")
+	case k.secs != allSixties && k.secs != 1:
 		list = append(list, plural("second", k.secs)+" "+numbers(k.secs))
 	}
-	if k.minutes != allSixties {
+	switch {
+	case k.minutes != allSixties:
 		list = append(list, plural("minute", k.minutes)+" "+numbers(k.minutes))
-	} else if k.secs == allSixties {
-		list = append(list, "every second")
-	} else {
+	case k.secs != allSixties && !(often && r.freq == minutely):
 		list = append(list, "every minute")
 	}
-	if r.hours != 0 || r.freq >= daily {
+	switch {
+	case often && (r.hours != 0 || r.freq == hourly): // the text before it has the hours
+	case r.hours != 0 || r.freq >= daily:
 		list = append(list, plural("hour", uint64(k.hours))+" "+numbers(uint64(k.hours)))
-	} else if k.minutes != allSixties {
+	case k.minutes != allSixties:
 		list = append(list, "every hour")
 	}
 	s := strings.Join(list, " of ")
-	if !strings.HasPrefix(s, "every") {
+	if s != "" && !strings.HasPrefix(s, "every") {
 		s = "at " + s
-	}
-	if every != "" {
-		s = every + ", " + s
 	}
 	return s
 }
@@ -259,19 +274,33 @@ func ordinalsOrList(list []int16) string {
 	return andList(out)
 }
 
-// numbers writes a set as "0", "0 and 30", "9 to 17" or "every 15th from 0".
+// numbers writes a set as "0", "0 and 30", "0 to 5 and 20 to 23" or, if all its numbers have the same distance, as
+// "0, 7, 14, …, 56".
 func numbers(set uint64) string {
-	first, last, n := bits.TrailingZeros64(set), bits.Len64(set)-1, bits.OnesCount64(set)
-	if n > 2 && last-first == n-1 {
-		return fmt.Sprintf("%d to %d", first, last)
+	var all []int
+	even := true
+	for rest := set; rest != 0; rest &= rest - 1 {
+		all = append(all, bits.TrailingZeros64(rest))
+		n := len(all)
+		even = even && (n < 3 || all[n-1]-all[n-2] == all[1]-all[0])
+	}
+	n := len(all)
+	if even && n > 6 && all[1]-all[0] > 1 {
+		return fmt.Sprintf("%d, %d, %d, …, %d", all[0], all[1], all[2], all[n-1])
 	}
 	var out []string
-	for ; set != 0; set &= set - 1 {
-		out = append(out, strconv.Itoa(bits.TrailingZeros64(set)))
-	}
-	if n > 6 {
-		out = append(append(out[:3:3], "…"), out[n-1])
-		return strings.Join(out, ", ")
+	for i := 0; i < n; {
+		j := i
+		for j+1 < n && all[j+1] == all[j]+1 {
+			j++
+		}
+		if j-i >= 2 {
+			out = append(out, fmt.Sprintf("%d to %d", all[i], all[j]))
+			i = j + 1
+			continue
+		}
+		out = append(out, strconv.Itoa(all[i]))
+		i++
 	}
 	return andList(out)
 }
