@@ -92,12 +92,13 @@ func (r *Rule) rawNext(t int64, b *budget) (int64, bool) {
 			return best, false
 		}
 		_, through, taken := r.dayTaken(best)
-		if !taken && !r.excluded(best, b) {
+		if !taken {
+			_, through, taken = r.ruledOut(best, b)
+		}
+		if !taken {
 			return best, !b.over()
 		}
-		if t = best + 1; taken {
-			t = through + 1
-		}
+		t = through + 1
 	}
 	return 0, false
 }
@@ -129,32 +130,15 @@ func (r *Rule) rawPrev(t int64, b *budget) (int64, bool) {
 			return best, false
 		}
 		from, _, taken := r.dayTaken(best)
-		if !taken && !r.excluded(best, b) {
+		if !taken {
+			from, _, taken = r.ruledOut(best, b)
+		}
+		if !taken {
 			return best, !b.over()
 		}
-		if t = best - 1; taken {
-			t = from - 1
-		}
+		t = from - 1
 	}
 	return 0, false
-}
-
-// excluded reports whether EXDATE or EXRULE removes an instant from the set.
-func (r *Rule) excluded(t int64, b *budget) bool {
-	if _, found := slices.BinarySearch(r.exdates, t); found {
-		return true
-	}
-	for i := range r.barred {
-		if r.barred[i].contains(t, b) {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *series) contains(t int64, b *budget) bool {
-	at, ok := s.next(t, b)
-	return ok && at == t
 }
 
 // Last returns the rule's last occurrence, in UTC. It returns false for a rule
