@@ -115,56 +115,9 @@ func (r *Rule) oddNight(s *span) (OddNight, error) {
 	for _, t := range list {
 		n.Runs = append(n.Runs, r.occurrence(t))
 	}
-	hit, free, err := r.meetsChange(s)
-	n.Remark = r.oddRemark(s, hit, free)
+	m, err := r.meetsChange(s)
+	n.Remark = m.remark(s.after > s.off)
 	return n, err
-}
-
-// meetsChange reports whether a pinned recurrence has a wall time that the change
-// at the end of a span leaves out or repeats. free reports whether a recurrence
-// is free.
-func (r *Rule) meetsChange(s *span) (hit, free bool, err error) {
-	lo, hi := s.to+min(s.off, s.after), s.to+max(s.off, s.after)
-	b := budget{searchSteps}
-	for i := range r.series {
-		sr := &r.series[i]
-		if !sr.pinned {
-			free = true
-			continue
-		}
-		if s.to < sr.start-secondsPerDay || s.to > sr.end+secondsPerDay {
-			continue
-		}
-		if _, ok := sr.onWall(lo, hi, 0, &b); ok {
-			hit = true
-		}
-	}
-	if b.over() {
-		return false, false, ErrUndecided
-	}
-	return hit, free, nil
-}
-
-// oddRemark says in words what happens to the wall times that the change leaves
-// out or repeats.
-func (r *Rule) oddRemark(s *span, hit, free bool) string {
-	gap := s.after > s.off
-	nonexistent, ambiguous := r.policy.names()
-	switch {
-	case hit && gap && nonexistent == "skip":
-		return "times that the change leaves out are skipped"
-	case hit && gap:
-		return "times that the change leaves out move forward by its length"
-	case hit && ambiguous == "both":
-		return "times that exist twice fire twice"
-	case hit:
-		return "times that exist twice fire once, at the " + ambiguous
-	case free && gap:
-		return "the rule follows elapsed time, so it loses nothing"
-	case free:
-		return "the rule follows elapsed time, so repeated times fire twice"
-	}
-	return "the rule has no time that the change leaves out or repeats"
 }
 
 // Text is the explanation for people to read.

@@ -135,3 +135,55 @@ func TestLintNamesTheDayOfAChange(t *testing.T) {
 		}
 	}
 }
+
+// The remark about a change is true for single times, and for rules that follow elapsed time where a change is no whole
+// number of hours.
+func TestRemarksOfChanges(t *testing.T) {
+	t.Parallel()
+	const (
+		moved = "times that the change leaves out move forward by its length"
+		none  = "the rule has no time that the change leaves out or repeats"
+		first = "times that exist twice fire once, at the first"
+		last  = "times that exist twice fire once, at the last"
+		both  = "times that exist twice fire twice"
+		kept  = "the rule follows elapsed time, so it loses nothing"
+		lost  = "times that the change leaves out do not run"
+		twice = "the rule follows elapsed time, so repeated times fire twice"
+		once  = "the rule follows elapsed time, so it repeats nothing"
+	)
+	for _, c := range []struct{ rule, zone, after, ambiguous, want string }{
+		{"at 2027-03-28T02:30", "Europe/Berlin", "2027-01-01T00:00:00Z", "", moved},
+		{"at 2027-01-01T08:00, 2027-10-31T02:30", "Europe/Berlin", "2027-05-01T00:00:00Z", "", first},
+		{"at 2027-01-01T08:00, 2027-10-31T02:30", "Europe/Berlin", "2027-05-01T00:00:00Z", "last", last},
+		{"at 2027-10-31T02:30", "Europe/Berlin", "2027-05-01T00:00:00Z", "both", both},
+		{"at 2027-10-31T00:30:00Z Europe/Berlin", "", "2027-05-01T00:00:00Z", "", none}, // the text itself says which of the two
+		{"at 2027-03-28T04:00", "Europe/Berlin", "2027-01-01T00:00:00Z", "", none},
+		{"DTSTART;TZID=Europe/Berlin:20270328T023000", "", "2027-01-01T00:00:00Z", "", moved},
+		{"DTSTART;TZID=Europe/Berlin:20270101T080000\nRDATE;TZID=Europe/Berlin:20270328T023000", "", "2027-01-01T00:00:00Z", "", moved},
+		{"0 * * * *", "Europe/Berlin", "2027-01-01T00:00:00Z", "", kept},
+		{"0 * * * *", "Europe/Berlin", "2027-05-01T00:00:00Z", "", twice},
+		{"0 * * * *", "Australia/Lord_Howe", "2027-05-01T00:00:00Z", "", lost},
+		{"0 * * * *", "Australia/Lord_Howe", "2027-01-01T00:00:00Z", "", once},
+		{"*/30 * * * *", "Australia/Lord_Howe", "2027-05-01T00:00:00Z", "", kept},
+		{"30 * * * *", "Australia/Lord_Howe", "2027-01-01T00:00:00Z", "", twice},
+		{"DTSTART;TZID=Australia/Lord_Howe:20270101T000000\nRRULE:FREQ=HOURLY", "", "2027-05-01T00:00:00Z", "", kept},
+		{"0 * 30 12 *", "Pacific/Apia", "2011-12-01T00:00:00Z", "", lost},
+		{"0 * * * *", "Pacific/Apia", "2011-12-01T00:00:00Z", "", kept},
+	} {
+		e, err := Explain(mustParse(t, c.rule, Defaults{Zone: c.zone, Ambiguous: c.ambiguous}), time.Unix(instant(t, c.after), 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.OddNights[0].Remark; got != c.want {
+			t.Errorf("%s in %s after %s: %s; want %s", c.rule, c.zone, c.after, got, c.want)
+		}
+	}
+	r := mustParse(t, "at 2027-03-28T02:30", Defaults{Zone: "Europe/Berlin", Nonexistent: "skip"})
+	if at, err := r.Next(time.Unix(0, 0)); err != nil || at.Format(time.RFC3339) != "2027-03-28T01:30:00Z" {
+		t.Errorf("%v, %v; a single time is not skipped", at, err)
+	}
+	list, err := Lint(r, LintOptions{Now: time.Unix(instant(t, "2027-01-01T00:00:00Z"), 0)})
+	if err != nil || len(list) != 1 || list[0].Code != WarnClockChange {
+		t.Errorf("%v, %v; want a warning that 02:30 becomes 03:30", list, err)
+	}
+}

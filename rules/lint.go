@@ -132,9 +132,9 @@ func (l *linter) clockChanges() error {
 		if s.to >= endInstant {
 			return nil
 		}
-		if hit, _, err := l.rule.meetsChange(&s); err != nil {
+		if m, err := l.rule.meetsChange(&s); err != nil {
 			return err
-		} else if hit && !l.chosen(&s) {
+		} else if m.hit && !l.chosen(&s, m.policy) {
 			night, err := l.rule.oddNight(&s)
 			if err != nil {
 				return err
@@ -148,12 +148,12 @@ func (l *linter) clockChanges() error {
 }
 
 // chosen reports whether the author chose what happens to the times that the
-// change at the end of a span leaves out, or repeats.
-func (l *linter) chosen(s *span) bool {
+// change at the end of a span leaves out, or repeats. p is what happens to them.
+func (l *linter) chosen(s *span, p policy) bool {
 	if s.after > s.off {
-		return l.options.NonexistentChosen || l.rule.policy.skip
+		return l.options.NonexistentChosen || p.skip
 	}
-	return l.options.AmbiguousChosen || l.rule.policy.last
+	return l.options.AmbiguousChosen || p.last
 }
 
 // start warns of a start that is past, is no occurrence, or is missing.

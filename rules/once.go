@@ -77,6 +77,8 @@ func (r *Rule) instantsAt(text string, pos int) ([]int64, error) {
 		}
 		_, off := zone.Zone()
 		list = []int64{c - int64(off)}
+	} else {
+		r.noteDate(c)
 	}
 	for _, t := range list {
 		if t < firstHeld || t > lastHeld {

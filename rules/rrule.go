@@ -356,6 +356,9 @@ func (t *rruleText) readDates(r *Rule, lines []line, start *stamp) ([]int64, err
 			case s.utc:
 				list = append(list, s.civil)
 			default:
+				if l.name == "RDATE" && z == r.zone {
+					r.noteDate(s.civil)
+				}
 				list = append(list, z.readings(s.civil, r.policy)...)
 			}
 			at += len(value) + 1

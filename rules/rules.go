@@ -28,6 +28,7 @@ type Rule struct {
 	excludes        []recur
 	rdates, exdates []int64 // instants, sorted
 	exdays          []int   // days that EXDATE removes, sorted
+	odd             oddDates
 	calendar        *Calendar
 	onHoliday       onHoliday
 	dayZone         *zone   // the zone of the calendar's days, if the rule is kept in UTC
@@ -192,6 +193,9 @@ const epoch = 0
 // and refuses it if it never fires.
 func (r *Rule) finish(ends string) error {
 	if len(r.includes) == 0 { // RFC 5545 §3.8.5.3: DTSTART is the first instance
+		if r.form == &rruleForm {
+			r.noteDate(r.start)
+		}
 		r.rdates = append(r.rdates, r.zone.readings(r.start, r.policy)...)
 	}
 	slices.Sort(r.rdates)

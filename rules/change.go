@@ -1,0 +1,101 @@
+package rules
+
+// met says how a rule meets a clock change.
+type met struct {
+	// hit: a pinned recurrence or a single date has a wall time that the change leaves out or repeats. policy is what
+	// happens to that time.
+	hit    bool
+	policy policy
+
+	free  bool // a recurrence is free
+	lost  bool // a free one has a time that the clock passes over, and none in its place
+	twice bool // a free one has a time that the clock shows twice
+}
+
+// oddDates are single wall times that the clock of the rule leaves out or repeats, as the text names them, and the policy by
+// which they were read. The instants that they became do not show that.
+type oddDates struct {
+	walls  []int64
+	policy policy
+}
+
+// noteDate remembers a single wall time that is no one instant.
+func (r *Rule) noteDate(c int64) {
+	if _, n := r.zone.instants(c); n != 1 {
+		r.odd.walls, r.odd.policy = append(r.odd.walls, c), r.policy
+		r.odd.policy.skip = false // see zone.meant
+	}
+}
+
+// meetsChange examines the change at the end of a span.
+func (r *Rule) meetsChange(s *span) (m met, err error) {
+	lo, hi := s.to+min(s.off, s.after), s.to+max(s.off, s.after)
+	for _, c := range r.odd.walls {
+		if c >= lo && c < hi {
+			m.hit, m.policy = true, r.odd.policy
+		}
+	}
+	b := budget{searchSteps}
+	for i := range r.series {
+		sr := &r.series[i]
+		if !sr.pinned {
+			lost, twice := sr.freeAround(s, lo, hi)
+			m.free, m.lost, m.twice = true, m.lost || lost, m.twice || twice
+			continue
+		}
+		if s.to < sr.start-secondsPerDay || s.to > sr.end+secondsPerDay {
+			continue
+		}
+		if _, ok := sr.onWall(lo, hi, 0, &b); ok {
+			m.hit, m.policy = true, r.policy
+		}
+	}
+	if b.over() {
+		return met{}, ErrUndecided
+	}
+	return m, nil
+}
+
+// freeAround examines the wall times [lo, hi) that a change leaves out or repeats for a free series. If they are too many,
+// it takes them for times that are neither lost nor repeated.
+func (s *series) freeAround(sp *span, lo, hi int64) (lost, twice bool) {
+	b := budget{searchSteps}
+	if sp.after > sp.off {
+		for c, ok := s.grid.next(lo, hi, sp.off, &b); ok; c, ok = s.grid.next(c+1, hi, sp.off, &b) {
+			if t := c - sp.off; t >= s.start && t <= s.end && len(s.pos) == 0 && !s.contains(t, &b) {
+				return !b.over(), false
+			}
+		}
+		return false, false
+	}
+	for t, ok := s.next(lo-sp.off, &b); ok && t < sp.to; t, ok = s.next(t+1, &b) {
+		if s.contains(t+hi-lo, &b) {
+			return false, true
+		}
+	}
+	return false, false
+}
+
+// remark says in words what happens to the wall times that a change leaves out or repeats.
+func (m *met) remark(gap bool) string {
+	_, ambiguous := m.policy.names()
+	switch {
+	case m.hit && gap && m.policy.skip:
+		return "times that the change leaves out are skipped"
+	case m.hit && gap:
+		return "times that the change leaves out move forward by its length"
+	case m.hit && ambiguous == "both":
+		return "times that exist twice fire twice"
+	case m.hit:
+		return "times that exist twice fire once, at the " + ambiguous
+	case m.lost:
+		return "times that the change leaves out do not run"
+	case m.free && gap:
+		return "the rule follows elapsed time, so it loses nothing"
+	case m.twice:
+		return "the rule follows elapsed time, so repeated times fire twice"
+	case m.free:
+		return "the rule follows elapsed time, so it repeats nothing"
+	}
+	return "the rule has no time that the change leaves out or repeats"
+}
