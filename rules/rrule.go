@@ -224,7 +224,7 @@ func (t *rruleText) readStart(r *Rule, in *input) (*stamp, error) {
 		}
 	}
 	r.start = s.civil
-	if l.zone != "" {
+	if l.zone != "" && !s.date {
 		s.utc = true // for UNTIL: an absolute time, RFC 5545 §3.3.10
 	}
 	return &s, nil

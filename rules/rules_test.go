@@ -70,6 +70,15 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
+// A TZID beside a date says in which zone the days begin. UNTIL is a date then, too.
+func TestDateWithZone(t *testing.T) {
+	r := mustParse(t, "DTSTART;VALUE=DATE;TZID=Europe/Berlin:20261201\nRRULE:FREQ=DAILY;UNTIL=20261203", Defaults{})
+	list, err := r.Between(time.Unix(0, 0), time.Unix(endInstant, 0), 0)
+	if err != nil || len(list) != 3 || list[2].Format(time.RFC3339) != "2026-12-02T23:00:00Z" {
+		t.Errorf("%v, %v; want three days", list, err)
+	}
+}
+
 func TestDefaultsAreChecked(t *testing.T) {
 	for want, d := range map[string]Defaults{
 		"IANA name":                  {Zone: "CET"},
