@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -92,6 +93,29 @@ func TestInfinity(t *testing.T) {
 	own, reason := schedule(&s, false, Options{Zone: "UTC", Now: today}, func(string, ...any) {})
 	if reason != "" || !strings.HasPrefix(own.Rule, "DTSTART:19700101T000000\n") {
 		t.Errorf("%q %s", own.Rule, reason)
+	}
+}
+
+// A schedule of each minute may have many exceptions: a day takes no more room in its rule than a time.
+func TestManyExceptions(t *testing.T) {
+	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	s := named("x", 1).Schedules[0]
+	s.Minutes, s.Hours, s.Monthdays = nil, nil, nil
+	for day := 1; day <= 28; day++ {
+		s.Exceptions = append(s.Exceptions, Exception{Date: new(fmt.Sprintf("2027-02-%02d", day))})
+	}
+	s.Exceptions = append(s.Exceptions, Exception{Date: new("2027-03-01"), Time: new("00:00:00")})
+	own, reason := schedule(&s, false, Options{Zone: "Europe/Berlin", Now: now}, func(string, ...any) {})
+	if reason != "" {
+		t.Fatalf("%.200s", reason)
+	}
+	r, err := rules.Parse(own.Rule, rules.Defaults{Zone: own.Zone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := r.Next(time.Date(2027, 1, 31, 22, 59, 0, 0, time.UTC))
+	if err != nil || next.Format(time.RFC3339) != "2027-02-28T23:01:00Z" {
+		t.Errorf("%v, %v; want the second minute of March", next, err)
 	}
 }
 

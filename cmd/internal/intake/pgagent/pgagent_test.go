@@ -143,7 +143,7 @@ func TestRealJobs(t *testing.T) {
 		"rule: 30 2 * * 1,5\n", "on_failure: next\n", "shell: echo done\n", "description: why\n",
 		"DTSTART:20260101T010000\nRRULE:FREQ=DAILY;BYMONTHDAY=-1;BYHOUR=6;BYMINUTE=0;BYSECOND=0;UNTIL=20370101T010000\n",
 		"BYMONTHDAY=1,2,3,4,5,6,7;BYDAY=MO;BYHOUR=2;BYMINUTE=0,30;BYSECOND=0\n", "EXRULE:FREQ=DAILY;BYHOUR=02;BYMINUTE=30;BYSECOND=0\n",
-		"EXDATE:20360107T020000,20360107T023000", "It has no schedule, so it runs on request only.", "# - It has no step that is enabled; nothing is lost.",
+		"EXDATE;VALUE=DATE:20360107\n", "It has no schedule, so it runs on request only.", "# - It has no step that is enabled; nothing is lost.",
 	} {
 		if !strings.Contains(flat, want) {
 			t.Errorf("there is no %q in\n%s", want, got)

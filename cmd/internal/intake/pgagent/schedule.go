@@ -62,11 +62,7 @@ func schedule(s *Schedule, several bool, o Options, note func(string, ...any)) (
 		out.Rule = strings.Join([]string{field(values(s.Minutes, 0)), field(values(s.Hours, 0)), field(days),
 			field(values(s.Months, 1)), field(values(s.Weekdays, 0))}, " ")
 	}
-	except, err := s.except(&out, o)
-	if err != nil {
-		return out, err.Error() + "."
-	}
-	out.Rule += except
+	out.Rule += s.except(o)
 	if _, err := rules.Parse(out.Rule, rules.Defaults{Zone: out.Zone}); err != nil {
 		return out, fmt.Sprintf("its rule %q cannot be used: %v.", out.Rule, err)
 	}
@@ -132,8 +128,8 @@ func (s *Schedule) rrule(days []string, bounded bool, o Options) string {
 }
 
 // except returns the lines of a rule for the exceptions that are not past.
-func (s *Schedule) except(own *store.Schedule, o Options) (text string, err error) {
-	var dates []string
+func (s *Schedule) except(o Options) (text string) {
+	var days, times []string
 	today := local(o.Now, o.Zone)[:8]
 	for _, x := range s.Exceptions {
 		day, clock := "", ""
@@ -150,40 +146,20 @@ func (s *Schedule) except(own *store.Schedule, o Options) (text string, err erro
 		}
 		switch {
 		case day != "" && clock != "":
-			dates = append(dates, day+"T"+clock)
+			times = append(times, day+"T"+clock)
 		case clock != "":
 			text += fmt.Sprintf("\nEXRULE:FREQ=DAILY;BYHOUR=%s;BYMINUTE=%s;BYSECOND=0", clock[:2], clock[2:4])
 		case day != "":
-			list, err := s.on(own, day)
-			if err != nil {
-				return "", err
-			}
-			dates = append(dates, list...)
+			days = append(days, day)
 		}
 	}
-	if len(dates) > 0 {
-		text += "\nEXDATE:" + strings.Join(dates, ",")
+	if len(days) > 0 {
+		text += "\nEXDATE;VALUE=DATE:" + strings.Join(days, ",")
 	}
-	return text, nil
-}
-
-// on returns the times of a rule on a day.
-func (s *Schedule) on(own *store.Schedule, day string) (list []string, err error) {
-	r, err := rules.Parse(own.Rule, rules.Defaults{Zone: own.Zone})
-	if err != nil {
-		return nil, err
+	if len(times) > 0 {
+		text += "\nEXDATE:" + strings.Join(times, ",")
 	}
-	noon, err := time.Parse("20060102T15", day+"T12")
-	if err != nil {
-		return nil, fmt.Errorf("its exception %s is no date", day)
-	}
-	times, err := r.Between(noon.Add(-30*time.Hour), noon.Add(30*time.Hour), 0)
-	for _, t := range times {
-		if wall := local(t, own.Zone); wall[:8] == day {
-			list = append(list, wall)
-		}
-	}
-	return list, err
+	return text
 }
 
 // bounds sets the start and the end of a job with one schedule to those of the schedule.
