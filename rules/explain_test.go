@@ -123,6 +123,35 @@ func TestLint(t *testing.T) {
 	}
 }
 
+// The warning counts only months that INTERVAL reaches.
+func TestLintCountsReachedMonths(t *testing.T) {
+	for rule, want := range map[string]string{
+		"monthly on 31 at 8:00":                                     "5 months",
+		"every 2 months on 31 at 8:00 starting 2027-01-01":          "2 months",
+		"every 9 months on 31 at 8:00 starting 2027-01-01":          "1 month", // January, October, July, April
+		"every 12 months on 31 at 8:00 starting 2027-01-01":         "",
+		"DTSTART:20270430T080000Z\nRRULE:FREQ=MONTHLY;INTERVAL=12":  "",
+		"DTSTART:20270131T080000Z\nRRULE:FREQ=MONTHLY;INTERVAL=3":   "1 month",
+		"DTSTART:20270131T080000Z\nRRULE:FREQ=YEARLY;INTERVAL=3":    "",
+		"DTSTART:20270131T080000Z\nRRULE:FREQ=YEARLY;BYMONTHDAY=30": "1 month",
+	} {
+		list, err := Lint(mustParse(t, rule, Defaults{}), LintOptions{Now: time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, w := range list {
+			if w.Code == WarnMonthEnd {
+				_, got, _ = strings.Cut(w.Message, ": ")
+				got, _, _ = strings.Cut(got, " without")
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", rule, got, want)
+		}
+	}
+}
+
 // A change at midnight leaves out times of the new day, and repeats times of the old one. The warning names that day.
 func TestLintNamesTheDayOfAChange(t *testing.T) {
 	for rule, want := range map[string]string{

@@ -109,9 +109,12 @@ func (l *linter) monthEnds() error {
 		if c.skip != skipOmit || c.nmdays != 0 || c.wdays != 0 || f.mdays == 0 || f.mdays&(1<<29-1) != 0 {
 			continue
 		}
-		lacking := 0
+		lacking, reached := 0, f.owners()
+		if c.freq == monthly && c.interval > 1 {
+			reached &= everyNth(month, c.interval)
+		}
 		for m := 1; m <= 12; m++ {
-			if f.owners()>>m&1 != 0 && f.mdays&(uint32(2)<<daysInMonth(2001, m)-1) == 0 {
+			if reached>>m&1 != 0 && f.mdays&(uint32(2)<<daysInMonth(2001, m)-1) == 0 {
 				lacking++
 			}
 		}
@@ -122,6 +125,15 @@ func (l *linter) monthEnds() error {
 		}
 	}
 	return nil
+}
+
+// everyNth returns the months of the year at which every nth month from a month on falls.
+func everyNth(month, n int) (set uint16) {
+	for range 12 {
+		set |= 1 << month
+		month = (month-1+n%12)%12 + 1
+	}
+	return set
 }
 
 // clockChanges warns of wall times that one of the next two changes leaves out or
