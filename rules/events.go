@@ -269,6 +269,9 @@ func (r *Rule) readable(c recur) (recur, *zone, bool) {
 	_, sec := splitCivil(r.start)
 	k := clockOf(&c, sec)
 	c.freq, c.hours, c.minutes, c.seconds = daily, k.hours, k.minutes, k.secs
+	if len(c.yeardays) > 0 {
+		c.freq = yearly // DAILY takes no BYYEARDAY
+	}
 	return c, r.zone, false
 }
 

@@ -94,6 +94,17 @@ func TestEventsHaveATimeBeforeTheirRecurrence(t *testing.T) {
 	}
 }
 
+// BYYEARDAY needs FREQ=YEARLY where the times are those of days: DAILY takes none (RFC 5545 §3.3.10).
+func TestEventOfDaysOfTheYear(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, 12, 18, 0, 0, 0, 0, time.UTC)
+	got := events(t, "DTSTART;TZID=Europe/Berlin:20260101T001500\nRRULE:FREQ=HOURLY;BYYEARDAY=1", Defaults{}, from)
+	const want = "Europe/Berlin 20270101T001500 FREQ=YEARLY;UNTIL=20271218T000000Z;BYYEARDAY=1;BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23;BYMINUTE=15;BYSECOND=0"
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // An occurrence that is taken out of an event is no single date any more, or an exception on its wall time.
 func TestEventWithoutAnOccurrence(t *testing.T) {
 	t.Parallel()
