@@ -44,6 +44,9 @@ func (r *Rule) Events(from, to, last time.Time, most int) ([]Event, error) {
 	w.addDates()
 	var list []Event
 	for i, e := range w.events {
+		if w.whole && e.Start.Unix() > w.end {
+			continue // the calendar of the rule removes all times of this recurrence
+		}
 		if !w.whole && !w.exact {
 			e.Until = time.Unix(w.end, 0).UTC()
 			if e.Start.After(e.Until) {
@@ -51,7 +54,7 @@ func (r *Rule) Events(from, to, last time.Time, most int) ([]Event, error) {
 			}
 		}
 		if e.RRule != "" {
-			e.RRule = w.value(i, !e.Until.IsZero())
+			e.RRule = w.value(i, !w.exact)
 		}
 		list = append(list, e)
 	}

@@ -94,6 +94,24 @@ func TestEventsHaveATimeBeforeTheirRecurrence(t *testing.T) {
 	}
 }
 
+// An event has no time that the calendar of the rule removes, also where the rule has no further time at all.
+func TestEventsAfterTheLastTime(t *testing.T) {
+	t.Parallel()
+	days, err := ParseCalendar("de", "MO-FR", "2027-12-20..2028-01-31")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := time.Date(2026, 12, 18, 0, 0, 0, 0, time.UTC)
+	for rule, want := range map[string]string{
+		"DTSTART:20280101T080000Z\nRRULE:FREQ=WEEKLY;COUNT=50\nRDATE:20261221T080000Z": "UTC 20261221T080000 ",
+		"DTSTART:20261201T080000Z\nRRULE:FREQ=WEEKLY;UNTIL=20280120T080000Z":           "UTC 20261222T080000 FREQ=WEEKLY;UNTIL=20271218T000000Z",
+	} {
+		if got := events(t, rule, Defaults{Calendar: days}, from); got != want {
+			t.Errorf("%s\n%q, want %q", rule, got, want)
+		}
+	}
+}
+
 // BYYEARDAY needs FREQ=YEARLY where the times are those of days: DAILY takes none (RFC 5545 §3.3.10).
 func TestEventOfDaysOfTheYear(t *testing.T) {
 	t.Parallel()
