@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -140,20 +142,25 @@ func (f *file) parseRule(text string, d rules.Defaults, zoneless bool) (needsZon
 	if f.rules == nil {
 		f.rules = map[ruleText]bool{}
 	}
-	f.rules[key] = zoneless && f.dependsOnZone(r, text)
+	f.rules[key] = zoneless && f.dependsOnZone(r, text, d)
 	return f.rules[key], nil
 }
 
 // dependsOnZone reports whether a rule in UTC means other times in another zone. "Every five minutes" does not, nor does
-// a text that has its zone in it.
-func (f *file) dependsOnZone(r *rules.Rule, text string) bool {
-	west, errWest := rules.Parse(text, rules.Defaults{Zone: "Etc/GMT+5", Start: f.now, Seed: "seed"})
-	next, err := r.Next(f.now)
-	if err != nil || errWest != nil {
+// a text that has its zone in it. It compares several times, because some of them may be the same by chance. The days of a
+// calendar begin at other times in another zone.
+func (f *file) dependsOnZone(r *rules.Rule, text string, d rules.Defaults) bool {
+	d.Zone = "Etc/GMT+5"
+	west, err := rules.Parse(text, d)
+	if err != nil {
 		return false
 	}
-	other, err := west.Next(f.now)
-	return err == nil && !other.Equal(next)
+	if d.Calendar != nil && west.String() != r.String() {
+		return true
+	}
+	next, err := r.Between(f.now, rules.Last, 10)
+	other, errWest := west.Between(f.now, rules.Last, 10)
+	return err == nil && errWest == nil && !slices.EqualFunc(next, other, time.Time.Equal)
 }
 
 func scheduleFields(s *store.Schedule) []field {
