@@ -31,7 +31,7 @@ func (in Input) With(d store.Definitions, shared Shared, owner string, at time.T
 	}
 	for i := range in.Jobs {
 		if j := in.Jobs[i]; !redefined[j.FullName()] {
-			j.follow(d, at)
+			j.follow(d, shared, at)
 			became.Jobs = append(became.Jobs, j)
 		}
 	}
@@ -175,13 +175,15 @@ func with(r store.Rule, s store.Schedule, days *store.Calendar, at time.Time) st
 }
 
 // follow applies the changes of the job's schedules and calendars to the job.
-func (j *Job) follow(d store.Definitions, at time.Time) {
+func (j *Job) follow(d store.Definitions, shared Shared, at time.Time) {
 	j.Rules = slices.Clone(j.Rules)
 	for i := range j.Rules {
 		r := &j.Rules[i]
 		s, days := r.Schedule, r.Calendar
 		if k := slices.IndexFunc(d.Schedules, func(x store.Schedule) bool { return x.Name != "" && x.Name == s.Name }); k >= 0 {
-			s = d.Schedules[k]
+			if s = d.Schedules[k]; s.Calendar != r.Schedule.Calendar {
+				days = shared.Calendars[s.Calendar]
+			}
 		}
 		if k := slices.IndexFunc(d.Calendars, func(c store.Calendar) bool { return c.Name == s.Calendar }); k >= 0 {
 			days = &d.Calendars[k]

@@ -127,3 +127,29 @@ func TestChangeOfNames(t *testing.T) {
 		t.Errorf("%v: %+v", err, d)
 	}
 }
+
+// A schedule that a file gives a calendar of the database has the days of that calendar, also for jobs that the file does not have.
+func TestChangeOfCalendar(t *testing.T) {
+	start := time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)
+	shared := simulate.Shared{Calendars: map[string]*store.Calendar{
+		"a": {Name: "a", WorkingDays: "MO,TU,WE,TH,FR,SA,SU"}, "b": {Name: "b", WorkingDays: "MO,TU,WE,TH,SA,SU"}}}
+	daily := store.Schedule{Name: "daily", Rule: "daily at 08:00"}
+	other := daily
+	other.Calendar = "b"
+	for _, calendar := range []string{"", "a"} {
+		daily.Calendar = calendar
+		in, err := simulate.Of(store.Definitions{Schedules: []store.Schedule{daily}, Jobs: []store.Job{
+			{Name: "a", Schedules: []string{"daily"}, Steps: []store.Step{{Name: "step 1", Executor: "sql"}}}}}, shared, start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := in.With(store.Definitions{Schedules: []store.Schedule{other}}, shared, "", start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := simulate.Compare(t.Context(), in, after, simulate.Options{From: start, To: start.Add(72 * time.Hour)})
+		if err != nil || d.Before != 3 || d.After != 2 { // the 25th is a Friday
+			t.Errorf("from calendar %q to b: %v: %d runs before, %d after; want 3 and 2\n%+v", calendar, err, d.Before, d.After, d.Jobs)
+		}
+	}
+}
