@@ -121,9 +121,12 @@ func (s *Store) ScheduleStatuses(ctx context.Context, name string) ([]ScheduleSt
 	for part := range slices.Chunk(slices.Collect(maps.Keys(at)), page) {
 		var id int64
 		var j Job
-		err := s.db.Query(ctx, "users", engine.Args{"ids": part, "limit": usersNamed}, engine.Reads(&id, engine.Nullable(&j.Owner), engine.Nullable(&j.Name)).Each(func(string) error {
-			out[at[id]].Users = append(out[at[id]].Users, j.FullName())
-			j = Job{}
+		var planned string
+		rd := engine.Reads(&id, engine.Nullable(&j.Owner), engine.Nullable(&j.Name), engine.Nullable(&planned))
+		err := s.db.Query(ctx, "users", engine.Args{"ids": part, "limit": usersNamed}, rd.Each(func(string) error {
+			c := &out[at[id]]
+			c.Users, c.Planned = append(c.Users, j.FullName()), append(c.Planned, planned)
+			j, planned = Job{}, ""
 			return nil
 		}))
 		if err != nil {

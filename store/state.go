@@ -89,6 +89,8 @@ type ScheduleStatus struct {
 	Parked string    `json:"parked,omitempty"` // why it cannot be used
 	Users  []string  `json:"job_names"`        // owner/name of the first jobs that use it; Jobs is their number
 	Next   time.Time `json:"next,omitzero"`    // its next nominal time, set by package tick; none while it is paused
+	// Planned has, for each of Users, the rule of the schedule as its plan has it; empty: it has to be planned with the schedule.
+	Planned []string `json:"-"`
 }
 
 // derive finds the state from the facts. calendar is the calendar that the schedule names, or nil. dbjobs.v_schedules

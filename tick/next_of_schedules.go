@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"slices"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/decide"
@@ -28,9 +29,25 @@ func NextOfSchedules(ctx context.Context, s *store.Store, list []store.ScheduleS
 			continue
 		}
 		// If the rule cannot be read, the jobs that use it are parked, and their state says why.
-		if t, err := decide.First(store.Job{}, c.Schedule, calendar, now); err == nil {
-			c.Next = t
+		if n, err := decide.NewNominal(&store.Job{CreatedAt: now}, planned(c, calendar)); err == nil {
+			if t, err := n.Next(now); err == nil {
+				c.Next = t
+			}
 		}
 	}
 	return nil
+}
+
+// planned returns the rule of a schedule as the plans of its jobs have it: after a rename, these keep what the old name chose
+// for a `~`. A job without a plan, as where there is no job, has the rule of the definition.
+func planned(c *store.ScheduleStatus, calendar *store.Calendar) []store.Rule {
+	texts := slices.Compact(slices.Sorted(slices.Values(c.Planned)))
+	if len(texts) == 0 {
+		texts = []string{""}
+	}
+	list := make([]store.Rule, len(texts))
+	for i, text := range texts {
+		list[i] = store.Rule{Schedule: c.Schedule, Calendar: calendar, Text: text}
+	}
+	return list
 }

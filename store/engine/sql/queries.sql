@@ -704,7 +704,9 @@ SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.job_id @among;
 SELECT schedule_id, COUNT(*) FROM dbjobs.job_schedules WHERE schedule_id @among GROUP BY schedule_id;
 
 -- name: users
-SELECT u.schedule_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = u.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = u.job_id) FROM (
+SELECT u.schedule_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = u.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = u.job_id),
+  (SELECT r.rule FROM dbjobs.plan_rules r WHERE r.job_id = u.job_id AND r.schedule_id = u.schedule_id
+    AND r.input = (SELECT s.plan_input FROM dbjobs.schedules s WHERE s.id = u.schedule_id)) FROM (
   SELECT l.schedule_id, l.job_id, ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY l.job_id) AS place
   FROM dbjobs.job_schedules l WHERE l.schedule_id @among) AS u
 WHERE u.place <= :limit ORDER BY u.schedule_id, u.place;

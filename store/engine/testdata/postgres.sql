@@ -1845,7 +1845,9 @@ WHERE id = $11;
 
 -- name: users
 -- arguments: ids, limit
-SELECT u.schedule_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = u.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = u.job_id) FROM (
+SELECT u.schedule_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = u.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = u.job_id),
+  (SELECT r.rule FROM dbjobs.plan_rules r WHERE r.job_id = u.job_id AND r.schedule_id = u.schedule_id
+    AND r.input = (SELECT s.plan_input FROM dbjobs.schedules s WHERE s.id = u.schedule_id)) FROM (
   SELECT l.schedule_id, l.job_id, pg_catalog.ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY l.job_id) AS place
   FROM dbjobs.job_schedules l WHERE l.schedule_id = ANY($1::bigint[])) AS u
 WHERE u.place <= $2 ORDER BY u.schedule_id, u.place;

@@ -1702,7 +1702,9 @@ WHERE id = ?11;
 
 -- name: users
 -- arguments: ids, limit
-SELECT u.schedule_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = u.job_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = u.job_id) FROM (
+SELECT u.schedule_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = u.job_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = u.job_id),
+  (SELECT r.rule FROM dbjobs_plan_rules r WHERE r.job_id = u.job_id AND r.schedule_id = u.schedule_id
+    AND r.input = (SELECT s.plan_input FROM dbjobs_schedules s WHERE s.id = u.schedule_id)) FROM (
   SELECT l.schedule_id, l.job_id, ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY l.job_id) AS place
   FROM dbjobs_job_schedules l WHERE l.schedule_id IN (SELECT value FROM json_each(?1))) AS u
 WHERE u.place <= ?2 ORDER BY u.schedule_id, u.place;
