@@ -28,13 +28,14 @@ type Unmarked struct {
 	Faults map[int64]string
 }
 
-// marking names the statements that read, lock and mark the changed definitions of a kind.
-type marking struct{ stale, lock, mark string }
+// marking names the statements that read, lock and mark the changed definitions of a kind. end ends those that nobody can use
+// any more, before they are marked; empty: there are none.
+type marking struct{ stale, lock, end, mark string }
 
 // markings are the kinds by their needs. Jobs and links are marked together with the plan of their job.
 var markings = map[Need]marking{
-	ScheduleChanged: {"stale_schedules", "lock_schedules", "mark_schedules"},
-	PauseChanged:    {"stale_pauses", "lock_pauses", "mark_pauses"},
+	ScheduleChanged: {"stale_schedules", "lock_schedules", "", "mark_schedules"},
+	PauseChanged:    {"stale_pauses", "lock_pauses", "end_idle_pauses", "mark_pauses"},
 }
 
 // More reports whether there may be more changed definitions that were not read.
@@ -89,6 +90,11 @@ func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int6
 		same, err := s.unedited(ctx, tx, u.statements.lock, ids, u.inputs)
 		if err != nil || len(same) == 0 {
 			return err
+		}
+		if u.statements.end != "" {
+			if _, err := tx.Exec(ctx, u.statements.end, engine.Args{"ids": same, "now": s.now(), "resumed_by": Itself}); err != nil {
+				return err
+			}
 		}
 		if marked, err = tx.Exec(ctx, u.statements.mark, engine.Args{"ids": same}); err != nil {
 			return err

@@ -59,6 +59,7 @@ var actions = map[string]string{
 	"circles":            "read after which jobs the jobs run",
 	"date_own_rules":     "mark the jobs' own schedules as changed",
 	"end_pauses":         "end the pauses of what is removed",
+	"end_idle_pauses":    "end the pauses of what is removed",
 	"end_queued":         "end runs that cannot start",
 	"engine":             "read the version of the database server",
 	"enlist":             "insert plans of jobs",

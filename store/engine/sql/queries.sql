@@ -557,6 +557,13 @@ SELECT id, plan_input FROM dbjobs.pauses WHERE id @among @skip;
 -- name: mark_pauses
 UPDATE dbjobs.pauses SET planned = plan_input WHERE id @these;
 
+-- A job or a schedule may be removed while its pause begins, and SQL may insert a pause of what is gone. No command could name it.
+
+-- name: end_idle_pauses
+UPDATE dbjobs.pauses SET resumed_at = @now, resumed_by = :resumed_by WHERE id @these AND resumed_at IS NULL AND ends_at > @now AND (
+  scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = dbjobs.pauses.subject_id AND j.removed_at IS NULL)
+  OR scope = 'schedule' AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules s WHERE s.id = dbjobs.pauses.subject_id));
+
 -- -------------------------------------------------------------------------------------------------------- work
 
 -- The owner is a value that is looked up by its key: for an EXISTS, PostgreSQL sometimes makes a hash of all jobs. A

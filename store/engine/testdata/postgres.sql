@@ -354,6 +354,12 @@ WHERE run_id = $13 AND number = $14 AND fence = $15 AND state = 'running';
 -- arguments: now, ids
 UPDATE dbjobs.gaps SET through_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE job_id = ANY($2::bigint[]) AND through_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp());
 
+-- name: end_idle_pauses
+-- arguments: now, resumed_by, ids
+UPDATE dbjobs.pauses SET resumed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), resumed_by = $2 WHERE id = ANY($3::bigint[]) AND resumed_at IS NULL AND ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND (
+  scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = dbjobs.pauses.subject_id AND j.removed_at IS NULL)
+  OR scope = 'schedule' AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules s WHERE s.id = dbjobs.pauses.subject_id));
+
 -- name: end_own
 -- arguments: id, fence, number, final, step, step_name, holder, lease_ms, waited_ms, rows, error, run_error, output, result, now
 SELECT dbjobs.end_own($1::uuid, $2::integer, $3::integer, $4::text, $5::integer, $6::text, $7::text, $8::bigint, $9::bigint,

@@ -340,6 +340,12 @@ WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state 
 -- arguments: now, ids
 UPDATE dbjobs_gaps SET through_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE job_id IN (SELECT value FROM json_each(?2)) AND through_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'));
 
+-- name: end_idle_pauses
+-- arguments: now, resumed_by, ids
+UPDATE dbjobs_pauses SET resumed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), resumed_by = ?2 WHERE id IN (SELECT value FROM json_each(?3)) AND resumed_at IS NULL AND ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND (
+  scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = dbjobs_pauses.subject_id AND j.removed_at IS NULL)
+  OR scope = 'schedule' AND NOT EXISTS (SELECT 1 FROM dbjobs_schedules s WHERE s.id = dbjobs_pauses.subject_id));
+
 -- name: end_pauses
 -- arguments: now, resumed_by, scope, ids
 UPDATE dbjobs_pauses SET resumed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), resumed_by = ?2
