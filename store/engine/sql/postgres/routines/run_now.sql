@@ -6,6 +6,7 @@ DECLARE
   j dbjobs.jobs;
   named text;
   made uuid;
+  earlier uuid;
   now CONSTANT timestamptz := statement_timestamp();
 BEGIN
   SELECT * INTO j FROM dbjobs.jobs WHERE id = its_id;
@@ -25,14 +26,17 @@ BEGIN
   -- UUIDv7: ids sort by the time of the request.
   made := (lpad(to_hex(trunc(extract(epoch FROM now) * 1000)::bigint), 12, '0') || '7000'
     || overlay(substr(encode(sha256(convert_to(random()::text || clock_timestamp()::text || pg_backend_pid(), 'UTF8')), 'hex'), 1, 16) PLACING to_hex(8 + (random() * 3)::int) FROM 1 FOR 1))::uuid;
-  INSERT INTO dbjobs.runs (id, job_id, occurrence, queue, priority, scheduled_for, args, ready_at, created_at)
-  VALUES (made, j.id, CASE WHEN coalesce(run_now.key, '') <> '' THEN 'key:' || run_now.key ELSE 'now:' || made END, j.queue, j.priority, run_now.at, run_now.args,
-    greatest(now, run_now.at), now)
-  ON CONFLICT (job_id, occurrence) DO NOTHING;
-  IF NOT FOUND THEN -- an earlier request with this key has made it
-    SELECT r.id INTO made FROM dbjobs.runs r WHERE r.job_id = j.id AND r.occurrence = 'key:' || run_now.key;
-    RETURN made;
-  END IF;
+  FOR try IN 1 .. 3 LOOP -- the second one makes the run, if the run that has the key was deleted in between
+    INSERT INTO dbjobs.runs (id, job_id, occurrence, queue, priority, scheduled_for, args, ready_at, created_at)
+    VALUES (made, j.id, CASE WHEN coalesce(run_now.key, '') <> '' THEN 'key:' || run_now.key ELSE 'now:' || made END, j.queue, j.priority, run_now.at, run_now.args,
+      greatest(now, run_now.at), now)
+    ON CONFLICT (job_id, occurrence) DO NOTHING;
+    EXIT WHEN FOUND;
+    SELECT r.id INTO earlier FROM dbjobs.runs r WHERE r.job_id = j.id AND r.occurrence = 'key:' || run_now.key;
+    IF FOUND THEN
+      RETURN earlier;
+    END IF;
+  END LOOP;
   PERFORM dbjobs.log_change('job', j.id, named, 'run-now', reason, NULL,
     jsonb_strip_nulls(jsonb_build_object('run', made, 'args', args, 'at', dbjobs.instant_text(at), 'key', nullif(key, ''))));
   RETURN made;

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// A lease beyond the end of the calendar is refused as a wrong argument, and not by a table. On MySQL and MariaDB, a lease is a
+// number of seconds that cannot get there.
+func TestRoutinesRefuseAnEndlessLease(t *testing.T) {
+	t.Parallel()
+	for _, engine := range withRoutines(t) {
+		if storetest.Dialect(engine) != "postgres" {
+			continue
+		}
+		d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+		for _, lease := range []string{"100000 years", "9000 years", "0", "-1 hour"} {
+			for _, c := range []call{routine("take", "reports", nil, lease), routine("extend", "0195a3c0-0000-7000-8000-000000000001", 1, lease)} {
+				if err := c.on(d); sqlState(err) != "JB003" {
+					t.Errorf("%s for %s: %v, want JB003", c.name, lease, err)
+				}
+			}
+		}
+	}
+}
+
+// The run that has the key of a request may be deleted while the request looks for it. Then the request makes a run.
+func TestRunNowWhoseKeyIsDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	for _, engine := range withRoutines(t) {
+		if storetest.Dialect(engine) != "postgres" {
+			continue
+		}
+		d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+		for _, c := range []call{routine("create_job", "tidy", "SELECT 1"), routine("run_now", "tidy", nil, nil, "k")} {
+			if err := c.on(d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.Exec(t, "UPDATE dbjobs.runs SET state = 'succeeded', settled_at = created_at")
+		d.Exec(t, "CREATE FUNCTION prunes() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN DELETE FROM dbjobs.runs WHERE state = 'succeeded'; RETURN NULL; END$$")
+		d.Exec(t, "CREATE TRIGGER prunes AFTER INSERT ON dbjobs.runs EXECUTE FUNCTION prunes()") // also where nothing was inserted
+		d.Exec(t, "SELECT dbjobs.run_now('tidy', key => 'k')")
+		if n := d.Int(t, "SELECT count(*) FROM dbjobs.runs WHERE state = 'waiting' AND occurrence = 'key:k'"); n != 1 {
+			t.Errorf("%d runs wait, want the one that was requested", n)
+		}
+	}
+}
