@@ -236,8 +236,8 @@ func TestRoutinesKeepLongTexts(t *testing.T) {
 			if err := routine("finish", "0195a3c0-0000-7000-8000-000000000001", 1, "failed", strings.Repeat("long ", 20_000)).on(d); err != nil {
 				t.Errorf("finish: %v", err)
 			}
-			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE state = 'failed' AND error LIKE 'long long%'"); n != 1 {
-				t.Errorf("the run has not ended as failed with its error")
+			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE state = 'failed' AND error LIKE 'long long%...' AND CHAR_LENGTH(error) < 4100"); n != 1 {
+				t.Errorf("the run has not ended as failed with the beginning of its error")
 			}
 		})
 	}

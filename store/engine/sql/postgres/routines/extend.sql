@@ -3,7 +3,7 @@ CREATE FUNCTION dbjobs.extend(run uuid, fence integer, lease interval DEFAULT '1
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   lease := coalesce(lease, '10 minutes');
-  IF lease <= interval '0' THEN
+  IF lease <= interval '0' OR lease > interval '1000 years' THEN
     RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('extend: lease: %s is no time to work', lease), HINT = 'Give an interval, such as ''10 minutes''.';
   END IF;
   UPDATE dbjobs.runs AS r SET lease_until = statement_timestamp() + lease WHERE r.id = run AND r.fence = extend.fence AND r.state = 'running'

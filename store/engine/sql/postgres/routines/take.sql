@@ -6,7 +6,7 @@ RETURNS TABLE (id uuid, fence integer, job_id bigint, step integer, scheduled_fo
 LANGUAGE plpgsql ROWS 1 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   lease := coalesce(lease, '10 minutes');
-  IF lease <= interval '0' THEN
+  IF lease <= interval '0' OR lease > interval '1000 years' THEN
     RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('take: lease: %s is no time to work', lease), HINT = 'Give an interval, such as ''10 minutes''.';
   END IF;
   RETURN QUERY
