@@ -170,7 +170,8 @@ func (c *cli) with(fn func(ctx context.Context, s *store.Store, cmd *cobra.Comma
 		}
 		defer c.close(s)
 		err = fn(cmd.Context(), s, cmd, args)
-		if (err == nil || errors.Is(err, errChanged)) && rings(cmd) {
+		done := err == nil || errors.Is(err, errChanged) || c.stdout.Flush() != nil // output is written when the change is done
+		if done && rings(cmd) {
 			c.ring(cmd.Context(), s)
 		}
 		return meant(cmd.Context(), s, err)

@@ -56,9 +56,7 @@ func main() {
 // listen returns a context that ends when a signal asks the program to end. The first SIGINT or SIGTERM asks, the second
 // one kills. A terminal that closes sends SIGHUP, often several times, so each of these only asks; under nohup, none does.
 //
-// A pass goes on if the reader of its output is gone: it ends the runs that it executes, and then reports that the output
-// was not written. Other commands end with SIGPIPE, as a pipe expects it. A channel, and not signal.Ignore, because programs
-// would inherit that the signal is ignored.
+// A pass goes on if the reader of its output is gone: see outlivePipe. It ends the runs that it executes.
 func listen() context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -66,10 +64,15 @@ func listen() context.Context {
 		ctx, _ = signal.NotifyContext(ctx, syscall.SIGHUP)
 	}
 	if isPass(os.Args[1:]) {
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+		outlivePipe()
 	}
 	return ctx
 }
+
+// outlivePipe lets the program go on if the reader of its output is gone, and report at its end that the output was not
+// written. This is for what has something to do after it has printed; other commands end with SIGPIPE, as a pipe expects it.
+// A channel, and not signal.Ignore, because programs would inherit that the signal is ignored.
+func outlivePipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // isPass reports whether a command line runs one pass or several. The command line of a Lambda function is
 // empty.
@@ -174,6 +177,9 @@ func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.C
 			return badInput("--log-format: %v", err)
 		}
 		c.found = true
+		if rings(cmd) || cmd.Name() == "migrate" { // the alarm comes after the output, and so do the owners
+			outlivePipe()
+		}
 		if err := c.misplaced(cmd, args); err != nil {
 			return err
 		}

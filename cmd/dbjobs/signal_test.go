@@ -91,3 +91,32 @@ func TestAReaderThatIsGone(t *testing.T) {
 		t.Errorf("%v", tick.ProcessState)
 	}
 }
+
+// TestAChangeWhoseReaderIsGone: a command that has changed something sets the alarm for it, although the reader of its output
+// is gone, as in `dbjobs job backfill … | head -1`. Then it fails, because its output was not written.
+func TestAChangeWhoseReaderIsGone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if code, stderr := invoke(t.Context(), t, dir, nil, new(bytes.Buffer), "job", "create", "one", "--rule", "every 1m starting 2026-01-01T00:00", "--sql", "SELECT 1"); code != exitDone {
+		t.Fatalf("code %d, said %q", code, stderr)
+	}
+	rung, alarm := filepath.Join(dir, "rung"), filepath.Join(dir, "alarm")
+	if err := os.WriteFile(alarm, []byte("#!/bin/sh\ntouch "+rung+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	change := exec.Command(program(t), "job", "backfill", "one", "--from", "2026-01-02T00:00:00Z", "--to", "2026-01-02T12:00:00Z")
+	change.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "DBJOBS_WAKE=exec:" + alarm}
+	change.Stdout = w
+	if err := change.Run(); err == nil || change.ProcessState.ExitCode() != exitFailed {
+		t.Errorf("%v", change.ProcessState)
+	}
+	if _, err := os.Stat(rung); err != nil {
+		t.Errorf("no alarm is set: %v", err)
+	}
+}
