@@ -49,3 +49,29 @@ func TestRunNowWhoseKeyIsDeletedMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// A schedule is taken away from its jobs, although plain SQL has removed one of them, and deleted the row of another.
+func TestDetachFromJobsThatAreGone(t *testing.T) {
+	const options = `{"schedule": "often"}`
+	t.Parallel()
+	for _, engine := range withRoutines(t) {
+		d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+		for _, c := range []call{routine("create_schedule", "often", "every 5m"), routine("create_job", "a", "SELECT 1", nil, options), routine("create_job", "b", "SELECT 1", nil, options),
+			routine("create_job", "c", "SELECT 1", nil, options)} {
+			if err := c.on(d); err != nil {
+				t.Fatal(c, err)
+			}
+		}
+		d.Exec(t, "DELETE FROM "+d.Table("jobs")+" WHERE name = 'a'")
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET removed_at = created_at WHERE name = 'b'")
+		if err := routine("drop_schedule", "often", true).on(d); err != nil {
+			t.Errorf("%s: %v", engine, err)
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("job_schedules")); n != 0 {
+			t.Errorf("%s: %d links are left", engine, n)
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("changes")+" WHERE action = 'change'"); n != 1 {
+			t.Errorf("%s: %d jobs are on record as changed, want that of the one that is there", engine, n)
+		}
+	}
+}

@@ -18,7 +18,7 @@ BEGIN
   CALL dbjobs_begin(mine);
   CALL dbjobs_lock_schedule(schedule, its_id);
   IF detach THEN
-    DELETE l FROM dbjobs_job_schedules l JOIN dbjobs_jobs j ON j.id = l.job_id WHERE l.schedule_id = its_id AND j.removed_at IS NOT NULL; -- by SQL
+    DELETE l FROM dbjobs_job_schedules l LEFT JOIN dbjobs_jobs j ON j.id = l.job_id WHERE l.schedule_id = its_id AND (j.id IS NULL OR j.removed_at IS NOT NULL); -- by SQL
     OPEN jobs;
     FETCH jobs INTO of_job, named;
     WHILE NOT at_end DO

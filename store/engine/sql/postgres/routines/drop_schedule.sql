@@ -9,6 +9,7 @@ DECLARE
   users text;
 BEGIN
   IF detach THEN
+    DELETE FROM dbjobs.job_schedules l WHERE l.schedule_id = its_id AND NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = l.job_id AND j.removed_at IS NULL); -- by SQL
     PERFORM j.id FROM dbjobs.jobs j WHERE j.id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = its_id) ORDER BY j.id FOR UPDATE;
     FOR of_job IN SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = its_id ORDER BY l.job_id LOOP
       was := dbjobs.job_document(of_job);
