@@ -298,6 +298,28 @@ func TestAtomicStepThatLosesItsConnectionIsDeliveredAgain(t *testing.T) {
 	}
 }
 
+// A text that ends its transaction, and loses its session after that, has failed like any other text that loses its session:
+// nobody can tell whether it has committed something, so nobody says that nothing was done, and the job is not paused.
+func TestAtomicStepThatCommitsAndLosesItsSessionHasFailed(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		last := map[string]string{"postgres": "SELECT pg_terminate_backend(pg_backend_pid())", "mariadb": "KILL CONNECTION_ID()"}[d.Engine]
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.AtomicStep("INSERT INTO effects VALUES (1)", "COMMIT", last)}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.Run(t, d)
+		list, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
+		if err != nil || len(list) != 1 || list[0].State != store.Failed || strings.Contains(list[0].Error, "nothing of the step took effect") {
+			t.Errorf("%v: %+v", err, list)
+		}
+		if j, err := d.Job(t.Context(), "job"); err != nil || j.Paused != nil {
+			t.Errorf("%v: paused: %+v", err, j.Paused)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 1 {
+			t.Errorf("%d effects", n)
+		}
+	})
+}
+
 // A step that commits with its end reads new values at each statement, whatever isolation a session has by default.
 // Otherwise a heartbeat that came in between would make its end fail every time.
 func TestAtomicStepIsNotHarmedByAHeartbeat(t *testing.T) {

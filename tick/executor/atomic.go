@@ -27,6 +27,8 @@ import (
 //
 // The same is checked for a text that is stopped by a timeout or a cancel. Otherwise, the next try could repeat
 // effects that the text has committed. So the transaction outlives the attempt, for as long as the check takes.
+// Where the session is lost after a COMMIT of the text, the savepoint and the witness are lost, too. Then this is a failed
+// attempt like any other: a session that ends in the middle is far more often that of a text which has committed nothing.
 //
 // If the connection is lost before COMMIT was sent, the server has undone the transaction. Then the
 // attempt counts as one that has done nothing, unless the text was sent and may have committed a part of its effects.
