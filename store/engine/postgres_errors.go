@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -59,6 +60,12 @@ func classifyPostgres(err error) class {
 		return unreachable
 	}
 	return other
+}
+
+// passedOn reports whether an error was raised by PL/pgSQL, or is that of a server behind this one.
+func passedOn(err error) bool {
+	e, told := errors.AsType[*pgconn.PgError](err)
+	return told && slices.Contains([]string{"exec_stmt_raise", "dblink_res_error", "pgfdw_report_error"}, e.Routine)
 }
 
 // numberedTable returns the table of dbjobs to which no row could be added, because another row has the number that the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store/storetest"
@@ -43,6 +44,21 @@ func TestAtomicStepWhileTheServerTakesNoWrites(t *testing.T) {
 			if n := d.Int(t, "SELECT count(*) FROM effects"); n != 0 {
 				t.Errorf("%s was refused: %d effects", name, n)
 			}
+		}
+	})
+}
+
+// A routine may raise the error of a server that takes no writes, or get it from another server. Then the step has failed.
+func TestAtomicStepThatRaisesThatThereAreNoWrites(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("other engines do not tell who has raised an error")
+		}
+		d.Exec(t, "CREATE FUNCTION closed() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'the books are closed' USING ERRCODE = '25006'; END $$")
+		steps := newStepper(t, d, d.Store)
+		steps.spec.Atomic = true
+		if err := steps.step("SELECT closed()"); err == nil || errors.Is(err, executor.ErrNothingDone) || strings.Contains(err.Error(), "took no writes") {
+			t.Errorf("%v, want that the step has failed", err)
 		}
 	})
 }
