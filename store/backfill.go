@@ -34,6 +34,9 @@ func (s *Store) Backfill(ctx context.Context, name string, within Interval, agai
 		if err := a.tx.Row(ctx, "lock_installation", engine.Args{}, &version); err != nil {
 			return err
 		}
+		if _, err := a.jobToRun(ctx, name); err != nil {
+			return err
+		}
 		f, err := s.backfillInput(ctx, a.tx, a.now, name, within, again)
 		if err != nil {
 			return err

@@ -73,7 +73,7 @@ func (s *Store) request(ctx context.Context, name string, q Request) (r Requeste
 	var known string // the id of the run that has the key
 	err = s.change(ctx, q.Author, func(a *applier) error {
 		known = ""
-		j, err := s.findJob(ctx, a.tx, name)
+		j, err := a.jobToRun(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -118,4 +118,17 @@ func (s *Store) request(ctx context.Context, name string, q Request) (r Requeste
 	}
 	found, err := s.Run(ctx, known)
 	return RequestedRun{found.Run, true}, err
+}
+
+// jobToRun reads a job of which a run is requested. Where a pass may remove the job as done, no decision for it is made until the
+// transaction ends: the run would come too late for it, and be cancelled.
+func (a *applier) jobToRun(ctx context.Context, name string) (JobStatus, error) {
+	j, err := a.s.findJob(ctx, a.tx, name)
+	if err != nil || !j.RemoveDone {
+		return j, err
+	}
+	if err := a.s.lockPlans(ctx, a.tx, j.Job); err != nil {
+		return j, err
+	}
+	return a.s.findJob(ctx, a.tx, name)
 }

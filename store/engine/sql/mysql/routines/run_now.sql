@@ -3,7 +3,7 @@ CREATE PROCEDURE dbjobs_run_now(IN job text CHARACTER SET utf8mb4 COLLATE utf8mb
 MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'requests a run of a job, and returns its id; a second request with one key gets the run of the first; at is in UTC'
 BEGIN
   DECLARE mine boolean;
-  DECLARE its_id bigint;
+  DECLARE its_id, removable bigint;
   DECLARE made, old char(36) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE named, instant, kind text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE became longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
@@ -16,6 +16,11 @@ BEGIN
   END;
   CALL dbjobs_begin(mine);
   CALL dbjobs_find_job(job, its_id, named);
+  SELECT MAX(j.id) INTO removable FROM dbjobs_jobs j WHERE j.id = its_id AND j.remove_when_done;
+  IF removable IS NOT NULL THEN -- see jobToRun (store/request.go)
+    SELECT MAX(p.job_id) INTO removable FROM dbjobs_plans p WHERE p.job_id = removable FOR UPDATE;
+    CALL dbjobs_find_job(job, its_id, named);
+  END IF;
   IF LENGTH(request_key) > 186 OR request_key REGEXP '[[:cntrl:]]' OR CHAR_LENGTH(TRIM(request_key)) <> CHAR_LENGTH(request_key) THEN -- to <>, a blank at the end is nothing
     CALL dbjobs_refuse('JB003', CONCAT('job ', LEFT(named, 40), ': key: has more than 186 bytes, a control character, or a blank around it'));
   END IF;

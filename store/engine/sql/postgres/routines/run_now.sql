@@ -10,6 +10,11 @@ DECLARE
   now CONSTANT timestamptz := statement_timestamp();
 BEGIN
   SELECT * INTO j FROM dbjobs.jobs WHERE id = its_id;
+  IF j.remove_when_done THEN -- see jobToRun (store/request.go)
+    PERFORM p.job_id FROM dbjobs.plans p WHERE p.job_id = its_id FOR UPDATE;
+    its_id := dbjobs.job_id(job);
+    SELECT * INTO j FROM dbjobs.jobs WHERE id = its_id;
+  END IF;
   named := dbjobs.full_name(j.owner, j.name);
   IF octet_length(key) > 186 OR key ~ '[\u0001-\u001f\u007f-\u009f]' OR key <> btrim(key) THEN
     RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('job %s: key: %s has more than 186 bytes, a control character, or a blank around it', named, quote_literal(key)),
