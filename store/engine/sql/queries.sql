@@ -561,8 +561,8 @@ UPDATE dbjobs.pauses SET planned = plan_input WHERE id @these;
 
 -- name: end_idle_pauses
 UPDATE dbjobs.pauses SET resumed_at = @now, resumed_by = :resumed_by WHERE id @these AND resumed_at IS NULL AND ends_at > @now AND (
-  scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = dbjobs.pauses.subject_id AND j.removed_at IS NULL)
-  OR scope = 'schedule' AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules s WHERE s.id = dbjobs.pauses.subject_id));
+  scope = 'job' AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.pauses.subject_id AND j.removed_at IS NULL) IS NULL
+  OR scope = 'schedule' AND (SELECT s.id FROM dbjobs.schedules s WHERE s.id = dbjobs.pauses.subject_id) IS NULL);
 
 -- -------------------------------------------------------------------------------------------------------- work
 

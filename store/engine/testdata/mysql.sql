@@ -347,8 +347,8 @@ UPDATE dbjobs_gaps SET through_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETI
 -- name: end_idle_pauses
 -- arguments: now, resumed_by, each_ids, now
 UPDATE dbjobs_pauses SET resumed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), resumed_by = ? WHERE id IN (each_) AND resumed_at IS NULL AND ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND (
-  scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = dbjobs_pauses.subject_id AND j.removed_at IS NULL)
-  OR scope = 'schedule' AND NOT EXISTS (SELECT 1 FROM dbjobs_schedules s WHERE s.id = dbjobs_pauses.subject_id));
+  scope = 'job' AND (SELECT j.id FROM dbjobs_jobs j WHERE j.id = dbjobs_pauses.subject_id AND j.removed_at IS NULL) IS NULL
+  OR scope = 'schedule' AND (SELECT s.id FROM dbjobs_schedules s WHERE s.id = dbjobs_pauses.subject_id) IS NULL);
 
 -- name: end_own
 -- arguments: id, fence, number, final, step, step_name, holder, lease_ms, waited_ms, rows, error, run_error, output, result, now

@@ -357,8 +357,8 @@ UPDATE dbjobs.gaps SET through_at = coalesce($1::timestamptz, pg_catalog.stateme
 -- name: end_idle_pauses
 -- arguments: now, resumed_by, ids
 UPDATE dbjobs.pauses SET resumed_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), resumed_by = $2 WHERE id = ANY($3::bigint[]) AND resumed_at IS NULL AND ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND (
-  scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = dbjobs.pauses.subject_id AND j.removed_at IS NULL)
-  OR scope = 'schedule' AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules s WHERE s.id = dbjobs.pauses.subject_id));
+  scope = 'job' AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.pauses.subject_id AND j.removed_at IS NULL) IS NULL
+  OR scope = 'schedule' AND (SELECT s.id FROM dbjobs.schedules s WHERE s.id = dbjobs.pauses.subject_id) IS NULL);
 
 -- name: end_own
 -- arguments: id, fence, number, final, step, step_name, holder, lease_ms, waited_ms, rows, error, run_error, output, result, now

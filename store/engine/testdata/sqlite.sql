@@ -343,8 +343,8 @@ UPDATE dbjobs_gaps SET through_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z
 -- name: end_idle_pauses
 -- arguments: now, resumed_by, ids
 UPDATE dbjobs_pauses SET resumed_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), resumed_by = ?2 WHERE id IN (SELECT value FROM json_each(?3)) AND resumed_at IS NULL AND ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND (
-  scope = 'job' AND NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = dbjobs_pauses.subject_id AND j.removed_at IS NULL)
-  OR scope = 'schedule' AND NOT EXISTS (SELECT 1 FROM dbjobs_schedules s WHERE s.id = dbjobs_pauses.subject_id));
+  scope = 'job' AND (SELECT j.id FROM dbjobs_jobs j WHERE j.id = dbjobs_pauses.subject_id AND j.removed_at IS NULL) IS NULL
+  OR scope = 'schedule' AND (SELECT s.id FROM dbjobs_schedules s WHERE s.id = dbjobs_pauses.subject_id) IS NULL);
 
 -- name: end_pauses
 -- arguments: now, resumed_by, scope, ids
