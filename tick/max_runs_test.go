@@ -102,3 +102,29 @@ func TestMaxRunsAfterRunsThatEndTogether(t *testing.T) {
 		}
 	})
 }
+
+// A job that has made all of its runs has no next occurrence while the last run is still tried: no time ends its tries, and
+// none is missed.
+func TestMaxRunsLeaveNoNextOccurrence(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "last", Own: ticktest.EveryFiveMinutes(), MaxRuns: 1, On: store.Hooks{Missed: "told"}, Steps: []store.Step{ticktest.Step("", "SELECT * FROM nowhere")},
+				Retry: store.Retry{Attempts: new(store.Attempts(0)), Backoff: new(store.Duration(12 * time.Minute)), Jitter: new(0)}},
+			{Name: "told", Steps: []store.Step{ticktest.Nop("")}},
+		}})
+		ticktest.DecideOnly(t, d)
+		for range 20 {
+			d.Clock.Add(time.Minute)
+			ticktest.Run(t, d)
+		}
+		if got := standing(t, d); got != "last waiting" {
+			t.Errorf("%s", got)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("attempts")); n != 2 {
+			t.Errorf("%d attempts", n)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("gaps")); n != 0 {
+			t.Errorf("%d gaps", n)
+		}
+	})
+}

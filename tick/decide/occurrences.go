@@ -53,12 +53,11 @@ func (d *decision) decideOccurrences() {
 	}
 }
 
-// rests reports whether no nominal time can become a run until the definition changes, and no run is left to move: the
-// job is disabled, or its max_runs are used up. Unless the definition has changed, such a job decides nothing, whatever has
-// woken it. The change decides what was due before it.
+// rests reports whether no nominal time can become a run until the definition changes: the job is disabled, or its max_runs
+// are used up. Unless the definition has changed, such a job decides no time, whatever has woken it, such as a run that is
+// still open. The change decides what was due before it.
 func (d *decision) rests() bool {
-	return len(d.snapshot.Runs) == 0 && !d.snapshot.Plan.DecidedThrough.IsZero() &&
-		(d.job().Disabled || d.job().UsedUp(d.snapshot.Plan.RunsMade))
+	return !d.snapshot.Plan.DecidedThrough.IsZero() && (d.job().Disabled || d.job().UsedUp(d.snapshot.Plan.RunsMade))
 }
 
 // usedUp reports whether the job has made as many runs as max_runs allows.
@@ -76,7 +75,7 @@ func (d *decision) applyPolicies(owed [][]window) {
 	}
 	due := d.dueTimes(owed)
 	missed := before(due)
-	if len(due) > 0 {
+	if len(due) > 0 && !d.usedUp() {
 		d.endRetries()
 	}
 	if limit := d.job().MaxRuns; limit > 0 {

@@ -66,11 +66,8 @@ func (d *decision) upTo() time.Time {
 // openFrom is the instant after which a decision leaves nominal times open if nothing has changed. through is where the
 // last decision ended.
 func (d *decision) openFrom(through time.Time) time.Time {
-	switch {
-	case d.rests():
+	if d.rests() {
 		return through
-	case d.job().Disabled:
-		return d.dueBy()
 	}
 	to, held := d.dueBy(), false
 	for i := range d.snapshot.Rules {

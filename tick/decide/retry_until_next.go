@@ -30,7 +30,7 @@ func (d *decision) untilNext(r store.Run) bool {
 // nextHasCome reports whether a run is tried until the next occurrence, and that occurrence has come
 // since the pass began. The next pass decides that occurrence.
 func (d *decision) nextHasCome() bool {
-	if d.gone() || d.job().Disabled || !d.dueBy().Before(d.now) || !slices.ContainsFunc(d.active, d.untilNext) {
+	if d.gone() || d.job().Disabled || d.usedUp() || !d.dueBy().Before(d.now) || !slices.ContainsFunc(d.active, d.untilNext) {
 		return false
 	}
 	for i := range d.rules {

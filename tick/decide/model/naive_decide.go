@@ -22,7 +22,6 @@ func (t *tale) decide(now time.Time) bool {
 	if wake = wake || edited || !t.decidedEver; !wake && (t.asleep || !t.due(now)) {
 		return false
 	}
-	open := slices.ContainsFunc(t.runs, func(r *store.Run) bool { return r.SettledAt.IsZero() })
 	t.decidedAt = now
 	t.settle(now)
 	t.recoverExpired(now)
@@ -30,7 +29,7 @@ func (t *tale) decide(now time.Time) bool {
 	if !t.decidedEver {
 		last = t.n.s.Start
 	}
-	openFrom := later(last, t.openFrom(now, last, open))
+	openFrom := later(last, t.openFrom(now, last))
 	since, edited := t.eras(now, last, openFrom)
 	switch t.stuck = t.parked(); {
 	case t.stuck:
@@ -47,7 +46,7 @@ func (t *tale) decide(now time.Time) bool {
 		if boots && !p.Disabled {
 			t.booted[t.n.startup] = true
 		}
-		if boots && !p.Disabled && (p.MaxRuns == 0 || t.numbers < p.MaxRuns) {
+		if boots && !p.Disabled && !t.spent() {
 			t.numbers++
 			t.runs = append(t.runs, &store.Run{Number: t.numbers, Occurrence: "start:" + t.n.startup, State: store.Waiting, ReadyAt: now})
 		}
@@ -247,7 +246,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 	for _, at := range times[:len(times)-len(runs)] {
 		reasons[at] = store.Missed
 	}
-	if len(runs) > 0 && *p.Retry.Attempts == 0 {
+	if len(runs) > 0 && *p.Retry.Attempts == 0 && !t.spent() {
 		for _, r := range t.runs {
 			if r.State == store.Waiting && !r.StartedAt.IsZero() { // tried until the next occurrence
 				r.State, r.HeldBy, r.FinishedAt = store.Failed, "", now
@@ -322,14 +321,10 @@ func (t *tale) makeRun(now, at time.Time) {
 
 // openFrom returns the time from which nominal times stay open. While pauses hold all schedules, the times in
 // the pauses stay open, so that somebody can ask for them later. If the job is disabled or has made all of its
-// runs, and all of these are settled, the times since the last decision stay open: no run can come of them.
-func (t *tale) openFrom(now, last time.Time, runs bool) time.Time {
-	p := &t.policy
-	switch spent := p.MaxRuns > 0 && t.numbers >= p.MaxRuns; {
-	case !runs && (p.Disabled || spent):
+// runs, the times since the last decision stay open: no run can come of them.
+func (t *tale) openFrom(now, last time.Time) time.Time {
+	if t.policy.Disabled || t.spent() {
 		return last
-	case p.Disabled:
-		return now
 	}
 	first := now
 	for i, l := range t.links {
@@ -345,6 +340,9 @@ func (t *tale) openFrom(now, last time.Time, runs bool) time.Time {
 	return first
 }
 
+// spent reports whether the job has made as many runs as max_runs allows.
+func (t *tale) spent() bool { return t.policy.MaxRuns > 0 && t.numbers >= t.policy.MaxRuns }
+
 // sleep notes whether the job is asleep, which it is if it has no further nominal time, and when a pause will wake it.
 func (t *tale) sleep(now time.Time) {
 	p := &t.policy
@@ -352,7 +350,7 @@ func (t *tale) sleep(now time.Time) {
 	for i := range t.links {
 		next = next || slices.ContainsFunc(t.rule(i).Within(t.n.s.Span, Window{now, t.n.s.Span.To}), func(at time.Time) bool { return t.valid(at, now, now) })
 	}
-	t.asleep = p.Disabled || t.parked() || !next || p.MaxRuns > 0 && t.numbers >= p.MaxRuns
+	t.asleep = p.Disabled || t.parked() || !next || t.spent()
 	t.wakeAt = time.Time{}
 	for _, q := range t.pausesNow() {
 		if !q.since.After(now) && q.end(now.Add(1)).After(now) && !q.Until.IsZero() && (t.wakeAt.IsZero() || q.Until.Before(t.wakeAt)) {
