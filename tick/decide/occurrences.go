@@ -75,9 +75,7 @@ func (d *decision) applyPolicies(owed [][]window) {
 	}
 	due := d.dueTimes(owed)
 	missed := before(due)
-	if len(due) > 0 && !d.usedUp() {
-		d.endRetries()
-	}
+	d.endRetries(len(due) > 0 && !d.usedUp())
 	if limit := d.job().MaxRuns; limit > 0 {
 		due = due[max(0, len(due)-int(max(0, limit-d.plan.RunsMade))):]
 	}

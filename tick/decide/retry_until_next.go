@@ -6,19 +6,27 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// endRetries ends the runs that are tried until the next occurrence, because the next occurrence has come. They are settled
-// before any other run is queued: such an end may pause the job.
-func (d *decision) endRetries() {
+// endRetries ends the runs that are tried until the next occurrence, if the next occurrence comes now, or came while the run
+// executed. They are settled before any other run is queued: such an end may pause the job.
+func (d *decision) endRetries(comes bool) {
 	active, was := d.active, d.statesRead
 	d.active, d.statesRead = nil, nil
 	for i, r := range active {
-		if !d.untilNext(r) {
+		if !d.untilNext(r) || !comes && !cameAfterStart(active, &r) {
 			d.active, d.statesRead = append(d.active, r), append(d.statesRead, was[i])
 			continue
 		}
 		r.State, r.HeldBy, r.FinishedAt = store.Failed, "", d.now
 		d.settleRun(r, was[i])
 	}
+}
+
+// cameAfterStart reports whether one of the runs is for a nominal time that came after a run had started. While the run
+// executes, another pass may decide such a time.
+func cameAfterStart(list []store.Run, r *store.Run) bool {
+	return slices.ContainsFunc(list, func(x store.Run) bool {
+		return !x.Ended() && !x.Requested() && x.ID != r.ID && x.ScheduledFor.After(r.StartedAt)
+	})
 }
 
 // untilNext reports whether a run waits for another attempt of a step that is tried until the next

@@ -246,11 +246,10 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 	for _, at := range times[:len(times)-len(runs)] {
 		reasons[at] = store.Missed
 	}
-	if len(runs) > 0 && *p.Retry.Attempts == 0 && !t.spent() {
-		for _, r := range t.runs {
-			if r.State == store.Waiting && !r.StartedAt.IsZero() { // tried until the next occurrence
-				r.State, r.HeldBy, r.FinishedAt = store.Failed, "", now
-			}
+	for _, r := range t.runs { // those that are tried until the next occurrence, which comes now, or came while they ran
+		came := slices.ContainsFunc(t.runs, func(x *store.Run) bool { return !x.Ended() && x.ScheduledFor.After(r.StartedAt) })
+		if *p.Retry.Attempts == 0 && r.State == store.Waiting && !r.StartedAt.IsZero() && (came || len(runs) > 0 && !t.spent()) {
+			r.State, r.HeldBy, r.FinishedAt = store.Failed, "", now
 		}
 	}
 	left := len(runs)
