@@ -128,3 +128,30 @@ func TestMaxRunsLeaveNoNextOccurrence(t *testing.T) {
 		}
 	})
 }
+
+// An edit of a schedule decides what came since the job had made all of its runs. No tick has missed these times.
+func TestMaxRunsAreNotMissedAfterAnEdit(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		apply := func(rule string) {
+			ticktest.Apply(t, d, store.Definitions{
+				Schedules: []store.Schedule{{Name: "first", Rule: rule}, {Name: "second", Rule: "every 5m"}},
+				Jobs: []store.Job{
+					{Name: "last", Schedules: []string{"first", "second"}, MaxRuns: 1, On: store.Hooks{Missed: "told"}, Steps: []store.Step{ticktest.Nop("")}},
+					{Name: "told", Steps: []store.Step{ticktest.Nop("")}},
+				}})
+		}
+		apply("every 30m")
+		for range 40 {
+			ticktest.Run(t, d)
+			d.Clock.Add(time.Minute)
+		}
+		apply("every 20m")
+		ticktest.Run(t, d)
+		if got := standing(t, d); got != "last succeeded" {
+			t.Errorf("%s", got)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("gaps")+" WHERE reason = 'missed'"); n != 0 {
+			t.Errorf("%d gaps say that times were missed", n)
+		}
+	})
+}

@@ -70,7 +70,7 @@ func TestAJobThatRestsDecidesNothing(t *testing.T) {
 		"disabled":           {disabled: true},
 		"used up":            {maxRuns: 1},
 		"disabled, edited":   {disabled: true, stale: true, want: store.Disabled},
-		"used up, edited":    {maxRuns: 1, stale: true, want: store.Missed},
+		"used up, edited":    {maxRuns: 1, stale: true, want: store.OverLimit},
 		"used up, runs":      {maxRuns: 1, runs: []store.Run{open}},
 		"disabled, runs":     {disabled: true, runs: []store.Run{open}},
 		"one run is left":    {maxRuns: 2, want: store.Missed},

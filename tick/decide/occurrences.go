@@ -75,7 +75,10 @@ func (d *decision) applyPolicies(owed [][]window) {
 	}
 	due := d.dueTimes(owed)
 	missed := before(due)
-	d.endRetries(len(due) > 0 && !d.usedUp())
+	if d.usedUp() { // all times are beyond max_runs, which no pass has missed
+		due, missed = nil, time.Time{}
+	}
+	d.endRetries(len(due) > 0)
 	if limit := d.job().MaxRuns; limit > 0 {
 		due = due[max(0, len(due)-int(max(0, limit-d.plan.RunsMade))):]
 	}

@@ -242,6 +242,9 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 		}
 		runs = runs[1:]
 	}
+	if t.spent() {
+		runs = times
+	}
 	reasons := map[time.Time]string{}
 	for _, at := range times[:len(times)-len(runs)] {
 		reasons[at] = store.Missed
