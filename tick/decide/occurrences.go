@@ -97,7 +97,7 @@ func (d *decision) applyPolicies(owed [][]window) {
 		return
 	}
 	if d.job().Overlap == store.OverlapReplace {
-		d.replace()
+		d.replace(due[len(due)-1])
 	}
 	for _, t := range due {
 		d.makeRun(t)
@@ -162,23 +162,54 @@ func (d *decision) newest(l *activeRule, owed []window, most int) []time.Time {
 // overlaps reports whether due times become gaps because other runs are active. All due times of one
 // decision are judged together, against the runs of earlier decisions.
 func (d *decision) overlaps() bool {
-	waits, active := false, false
+	waits, active, begins := false, false, d.begins()
 	for _, r := range d.active {
 		// A run that was delivered before does not count as waiting: it waits for its next attempt, or
 		// it was opened again on request.
-		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested()
+		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested() && r.ID != begins
 		active = active || !r.Ended() && !r.ToCome(d.now)
 	}
 	return d.job().Overlap == store.OverlapWait && waits || d.job().Overlap == store.OverlapSkip && active
 }
 
+// begins is the id of the run that has waited only for the end of its jitter, and that this decision queues; empty: there is
+// none. A tick comes with the next nominal time rather than at the end of a jitter, so that run begins before this time counts.
+func (d *decision) begins() string {
+	first := ""
+	for i := range d.active {
+		switch r := &d.active[i]; {
+		case r.UnderWay() || d.unreadable > 0:
+			return ""
+		case first != "" || r.Ended() || r.ReadyAt.After(d.now) || !r.CancelAt.IsZero() || d.pauseHolds(r):
+		case r.Requested() || r.HeldBy != "" || r.Fence > 0: // another kind of wait, which is over now
+			return ""
+		default:
+			first = r.ID
+		}
+	}
+	return first
+}
+
+// followed reports whether newest is the nominal time that comes next after that of a run.
+func (d *decision) followed(r *store.Run, newest time.Time) bool {
+	for i := range d.rules {
+		if t := d.rules[i].next(d, r.ScheduledFor); !t.IsZero() && t.Before(newest) {
+			return false
+		}
+	}
+	return true
+}
+
 // replace makes room for newer occurrences. It asks the holders of running runs to stop, and cancels
-// the other runs.
-func (d *decision) replace() {
+// the other runs. A run that begins now stays, unless a time between it and the newest one was missed: otherwise a job whose
+// jitter ends between two ticks would never run.
+func (d *decision) replace(newest time.Time) {
+	begins := d.begins()
 	for i := range d.active {
 		switch r := &d.active[i]; {
 		case r.Requested(): // a request is never replaced
 		case r.Ended():
+		case r.ID == begins && d.followed(r, newest):
 		case r.State == store.Running:
 			d.cancel = append(d.cancel, r.ID)
 		default:

@@ -263,7 +263,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 		reasons[at] = store.OverLimit
 	}
 	runs = runs[len(runs)-left:]
-	if t.overlaps() {
+	if t.overlaps(now) {
 		for _, at := range runs {
 			reasons[at] = store.Overlap
 		}
@@ -275,9 +275,11 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 		}
 	}
 	if len(runs) > 0 && p.Overlap == "replace" {
+		begins := t.begins(now)
 		for _, r := range t.runs {
 			switch {
 			case r.ScheduledFor.IsZero() || r.Ended():
+			case r == begins && !t.names(r.ScheduledFor, runs[len(runs)-1]):
 			case r.State == store.Running:
 				r.CancelAt = now
 			default:
@@ -290,9 +292,37 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 	}
 }
 
-func (t *tale) overlaps() bool {
+func (t *tale) overlaps(now time.Time) bool {
+	begins := t.begins(now)
 	for _, r := range t.runs {
-		if t.policy.Overlap == "skip" && !r.Ended() || t.policy.Overlap == "wait" && r.State == store.Waiting && r.Fence == 0 && !r.ScheduledFor.IsZero() {
+		waits := r.State == store.Waiting && r.Fence == 0 && !r.ScheduledFor.IsZero() && r != begins
+		if t.policy.Overlap == "skip" && !r.Ended() || t.policy.Overlap == "wait" && waits {
+			return true
+		}
+	}
+	return false
+}
+
+// begins returns the run that nothing but its jitter has held back, if it is the next one to begin: the jitter is over.
+func (t *tale) begins(now time.Time) (first *store.Run) {
+	for _, r := range t.runs {
+		switch {
+		case r.State == store.Queued || r.State == store.Running || r.State == store.Waiting && !r.StartedAt.IsZero():
+			return nil
+		case first != nil || r.Ended() || r.ReadyAt.After(now) || !r.CancelAt.IsZero() || t.stays(r, now):
+		case r.ScheduledFor.IsZero() || r.HeldBy != "" || r.Fence > 0:
+			return nil
+		default:
+			first = r
+		}
+	}
+	return first
+}
+
+// names reports whether a rule names a time between two others.
+func (t *tale) names(from, to time.Time) bool {
+	for i := range t.links {
+		if len(t.rule(i).Within(t.n.s.Span, Window{from, to.Add(-1)})) > 0 {
 			return true
 		}
 	}
