@@ -333,3 +333,33 @@ func TestHolidaysOutsideOfTheJob(t *testing.T) {
 		}
 	}
 }
+
+// A schedule is edited in its pause. A run of its old times still waits: the pause holds it.
+func TestAnEditOfAPausedScheduleReleasesNoRun(t *testing.T) {
+	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", CreatedAt: now.Add(-48 * time.Hour), Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	day := func(id int64, text string) store.Rule {
+		return store.Rule{ScheduleID: id, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: text}
+	}
+	at := now.Add(-time.Hour)
+	r := store.Run{ID: "1", JobID: 1, Number: 1, Occurrence: store.OccurrenceAt(at), ScheduledFor: at, State: store.Waiting, HeldBy: store.HeldByPause, ReadyAt: at}
+	edited := day(1, "DTSTART:20260101T100000Z\nRRULE:FREQ=DAILY")
+	for name, c := range map[string]struct {
+		list []store.Rule
+		want string
+	}{
+		"all schedules are paused": {[]store.Rule{edited}, store.Waiting},
+		"another one is not":       {[]store.Rule{edited, day(2, "DTSTART:20260101T110000Z\nRRULE:FREQ=DAILY")}, store.Queued},
+	} {
+		d := Job(now, &store.Snapshot{Plan: store.Plan{JobID: 1, DecidedThrough: now.Add(-time.Minute), RunsMade: 1}, Job: j, Rules: c.list, Runs: []store.Run{r},
+			Pauses: []store.Pause{{Scope: store.ScopeSchedule, SubjectID: 1, Since: now.Add(-30 * time.Minute)}}}, testPass(""))
+		got := store.Waiting
+		if len(d.Updates) > 0 {
+			got = d.Updates[0].Run.State
+		}
+		if got != c.want || d.Plan.Parked != "" {
+			t.Errorf("%s: the run is %s, want %s (%s)", name, got, c.want, d.Plan.Parked)
+		}
+	}
+}

@@ -8,15 +8,18 @@ import (
 )
 
 // pauseHolds reports whether a pause holds back a run: either a pause of the whole job, or pauses of all
-// schedules that give the run's nominal time.
+// schedules that give the run's nominal time. If none gives it any more, because they were edited, these are all schedules.
 func (d *decision) pauseHolds(r *store.Run) bool {
 	if len(d.pauses) == 0 || d.jobPause() != nil {
 		return len(d.pauses) > 0
 	}
+	if r.Requested() {
+		return false
+	}
 	held := false
 	for i := range d.rules {
 		l := &d.rules[i]
-		if r.Requested() || !l.next(d, r.ScheduledFor.Add(-instant)).Equal(r.ScheduledFor) {
+		if !l.next(d, r.ScheduledFor.Add(-instant)).Equal(r.ScheduledFor) {
 			continue
 		}
 		if d.pausedSince(l.ScheduleID).IsZero() {
@@ -24,7 +27,13 @@ func (d *decision) pauseHolds(r *store.Run) bool {
 		}
 		held = true
 	}
-	return held
+	return held || d.allPaused()
+}
+
+// allPaused reports whether pauses hold all schedules of the job, of which there is one at least.
+func (d *decision) allPaused() bool {
+	free := func(r store.Rule) bool { return r.Linked && d.pausedSince(r.ScheduleID).IsZero() }
+	return d.links() > 0 && !slices.ContainsFunc(d.snapshot.Rules, free)
 }
 
 // pausedSince is the beginning of the oldest pause that holds the nominal times of a schedule now;

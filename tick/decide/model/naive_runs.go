@@ -139,7 +139,7 @@ func (t *tale) holds(now time.Time, schedule int) *interval {
 }
 
 // stays reports whether a pause holds a run that has not begun: a pause of the job, or pauses of all
-// schedules that name its time, by the calendars as they are now.
+// schedules that name its time, by the rules as they are now; or of all schedules, if none names it any more.
 func (t *tale) stays(r *store.Run, now time.Time) bool {
 	if !r.StartedAt.IsZero() {
 		return false
@@ -147,15 +147,24 @@ func (t *tale) stays(r *store.Run, now time.Time) bool {
 	if t.holds(now, -2) != nil {
 		return true
 	}
-	named, held := 0, 0
-	for i := range t.links {
-		times := t.rule(i).times(t.n.s.Span)
-		if k := after(times, r.ScheduledFor.Add(-1)); r.ScheduledFor.IsZero() || k == len(times) || !times[k].Equal(r.ScheduledFor) {
+	named, held, links, paused := 0, 0, 0, 0
+	for i, l := range t.links {
+		times, holds := t.rule(i).times(t.n.s.Span), t.holds(now, i) != nil
+		if !l.gone {
+			links++
+		}
+		if holds && !l.gone {
+			paused++
+		}
+		if k := after(times, r.ScheduledFor.Add(-1)); k == len(times) || !times[k].Equal(r.ScheduledFor) {
 			continue
 		}
-		if named++; t.holds(now, i) != nil {
+		if named++; holds {
 			held++
 		}
 	}
-	return named > 0 && named == held
+	if named == 0 { // its schedules were edited
+		named, held = links, paused
+	}
+	return !r.ScheduledFor.IsZero() && named > 0 && named == held
 }
