@@ -164,6 +164,9 @@ func (d *decision) newest(l *activeRule, owed []window, most int) []time.Time {
 func (d *decision) overlaps() bool {
 	waits, active, begins := false, false, d.begins()
 	for _, r := range d.active {
+		if r.State != store.Running && !r.CancelAt.IsZero() { // this decision cancels it
+			continue
+		}
 		// A run that was delivered before does not count as waiting: it waits for its next attempt, or
 		// it was opened again on request.
 		waits = waits || r.State == store.Waiting && r.Fence == 0 && !r.Requested() && r.ID != begins
@@ -208,7 +211,7 @@ func (d *decision) replace(newest time.Time) {
 	for i := range d.active {
 		switch r := &d.active[i]; {
 		case r.Requested(): // a request is never replaced
-		case r.Ended():
+		case r.Ended() || !r.CancelAt.IsZero(): // somebody has cancelled it, and that reason stays on record
 		case r.ID == begins && d.followed(r, newest):
 		case r.State == store.Running:
 			d.cancel = append(d.cancel, r.ID)

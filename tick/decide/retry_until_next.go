@@ -30,9 +30,9 @@ func cameAfterStart(list []store.Run, r *store.Run) bool {
 }
 
 // untilNext reports whether a run waits for another attempt of a step that is tried until the next
-// occurrence.
+// occurrence, and nobody has cancelled it.
 func (d *decision) untilNext(r store.Run) bool {
-	return r.State == store.Waiting && r.Begun() && d.snapshot.UntilNext(r.Step)
+	return r.State == store.Waiting && r.Begun() && r.CancelAt.IsZero() && d.snapshot.UntilNext(r.Step)
 }
 
 // nextHasCome reports whether a run is tried until the next occurrence, and that occurrence has come

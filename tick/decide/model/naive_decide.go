@@ -251,7 +251,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 	}
 	for _, r := range t.runs { // those that are tried until the next occurrence, which comes now, or came while they ran
 		came := slices.ContainsFunc(t.runs, func(x *store.Run) bool { return !x.Ended() && x.ScheduledFor.After(r.StartedAt) })
-		if *p.Retry.Attempts == 0 && r.State == store.Waiting && !r.StartedAt.IsZero() && (came || len(runs) > 0 && !t.spent()) {
+		if *p.Retry.Attempts == 0 && r.State == store.Waiting && !r.StartedAt.IsZero() && r.CancelAt.IsZero() && (came || len(runs) > 0 && !t.spent()) {
 			r.State, r.HeldBy, r.FinishedAt = store.Failed, "", now
 		}
 	}
@@ -295,6 +295,9 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 func (t *tale) overlaps(now time.Time) bool {
 	begins := t.begins(now)
 	for _, r := range t.runs {
+		if r.State == store.Waiting && !r.CancelAt.IsZero() {
+			continue
+		}
 		waits := r.State == store.Waiting && r.Fence == 0 && !r.ScheduledFor.IsZero() && r != begins
 		if t.policy.Overlap == "skip" && !r.Ended() || t.policy.Overlap == "wait" && waits {
 			return true
