@@ -129,20 +129,18 @@ func (s *Store) addGaps(ctx context.Context, a engine.Args, list []Record) error
 
 // Server has the facts about the server, or the file, that a doctor checks.
 type Server struct {
-	MissingTables  []string
-	MissingIndexes []string
-	Missing        []string // missing views and routines
-	Unusable       []string // views that nobody can read, with the error
-	BrokenIndexes  []string // of PostgreSQL: being built, or their building failed
-	Behind         []Behind // of PostgreSQL: tables to which no row can be added
-	Denied         []string // rights that the login lacks: "DELETE on dbjobs.runs"
-	Unwritable     []string // of SQLite: files, and the folder, that this process cannot write
-	Unbound        string   // why row security does not bind the login, on PostgreSQL where rows have owners; "": it does
-	Settings       map[string]string
-	Tables         []TableFacts // of PostgreSQL
-	FileFaults     []string     // of SQLite
-	FileSize       int64        // bytes, of SQLite
-	FileFree       int64        // bytes of the file that are free
+	engine.Missing
+	Unusable      []string // views that nobody can read, with the error
+	BrokenIndexes []string // of PostgreSQL: being built, or their building failed
+	Behind        []Behind // of PostgreSQL: tables to which no row can be added
+	Denied        []string // rights that the login lacks: "DELETE on dbjobs.runs"
+	Unwritable    []string // of SQLite: files, and the folder, that this process cannot write
+	Unbound       string   // why row security does not bind the login, on PostgreSQL where rows have owners; "": it does
+	Settings      map[string]string
+	Tables        []TableFacts // of PostgreSQL
+	FileFaults    []string     // of SQLite
+	FileSize      int64        // bytes, of SQLite
+	FileFree      int64        // bytes of the file that are free
 }
 
 // Behind is a table whose sequence hands out numbers that its rows have already.
@@ -161,7 +159,7 @@ type TableFacts struct {
 
 // Server reads the facts about the server.
 func (s *Store) Server(ctx context.Context) (v Server, err error) {
-	if v.MissingTables, v.MissingIndexes, v.Missing, err = s.db.Missing(ctx); err != nil || len(v.MissingTables) > 0 {
+	if v.Missing, err = s.db.Missing(ctx); err != nil || len(v.Missing.Tables) > 0 {
 		return v, err
 	}
 	if v.Unusable, err = s.db.Unusable(ctx); err != nil {

@@ -191,6 +191,7 @@ func MigrationText(rawURL string, owners bool) (string, error) {
 // missing, such as after a dump without routines was restored, or if nobody can read a view. It returns the names of the migrations that it applied, and "views and routines" if it replaced these. Without news, it takes no lock.
 //
 // A table that is missing from a schema of this version is an error: somebody has dropped it, or an Uninstall was stopped.
+// So is a key: a restore has stopped before its end.
 //
 // Two migrators take turns. Every statement can be run twice: on MySQL, DDL ends a transaction, so a crash may leave a
 // migration half done.
@@ -205,19 +206,23 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	}
 	incomplete := false
 	if was.Version == Latest {
-		tables, _, missing, err := s.db.Missing(ctx)
+		missing, err := s.db.Missing(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if len(tables) > 0 {
+		if len(missing.Tables) > 0 {
 			return nil, fmt.Errorf("%w: it has version %d, but tables are missing, which no migration makes again: %s; restore them from a copy of the database, or let `dbjobs uninstall` drop the rest",
-				ErrSchema, was.Version, strings.Join(tables, ", "))
+				ErrSchema, was.Version, strings.Join(missing.Tables, ", "))
+		}
+		if len(missing.Keys) > 0 {
+			return nil, fmt.Errorf("%w: it has version %d, but keys are missing, without which a run may be made twice: %s; where a restore stopped before its end, let `dbjobs uninstall` drop the rest, and restore again",
+				ErrSchema, was.Version, strings.Join(missing.Keys, ", "))
 		}
 		unusable, err := s.db.Unusable(ctx)
 		if err != nil {
 			return nil, err
 		}
-		incomplete = len(missing)+len(unusable) > 0
+		incomplete = len(missing.Repeatables)+len(unusable) > 0
 	}
 	if was.Version >= Latest && !was.Outdated && !incomplete {
 		return nil, was.Check()

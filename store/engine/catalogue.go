@@ -20,19 +20,22 @@ var (
 	createdTable = lazyregexp.New(`(?s)CREATE TABLE IF NOT EXISTS (\S+) \((.*?)\n\)`)
 	itsColumn    = lazyregexp.New(`(?m)^  ([a-z]\w*) +[a-z].*$`)
 	numbered     = lazyregexp.New(`AS IDENTITY|AUTO_INCREMENT`)
-	createdIndex = lazyregexp.New(`(?:CREATE (?:UNIQUE )?INDEX IF NOT EXISTS|\bKEY) ([a-z]\w*) `)
+	createdIndex = lazyregexp.New(`CREATE (?:UNIQUE )?INDEX IF NOT EXISTS ([a-z]\w*) `)
+	itsIndex     = lazyregexp.New(`(?m)^  ((?:UNIQUE )?KEY ([a-z]\w*) .*?),? *$`)
+	itsKey       = lazyregexp.New(`(?m)^  (?:([a-z]\w*) .*\b)?(PRIMARY KEY|UNIQUE)\b(?: \((.*?)\))?`)
 )
 
-// schema returns the tables and the names of the indexes that the migrations make.
-func (e *Engine) schema() (tables []schemaTable, indexes []string, err error) {
-	made, err := schemas(e)
-	return made.tables, made.indexes, err
-}
+// Index is an index of the schema, with the statement that makes it.
+type Index struct{ Name, Make string }
 
 type schema struct {
 	tables  []schemaTable
-	indexes []string
+	indexes []Index
+	keys    []string // constraints, where the engine names them, and a copy may lack them
 }
+
+// schema returns what the migrations make, except for views and routines.
+func (e *Engine) schema() (schema, error) { return schemas(e) }
 
 var schemas = kept((*Engine).readSchema)
 
@@ -49,9 +52,17 @@ func (e *Engine) readSchema() (made schema, err error) {
 					}
 				}
 				made.tables = append(made.tables, t)
+				for _, x := range itsIndex.FindAllStringSubmatch(f[2], -1) {
+					made.indexes = append(made.indexes, Index{x[2], "ALTER TABLE " + t.name + " ADD " + x[1]})
+				}
+				for _, k := range itsKey.FindAllStringSubmatch(f[2], -1) {
+					if e.nameOfKey != nil {
+						made.keys = append(made.keys, e.nameOfKey(t.name, k[2] == "PRIMARY KEY", k[1]+k[3]))
+					}
+				}
 			}
 			for _, f := range createdIndex.FindAllStringSubmatch(st, -1) {
-				made.indexes = append(made.indexes, f[1])
+				made.indexes = append(made.indexes, Index{f[1], strings.Join(strings.Fields(st), " ")})
 			}
 		}
 	}
@@ -60,10 +71,18 @@ func (e *Engine) readSchema() (made schema, err error) {
 
 var trailingComment = lazyregexp.New(`(?m)--.*$`)
 
-// Missing returns the tables, indexes, views and routines of the schema that the database does not have. MySQL and
+// Missing is what the migrations make, and the database does not have.
+type Missing struct {
+	Tables      []string
+	Keys        []string // of PostgreSQL, whose dumps make them after the rows
+	Indexes     []Index
+	Repeatables []string // views and routines
+}
+
+// Missing returns what the database does not have. MySQL and
 // MariaDB do not show views and routines that the login may not use: where they show none of them, none counts as
 // missing, unless the login would be shown routines. A dump may have left these out.
-func (db *DB) Missing(ctx context.Context) (tables, indexes, repeatables []string, err error) {
+func (db *DB) Missing(ctx context.Context) (m Missing, err error) {
 	var there []string
 	err = db.Query(ctx, "catalogue", nil, func(r *sql.Rows) error {
 		var name string
@@ -72,18 +91,18 @@ func (db *DB) Missing(ctx context.Context) (tables, indexes, repeatables []strin
 		return err
 	})
 	if err != nil {
-		return nil, nil, nil, err
+		return m, err
 	}
 	all, err := db.e.Repeatables(false)
 	if err != nil {
-		return nil, nil, nil, err
+		return m, err
 	}
 	isThere := func(name string) bool { return slices.Contains(there, name[strings.LastIndex(name, ".")+1:]) }
 	shown := map[string]bool{}
 	if db.e.hides {
 		var rights int
 		if err := db.Row(ctx, "shown_routines", nil, &rights); err != nil {
-			return nil, nil, nil, err
+			return m, err
 		}
 		shown["FUNCTION"], shown["PROCEDURE"] = rights > 0, rights > 0
 	}
@@ -92,21 +111,18 @@ func (db *DB) Missing(ctx context.Context) (tables, indexes, repeatables []strin
 	}
 	for _, r := range all {
 		if shown[r.Kind] && !isThere(r.Name) {
-			repeatables = append(repeatables, r.Name)
+			m.Repeatables = append(m.Repeatables, r.Name)
 		}
 	}
-	wanted, names, err := db.e.schema()
-	for _, t := range wanted {
+	wanted, err := db.e.schema()
+	for _, t := range wanted.tables {
 		if !isThere(t.name) {
-			tables = append(tables, t.name)
+			m.Tables = append(m.Tables, t.name)
 		}
 	}
-	for _, name := range names {
-		if !slices.Contains(there, name) {
-			indexes = append(indexes, name)
-		}
-	}
-	return tables, indexes, repeatables, err
+	m.Keys = slices.DeleteFunc(slices.Clone(wanted.keys), isThere)
+	m.Indexes = slices.DeleteFunc(slices.Clone(wanted.indexes), func(x Index) bool { return slices.Contains(there, x.Name) })
+	return m, err
 }
 
 // Unusable returns the views that nobody can read, each with the error: MariaDB lets an administrator drop the account that
@@ -155,7 +171,7 @@ func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
 	if !db.e.KnowsLogins {
 		return nil, nil
 	}
-	all, _, err := db.e.schema()
+	all, err := db.e.schema()
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +189,7 @@ func (db *DB) Denied(ctx context.Context) (denied []string, err error) {
 			return nil, err
 		}
 	}
-	for _, t := range all {
+	for _, t := range all.tables {
 		column := t.columns[0]
 		rights := map[string]string{
 			"SELECT": "SELECT " + column + " FROM " + t.name + " WHERE 1 = 0",

@@ -66,13 +66,14 @@ type Engine struct {
 	// view says about it.
 	viewAlso func(name, comment string) []string
 
-	orReplace    []string                                            // kinds of objects that every server of the engine replaces by CREATE OR REPLACE
-	mayReplace   []string                                            // kinds that only some servers replace that way
-	replaces     func(context.Context, *DB, *Tx, []Repeatable) error // nil: one after the other; see DB.Replace
-	rightsOf     map[string]string                                   // rights that an object of a kind needs, where the server does not name them
-	called       map[string]string                                   // rights on routines that a tick needs, each with a call that is only explained
-	hides        bool                                                // it hides from a login the objects that the login may not use
-	clientSplits bool                                                // its client ends a statement at each semicolon
+	orReplace    []string                                                // kinds of objects that every server of the engine replaces by CREATE OR REPLACE
+	mayReplace   []string                                                // kinds that only some servers replace that way
+	replaces     func(context.Context, *DB, *Tx, []Repeatable) error     // nil: one after the other; see DB.Replace
+	rightsOf     map[string]string                                       // rights that an object of a kind needs, where the server does not name them
+	called       map[string]string                                       // rights on routines that a tick needs, each with a call that is only explained
+	nameOfKey    func(table string, primary bool, columns string) string // the name that the engine gives to a key; nil: no copy lacks one
+	hides        bool                                                    // it hides from a login the objects that the login may not use
+	clientSplits bool                                                    // its client ends a statement at each semicolon
 
 	jobs jobSQL
 }

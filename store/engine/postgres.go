@@ -26,12 +26,13 @@ import (
 // session's own temporary one, unless the search path names it later.
 var postgres = &Engine{
 	Name: "postgres", KnowsLogins: true, Port: 5432, Isolation: sql.LevelReadCommitted,
-	schemes:  []string{"postgres", "postgresql"},
-	form:     "postgres://user:password@host/database",
-	prefix:   "dbjobs.",
-	numbered: true,
-	layout:   "2006-01-02T15:04:05.000000Z",
-	least:    "-infinity",
+	schemes:   []string{"postgres", "postgresql"},
+	form:      "postgres://user:password@host/database",
+	prefix:    "dbjobs.",
+	numbered:  true,
+	nameOfKey: nameOfPostgresKey,
+	layout:    "2006-01-02T15:04:05.000000Z",
+	least:     "-infinity",
 	macros: map[string]string{
 		"@now":      "coalesce(:now::timestamptz, pg_catalog.statement_timestamp())",
 		"@lease":    "(@now + :lease_ms::double precision * interval '1 millisecond')",

@@ -80,6 +80,14 @@ func numberedTable(e *pgconn.PgError) string {
 	return ""
 }
 
+// nameOfPostgresKey returns the name that the server gives to a key of which the schema says no name.
+func nameOfPostgresKey(table string, primary bool, columns string) string {
+	if primary {
+		return table + "_pkey"
+	}
+	return table + "_" + strings.ReplaceAll(columns, ", ", "_") + "_key"
+}
+
 // AdvanceSequence returns the statement that brings the sequence of a table up to the numbers of its rows.
 func AdvanceSequence(table string) string {
 	return fmt.Sprintf("SELECT setval(pg_get_serial_sequence('%[1]s', 'id'), max(id)) FROM %[1]s", table)

@@ -77,13 +77,13 @@ func (e *Engine) Grants(kind, rawURL, login string, owners bool) (string, error)
 // table, and @columns in it are the columns that the engine does not number. A line with @tables gets
 // the names of all tables. A line with @view or @routine is written for each of these.
 func (e *Engine) repeated(put *strings.Replacer, text string) (string, error) {
-	tables, _, err := e.schema()
+	made, err := e.schema()
 	if err != nil {
 		return "", err
 	}
 	var names []string
 	columns := map[string]string{}
-	for _, t := range tables {
+	for _, t := range made.tables {
 		if !strings.HasSuffix(t.name, "installation") {
 			names = append(names, t.name)
 			columns[t.name] = strings.Join(t.columns, ", ")

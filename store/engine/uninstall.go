@@ -10,7 +10,7 @@ import (
 // others, such as a view, uses one of them, that is an error. Where DDL ends a transaction, it can be repeated after
 // a crash: the table that records the version is dropped last.
 func (db *DB) DropAll(ctx context.Context, tx *Tx) error {
-	tables, _, err := db.e.schema()
+	made, err := db.e.schema()
 	if err != nil {
 		return err
 	}
@@ -21,7 +21,7 @@ func (db *DB) DropAll(ctx context.Context, tx *Tx) error {
 	var drops []string
 	if db.e.Name == "postgres" {
 		var names []string
-		for _, t := range tables {
+		for _, t := range made.tables {
 			names = append(names, t.name)
 		}
 		drops = append(drops, dropPolicies(names))
@@ -29,7 +29,7 @@ func (db *DB) DropAll(ctx context.Context, tx *Tx) error {
 	for _, r := range slices.Backward(repeatables) {
 		drops = append(drops, r.drop())
 	}
-	for _, t := range slices.Backward(tables) {
+	for _, t := range slices.Backward(made.tables) {
 		drops = append(drops, "DROP TABLE IF EXISTS "+t.name)
 	}
 	if db.e.Name == "postgres" {

@@ -39,13 +39,17 @@ const large = 10_000
 // server looks at the server, its tables and the rights of the login.
 func (e *exam) server(ctx context.Context) error {
 	v, err := e.s.Server(ctx)
-	for _, t := range v.MissingTables {
+	for _, t := range v.Missing.Tables {
 		e.find("tables", Wrong, "", "restore it from a copy of the database; dbjobs migrate does not make it again", "the table %s is missing", t)
 	}
-	for _, name := range v.MissingIndexes {
-		e.find("indexes", Warning, "", "make it again: dbjobs migrate --print has the statement", "the index %s is missing", name)
+	for _, name := range v.Keys {
+		e.find("keys", Wrong, "", "where a restore stopped before its end, let dbjobs uninstall drop the rest, and restore again",
+			"the key %s is missing: without it, a run may be made twice", name)
 	}
-	for _, name := range v.Missing {
+	for _, x := range v.Indexes {
+		e.find("indexes", Warning, "", x.Make, "the index %s is missing", x.Name)
+	}
+	for _, name := range v.Repeatables {
 		e.find("views", Warning, "", "run dbjobs migrate", "%s is missing", name)
 	}
 	for _, view := range v.Unusable {
@@ -88,7 +92,7 @@ func (e *exam) server(ctx context.Context) error {
 	if v.FileFree > 64<<20 && v.FileFree > v.FileSize/2 {
 		e.find("file", Note, "", "VACUUM gives it back, in a moment without ticks", "%d MB of the file's %d MB hold nothing", v.FileFree>>20, v.FileSize>>20)
 	}
-	if err == nil && len(v.MissingTables) > 0 {
+	if err == nil && len(v.Missing.Tables) > 0 {
 		err = fmt.Errorf("tables are missing: the rest was not examined")
 	}
 	return err
