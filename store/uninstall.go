@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -17,20 +18,31 @@ type Contents struct {
 	Schedules int `json:"schedules"` // schedules that jobs share
 	Runs      int `json:"runs"`
 	Running   int `json:"running"`
+
+	Missing []string `json:"-"` // tables that are not there, and count as empty
 }
 
-// Contents counts the content of the tables. A table that is missing, as after an Uninstall that was stopped, counts
-// as empty.
-func (s *Store) Contents(ctx context.Context) (c Contents, err error) {
-	return s.contents(ctx, s.db)
-}
-
-func (s *Store) contents(ctx context.Context, q engine.Runner) (c Contents, err error) {
-	err = q.Row(ctx, "contents", engine.Args{}, &c.Jobs, &c.Schedules, &c.Runs, &c.Running)
-	if errors.Is(err, ErrSchema) {
-		return Contents{}, nil
+// Contents counts the content of the tables. Some may be missing, as after an Uninstall that was stopped: the others count.
+func (s *Store) Contents(ctx context.Context) (Contents, error) {
+	missing, err := s.db.Missing(ctx)
+	if err != nil {
+		return Contents{}, err
 	}
-	return c, err
+	return s.contents(ctx, s.db, missing.Tables)
+}
+
+// contents asks no table that is missing: the error would end a transaction.
+func (s *Store) contents(ctx context.Context, q engine.Runner, missing []string) (Contents, error) {
+	c := Contents{Missing: missing}
+	for table, counts := range map[string][]any{"jobs": {&c.Jobs}, "schedules": {&c.Schedules}, "runs": {&c.Runs, &c.Running}} {
+		if slices.Contains(missing, s.Engine().Table(table)) {
+			continue
+		}
+		if err := q.Row(ctx, "contents_"+table, engine.Args{}, counts...); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
 }
 
 // Uninstall drops the tables, views and routines of dbjobs, with all their content. It reports whether the schema
@@ -40,13 +52,17 @@ func (s *Store) contents(ctx context.Context, q engine.Runner) (c Contents, err 
 // Crash window: on MySQL and MariaDB, some of the tables may be gone. The last table has the version, so Uninstall
 // can continue from there. On the other engines, either all tables are gone or none.
 func (s *Store) Uninstall(ctx context.Context, force bool) (schemaStays bool, err error) {
+	missing, err := s.db.Missing(ctx)
+	if err != nil {
+		return false, err
+	}
 	err = s.db.InTx(ctx, func(tx *engine.Tx) error {
 		if err := s.db.LockSchema(ctx, tx); err != nil {
 			return err
 		}
 		if !force {
 			// If DDL ends a transaction, this reads outside of it: a lock on the tables would delay their drop.
-			c, err := s.contents(ctx, s.db.ForDDL(tx))
+			c, err := s.contents(ctx, s.db.ForDDL(tx), missing.Tables)
 			if err != nil {
 				return err
 			}

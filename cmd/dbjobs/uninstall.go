@@ -70,7 +70,7 @@ func (c *cli) agreed(cmd *cobra.Command, s *store.Store, u report.Uninstalled, c
 		return nil
 	}
 	c.say("this drops the tables of dbjobs in %s, with %s", u.Database, u.Lost())
-	if u.Jobs > 0 {
+	if u.Jobs > 0 && len(u.Missing) == 0 {
 		c.say("dbjobs export --all > jobs.yaml keeps the definitions")
 	}
 	c.say("type the name of the database, %s, to go on:", name)

@@ -803,9 +803,14 @@ SELECT @job_columns, @job_facts WHERE j.removed_at IS NULL AND j.id @among ORDER
 
 -- The content that is lost with the tables.
 
--- name: contents
-SELECT (SELECT COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL), (SELECT COUNT(*) FROM dbjobs.schedules WHERE job_id IS NULL),
-  (SELECT COUNT(*) FROM dbjobs.runs), (SELECT COUNT(*) FROM dbjobs.runs WHERE state = 'running');
+-- name: contents_jobs
+SELECT COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL;
+
+-- name: contents_schedules
+SELECT COUNT(*) FROM dbjobs.schedules WHERE job_id IS NULL;
+
+-- name: contents_runs
+SELECT COUNT(*), COUNT(CASE WHEN state = 'running' THEN 1 END) FROM dbjobs.runs;
 
 -- How long the recent runs of all jobs took: of each job, the runs that succeeded among its last ones.
 

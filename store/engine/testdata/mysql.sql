@@ -187,9 +187,14 @@ WHERE p.owner IN (each_) AND p.next_run > ? AND p.next_run < ? AND (SELECT j.ena
 -- name: connections
 SHOW GLOBAL STATUS LIKE 'Threads_connected';
 
--- name: contents
-SELECT (SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL), (SELECT COUNT(*) FROM dbjobs_schedules WHERE job_id IS NULL),
-  (SELECT COUNT(*) FROM dbjobs_runs), (SELECT COUNT(*) FROM dbjobs_runs WHERE state = 'running');
+-- name: contents_jobs
+SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL;
+
+-- name: contents_runs
+SELECT COUNT(*), COUNT(CASE WHEN state = 'running' THEN 1 END) FROM dbjobs_runs;
+
+-- name: contents_schedules
+SELECT COUNT(*) FROM dbjobs_schedules WHERE job_id IS NULL;
 
 -- name: count_ahead
 -- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms

@@ -212,9 +212,14 @@ FROM dbjobs.job_after a WHERE a.job_id = ANY($1::bigint[]);
 SELECT p.job_id FROM dbjobs.plans p
 WHERE p.owner = ANY($1::text[]) AND p.next_run > $2 AND p.next_run < $3 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true ORDER BY p.next_run, p.job_id LIMIT $4;
 
--- name: contents
-SELECT (SELECT pg_catalog.COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL), (SELECT pg_catalog.COUNT(*) FROM dbjobs.schedules WHERE job_id IS NULL),
-  (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs), (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs WHERE state = 'running');
+-- name: contents_jobs
+SELECT pg_catalog.COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL;
+
+-- name: contents_runs
+SELECT pg_catalog.COUNT(*), pg_catalog.COUNT(CASE WHEN state = 'running' THEN 1 END) FROM dbjobs.runs;
+
+-- name: contents_schedules
+SELECT pg_catalog.COUNT(*) FROM dbjobs.schedules WHERE job_id IS NULL;
 
 -- name: count_ahead
 -- arguments: now, later_ms

@@ -184,9 +184,14 @@ FROM dbjobs_job_after a WHERE a.job_id IN (SELECT value FROM json_each(?1));
 SELECT p.job_id FROM dbjobs_plans p
 WHERE p.owner IN (SELECT value FROM json_each(?1)) AND p.next_run > ?2 AND p.next_run < ?3 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1 ORDER BY p.next_run, p.job_id LIMIT ?4;
 
--- name: contents
-SELECT (SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL), (SELECT COUNT(*) FROM dbjobs_schedules WHERE job_id IS NULL),
-  (SELECT COUNT(*) FROM dbjobs_runs), (SELECT COUNT(*) FROM dbjobs_runs WHERE state = 'running');
+-- name: contents_jobs
+SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL;
+
+-- name: contents_runs
+SELECT COUNT(*), COUNT(CASE WHEN state = 'running' THEN 1 END) FROM dbjobs_runs;
+
+-- name: contents_schedules
+SELECT COUNT(*) FROM dbjobs_schedules WHERE job_id IS NULL;
 
 -- name: count_ahead
 -- arguments: now, later_ms
