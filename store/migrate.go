@@ -60,6 +60,15 @@ func (c Schema) Check() error {
 	return nil
 }
 
+// CheckKnown returns nil, or an error that wraps ErrSchema where there may be tables of which this program does not know. doing
+// is what has to be done with all tables.
+func (c Schema) CheckKnown(doing string) error {
+	if c.Version <= Latest {
+		return nil
+	}
+	return fmt.Errorf("%w: it has version %d, and this program knows the tables of version %d only; %s with a newer dbjobs", ErrSchema, c.Version, Latest, doing)
+}
+
 // Schema reads the version of the schema. Without tables, it is Version 0 and no error.
 func (s *Store) Schema(ctx context.Context) (Schema, error) {
 	c, digest, err := s.schema(ctx)
@@ -112,9 +121,8 @@ func (s *Store) SetOwners(ctx context.Context, on bool) error {
 		if _, err := now.read(ctx, tx); err != nil {
 			return err
 		}
-		if now.Version > Latest {
-			return fmt.Errorf("%w: it has version %d, and this program knows the tables of version %d only; set owners with a newer dbjobs",
-				ErrSchema, now.Version, Latest)
+		if err := now.CheckKnown("set owners"); err != nil {
+			return err
 		}
 		if err := s.db.Own(ctx, tx, on); err != nil {
 			return err

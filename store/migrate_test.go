@@ -76,6 +76,9 @@ func TestAProgramKnowsItsRange(t *testing.T) {
 		if err := d.SetOwners(t.Context(), true); !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "with a newer dbjobs") {
 			t.Errorf("owners of a newer schema, whose new tables this program does not know: %v", err)
 		}
+		if _, err := d.Uninstall(t.Context(), true); !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "with a newer dbjobs") {
+			t.Errorf("a newer schema was uninstalled, whose new tables would stay: %v", err)
+		}
 		if now, err := d.Schema(t.Context()); err != nil || now.Owners {
 			t.Errorf("%+v, %v", now, err)
 		}

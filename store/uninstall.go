@@ -47,11 +47,19 @@ func (s *Store) contents(ctx context.Context, q engine.Runner, missing []string)
 
 // Uninstall drops the tables, views and routines of dbjobs, with all their content. It reports whether the schema
 // that had them stays, because it has objects of others. If runs are being executed, it returns ErrBusy, unless force
-// is set.
+// is set. It refuses a schema that is newer than this program: tables that it does not know would stay, and a later migration
+// would take over the rows in them.
 //
 // Crash window: on MySQL and MariaDB, some of the tables may be gone. The last table has the version, so Uninstall
 // can continue from there. On the other engines, either all tables are gone or none.
 func (s *Store) Uninstall(ctx context.Context, force bool) (schemaStays bool, err error) {
+	now, _, err := s.schema(ctx)
+	if err == nil {
+		err = now.CheckKnown("uninstall")
+	}
+	if err != nil {
+		return false, err
+	}
 	missing, err := s.db.Missing(ctx)
 	if err != nil {
 		return false, err

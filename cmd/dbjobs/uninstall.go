@@ -42,6 +42,9 @@ recorded. "dbjobs export --all > jobs.yaml" keeps the definitions, and "dbjobs m
 		if schema.Version == 0 {
 			return &usageError{problem: u.Database + " has no tables of dbjobs"}
 		}
+		if err := schema.CheckKnown("uninstall"); err != nil {
+			return err
+		}
 		if u.Contents, err = s.Contents(cmd.Context()); err != nil {
 			return err
 		}

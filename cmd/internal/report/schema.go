@@ -30,7 +30,7 @@ func (s Schema) Print(w io.Writer) error {
 	}
 	if s.Outdated {
 		f.add("views", "not those of this program: run `dbjobs migrate`")
-	} else if s.Version > 0 {
+	} else if s.Version > 0 && s.Version <= s.Latest { // those of a newer schema are not compared
 		f.add("views", "those of this program")
 	}
 	f.add("instance", s.Instance)
