@@ -212,19 +212,19 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	missing, err := s.db.Missing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(missing.Keys) > 0 {
+		return nil, fmt.Errorf("%w: keys are missing, without which rows may be made twice: %s; where a restore stopped before its end, let `dbjobs uninstall` drop what is there, and restore again",
+			ErrSchema, strings.Join(missing.Keys, ", "))
+	}
 	incomplete := false
 	if was.Version == Latest {
-		missing, err := s.db.Missing(ctx)
-		if err != nil {
-			return nil, err
-		}
 		if len(missing.Tables) > 0 {
 			return nil, fmt.Errorf("%w: it has version %d, but tables are missing, which no migration makes again: %s; restore them from a copy of the database, or let `dbjobs uninstall` drop the rest",
 				ErrSchema, was.Version, strings.Join(missing.Tables, ", "))
-		}
-		if len(missing.Keys) > 0 {
-			return nil, fmt.Errorf("%w: it has version %d, but keys are missing, without which a run may be made twice: %s; where a restore stopped before its end, let `dbjobs uninstall` drop the rest, and restore again",
-				ErrSchema, was.Version, strings.Join(missing.Keys, ", "))
 		}
 		unusable, err := s.db.Unusable(ctx)
 		if err != nil {

@@ -180,6 +180,10 @@ func TestMigratorsNameTheKeyThatIsMissing(t *testing.T) {
 		if done, err := d.Migrate(t.Context()); len(done) > 0 || !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "twice: dbjobs.runs_job_id_occurrence_key; where") {
 			t.Errorf("%q, %v", done, err)
 		}
+		d.Exec(t, "DELETE FROM dbjobs.installation") // the restore stopped earlier
+		if done, err := d.Migrate(t.Context()); len(done) > 0 || !errors.Is(err, store.ErrSchema) {
+			t.Errorf("without a version: %q, %v", done, err)
+		}
 		d.Exec(t, `DO $$ DECLARE k record; BEGIN
 			FOR k IN SELECT conrelid::regclass AS t, conname FROM pg_constraint WHERE connamespace = 'dbjobs'::regnamespace AND contype IN ('p', 'u') LOOP
 				EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', k.t, k.conname);

@@ -20,6 +20,7 @@ type Contents struct {
 	Running   int `json:"running"`
 
 	Missing []string `json:"-"` // tables that are not there, and count as empty
+	None    bool     `json:"-"` // no table is there
 }
 
 // Contents counts the content of the tables. Some may be missing, as after an Uninstall that was stopped: the others count.
@@ -28,7 +29,9 @@ func (s *Store) Contents(ctx context.Context) (Contents, error) {
 	if err != nil {
 		return Contents{}, err
 	}
-	return s.contents(ctx, s.db, missing.Tables)
+	c, err := s.contents(ctx, s.db, missing.Tables)
+	c.None = missing.None
+	return c, err
 }
 
 // contents asks no table that is missing: the error would end a transaction.

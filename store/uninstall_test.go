@@ -79,6 +79,9 @@ func TestUninstallLeavesNothingBehindAndNothingElseAway(t *testing.T) {
 		if schema, err := d.Schema(t.Context()); err != nil || schema.Version != 0 {
 			t.Fatalf("%+v, %v", schema, err)
 		}
+		if c, err := d.Contents(t.Context()); err != nil || !c.None {
+			t.Fatalf("%+v, %v", c, err)
+		}
 		if _, err := d.Migrate(t.Context()); err != nil { // all begins anew
 			t.Fatal(err)
 		}
@@ -116,6 +119,10 @@ func TestUninstallCountsTheTablesThatAreLeft(t *testing.T) {
 			t.Errorf("while a run is executed: %v", err)
 		}
 		d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'succeeded'")
+		d.Exec(t, "DELETE FROM "+d.Table("installation")) // as where a restore has stopped
+		if c, err := d.Contents(t.Context()); err != nil || c.None {
+			t.Errorf("there are tables, and no version: %+v, %v", c, err)
+		}
 		if _, err := d.Uninstall(t.Context(), false); err != nil {
 			t.Error(err)
 		}

@@ -39,14 +39,14 @@ recorded. "dbjobs export --all > jobs.yaml" keeps the definitions, and "dbjobs m
 			return err
 		}
 		u := report.Uninstalled{Database: s.Where()}
-		if schema.Version == 0 {
-			return &usageError{problem: u.Database + " has no tables of dbjobs"}
-		}
 		if err := schema.CheckKnown("uninstall"); err != nil {
 			return err
 		}
 		if u.Contents, err = s.Contents(cmd.Context()); err != nil {
 			return err
+		}
+		if u.None { // a restore that stopped may have tables and no version
+			return &usageError{problem: u.Database + " has no tables of dbjobs"}
 		}
 		if err := c.agreed(cmd, s, u, confirm); err != nil {
 			return err

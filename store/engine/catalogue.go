@@ -14,6 +14,7 @@ import (
 type schemaTable struct {
 	name    string
 	columns []string
+	keys    []string // its constraints, where the engine names them, and a copy may lack them
 }
 
 var (
@@ -31,7 +32,6 @@ type Index struct{ Name, Make string }
 type schema struct {
 	tables  []schemaTable
 	indexes []Index
-	keys    []string // constraints, where the engine names them, and a copy may lack them
 }
 
 // schema returns what the migrations make, except for views and routines.
@@ -51,15 +51,15 @@ func (e *Engine) readSchema() (made schema, err error) {
 						t.columns = append(t.columns, c[1])
 					}
 				}
-				made.tables = append(made.tables, t)
 				for _, x := range itsIndex.FindAllStringSubmatch(f[2], -1) {
 					made.indexes = append(made.indexes, Index{x[2], "ALTER TABLE " + t.name + " ADD " + x[1]})
 				}
 				for _, k := range itsKey.FindAllStringSubmatch(f[2], -1) {
 					if e.nameOfKey != nil {
-						made.keys = append(made.keys, e.nameOfKey(t.name, k[2] == "PRIMARY KEY", k[1]+k[3]))
+						t.keys = append(t.keys, e.nameOfKey(t.name, k[2] == "PRIMARY KEY", k[1]+k[3]))
 					}
 				}
+				made.tables = append(made.tables, t)
 			}
 			for _, f := range createdIndex.FindAllStringSubmatch(st, -1) {
 				made.indexes = append(made.indexes, Index{f[1], strings.Join(strings.Fields(st), " ")})
@@ -74,7 +74,8 @@ var trailingComment = lazyregexp.New(`(?m)--.*$`)
 // Missing is what the migrations make, and the database does not have.
 type Missing struct {
 	Tables      []string
-	Keys        []string // of PostgreSQL, whose dumps make them after the rows
+	None        bool     // no table is there
+	Keys        []string // of the tables that are there: of PostgreSQL, whose dumps make them after the rows
 	Indexes     []Index
 	Repeatables []string // views and routines
 }
@@ -118,9 +119,11 @@ func (db *DB) Missing(ctx context.Context) (m Missing, err error) {
 	for _, t := range wanted.tables {
 		if !isThere(t.name) {
 			m.Tables = append(m.Tables, t.name)
+			continue
 		}
+		m.Keys = append(m.Keys, slices.DeleteFunc(slices.Clone(t.keys), isThere)...)
 	}
-	m.Keys = slices.DeleteFunc(slices.Clone(wanted.keys), isThere)
+	m.None = len(m.Tables) == len(wanted.tables)
 	m.Indexes = slices.DeleteFunc(slices.Clone(wanted.indexes), func(x Index) bool { return slices.Contains(there, x.Name) })
 	return m, err
 }

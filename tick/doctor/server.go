@@ -43,8 +43,8 @@ func (e *exam) server(ctx context.Context) error {
 		e.find("tables", Wrong, "", "restore it from a copy of the database; dbjobs migrate does not make it again", "the table %s is missing", t)
 	}
 	for _, name := range v.Keys {
-		e.find("keys", Wrong, "", "where a restore stopped before its end, let dbjobs uninstall drop the rest, and restore again",
-			"the key %s is missing: without it, a run may be made twice", name)
+		e.find("keys", Wrong, "", "where a restore stopped before its end, let dbjobs uninstall drop what is there, and restore again",
+			"the key %s is missing: without it, rows may be made twice", name)
 	}
 	for _, x := range v.Indexes {
 		e.find("indexes", Warning, "", x.Make, "the index %s is missing", x.Name)
