@@ -41,7 +41,7 @@ func TestARuleThatGivesUpHalfWayDecidesNothing(t *testing.T) {
 	c := &store.Snapshot{
 		Plan: store.Plan{JobID: 1, NextRun: now.Add(-time.Hour), DecidedThrough: now.Add(-48 * time.Hour), RunsMade: 1}, Job: j, Runs: []store.Run{waiting},
 		Rules: []store.Rule{rule(1, "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"),
-			rule(2, "DTSTART:20260105T080000Z\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYMONTH=2,3,4,5,6,7,8,9,10,11,12")},
+			rule(2, "DTSTART:20260105T080000Z\nRRULE:FREQ=SECONDLY\nEXRULE:FREQ=SECONDLY;BYSETPOS=1;BYMONTH=2,3,4,5,6,7,8,9,10,11,12")},
 	}
 	d := Job(now, c, testPass(""))
 	if d.Plan.Parked == "" || len(d.Made)+len(d.Gaps) > 0 || !d.Plan.DecidedThrough.Equal(c.Plan.DecidedThrough) || d.Plan.RunsMade != 1 {
