@@ -198,6 +198,23 @@ func TestAnEndOfTheValidityThatIsOverHoldsFromTheEdit(t *testing.T) {
 	}
 }
 
+// A run whose jitter is over makes room for the next nominal time only if it begins: where its group is full, it still waits.
+func TestJitterThatIsOverInAFullGroup(t *testing.T) {
+	now := time.Date(2026, 1, 5, 2, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", Overlap: "wait", Jitter: store.Duration(time.Hour), CreatedAt: now.Add(-48 * time.Hour), Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	daily := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"}
+	yesterday := now.Add(-24 * time.Hour)
+	waiting := store.Run{ID: "1", JobID: 1, Number: 1, Occurrence: "at:2026-01-04T02:00:00.000000Z", ScheduledFor: yesterday, State: store.Waiting, ReadyAt: now.Add(-time.Second)}
+	for made, active := range []int{2, 1} { // of two
+		s := &store.Snapshot{Plan: store.Plan{JobID: 1, DecidedThrough: yesterday, NextRun: now, RunsMade: 1}, Job: j, Rules: []store.Rule{daily}, Runs: []store.Run{waiting},
+			Group: &store.GroupLoad{Name: "group", MaxRunning: 2, Active: active}}
+		if d := Job(now, s, testPass("")); len(d.Made) != made || len(d.Gaps) != 1-made {
+			t.Errorf("beside %d of 2 runs of the group, %d runs are made, with the gaps %v", active, len(d.Made), d.Gaps)
+		}
+	}
+}
+
 // Several runs have ended since the last decision. The last of them is the one that ended last, whichever was made first.
 func TestTheLastRunIsTheOneThatEndedLast(t *testing.T) {
 	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)

@@ -178,6 +178,9 @@ func (d *decision) overlaps() bool {
 // begins is the id of the run that has waited only for the end of its jitter, and that this decision queues; empty: there is
 // none. A tick comes with the next nominal time rather than at the end of a jitter, so that run begins before this time counts.
 func (d *decision) begins() string {
+	if g := d.snapshot.Group; g != nil && g.Active >= g.MaxRunning { // it goes on waiting, for its group
+		return ""
+	}
 	first := ""
 	for i := range d.active {
 		switch r := &d.active[i]; {
