@@ -114,7 +114,7 @@ func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 		if err != nil {
 			return err
 		}
-		return &FieldError{"schedule " + c.Name, "cannot be removed", "it is used by " + users + "; remove it from these jobs first, as `dbjobs schedule remove " + c.Name + " --detach` does"}
+		return &FieldError{"schedule " + c.Name, "cannot be removed", "it is used by " + users + "; remove it from these jobs first, as `dbjobs schedule remove " + Argument(c.Name) + " --detach` does"}
 	}
 	if err := a.endPauses(ctx, ScopeSchedule, c.ID); err != nil {
 		return err

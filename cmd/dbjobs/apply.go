@@ -307,7 +307,7 @@ func (c *cli) findCalendars(ctx context.Context, s *store.Store, d store.Definit
 // already adds to ErrExists a hint that says what to do.
 func already(err error, what, name string) error {
 	if errors.Is(err, store.ErrExists) {
-		return &usageError{problem: what + " " + name + " already exists", hint: "change it with `dbjobs " + what + " alter " + name + "`, or remove it first"}
+		return &usageError{problem: what + " " + name + " already exists", hint: "change it with `dbjobs " + what + " alter " + store.Argument(name) + "`, or remove it first"}
 	}
 	return err
 }

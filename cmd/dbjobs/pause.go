@@ -216,11 +216,11 @@ func endsPause(on store.Subject) string {
 	case store.ScopeAll:
 		return "unfreeze"
 	case store.ScopeSchedule:
-		return "schedule resume " + on.Name
+		return "schedule resume " + store.Argument(on.Name)
 	case store.ScopeJob:
-		return "job resume " + on.Name
+		return "job resume " + store.Argument(on.Name)
 	}
-	return "job resume --" + on.Scope + " " + on.Name
+	return "job resume --" + on.Scope + " " + store.Argument(on.Name)
 }
 
 // pauseList makes the command that lists the recorded pauses.

@@ -149,7 +149,7 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 		if before > 1 {
 			what, ended = fmt.Sprintf("%d open runs", before), "they have ended"
 		}
-		c.say("the run waits behind %s of the job (dbjobs run list --job %s); when %s, a dbjobs tick %s", what, j.Name, ended, runs(queue))
+		c.say("the run waits behind %s of the job (dbjobs run list --job %s); when %s, a dbjobs tick %s", what, store.Argument(j.FullName()), ended, runs(queue))
 		return nil
 	}
 	c.say("the next dbjobs tick %s", runs(queue))

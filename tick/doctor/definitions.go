@@ -41,7 +41,7 @@ func (e *exam) definitions(ctx context.Context) error {
 			return nil
 		})
 		if j.DecidedThrough.Sub(e.now) > patient {
-			e.find("ahead", Wrong, job, "dbjobs job replan "+job, "it is decided through %s, in the future: it sleeps until then", instant(j.DecidedThrough))
+			e.find("ahead", Wrong, job, "dbjobs job replan "+store.Argument(job), "it is decided through %s, in the future: it sleeps until then", instant(j.DecidedThrough))
 		}
 		e.lag(j)
 	}

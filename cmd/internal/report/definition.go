@@ -161,7 +161,7 @@ func Changes(w io.Writer, a Applied) error {
 func left(c store.Change) string {
 	subject := Line(c.Subject)
 	if c.Reason != "" {
-		return fmt.Sprintf("= %s %s is not in this file, and stays: %s; `dbjobs %[1]s remove %[2]s` removes it", c.Kind, subject, c.Reason)
+		return fmt.Sprintf("= %s %s is not in this file, and stays: %s; `dbjobs %[1]s remove %[4]s` removes it", c.Kind, subject, c.Reason, Line(store.Argument(c.Subject)))
 	}
 	return fmt.Sprintf("= %s %s is no longer in this file, but stays; --prune removes it", c.Kind, subject)
 }

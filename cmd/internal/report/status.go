@@ -171,22 +171,24 @@ func (s *Status) Judge() {
 	}
 	for _, w := range s.Waiting {
 		if w.State == store.Queued && w.Queue != tick.OwnQueue && s.Frozen == nil && !s.busy[w.Queue] && s.Now.Sub(w.Ready) > untaken {
-			do("nobody takes the runs of the queue %s since %s: dbjobs work --queue %[1]s does", w.Queue, Instant(w.Ready))
+			do("nobody takes the runs of the queue %s since %s: dbjobs work --queue %s does", w.Queue, Instant(w.Ready), store.Argument(w.Queue))
 		}
 	}
-	if n := len(s.Parked.First); n > 0 {
-		do("job %s is parked: dbjobs job show %[1]s says why; correct the definition", s.Parked.First[0].Job)
+	if len(s.Parked.First) > 0 {
+		job := s.Parked.First[0].Job
+		do("job %s is parked: dbjobs job show %s says why; correct the definition", job, store.Argument(job))
 	}
+	itself := store.Argument(s.firstItself)
 	switch {
 	case s.itself == 1:
-		do("job %s has paused itself: dbjobs errors --job %[1]s shows why, dbjobs job resume %[1]s lets it run again", s.firstItself)
+		do("job %s has paused itself: dbjobs errors --job %s shows why, dbjobs job resume %[2]s lets it run again", s.firstItself, itself)
 	case s.itself > 1:
-		do("%d jobs have paused themselves, such as %s: dbjobs errors shows why, dbjobs job resume %[2]s lets that one run again", s.itself, s.firstItself)
+		do("%d jobs have paused themselves, such as %s: dbjobs errors shows why, dbjobs job resume %s lets that one run again", s.itself, s.firstItself, itself)
 	}
 	switch n := s.Failing.Count; {
 	case n == 1 && len(s.Failing.First) == 1 && s.itself == 1 && s.Failing.First[0].Job == s.firstItself: // that is said already
 	case n == 1 && len(s.Failing.First) == 1:
-		do("job %s is failing: dbjobs errors --job %[1]s shows each failed attempt", s.Failing.First[0].Job)
+		do("job %s is failing: dbjobs errors --job %s shows each failed attempt", s.Failing.First[0].Job, store.Argument(s.Failing.First[0].Job))
 	case n > 0:
 		do("%d jobs are failing: dbjobs errors shows each failed attempt, dbjobs job list --state failing the jobs", n)
 	}

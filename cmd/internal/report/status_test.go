@@ -28,6 +28,30 @@ func TestStatusOfManyFailingJobs(t *testing.T) {
 	}
 }
 
+// A command to type is one that a shell reads as it is meant, whatever the names are.
+func TestStatusQuotesNamesInCommands(t *testing.T) {
+	t.Parallel()
+	s := Status{Now: time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)}
+	s.Running.Count = 1
+	s.Waiting = []WaitingRuns{{OpenRuns: store.OpenRuns{State: store.Queued, Queue: "big files", Runs: 1, Ready: s.Now.Add(-time.Hour)}}}
+	s.Parked = Troubled{Count: 1, First: []TroubledJob{{Job: "ana/no rule"}}}
+	s.Failing = Troubled{Count: 1, First: []TroubledJob{{Job: "it's broken"}}}
+	s.Itself(2, "a load")
+	want := []string{
+		"nobody takes the runs of the queue big files since 2026-03-01T03:00:00Z: dbjobs work --queue 'big files' does",
+		"job ana/no rule is parked: dbjobs job show 'ana/no rule' says why; correct the definition",
+		"2 jobs have paused themselves, such as a load: dbjobs errors shows why, dbjobs job resume 'a load' lets that one run again",
+		`job it's broken is failing: dbjobs errors --job 'it'\''s broken' shows each failed attempt`,
+	}
+	if s.Judge(); !slices.Equal(s.ToDo, want) {
+		t.Errorf("%q, want %q", s.ToDo, want)
+	}
+	s.Itself(1, "a load")
+	if s.Judge(); s.ToDo[2] != "job a load has paused itself: dbjobs errors --job 'a load' shows why, dbjobs job resume 'a load' lets it run again" {
+		t.Errorf("%q", s.ToDo[2])
+	}
+}
+
 // An overdue job has a reason: the ticks do not come, or they come and do not serve it. If a line already says that no
 // tick comes, there is no second line.
 func TestStatusOfAnOverdueJob(t *testing.T) {
