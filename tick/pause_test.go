@@ -373,3 +373,25 @@ func TestPauseOfATagResumedWakesItsJobs(t *testing.T) {
 		}
 	})
 }
+
+// A pause of a schedule holds the jobs that have no other schedule: the figure of paused jobs is the number of those in that state.
+func TestPausedJobsAreThoseInThatState(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		step := []store.Step{ticktest.Nop("")}
+		named := func(name string) store.Schedule { return store.Schedule{Name: name, Rule: "every 1d", Zone: "UTC"} }
+		own := store.Schedule{Rule: "every 2d", Zone: "UTC"}
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{named("a"), named("b")}, Jobs: []store.Job{
+			{Name: "both", Schedules: []string{"a", "b"}, Steps: step}, {Name: "one", Schedules: []string{"a"}, Steps: step},
+			{Name: "own", Schedules: []string{"a"}, Own: &own, Steps: step}, {Name: "none", Steps: step},
+		}})
+		ticktest.Run(t, d)
+		for _, on := range []store.Subject{{Scope: store.ScopeSchedule, Name: "a"}, {Scope: store.ScopeSchedule, Name: "b"}, {Scope: store.ScopeJob, Name: "own"}} {
+			pause(t, d, on.Scope, on.Name, time.Time{})
+			list, err := d.Jobs(t.Context(), store.JobFilter{States: []string{store.JobPaused}})
+			n, failed := d.CountPaused(t.Context())
+			if err != nil || failed != nil || n != len(list) {
+				t.Errorf("%s: %d jobs paused, %d in that state (%v, %v)", on, n, len(list), failed, err)
+			}
+		}
+	})
+}

@@ -1042,7 +1042,8 @@ WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds ORDER BY 
 SELECT @pause_columns, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs.pauses p @by_stale WHERE @stale AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT :limit;
 
--- There may be many pauses of single jobs. They find their job by key. The other pauses look at all jobs.
+-- There may be many pauses of single jobs. They find their job by key. The other pauses look at all jobs. A pause of a schedule
+-- holds a job that has no other schedule: JobStatus.hold (store/state.go) says the same.
 
 -- name: count_paused
 SELECT COUNT(*) FROM (
@@ -1052,6 +1053,9 @@ SELECT COUNT(*) FROM (
   SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject
     OR p.scope = 'tag' AND @has_tag
     OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)
+      AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id)
+      AND NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules c ON c.id = l.schedule_id WHERE l.job_id = j.id AND c.name IS NOT NULL
+        AND c.id NOT IN (SELECT q.subject_id FROM dbjobs.pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > @now))
   WHERE p.scope <> 'job' AND @holds AND j.removed_at IS NULL
 ) u;
 
