@@ -12,7 +12,7 @@ import (
 // FailureFilter selects failed attempts.
 type FailureFilter struct {
 	Job   string    // name or owner/name; empty: all jobs
-	Since time.Time // the attempt ended at this instant or later
+	Since time.Time // the attempt ended at this instant or later; zero: no bound
 	Until time.Time // the attempt ended before this instant; zero: no bound
 	Limit int
 }
@@ -30,6 +30,9 @@ type FailedAttempt struct {
 // out whose runs were made before Since and have succeeded.
 func (s *Store) Failures(ctx context.Context, f FailureFilter) (list []FailedAttempt, err error) {
 	a := engine.Args{"job": int64(0), "since": f.Since, "until": f.Until, "limit": f.Limit}
+	if f.Since.IsZero() {
+		a["since"] = engine.First
+	}
 	if f.Until.IsZero() {
 		a["until"] = engine.Last
 	}

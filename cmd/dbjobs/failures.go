@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// lately is how far errors and missed look back without --since.
+// lately is how far missed, and errors of all jobs, look back without --since.
 const lately = "24h"
 
 func (c *cli) failures() *cobra.Command {
@@ -18,20 +19,22 @@ func (c *cli) failures() *cobra.Command {
 	var since, until string
 	cmd := &cobra.Command{
 		Use: "errors", Short: "List the attempts that failed, each with the number of its error", Args: positional(),
-		Long: `Lists the attempts that failed within the last 24 hours, or since --since, the newest first. A run that
-succeeded later is among them. If it was made before --since, it is listed only with --job. If no attempt on
-record says why a run failed, because a worker has ended it by SQL, the run itself is listed, without a step.
+		Long: `Lists the attempts that failed within the last 24 hours, or since --since, the newest first; with --job and
+without --since, all of the job that are on record. A run that succeeded later is among them. If it was made before
+--since, it is listed only with --job. If no attempt on record says why a run failed, because a worker has ended it
+by SQL, the run itself is listed, without a step.
 
 NUMBER is the SQLSTATE, the error number of MySQL or SQLite, the status of an HTTP response, or an exit code. LINE is the
 line of the statement, if the database reports it.`,
 		Example: `  dbjobs errors
+  dbjobs errors --job rollup
   dbjobs errors --job rollup --since yesterday --json`,
 	}
 	cmd.Flags().StringVar(&f.Job, "job", "", "only attempts of this job; if it was removed, of the last job with that name")
 	cmd.Flags().StringVar(&since, "since", lately, "only attempts that ended since then: 2h, yesterday, 2026-12-01T08:00:00Z")
 	cmd.Flags().StringVar(&until, "until", "", "only attempts that ended before this time")
 	cmd.Flags().IntVar(&f.Limit, "limit", 50, "show at most `N` attempts")
-	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) (err error) {
+	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, _ []string) (err error) {
 		if f.Limit < 1 {
 			return badInput("--limit: found %d, want at least 1", f.Limit)
 		}
@@ -40,6 +43,9 @@ line of the statement, if the database reports it.`,
 		}
 		if f.Until, err = instantFlag("until", until, ago); err != nil {
 			return err
+		}
+		if f.Job != "" && !cmd.Flags().Changed("since") { // a job may run once a month
+			f.Since = time.Time{}
 		}
 		list, err := s.Failures(ctx, f)
 		if err != nil {

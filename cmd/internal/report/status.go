@@ -183,14 +183,14 @@ func (s *Status) Judge() {
 	case s.itself == 1:
 		do("job %s has paused itself: dbjobs errors --job %s shows why, dbjobs job resume %[2]s lets it run again", s.firstItself, itself)
 	case s.itself > 1:
-		do("%d jobs have paused themselves, such as %s: dbjobs errors shows why, dbjobs job resume %s lets that one run again", s.itself, s.firstItself, itself)
+		do("%d jobs have paused themselves, such as %s: dbjobs errors --job %s shows why, dbjobs job resume %[3]s lets that one run again", s.itself, s.firstItself, itself)
 	}
 	switch n := s.Failing.Count; {
 	case n == 1 && len(s.Failing.First) == 1 && s.itself == 1 && s.Failing.First[0].Job == s.firstItself: // that is said already
 	case n == 1 && len(s.Failing.First) == 1:
 		do("job %s is failing: dbjobs errors --job %s shows each failed attempt", s.Failing.First[0].Job, store.Argument(s.Failing.First[0].Job))
 	case n > 0:
-		do("%d jobs are failing: dbjobs errors shows each failed attempt, dbjobs job list --state failing the jobs", n)
+		do("%d jobs are failing: dbjobs job list --state failing shows them, dbjobs errors --job JOB each failed attempt of one", n)
 	}
 }
 

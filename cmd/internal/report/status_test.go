@@ -17,7 +17,7 @@ func TestStatusOfManyFailingJobs(t *testing.T) {
 	s.Failing.First[0].Job, s.Failing.First[1].Job = "a", "b"
 	for count, want := range map[int]string{
 		1: "job a is failing: dbjobs errors --job a shows each failed attempt",
-		5: "5 jobs are failing: dbjobs errors shows each failed attempt, dbjobs job list --state failing the jobs",
+		5: "5 jobs are failing: dbjobs job list --state failing shows them, dbjobs errors --job JOB each failed attempt of one",
 	} {
 		one := s
 		one.Failing.Count = count
@@ -40,7 +40,7 @@ func TestStatusQuotesNamesInCommands(t *testing.T) {
 	want := []string{
 		"nobody takes the runs of the queue big files since 2026-03-01T03:00:00Z: dbjobs work --queue 'big files' does",
 		"job ana/no rule is parked: dbjobs job show 'ana/no rule' says why; correct the definition",
-		"2 jobs have paused themselves, such as a load: dbjobs errors shows why, dbjobs job resume 'a load' lets that one run again",
+		"2 jobs have paused themselves, such as a load: dbjobs errors --job 'a load' shows why, dbjobs job resume 'a load' lets that one run again",
 		`job it's broken is failing: dbjobs errors --job 'it'\''s broken' shows each failed attempt`,
 	}
 	if s.Judge(); !slices.Equal(s.ToDo, want) {
