@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -36,7 +35,7 @@ func (c *cli) facts(ctx context.Context, s *store.Store, o pageOptions) (*webpag
 	if !until.After(now) {
 		return nil, badInput("--ahead: %s is not after now", report.Instant(until))
 	}
-	p := &pageFacts{cli: c, index: map[string]int{}, Facts: &webpage.Facts{Made: webpage.Millis(now), From: webpage.Millis(since), Until: webpage.Millis(until),
+	p := &pageFacts{cli: c, index: map[int64]int{}, states: map[int64]string{}, Facts: &webpage.Facts{Made: webpage.Millis(now), From: webpage.Millis(since), Until: webpage.Millis(until),
 		Version: build().Version, Database: c.text(c.db.Display()), Chosen: len(o.jobs) > 0,
 		Cut: []string{}, Jobs: []webpage.Job{}, Gaps: []webpage.Gap{}, Silences: []webpage.Silence{}, Triggers: []webpage.Trigger{}}}
 	runs, err := p.readRuns(ctx, s, o, since)
@@ -59,8 +58,10 @@ func (c *cli) facts(ctx context.Context, s *store.Store, o pageOptions) (*webpag
 // pageFacts has the facts while they are read.
 type pageFacts struct {
 	*webpage.Facts
-	cli   *cli
-	index map[string]int // of Jobs, by name
+	cli    *cli
+	index  map[int64]int    // of Jobs, by id: a job that was removed may have had the name of another one
+	states map[int64]string // of jobs, also of those for which there is no room
+	names  []string         // of the jobs of the page
 }
 
 // text returns a text from the database in the form that the page may show: without secrets, and without
@@ -105,6 +106,9 @@ func (p *pageFacts) readJobs(ctx context.Context, s *store.Store, o pageOptions,
 	jobs, err := chosenJobs(ctx, s, o.jobs)
 	if err != nil {
 		return err
+	}
+	for i := range jobs {
+		p.states[jobs[i].ID] = jobs[i].State
 	}
 	if len(jobs) > pageJobs {
 		p.cut("Only %s of %s are shown: those with trouble, those that ran, and some others.", thousands(pageJobs), report.Plural(len(jobs), "job"))
@@ -170,18 +174,18 @@ func (p *pageFacts) addJob(v *store.JobStatus, times tick.UpcomingTimes) {
 	for _, t := range times.Times {
 		j.Ahead = append(j.Ahead, webpage.Millis(t))
 	}
-	p.index[v.FullName()] = len(p.Jobs)
+	p.index[v.ID], p.names = len(p.Jobs), append(p.names, v.FullName())
 	p.Jobs = append(p.Jobs, j)
 }
 
 // job returns the index of a job in the page. A job that was removed, or for which there is no more room, gets an
 // index for its history.
-func (p *pageFacts) job(name string) int {
-	i, known := p.index[name]
+func (p *pageFacts) job(id int64, name string) int {
+	i, known := p.index[id]
 	if !known {
 		i = len(p.Jobs)
-		p.index[name] = i
-		p.Jobs = append(p.Jobs, webpage.Job{Name: p.cli.text(name), State: "removed", Ahead: []int64{}})
+		p.index[id] = i
+		p.Jobs = append(p.Jobs, webpage.Job{Name: p.cli.text(name), State: cmp.Or(p.states[id], "removed"), Ahead: []int64{}})
 	}
 	return i
 }
@@ -194,7 +198,7 @@ func (p *pageFacts) addRuns(runs []store.Run) {
 		if r.Job == "" {
 			name = fmt.Sprintf("job %d", r.JobID)
 		}
-		p.Runs.Add(p.job(name), r.State, r.ID, p.cli.text(r.Error), r.ScheduledFor, r.CreatedAt, r.StartedAt, r.FinishedAt)
+		p.Runs.Add(p.job(r.JobID, name), r.State, r.ID, p.cli.text(r.Error), r.ScheduledFor, r.CreatedAt, r.StartedAt, r.FinishedAt)
 	}
 }
 
@@ -205,7 +209,7 @@ func (p *pageFacts) readGaps(ctx context.Context, s *store.Store, since time.Tim
 		p.cut("Only the newest %s times without a run are shown.", thousands(pageGaps))
 	}
 	for _, g := range gaps {
-		p.Gaps = append(p.Gaps, webpage.Gap{Job: p.job(g.Job), From: webpage.Millis(g.From), Through: webpage.Millis(g.Through), Reason: g.Reason})
+		p.Gaps = append(p.Gaps, webpage.Gap{Job: p.job(g.JobID, g.Job), From: webpage.Millis(g.From), Through: webpage.Millis(g.Through), Reason: g.Reason})
 	}
 	return err
 }
@@ -215,7 +219,7 @@ func (p *pageFacts) recentGaps(ctx context.Context, s *store.Store, since time.T
 	if !p.Chosen {
 		return s.RecentGaps(ctx, since, pageGaps+1)
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.index)) {
+	for _, name := range p.names {
 		gaps, err := s.Gaps(ctx, name, pageGaps+1)
 		if err != nil {
 			return nil, err
