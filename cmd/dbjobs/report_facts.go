@@ -198,7 +198,7 @@ func (p *pageFacts) addRuns(runs []store.Run) {
 		if r.Job == "" {
 			name = fmt.Sprintf("job %d", r.JobID)
 		}
-		p.Runs.Add(p.job(r.JobID, name), r.State, r.ID, p.cli.text(r.Error), r.ScheduledFor, r.CreatedAt, r.StartedAt, r.FinishedAt)
+		p.Runs.Add(p.job(r.JobID, name), r.State, r.ID, report.Origin(r), p.cli.text(r.Error), r.ScheduledFor, r.CreatedAt, r.StartedAt, r.FinishedAt)
 	}
 }
 
@@ -237,6 +237,9 @@ func (p *pageFacts) recentGaps(ctx context.Context, s *store.Store, since time.T
 func (p *pageFacts) readTriggers(ctx context.Context, s *store.Store, now, since time.Time) error {
 	triggers, err := s.Triggers(ctx)
 	if err != nil {
+		return err
+	}
+	if p.Hidden, err = s.PassesHidden(ctx); err != nil {
 		return err
 	}
 	for _, t := range triggers {

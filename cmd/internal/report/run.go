@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -49,9 +50,14 @@ func runState(r store.Run) string {
 
 // scheduled is the nominal time of a run, or the event that it was made for.
 func scheduled(r *store.Run) string {
+	return cmp.Or(Instant(r.ScheduledFor), Origin(r))
+}
+
+// Origin returns the event that a run was made for; it is empty for a run of a nominal time.
+func Origin(r *store.Run) string {
 	switch {
 	case !r.ScheduledFor.IsZero():
-		return Instant(r.ScheduledFor)
+		return ""
 	case r.Predecessor() != "":
 		return "after a run"
 	case r.Meeting() != "":

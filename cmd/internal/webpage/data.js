@@ -11,7 +11,7 @@ const stateOrder = ["succeeded", "failed", "lost", "cancelled", "running", "queu
 const runs = facts.runs.id.map((id, i) => {
   const r = facts.runs;
   return {
-    id, job: r.job[i], state: r.states[r.state[i]], nominal: r.nominal[i], made: r.made[i], started: r.started[i],
+    id, job: r.job[i], state: r.states[r.state[i]], origin: r.origins[r.origin[i]], nominal: r.nominal[i], made: r.made[i], started: r.started[i],
     ended: r.ended[i], error: r.error[i] < 0 ? "" : r.errors[r.error[i]], from: r.started[i] || r.made[i],
     // A run that is under way goes on until the report was made.
     to: r.ended[i] || (r.started[i] ? Math.max(facts.made, r.started[i]) : r.started[i] || r.made[i]),

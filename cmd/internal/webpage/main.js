@@ -6,7 +6,7 @@ function attention() {
   for (const s of facts.silences) {
     if (!s.to) list.push(["silent", el("span", null, `no tick by the trigger ${s.trigger} since `, time(s.from), ` (${length(facts.made - s.from)} when the report was made)`)]);
   }
-  if (!facts.triggers.length) list.push(["no trigger", "no tick is on record"]);
+  if (!facts.triggers.length && !facts.hidden) list.push(["no trigger", "no tick is on record"]);
   for (const j of facts.jobs) {
     if (j.state === "parked") list.push(["parked", [`${j.name}: `, brief(j.why || "")]]);
     else if (j.failing) list.push(["failing", [`${j.name}: ${plural(j.streak, "failure")} in a row. `, brief(j.error || "")]]);
@@ -21,7 +21,7 @@ function attention() {
     figure("runs in 24 h", recent.length.toLocaleString("en")), figure("failed or lost", bad.length.toLocaleString("en"), bad.length),
     figure("running", String(runs.filter(r => r.state === "running").length)), figure("waiting", String(runs.filter(r => r.state === "waiting" || r.state === "queued").length)),
     figure("jobs", facts.jobs.filter(j => j.state !== "removed").length.toLocaleString("en")), figure("paused", String(paused.length)),
-    figure("last tick", last ? `${length(Math.max(0, facts.made - last))} before` : "none", !last));
+    figure("last tick", last ? `${length(Math.max(0, facts.made - last))} before` : facts.hidden ? "not visible" : "none", !last && !facts.hidden));
   for (const j of paused) list.push(["paused", `${j.name}${j.why ? ": " + j.why : ""}`]);
   const rows = list.map(([kind, what]) => el("li", null, el("b", null, kind), what)), most = 12;
   $("needs").replaceChildren(...rows.slice(0, most));
@@ -32,7 +32,7 @@ const late = r => r.nominal && r.started ? Math.max(0, r.started - r.nominal) : 
 const took = r => r.started && r.ended ? r.ended - r.started : NaN;
 const name = x => facts.jobs[x.job].name;
 const runColumns = [
-  ["Job", r => name(r), "name"], ["State", r => tag(r.state)], ["Nominal time", r => r.nominal ? time(r.nominal) : "on request"], ["Started", r => time(r.started)],
+  ["Job", r => name(r), "name"], ["State", r => tag(r.state)], ["Nominal time", r => r.nominal ? time(r.nominal) : r.origin], ["Started", r => time(r.started)],
   ["Late", r => length(late(r)), "number"], ["Took", r => length(took(r)), "number"], ["Error", r => brief(r.error), "long"], ["Run", r => el("code", null, r.id)],
 ];
 
@@ -91,6 +91,9 @@ function jobs() {
   table($("jobs"), "", columns.map(([head, cell, kind, key]) => [head, cell, kind, key && sort(head)]), rows, "No job fits the filters.");
 }
 
+// unbroken says what it means that there is no silence.
+const unbroken = () => facts.hidden ? "None that this login may see." : facts.triggers.length ? "None: no trigger that comes every few minutes was silent for more than five." : "No tick is on record.";
+
 // render writes all that follows the filters.
 function render() {
   select();
@@ -102,7 +105,7 @@ function render() {
   table($("gaps"), selected.gaps.length ? "Nominal times that were decided not to run, and why." : "",
     [["Job", g => name(g), "name"], ["After", g => time(g.from)], ["Through", g => time(g.through)], ["Reason", g => g.reason]], selected.gaps, "None.", 50);
   table($("silences"), "", [["Trigger", s => s.trigger, "name"], ["From", s => time(s.from)], ["To", s => s.to ? time(s.to) : "still silent"],
-    ["Length", s => length((s.to || facts.made) - s.from), "number"]], selected.silences, "None: a tick came at least each five minutes.", 50);
+    ["Length", s => length((s.to || facts.made) - s.from), "number"]], selected.silences, unbroken(), 50);
   calendar();
   if ($("runs-table").open) runsTable();
 }

@@ -17,6 +17,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -36,6 +37,8 @@ type Facts struct {
 	Gaps     []Gap     `json:"gaps"`
 	Silences []Silence `json:"silences"`
 	Triggers []Trigger `json:"triggers"`
+	// Hidden says that row security hides the ticks of other logins: that there is no trigger says nothing then.
+	Hidden bool `json:"hidden,omitempty"`
 }
 
 // Job is a job with its coming times. A run may belong to a job that was removed.
@@ -62,8 +65,10 @@ type Runs struct {
 	Made    []int64  `json:"made"`
 	Started []int64  `json:"started"`
 	Ended   []int64  `json:"ended"`
-	Error   []int    `json:"error"` // index of Errors; -1: none
+	Origin  []int    `json:"origin"` // index of Origins
+	Error   []int    `json:"error"`  // index of Errors; -1: none
 	States  []string `json:"states"`
+	Origins []string `json:"origins"` // of runs without a nominal time, such as "on request"; else empty
 	Errors  []string `json:"errors"`
 
 	errors map[string]int
@@ -99,16 +104,9 @@ func Millis(t time.Time) int64 {
 }
 
 // Add appends a run.
-func (r *Runs) Add(job int, state, id, problem string, nominal, made, started, ended time.Time) {
+func (r *Runs) Add(job int, state, id, origin, problem string, nominal, made, started, ended time.Time) {
 	r.Job, r.ID = append(r.Job, job), append(r.ID, id)
-	i := 0
-	for i < len(r.States) && r.States[i] != state {
-		i++
-	}
-	if i == len(r.States) {
-		r.States = append(r.States, state)
-	}
-	r.State = append(r.State, i)
+	r.State, r.Origin = append(r.State, place(&r.States, state)), append(r.Origin, place(&r.Origins, origin))
 	r.Nominal, r.Made = append(r.Nominal, Millis(nominal)), append(r.Made, Millis(made))
 	r.Started, r.Ended = append(r.Started, Millis(started)), append(r.Ended, Millis(ended))
 	n, known := r.errors[problem]
@@ -125,6 +123,15 @@ func (r *Runs) Add(job int, state, id, problem string, nominal, made, started, e
 	r.Error = append(r.Error, n)
 }
 
+// place returns the index of a word in a short list, and appends it if it is not there.
+func place(list *[]string, word string) int {
+	i := slices.Index(*list, word)
+	if i < 0 {
+		i, *list = len(*list), append(*list, word)
+	}
+	return i
+}
+
 // The parts of the file. The program is in several files for its readers, and is one script in the browser.
 //
 //go:embed page.html page.css data.js timeline.js calendar.js main.js
@@ -137,7 +144,7 @@ func Write(w io.Writer, f *Facts) error {
 	// json.Marshal writes <, >, & and the line ends U+2028 and U+2029 as escapes, and bytes that are not UTF-8 as
 	// U+FFFD. So nothing in a text can end the element.
 	if f.Runs.ID == nil { // a list is [], never null
-		f.Runs = Runs{[]int{}, []int{}, []string{}, []int64{}, []int64{}, []int64{}, []int64{}, []int{}, []string{}, []string{}, nil}
+		f.Runs = Runs{[]int{}, []int{}, []string{}, []int64{}, []int64{}, []int64{}, []int64{}, []int{}, []int{}, []string{}, []string{}, []string{}, nil}
 	}
 	if f.Runs.Errors == nil {
 		f.Runs.Errors = []string{}

@@ -62,7 +62,7 @@ func manyFacts(n int) *Facts {
 		case i%331 == 0:
 			state = "lost"
 		}
-		f.Runs.Add(job, state, fmt.Sprintf("019ffa5c-0000-7000-8000-%012d", i), problem, nominal, nominal, started, ended)
+		f.Runs.Add(job, state, fmt.Sprintf("019ffa5c-0000-7000-8000-%012d", i), "", problem, nominal, nominal, started, ended)
 	}
 	f.Gaps = append(f.Gaps, Gap{2, Millis(made.Add(-50 * time.Hour)), Millis(made.Add(-44 * time.Hour)), "missed"}, Gap{6, Millis(made.Add(-20 * time.Hour)), Millis(made), "paused"})
 	f.Silences = append(f.Silences, Silence{"tick", Millis(made.Add(-50 * time.Hour)), Millis(made.Add(-44 * time.Hour))})
@@ -260,7 +260,24 @@ func TestEmptyPage(t *testing.T) {
 	file := written(t, f)
 	b := open(t, file, 1000, 700, false)
 	b.want("headline", `document.getElementById("h-attention").textContent`, "1 thing to look at")
+	b.want("silences", `document.getElementById("silences").textContent`, "No tick is on record.")
 	b.shoot("empty", "header")
+	b.clean(file)
+}
+
+// What a login may not see is not said to be absent. A run without a nominal time says what it was made for.
+func TestPageOfALoginThatSeesNoTicks(t *testing.T) {
+	t.Parallel()
+	f := manyFacts(0)
+	f.Jobs, f.Gaps, f.Silences, f.Triggers, f.Cut, f.Hidden = f.Jobs[:1], []Gap{}, []Silence{}, []Trigger{}, []string{}, true
+	at := time.UnixMilli(f.Made).Add(-time.Hour)
+	f.Runs.Add(0, "failed", "019ffa5c-0000-7000-8000-000000000000", "after a run", "no such table", time.Time{}, at, at, at)
+	file := written(t, f)
+	b := open(t, file, 1000, 700, false)
+	b.want("headline", `document.getElementById("h-attention").textContent`, "All is well")
+	b.want("last tick", `document.querySelector("#figures > div:last-child").textContent`, "last ticknot visible")
+	b.want("silences", `document.getElementById("silences").textContent`, "None that this login may see.")
+	b.want("nominal time", `document.querySelector("#failures tbody td:nth-child(3)").textContent`, "after a run")
 	b.clean(file)
 }
 
