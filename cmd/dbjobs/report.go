@@ -38,7 +38,7 @@ The file is replaced in one step. Only its owner may read a new file; an existin
   dbjobs report -o - --since 24h --ahead 7d --job rollup > rollup.html`,
 	}
 	cmd.Flags().StringVarP(&o.path, "output", "o", "", "file to write; - means standard output")
-	cmd.Flags().StringVar(&o.since, "since", "7d", "runs made since then: 24h ago, yesterday, 2026-12-01T08:00:00Z")
+	cmd.Flags().StringVar(&o.since, "since", "7d", "runs made since then, and those that have not ended: 24h ago, yesterday, 2026-12-01T08:00:00Z")
 	cmd.Flags().StringVar(&o.until, "ahead", "14d", "how far the calendar reaches: 30d, 2026-12-31")
 	cmd.Flags().StringArrayVar(&o.jobs, "job", nil, "only this job; may be given several times")
 	cmd.Flags().IntVar(&o.limit, "limit", 10_000, "show at most `N` runs, the newest")

@@ -72,7 +72,7 @@ func (p *pageFacts) cut(format string, args ...any) {
 	p.Cut = append(p.Cut, fmt.Sprintf(format, args...))
 }
 
-// readRuns reads the newest runs, of all jobs or of the chosen ones.
+// readRuns reads the newest runs, of all jobs or of the chosen ones, and those that have not ended, however old they are.
 func (p *pageFacts) readRuns(ctx context.Context, s *store.Store, o pageOptions, since time.Time) (list []store.Run, err error) {
 	names := o.jobs
 	if len(names) == 0 {
@@ -80,13 +80,16 @@ func (p *pageFacts) readRuns(ctx context.Context, s *store.Store, o pageOptions,
 	}
 	read := map[string]bool{} // a job may be named twice, with its owner and without
 	for _, name := range names {
-		runs, err := s.Runs(ctx, store.RunFilter{Job: name, Since: since, Limit: o.limit + 1})
-		if err != nil {
-			return nil, err
-		}
-		for i := range runs {
-			if !read[runs[i].ID] {
-				read[runs[i].ID], list = true, append(list, runs[i])
+		for _, f := range []store.RunFilter{{Since: since}, {States: []string{store.Waiting, store.Queued, store.Running}}} {
+			f.Job, f.Limit = name, o.limit+1
+			runs, err := s.Runs(ctx, f)
+			if err != nil {
+				return nil, err
+			}
+			for i := range runs {
+				if !read[runs[i].ID] {
+					read[runs[i].ID], list = true, append(list, runs[i])
+				}
 			}
 		}
 	}

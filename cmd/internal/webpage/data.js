@@ -83,7 +83,7 @@ function select() {
   const has = facts.jobs.map(j => j.name.toLowerCase().includes(word));
   const within = to => to >= filter.from;
   selected.runs = runs.filter(r => has[r.job] && (!filter.state || r.state === filter.state ||
-    filter.state === "unwell" && unwell.includes(r.state)) && within(r.to));
+    filter.state === "unwell" && unwell.includes(r.state)) && within(r.ended ? r.to : facts.made));
   selected.gaps = filter.state ? [] : facts.gaps.filter(g => has[g.job] && within(g.through));
   selected.silences = facts.silences.filter(s => within(s.to || facts.made));
   const seen = new Set(selected.runs.map(r => r.job));

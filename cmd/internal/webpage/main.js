@@ -14,11 +14,13 @@ function attention() {
   }
   const paused = facts.jobs.filter(j => j.state === "paused");
   $("h-attention").textContent = list.length ? `${plural(list.length, "thing")} to look at` : "All is well";
-  const recent = runs.filter(r => r.from >= facts.made - day), bad = recent.filter(r => r.state === "failed" || r.state === "lost");
+  // The page may have less than a day, because somebody asked for less or there are more runs than a page has.
+  const span = facts.made - facts.from > day - 60e3 ? day : facts.made - facts.from;
+  const recent = runs.filter(r => r.from >= facts.made - span), bad = recent.filter(r => r.state === "failed" || r.state === "lost");
   const last = Math.max(0, ...facts.triggers.map(t => t.last));
   const figure = (name, value, wrong) => el("div", { class: wrong ? "bad" : undefined }, el("dt", null, name), el("dd", null, value));
   $("figures").replaceChildren(
-    figure("runs in 24 h", recent.length.toLocaleString("en")), figure("failed or lost", bad.length.toLocaleString("en"), bad.length),
+    figure(`runs in ${span === day ? "24 h" : length(span)}`, recent.length.toLocaleString("en")), figure("failed or lost", bad.length.toLocaleString("en"), bad.length),
     figure("running", String(runs.filter(r => r.state === "running").length)), figure("waiting", String(runs.filter(r => r.state === "waiting" || r.state === "queued").length)),
     figure("jobs", facts.jobs.filter(j => j.state !== "removed").length.toLocaleString("en")), figure("paused", String(paused.length)),
     figure("last tick", last ? `${length(Math.max(0, facts.made - last))} before` : facts.hidden ? "not visible" : "none", !last && !facts.hidden));

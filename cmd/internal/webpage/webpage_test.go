@@ -265,18 +265,24 @@ func TestEmptyPage(t *testing.T) {
 	b.clean(file)
 }
 
-// What a login may not see is not said to be absent. A run without a nominal time says what it was made for.
+// What a login may not see is not said to be absent. A run without a nominal time says what it was made for. One that has waited
+// since before the time of the page is there, too.
 func TestPageOfALoginThatSeesNoTicks(t *testing.T) {
 	t.Parallel()
 	f := manyFacts(0)
 	f.Jobs, f.Gaps, f.Silences, f.Triggers, f.Cut, f.Hidden = f.Jobs[:1], []Gap{}, []Silence{}, []Trigger{}, []string{}, true
 	at := time.UnixMilli(f.Made).Add(-time.Hour)
 	f.Runs.Add(0, "failed", "019ffa5c-0000-7000-8000-000000000000", "after a run", "no such table", time.Time{}, at, at, at)
+	f.Runs.Add(0, "succeeded", "019ffa5c-0000-7000-8000-000000000001", "on request", "", time.Time{}, at, at, at)
+	f.Runs.Add(0, "queued", "019ffa5c-0000-7000-8000-000000000002", "on request", "", time.Time{}, at.Add(-24*time.Hour), time.Time{}, time.Time{})
+	f.From = Millis(at.Add(-5 * time.Hour))
 	file := written(t, f)
 	b := open(t, file, 1000, 700, false)
 	b.want("headline", `document.getElementById("h-attention").textContent`, "All is well")
 	b.want("last tick", `document.querySelector("#figures > div:last-child").textContent`, "last ticknot visible")
 	b.want("silences", `document.getElementById("silences").textContent`, "None that this login may see.")
+	b.want("first figure", `document.querySelector("#figures > div").textContent`, "runs in 6 h2")
+	b.want("waiting", `document.querySelector("#figures > div:nth-child(4)").textContent + " of " + document.getElementById("found").textContent`, "waiting1 of 3 runs of 1 job")
 	b.want("nominal time", `document.querySelector("#failures tbody td:nth-child(3)").textContent`, "after a run")
 	b.clean(file)
 }
