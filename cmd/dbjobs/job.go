@@ -208,7 +208,7 @@ func (c *cli) jobShow() *cobra.Command {
 			if status.Parked == "" {
 				status.Parked = o.Problem
 			}
-			j := report.JobDetail{JobStatus: status, NextTimes: report.List(o.Next), Lateness: store.Duration(o.Late.Truncate(time.Millisecond)), Gaps: gaps, Holidays: o.Holidays}
+			j := report.JobDetail{JobStatus: status, NextTimes: report.List(o.Next), Lateness: store.Duration(o.Late.Truncate(time.Millisecond)), Gaps: gaps, Holidays: o.Holidays, Faulty: o.Problem != ""}
 			return c.print(j, func() error { return report.Job(c.stdout, j) })
 		}),
 	})

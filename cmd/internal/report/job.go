@@ -86,6 +86,8 @@ type JobDetail struct {
 	Gaps []tick.MissedTimes `json:"gaps"`
 	// Holidays are the next times that calendars remove or move, within three months.
 	Holidays []rules.Holiday `json:"holidays,omitempty"`
+	// Faulty says that the definition, as it is now, cannot be planned.
+	Faulty bool `json:"-"`
 }
 
 // Job prints the facts of job show.
@@ -105,6 +107,8 @@ func Job(w io.Writer, j JobDetail) error {
 		f.add("next run", "none while disabled")
 	case j.NextRun.IsZero() && (j.Paused != nil || len(j.SchedulePauses) > 0 && !j.Stale):
 		f.add("next run", "none while paused")
+	case j.Stale && j.Faulty:
+		f.add("next run", "none: the next dbjobs tick parks the job")
 	case j.Stale:
 		f.add("next run", notPlanned+": the next dbjobs tick plans it")
 	default:
