@@ -54,6 +54,9 @@ func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to 
 				idle = append(idle, v.FullName())
 				continue
 			}
+			if len(events) == 0 { // it has no time to come
+				continue
+			}
 			for _, skip := range v.Skips {
 				for e := range events {
 					if skip.Of(of[v.ID][k].ScheduleID) {
