@@ -31,7 +31,7 @@ line of the statement, if the database reports it.`,
   dbjobs errors --job rollup --since yesterday --json`,
 	}
 	cmd.Flags().StringVar(&f.Job, "job", "", "only attempts of this job; if it was removed, of the last job with that name")
-	cmd.Flags().StringVar(&since, "since", lately, "only attempts that ended since then: 2h, yesterday, 2026-12-01T08:00:00Z")
+	cmd.Flags().StringVar(&since, "since", lately, "only attempts that ended since then: 2h, yesterday, 2026-12-01T08:00:00Z; with --job there is no default")
 	cmd.Flags().StringVar(&until, "until", "", "only attempts that ended before this time")
 	cmd.Flags().IntVar(&f.Limit, "limit", 50, "show at most `N` attempts")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, _ []string) (err error) {
