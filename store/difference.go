@@ -115,14 +115,43 @@ func differ(out *[]FieldChange, path string, was, became any) {
 		*out = append(*out, FieldChange{Field: path, Before: strings.Join(wasNamed, ", "), After: strings.Join(isNamed, ", ")})
 	}
 	for _, k := range slices.Sorted(maps.Keys(union(before, after))) {
-		inside := path + "." + k
 		if k == "spec" { // of a step: a manifest has the keys of the spec beside the other keys of the step
-			inside = path
-		}
-		if _, stays := after[k]; stays || wasNamed == nil { // without names, it is not known which member is gone
-			differ(out, inside, before[k], after[k])
+			differInSpec(out, path, before[k], after[k])
+		} else if _, stays := after[k]; stays || wasNamed == nil { // without names, it is not known which member is gone
+			differ(out, path+"."+k, before[k], after[k])
 		}
 	}
+}
+
+// differInSpec is differ for the spec of a step. Its values are the author's own: the body of a request is another one if
+// false becomes an empty text, null or no member at all, and its lists are not lists of definitions with names.
+func differInSpec(out *[]FieldChange, path string, was, became any) {
+	before, _ := was.(map[string]any)
+	after, _ := became.(map[string]any)
+	for _, k := range slices.Sorted(maps.Keys(union(before, after))) {
+		x, had := before[k]
+		y, has := after[k]
+		_, wasObject := x.(map[string]any)
+		_, isObject := y.(map[string]any)
+		switch {
+		case had == has && reflect.DeepEqual(x, y):
+		case wasObject && isObject:
+			differInSpec(out, path+"."+k, x, y)
+		default:
+			*out = append(*out, FieldChange{Field: path + "." + k, Before: inSpec(x, had), After: inSpec(y, has)})
+		}
+	}
+}
+
+// inSpec returns a member of a spec as text: empty only if the member is not there.
+func inSpec(v any, there bool) string {
+	switch {
+	case there && v == nil:
+		return "null"
+	case v == "":
+		return `""`
+	}
+	return plain(v)
 }
 
 // empty reports whether a value says the same as a field that is left out. A number never does: a step's jitter of 0

@@ -56,3 +56,40 @@ func TestDifferences(t *testing.T) {
 		})
 	}
 }
+
+// What a step sends is its author's own: no value of it says the same as another one, or as none.
+func TestDifferencesWithinABody(t *testing.T) {
+	send := func(body string) Job {
+		return Job{Name: "a", Steps: []Step{{Name: "send", Executor: "http", Spec: json.RawMessage(`{"json":` + body + `}`)}}}
+	}
+	for _, c := range []struct {
+		was, became string
+		want        FieldChange
+	}{
+		{`{"a":false,"b":1}`, `{"b":1}`, FieldChange{"steps.send.json.a", "false", ""}},
+		{`{"b":1}`, `{"a":null,"b":1}`, FieldChange{"steps.send.json.a", "", "null"}},
+		{`{"a":false}`, `{"a":null}`, FieldChange{"steps.send.json.a", "false", "null"}},
+		{`{"a":""}`, `{"a":false}`, FieldChange{"steps.send.json.a", `""`, "false"}},
+		{`{"a":[]}`, `{"a":{}}`, FieldChange{"steps.send.json.a", "[]", "{}"}},
+		{`{"a":{}}`, `{}`, FieldChange{"steps.send.json.a", "{}", ""}},
+		{`[{"name":5}]`, `[{"name":6}]`, FieldChange{"steps.send.json", `[{"name":5}]`, `[{"name":6}]`}},
+		{`[{"x":1}]`, `[{"name":"1","x":1}]`, FieldChange{"steps.send.json", `[{"x":1}]`, `[{"name":"1","x":1}]`}},
+		{`[{"name":"2","x":1},{}]`, `[{"name":"2","x":5},{}]`, FieldChange{"steps.send.json", `[{"name":"2","x":1},{}]`, `[{"name":"2","x":5},{}]`}},
+	} {
+		was, became := send(c.was), send(c.became)
+		if same(was, became) || sameJob(&was, &became) {
+			t.Errorf("%s and %s: the same", c.was, c.became)
+		}
+		before, err := fields(was)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := fields(became)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := fieldChanges(before, after); err != nil || !reflect.DeepEqual(got, []FieldChange{c.want}) {
+			t.Errorf("%s and %s: got %v, %v", c.was, c.became, got, err)
+		}
+	}
+}
