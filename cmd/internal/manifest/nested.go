@@ -175,7 +175,10 @@ func value(v any) *yaml.Node {
 	case []any:
 		all := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, e := range v {
-			all.Content = append(all.Content, value(e))
+			n := value(e)
+			if all.Content = append(all.Content, n); n.Kind != yaml.ScalarNode { // within brackets, a long key could not be read back
+				all.Style &^= yaml.FlowStyle
+			}
 		}
 		return all
 	case map[string]any:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/executor"
@@ -87,10 +88,11 @@ func TestNestedKeys(t *testing.T) {
 		`{call: {to: ann, words: [hey, 2]}}`:        "call:\n  to: ann\n  words:\n    - hey\n    - \"2\"",
 		`{call: {to: ann, marks: {b: 1.50, a: x}}}`: "call:\n  to: ann\n  marks:\n    a: x\n    b: \"1.50\"",
 		`{call: {to: ann, data: {n: 12345678901234567890, list: [1, "1", null, true, {x: {}}]}}}`: "call:\n  to: ann\n  data:\n" +
-			"    list: [1, \"1\", null, true, {x: {}}]\n    n: 12345678901234567890",
-		`{call: {to: ann, data: 7}}`:             "call:\n  to: ann\n  data: 7",
-		`{call: {to: ann, by: {horn: loud}}}`:    "call:\n  to: ann\n  by:\n    horn: loud",
-		`{call: {<<: &x {to: ann}, loud: true}}`: "call:\n  to: ann\n  loud: true",
+			"    list:\n      - 1\n      - \"1\"\n      - null\n      - true\n      - x: {}\n    n: 12345678901234567890",
+		`{call: {to: ann, data: [1, "1", null]}}`: "call:\n  to: ann\n  data: [1, \"1\", null]",
+		`{call: {to: ann, data: 7}}`:              "call:\n  to: ann\n  data: 7",
+		`{call: {to: ann, by: {horn: loud}}}`:     "call:\n  to: ann\n  by:\n    horn: loud",
+		`{call: {<<: &x {to: ann}, loud: true}}`:  "call:\n  to: ann\n  loud: true",
 	} {
 		m, err := decode(t, "jobs: {a: "+text+"}")
 		if err != nil {
@@ -105,6 +107,28 @@ func TestNestedKeys(t *testing.T) {
 		_, got, _ := strings.Cut(out.String(), "  a:\n    ")
 		if got = strings.TrimSpace(strings.ReplaceAll(got, "\n    ", "\n")); got != want {
 			t.Errorf("%s: wrote\n%s\nwant\n%s", text, got, want)
+		}
+	}
+}
+
+// TestNamesWithinLists: whatever name a member has, what was written can be read back.
+func TestNamesWithinLists(t *testing.T) {
+	withCall(t)
+	for _, name := range []string{"", "a\nb", "a: b", strings.Repeat("x", 200) + "\u2028", strings.Repeat("long ", 400)} {
+		quoted, err := json.Marshal(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, data := range []string{"[{%: 1}]", "[[{%: [{%: {}}]}]]", "{%: [1, {%: x}]}"} {
+			m, err := decode(t, "jobs: {a: {call: {to: ann, data: "+strings.ReplaceAll(data, "%", "? "+string(quoted)+" ")+"}}}")
+			if err != nil {
+				t.Errorf("%s with %.20q: %v", data, name, err)
+				continue
+			}
+			checkRoundTrip(t, m)
+			if x := examineJob(&m.Jobs[0], time.Now()); x.problem != "" { // export and job alter read it back
+				t.Errorf("%s with %.20q: %s", data, name, x.problem)
+			}
 		}
 	}
 }
