@@ -243,6 +243,7 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 	}
 	c.Manifest = a.o.Manifest
 	old, ok := known[c.Name]
+	old.Normalize() // plain SQL may have written it in another way
 	err := a.mayTake("schedule "+c.Name, old.Manifest)
 	switch {
 	case err != nil && !a.o.CreateOnly:

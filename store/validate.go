@@ -24,8 +24,9 @@ func orDefault[T comparable](p *T, v T) {
 	}
 }
 
-// Normalize fills in the defaults.
+// Normalize fills in the defaults, and leaves out blanks around the rule, which mean nothing.
 func (c *Schedule) Normalize() {
+	c.Rule = strings.TrimSpace(c.Rule)
 	orDefault(&c.Zone, "UTC")
 	orDefault(&c.Nonexistent, NonexistentForward)
 	orDefault(&c.Ambiguous, AmbiguousFirst)
@@ -41,7 +42,7 @@ func (j *Job) Normalize() {
 	for i := range policies {
 		policies[i].normalize(j)
 	}
-	if j.Start != "" {
+	if j.Start = strings.TrimSpace(j.Start); j.Start != "" {
 		orDefault(&j.StartZone, "UTC")
 	}
 	slices.Sort(j.Schedules)

@@ -94,7 +94,6 @@ func (f *file) readStart(j *store.Job, path, zone string) {
 	if j.Start == "" {
 		return
 	}
-	j.Start = strings.TrimSpace(j.Start)
 	switch {
 	case j.StartZone != "":
 	case j.Own != nil:

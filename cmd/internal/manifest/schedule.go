@@ -90,7 +90,6 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 	if len(f.problems) > before {
 		return false
 	}
-	s.Rule = strings.TrimSpace(s.Rule)
 	if s.Zone == "" {
 		s.Zone = zone
 	}
