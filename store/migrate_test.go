@@ -167,8 +167,11 @@ func TestMigratorsNameTheKeyThatIsMissing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = d.SQL.QueryRow(`SELECT string_agg('dbjobs.' || c.conname, ' ' ORDER BY c.conname) FROM pg_constraint c
+			err = d.SQL.QueryRow(`SELECT coalesce(string_agg('dbjobs.' || c.conname, ' ' ORDER BY c.conname), '') FROM pg_constraint c
 				WHERE c.connamespace = 'dbjobs'::regnamespace AND c.contype IN ('p', 'u')`).Scan(&there)
+			if err != nil {
+				t.Fatal(err)
+			}
 			slices.Sort(v.Keys)
 			return strings.Join(v.Keys, " "), there
 		}
