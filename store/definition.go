@@ -39,7 +39,8 @@ func inUnits(s string) string {
 // lengths below a millisecond other than zero. It leaves out what is finer than a millisecond.
 func ParseDuration(s string) (Duration, error) {
 	rest, days := inUnits(s), time.Duration(0)
-	if head, tail, ok := strings.Cut(rest, "d"); ok {
+	head, tail, ok := strings.Cut(rest, "d")
+	if ok {
 		var n int64
 		if _, err := fmt.Sscanf(head+"\n", "%d\n", &n); err != nil || n < 0 || n > 36500 {
 			return 0, fmt.Errorf("duration %q: want a number with unit, such as 90s, 1h30m or 30d", s)
@@ -47,14 +48,14 @@ func ParseDuration(s string) (Duration, error) {
 		days, rest = time.Duration(n)*24*time.Hour, tail
 	}
 	d := time.Duration(0)
-	if rest != "" || days == 0 {
+	if rest != "" || !ok {
 		var err error
 		if d, err = time.ParseDuration(rest); err != nil {
 			return 0, fmt.Errorf("duration %q: want a number with unit, such as 90s, 1h30m or 30d", s)
 		}
 	}
-	d += days
-	if d < 0 || (d > 0 && d < time.Millisecond) {
+	negative := d < 0
+	if d += days; negative || (d > 0 && d < time.Millisecond) {
 		return 0, fmt.Errorf("duration %q: want zero or at least 1ms", s)
 	}
 	return Duration(d.Truncate(time.Millisecond)), nil

@@ -38,7 +38,8 @@ func (e Edit) stepKeys(d *draft, i int) {
 	d.keep(i, entry)
 }
 
-// AddStep adds a step: before another one, or at the end.
+// AddStep adds a step: before another one, or at the end. Without a name, it gets the first "step N" that is free: other steps
+// keep theirs, wherever they are.
 func (e Edit) AddStep(j store.Job, before string) (*Manifest, error) {
 	return e.job(j, func(d *draft) error {
 		at := len(d.steps.Content)
@@ -48,7 +49,14 @@ func (e Edit) AddStep(j store.Job, before string) (*Manifest, error) {
 				return err
 			}
 		}
-		d.steps.Content = slices.Insert(d.steps.Content, at, (&object{}).node())
+		entry := &object{}
+		for n := len(j.Steps); len(e.Given["name"]) == 0; n++ {
+			if free := stepName(n); !slices.ContainsFunc(j.Steps, func(s store.Step) bool { return s.Name == free }) {
+				entry.set("name", quoted(free))
+				break
+			}
+		}
+		d.steps.Content = slices.Insert(d.steps.Content, at, entry.node())
 		d.job = &store.Job{} // its steps have other indexes now
 		e.stepKeys(d, at)
 		return nil
