@@ -90,6 +90,13 @@ func integer(least, most int64) schema {
 	return orVariable(schema{"type": "integer", "minimum": least, "maximum": most})
 }
 
+// word is one of some words, of which the first one is the default, or a reference to a variable that becomes one.
+func word(text string, words ...string) schema {
+	s := orVariable(schema{"enum": words})
+	s["default"], s["description"] = words[0], text
+	return s
+}
+
 func required(keys []string) (list []schema) {
 	for _, k := range keys {
 		list = append(list, schema{"required": []string{k}})
@@ -100,15 +107,12 @@ func required(keys []string) (list []schema) {
 // rule is a text, or a mapping of the keys that readRule reads.
 func rule(more schema) schema {
 	known := schema{
-		"rule": described("string", "when: an RRULE text, a cron line, every 5m, daily at 02:30, at 2026-12-01T17:30:00, ..."),
-		"zone": schema{"$ref": "#/definitions/zone"},
-		"nonexistent": schema{"enum": []string{store.NonexistentForward, store.NonexistentSkip}, "default": store.NonexistentForward,
-			"description": "a wall time that a clock change leaves out"},
-		"ambiguous": schema{"enum": []string{store.AmbiguousFirst, store.AmbiguousLast, store.AmbiguousBoth}, "default": store.AmbiguousFirst,
-			"description": "a wall time that a clock change repeats"},
-		"calendar": described("string", "name of a calendar, whose days the rule keeps"),
-		"on_holiday": schema{"enum": []string{store.HolidaySkip, store.HolidayNext, store.HolidayPrevious}, "default": store.HolidaySkip,
-			"description": "a time on a day that the calendar takes"},
+		"rule":        described("string", "when: an RRULE text, a cron line, every 5m, daily at 02:30, at 2026-12-01T17:30:00, ..."),
+		"zone":        schema{"$ref": "#/definitions/zone"},
+		"nonexistent": word("a wall time that a clock change leaves out", store.NonexistentForward, store.NonexistentSkip),
+		"ambiguous":   word("a wall time that a clock change repeats", store.AmbiguousFirst, store.AmbiguousLast, store.AmbiguousBoth),
+		"calendar":    described("string", "name of a calendar, whose days the rule keeps"),
+		"on_holiday":  word("a time on a day that the calendar takes", store.HolidaySkip, store.HolidayNext, store.HolidayPrevious),
 		"description": described("string", "what it is for"),
 	}
 	keys := schema{}
@@ -230,7 +234,7 @@ func (e entry) values() schema {
 	case *[]string:
 		return several(schema{"type": "string"}, "")
 	case *[]store.After:
-		one := mappingOf(schema{"job": described("string", "name of a job, or owner/name"), "on": schema{"enum": store.Ends()}}, "")
+		one := mappingOf(schema{"job": described("string", "name of a job, or owner/name"), "on": orVariable(schema{"enum": store.Ends()})}, "")
 		one["required"] = []string{"job"}
 		return several(anyOf(schema{"type": "string"}, one), "")
 	case *int, **int:

@@ -110,6 +110,8 @@ func TestSchemaTakesWhatApplyTakes(t *testing.T) {
 			}
 		}
 	}
+	valid("variables", "schedules: {a: {rule: 30 2 * * *, nonexistent: '${env:NONE:-skip}', ambiguous: '${env:TWO:-both}', calendar: days, on_holiday: '${env:OFF:-next}'}}\n"+
+		"jobs: {b: {sql: SELECT 1, overlap: '${env:OVER:-skip}', after: {job: c, on: '${env:END:-failed}'}}}")
 	if n < 30 {
 		t.Errorf("only %d manifests", n)
 	}
