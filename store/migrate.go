@@ -216,7 +216,7 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(missing.Keys) > 0 {
+	if len(missing.Keys) > 0 && was.Version <= Latest { // a newer schema may have others
 		return nil, fmt.Errorf("%w: keys are missing, without which rows may be made twice: %s; where a restore stopped before its end, let `dbjobs uninstall` drop what is there, and restore again",
 			ErrSchema, strings.Join(missing.Keys, ", "))
 	}

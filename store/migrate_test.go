@@ -183,6 +183,10 @@ func TestMigratorsNameTheKeyThatIsMissing(t *testing.T) {
 		if done, err := d.Migrate(t.Context()); len(done) > 0 || !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "twice: dbjobs.runs_job_id_occurrence_key; where") {
 			t.Errorf("%q, %v", done, err)
 		}
+		d.Exec(t, "UPDATE dbjobs.installation SET version = version + 1")
+		if done, err := d.Migrate(t.Context()); len(done) > 0 || err != nil {
+			t.Errorf("a newer schema, which may have other keys: %q, %v", done, err)
+		}
 		d.Exec(t, "DELETE FROM dbjobs.installation") // the restore stopped earlier
 		if done, err := d.Migrate(t.Context()); len(done) > 0 || !errors.Is(err, store.ErrSchema) {
 			t.Errorf("without a version: %q, %v", done, err)
