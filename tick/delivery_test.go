@@ -230,6 +230,23 @@ func TestDeliveryGoesOnAfterAnUnansweredCommit(t *testing.T) {
 	})
 }
 
+// A standby that lacks the COMMIT of a take has the run in its queue. Another process takes it there, under the same fence.
+func TestDeliveryOfAnotherHolderGoesOnWithoutThisOne(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("one"), ticktest.Call("two")}}}})
+		ticktest.Request(t, d, "job")
+		var executed []int
+		r, err := ticktest.NewDoing(t, d, func(ctx context.Context, r executor.Request) (executor.Result, error) {
+			executed = append(executed, r.Task.Run.Step)
+			d.Exec(t, "UPDATE "+d.Table("runs")+" SET holder = 'another', step = 2, attempts = attempts + 1")
+			return executor.Result{}, nil
+		}).Run(t.Context())
+		if err != nil || r.Outdated != 1 || !slices.Equal(executed, []int{1}) {
+			t.Fatalf("%v: steps %v: %+v", err, executed, r)
+		}
+	})
+}
+
 // An end that is recorded twice counts once: the second one is refused, and does not touch the step that came after.
 func TestDeliveryEndsOnce(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

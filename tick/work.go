@@ -149,13 +149,14 @@ func (p *pass) fileLocked(err error) bool {
 	return p.t.Store.Engine().OneWriter && (p.t.Store.Transient(err) || waited)
 }
 
-// again looks at a run whose end was refused. If the fence is still ours, an earlier try took effect, and only its answer was
-// lost: then the run continues from its recorded state.
+// again looks at a run whose end was refused. If its delivery is still ours, an earlier try took effect, and only its answer was
+// lost: then the run continues from its recorded state. The fence alone does not tell: where a standby took over that lacks our
+// take, another process may have the same one.
 func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
 	ctx, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
 	now, err := p.t.Store.Run(ctx, t.Run.ID)
-	if err != nil || now.Fence != t.Run.Fence || now.Attempts == t.Run.Attempts && now.State == store.Running {
+	if err != nil || now.Holder != p.holder.Name || now.Fence != t.Run.Fence || now.Attempts == t.Run.Attempts && now.State == store.Running {
 		return refused
 	}
 	t.Run = now.Run
