@@ -44,6 +44,7 @@ type Engine struct {
 	where      func(rawURL string) string                                     // name of the database for messages; nil: the URL without its secrets
 	version    func(answer string) string                                     // makes the answer of the statement engine readable; nil: it is readable
 	classify   func(error) class                                              // of a driver's error
+	passedOn   func(error) bool                                               // see Engine.TakesNoWrites; nil: no routine raises the error
 	starting   func(error) bool                                               // the server says in its own way that it is starting; nil: it never says so
 	atFault    func(error) bool                                               // see Engine.Refused
 	advise     func(error) string                                             // what to do about an error whose text does not say it; "" for others

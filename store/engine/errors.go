@@ -88,8 +88,10 @@ func (e *Engine) Broken(err error) bool {
 }
 
 // TakesNoWrites reports whether the database refused a statement because it takes no writes for now. An error that a routine
-// has raised, or that tells what another server has said, is none of that, as far as the engine tells it: MySQL and MariaDB do not.
-func (e *Engine) TakesNoWrites(err error) bool { return e.classify(err) == readOnly && !passedOn(err) }
+// has raised, or that tells what another server has said, is none of that, as far as the engine tells it.
+func (e *Engine) TakesNoWrites(err error) bool {
+	return e.classify(err) == readOnly && !(e.passedOn != nil && e.passedOn(err))
+}
 
 // Refused reports whether a single row may be at fault, because the engine refused values that were written or read.
 // Errors about connections, locks, rights, disk space and time do not count: they concern all rows, or their outcome

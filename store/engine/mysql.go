@@ -87,6 +87,7 @@ var mysqlEngine = &Engine{
 	jobs:       mysqlJobs,
 	encrypted:  encryptedMySQL,
 	classify:   classifyMySQL,
+	passedOn:   passedOnByMySQL,
 	starting:   mysqlStarts,
 	atFault:    mysqlAtFault,
 	advise:     adviseOnMySQL,

@@ -60,6 +60,13 @@ func classifyMySQL(err error) class {
 	return other
 }
 
+// passedOnByMySQL reports whether SIGNAL has raised an error that is read-only by its number, as far as it shows: the server does
+// not tell who raised an error, but itself gives it the SQLSTATE HY000 or 25006. A routine mostly gives 45000, whatever the number.
+func passedOnByMySQL(err error) bool {
+	e, told := errors.AsType[*mysql.MySQLError](err)
+	return told && string(e.SQLState[:]) != "HY000" && string(e.SQLState[:]) != "25006"
+}
+
 // mysqlDiskFull recognizes a disk that is full: that of the tables, or that of the server's tmpdir, where a long transaction and
 // some queries keep what they have. The numbers are those of any error of a file, or of a table; the text tells the system's
 // error. There, a temporary table that could not be written shows as a damaged one.

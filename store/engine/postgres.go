@@ -100,6 +100,7 @@ var postgres = &Engine{
 	jobs:       postgresJobs,
 	encrypted:  func(q url.Values) bool { return q.Get("sslmode") == "verify-full" || q.Get("sslmode") == "verify-ca" },
 	classify:   classifyPostgres,
+	passedOn:   passedOnByPostgres,
 	starting:   postgresStarts,
 	atFault:    postgresAtFault,
 	advise:     adviseOnPostgres,

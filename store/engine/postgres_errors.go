@@ -62,8 +62,8 @@ func classifyPostgres(err error) class {
 	return other
 }
 
-// passedOn reports whether an error was raised by PL/pgSQL, or is that of a server behind this one.
-func passedOn(err error) bool {
+// passedOnByPostgres reports whether an error was raised by PL/pgSQL, or is that of a server behind this one.
+func passedOnByPostgres(err error) bool {
 	e, told := errors.AsType[*pgconn.PgError](err)
 	return told && slices.Contains([]string{"exec_stmt_raise", "dblink_res_error", "pgfdw_report_error"}, e.Routine)
 }
