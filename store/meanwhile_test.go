@@ -157,3 +157,39 @@ func TestAJobThatIsRemovedMeanwhile(t *testing.T) {
 		})
 	}
 }
+
+// Rows stay as somebody has set it while a migrator was about to begin, whatever the migrator has read before.
+func TestOwnersThatAreSetWhileAMigratorBegins(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		if e == "sqlite" { // has no owners
+			continue
+		}
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			d, next := meanwhile(t, e)
+			other, err := store.Open(t.Context(), d.URL, store.Options{Clock: d.Clock.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer other.Close()
+			for _, owners := range []bool{false, true} {
+				if err := d.SetOwners(t.Context(), !owners); err != nil {
+					t.Fatal(err)
+				}
+				d.Exec(t, "DROP VIEW "+d.Table("v_errors")) // so there is something to migrate
+				next(func() {
+					if err := other.SetOwners(t.Context(), owners); err != nil {
+						t.Error(err)
+					}
+				})
+				if done, err := d.Migrate(t.Context()); len(done) == 0 || err != nil {
+					t.Errorf("%q, %v", done, err)
+				}
+				if c, err := d.Schema(t.Context()); c.Owners != owners || c.Outdated || err != nil {
+					t.Errorf("owners: %t, %+v, %v", owners, c, err)
+				}
+			}
+		})
+	}
+}

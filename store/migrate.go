@@ -127,7 +127,7 @@ func (s *Store) SetOwners(ctx context.Context, on bool) error {
 		if err := s.db.Own(ctx, tx, on); err != nil {
 			return err
 		}
-		_, err := s.replace(ctx, tx, false)
+		_, _, err := s.replace(ctx, tx, false)
 		return err
 	})
 }
@@ -237,13 +237,13 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	}
 	var applied []string
 	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
-		applied, err = s.migrate(ctx, tx, migrations, was.Owners, incomplete)
+		applied, err = s.migrate(ctx, tx, migrations, incomplete)
 		return err
 	})
 	return applied, err
 }
 
-func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.Migration, owners, incomplete bool) (applied []string, err error) {
+func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.Migration, incomplete bool) (applied []string, err error) {
 	if err := s.db.LockSchema(ctx, tx); err != nil {
 		return nil, err
 	}
@@ -271,34 +271,34 @@ func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.
 			return nil, err
 		}
 	}
-	replaced, err := s.replace(ctx, tx, incomplete)
+	now, replaced, err := s.replace(ctx, tx, incomplete)
 	if replaced {
 		applied = append(applied, "views and routines")
 	}
-	if err == nil && owners && len(applied) > 0 { // a new table needs its policies, and a new view the rights of who asks
+	if err == nil && now.Owners && len(applied) > 0 { // a new table needs its policies, and a new view the rights of who asks
 		err = s.db.Own(ctx, tx, true)
 	}
 	return applied, err
 }
 
-// replace brings in views and routines if they are not those of this program, or not complete.
-func (s *Store) replace(ctx context.Context, tx *engine.Tx, incomplete bool) (done bool, err error) {
-	var now Schema
+// replace brings in views and routines if they are not those of this program, or not complete. It returns the schema as it was
+// before that: nobody else changes it until the end of the transaction.
+func (s *Store) replace(ctx context.Context, tx *engine.Tx, incomplete bool) (now Schema, done bool, err error) {
 	digest, err := now.read(ctx, tx)
 	if err != nil {
-		return false, err
+		return now, false, err
 	}
 	ours, err := now.compare(s.db.Engine(), digest)
 	if err != nil || !now.Outdated && !incomplete {
-		return false, err
+		return now, false, err
 	}
 	repeatables, err := s.db.Engine().Repeatables(now.Owners)
 	if err != nil {
-		return false, err
+		return now, false, err
 	}
 	if err := s.db.Replace(ctx, tx, repeatables); err != nil {
-		return false, err
+		return now, false, err
 	}
 	_, err = tx.Exec(ctx, "record_repeatable", engine.Args{"repeatable": ours})
-	return err == nil, err
+	return now, err == nil, err
 }
