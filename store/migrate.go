@@ -199,7 +199,7 @@ func MigrationText(rawURL string, owners bool) (string, error) {
 // missing, such as after a dump without routines was restored, or if nobody can read a view. It returns the names of the migrations that it applied, and "views and routines" if it replaced these. Without news, it takes no lock.
 //
 // A table that is missing from a schema of this version is an error: somebody has dropped it, or an Uninstall was stopped.
-// So is a key: a restore has stopped before its end.
+// So is a key, or a unique index: a restore has stopped before its end.
 //
 // Two migrators take turns. Every statement can be run twice: on MySQL, DDL ends a transaction, so a crash may leave a
 // migration half done.
@@ -216,16 +216,11 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(missing.Keys) > 0 && was.Version <= Latest { // a newer schema may have others
-		return nil, fmt.Errorf("%w: keys are missing, without which rows may be made twice: %s; where a restore stopped before its end, let `dbjobs uninstall` drop what is there, and restore again",
-			ErrSchema, strings.Join(missing.Keys, ", "))
+	if err := was.checkWhole(missing); err != nil {
+		return nil, err
 	}
 	incomplete := false
 	if was.Version == Latest {
-		if len(missing.Tables) > 0 {
-			return nil, fmt.Errorf("%w: it has version %d, but tables are missing, which no migration makes again: %s; restore them from a copy of the database, or let `dbjobs uninstall` drop the rest",
-				ErrSchema, was.Version, strings.Join(missing.Tables, ", "))
-		}
 		unusable, err := s.db.Unusable(ctx)
 		if err != nil {
 			return nil, err
@@ -241,6 +236,25 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 		return err
 	})
 	return applied, err
+}
+
+// checkWhole returns an error if tables or keys are missing that no migration makes.
+func (c Schema) checkWhole(m engine.Missing) error {
+	if c.Version == Latest && len(m.Tables) > 0 {
+		return fmt.Errorf("%w: it has version %d, but tables are missing, which no migration makes again: %s; restore them from a copy of the database, or let `dbjobs uninstall` drop the rest",
+			ErrSchema, c.Version, strings.Join(m.Tables, ", "))
+	}
+	keys := m.Keys
+	for _, x := range m.Indexes {
+		if x.Unique && c.Version == Latest { // a migration may add one to a table
+			keys = append(keys, x.Name)
+		}
+	}
+	if len(keys) > 0 && c.Version <= Latest { // a newer schema may have others
+		return fmt.Errorf("%w: keys are missing, without which rows may be made twice: %s; where a restore stopped before its end, let `dbjobs uninstall` drop what is there, and restore again; "+
+			"`dbjobs doctor` says how to make an index that was dropped", ErrSchema, strings.Join(keys, ", "))
+	}
+	return nil
 }
 
 func (s *Store) migrate(ctx context.Context, tx *engine.Tx, migrations []engine.Migration, incomplete bool) (applied []string, err error) {

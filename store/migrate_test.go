@@ -201,6 +201,29 @@ func TestMigratorsNameTheKeyThatIsMissing(t *testing.T) {
 	})
 }
 
+// A dump makes indexes last, so a restore that stopped may lack them while it has all keys. Without a unique one, two jobs may
+// have one name. It can be made again by itself, by the statement that doctor prints.
+func TestMigratorsNameTheUniqueIndexThatIsMissing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		drop := "DROP INDEX " + d.Table("jobs_name")
+		if d.Engine == "mariadb" || d.Engine == "mysql" {
+			drop = "DROP INDEX jobs_name ON " + d.Table("jobs")
+		}
+		d.Exec(t, drop)
+		if done, err := d.Migrate(t.Context()); len(done) > 0 || !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "jobs_name; where") {
+			t.Errorf("%q, %v", done, err)
+		}
+		v, err := d.Store.Server(t.Context())
+		if err != nil || len(v.Indexes) != 1 || !v.Indexes[0].Unique {
+			t.Fatalf("%+v, %v", v.Indexes, err)
+		}
+		d.Exec(t, v.Indexes[0].Make)
+		if done, err := d.Migrate(t.Context()); len(done) > 0 || err != nil {
+			t.Errorf("the index was made again: %q, %v", done, err)
+		}
+	})
+}
+
 // TestTheSchemaAsText: if only other people may run DDL, the text does what Migrate does.
 func TestTheSchemaAsText(t *testing.T) {
 	t.Parallel()

@@ -21,13 +21,16 @@ var (
 	createdTable = lazyregexp.New(`(?s)CREATE TABLE IF NOT EXISTS (\S+) \((.*?)\n\)`)
 	itsColumn    = lazyregexp.New(`(?m)^  ([a-z]\w*) +[a-z].*$`)
 	numbered     = lazyregexp.New(`AS IDENTITY|AUTO_INCREMENT`)
-	createdIndex = lazyregexp.New(`CREATE (?:UNIQUE )?INDEX IF NOT EXISTS ([a-z]\w*) `)
-	itsIndex     = lazyregexp.New(`(?m)^  ((?:UNIQUE )?KEY ([a-z]\w*) .*?),? *$`)
+	createdIndex = lazyregexp.New(`CREATE (UNIQUE )?INDEX IF NOT EXISTS ([a-z]\w*) `)
+	itsIndex     = lazyregexp.New(`(?m)^  ((UNIQUE )?KEY ([a-z]\w*) .*?),? *$`)
 	itsKey       = lazyregexp.New(`(?m)^  (?:([a-z]\w*) .*\b)?(PRIMARY KEY|UNIQUE)\b(?: \((.*?)\))?`)
 )
 
-// Index is an index of the schema, with the statement that makes it.
-type Index struct{ Name, Make string }
+// Index is an index of the schema, with the statement that makes it. Unique says that without it rows may be made twice.
+type Index struct {
+	Name, Make string
+	Unique     bool
+}
 
 type schema struct {
 	tables  []schemaTable
@@ -52,7 +55,7 @@ func (e *Engine) readSchema() (made schema, err error) {
 					}
 				}
 				for _, x := range itsIndex.FindAllStringSubmatch(f[2], -1) {
-					made.indexes = append(made.indexes, Index{x[2], "ALTER TABLE " + t.name + " ADD " + x[1]})
+					made.indexes = append(made.indexes, Index{x[3], "ALTER TABLE " + t.name + " ADD " + x[1], x[2] != ""})
 				}
 				for _, k := range itsKey.FindAllStringSubmatch(f[2], -1) {
 					if e.nameOfKey != nil {
@@ -62,7 +65,7 @@ func (e *Engine) readSchema() (made schema, err error) {
 				made.tables = append(made.tables, t)
 			}
 			for _, f := range createdIndex.FindAllStringSubmatch(st, -1) {
-				made.indexes = append(made.indexes, Index{f[1], strings.Join(strings.Fields(st), " ")})
+				made.indexes = append(made.indexes, Index{f[2], strings.Join(strings.Fields(st), " "), f[1] != ""})
 			}
 		}
 	}

@@ -47,7 +47,11 @@ func (e *exam) server(ctx context.Context) error {
 			"the key %s is missing: without it, rows may be made twice", name)
 	}
 	for _, x := range v.Indexes {
-		e.find("indexes", Warning, "", x.Make, "the index %s is missing", x.Name)
+		if x.Unique {
+			e.find("keys", Wrong, "", x.Make, "the unique index %s is missing: without it, rows may be made twice", x.Name)
+		} else {
+			e.find("indexes", Warning, "", x.Make, "the index %s is missing", x.Name)
+		}
 	}
 	for _, name := range v.Repeatables {
 		e.find("views", Warning, "", "run dbjobs migrate", "%s is missing", name)
