@@ -135,6 +135,7 @@ type Server struct {
 	Behind        []Behind // of PostgreSQL: tables to which no row can be added
 	Denied        []string // rights that the login lacks: "DELETE on dbjobs.runs"
 	Unwritable    []string // of SQLite: files, and the folder, that this process cannot write
+	Unguarded     []string // of PostgreSQL, where rows have owners: row security, policies and triggers that are missing
 	Unbound       string   // why row security does not bind the login, on PostgreSQL where rows have owners; "": it does
 	Settings      map[string]string
 	Tables        []TableFacts // of PostgreSQL
@@ -169,6 +170,10 @@ func (s *Store) Server(ctx context.Context) (v Server, err error) {
 		return v, err
 	}
 	v.Unwritable = s.db.Unwritable()
+	guards, err := s.db.Engine().Guards()
+	if err != nil {
+		return v, err
+	}
 	v.Settings = map[string]string{}
 	var name, value string
 	var t TableFacts
@@ -181,6 +186,7 @@ func (s *Store) Server(ctx context.Context) (v Server, err error) {
 			return nil
 		}),
 		"broken_indexes": engine.Reads(&name).Each(func(string) error { v.BrokenIndexes = append(v.BrokenIndexes, name); return nil }),
+		"unguarded":      engine.Reads(&name).Each(func(string) error { v.Unguarded = append(v.Unguarded, name); return nil }),
 		"unbound":        engine.Reads(&v.Unbound).Each(func(string) error { return nil }),
 		"server_tables":  engine.Reads(&t.Name, &t.Rows, &t.Dead, &t.Unknown).Each(func(string) error { v.Tables = append(v.Tables, t); return nil }),
 		"file_size":      engine.Reads(&v.FileSize, &v.FileFree).Each(func(string) error { return nil }),
@@ -194,7 +200,7 @@ func (s *Store) Server(ctx context.Context) (v Server, err error) {
 		if !s.db.Has(statement) {
 			continue
 		}
-		if err := s.db.Query(ctx, statement, engine.Args{}, scan); err != nil {
+		if err := s.db.Query(ctx, statement, engine.Args{"names": guards}, scan); err != nil {
 			return v, err
 		}
 	}

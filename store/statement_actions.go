@@ -15,6 +15,7 @@ var actions = map[string]string{
 	"server_settings":    "read the settings of the database",
 	"room":               "ask how many connections there may be",
 	"connections":        "ask how many connections there are",
+	"unguarded":          "ask which guards of the owners' rows are missing",
 	"unbound":            "ask whether row security binds the login",
 	"only_own":           "ask whether row security hides the rows of others",
 	"unplanned":          "look for a job that waits for its first pass",

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
 // ErrNoLogins says that the engine has no logins, and therefore neither rights nor owners.
@@ -23,6 +25,28 @@ func (e *Engine) Ownership(on bool) ([]string, error) {
 		return nil, err
 	}
 	return statementsOf(string(text)), nil
+}
+
+// guard matches a statement of Ownership that keeps rows from other logins.
+var guard = lazyregexp.New(`(?m)^(?:ALTER TABLE (\S+) ENABLE ROW LEVEL SECURITY|CREATE (POLICY|TRIGGER) (\w+) .*?\bON (\S+))`)
+
+// Guards returns the names of what keeps rows from other logins: row security, policies and triggers. MySQL and MariaDB have
+// none: there, logins have no rights on tables.
+func (e *Engine) Guards() (names []string, err error) {
+	list, err := e.Ownership(true)
+	if errors.Is(err, ErrNoLogins) {
+		return nil, nil
+	}
+	for _, st := range list {
+		for _, f := range guard.FindAllStringSubmatch(st, -1) {
+			if f[1] != "" {
+				names = append(names, "row security of "+f[1])
+			} else {
+				names = append(names, strings.ToLower(f[2])+" "+f[3]+" of "+f[4])
+			}
+		}
+	}
+	return names, err
 }
 
 // Own runs the statements of Ownership.

@@ -72,6 +72,9 @@ func (e *exam) server(ctx context.Context) error {
 		e.find("rights", Warning, "", "let ticks run as the user to whom the file belongs, or let this user write the file, its folder, and what is beside it with -wal and -shm at the end",
 			"passes of this user cannot write: %s", list(v.Unwritable, 4))
 	}
+	if len(v.Unguarded) > 0 {
+		e.find("owners", Wrong, "", "run dbjobs migrate --owners, which makes them again", "rows have owners, but logins may reach rows of others, or not their own, since these are missing: %s", list(v.Unguarded, 4))
+	}
 	if v.Unbound != "" {
 		e.find("rights", Note, "", "let ticks log in as a member of dbjobs_ticker that is none of that: dbjobs migrate --print-grants ticker",
 			"rows have owners, and this login %s: no row security binds it, nor a text of a job that is executed with it", v.Unbound)

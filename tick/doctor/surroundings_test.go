@@ -231,3 +231,47 @@ func TestRightsThatNoRowSecurityBinds(t *testing.T) {
 		}
 	})
 }
+
+// A restore may leave out what keeps the rows of one login from another, and a DBA may switch it off for a repair. Then doctor
+// names it until it is there again.
+func TestGuardsOfOwnersThatAreMissing(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("has no row security")
+		}
+		told := func() string {
+			t.Helper()
+			r, err := doctor.Examine(t.Context(), d.Store, doctor.Options{Clock: d.Clock.Now, Version: "test"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range r.Findings {
+				if f.Check == "owners" {
+					_, names, _ := strings.Cut(f.Problem, "missing: ")
+					return names
+				}
+			}
+			return ""
+		}
+		for _, owners := range []bool{false, true} {
+			if err := d.SetOwners(t.Context(), owners); err != nil {
+				t.Fatal(err)
+			}
+			if got := told(); got != "" {
+				t.Errorf("owners %t: missing are %s", owners, got)
+			}
+		}
+		d.Exec(t, "ALTER TABLE dbjobs.jobs DISABLE ROW LEVEL SECURITY")
+		d.Exec(t, "DROP POLICY every ON dbjobs.ticks")
+		d.Exec(t, "ALTER TABLE dbjobs.job_after DISABLE TRIGGER refuse_reference")
+		if got := told(); got != "row security of dbjobs.jobs, trigger refuse_reference of dbjobs.job_after, policy every of dbjobs.ticks" {
+			t.Errorf("missing are %s", got)
+		}
+		if err := d.SetOwners(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		if got := told(); got != "" {
+			t.Errorf("after migrate --owners: missing are %s", got)
+		}
+	})
+}

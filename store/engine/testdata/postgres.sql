@@ -1779,6 +1779,18 @@ FROM pg_catalog.pg_roles r
 WHERE r.rolname = session_user AND (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1)
   AND (r.rolsuper OR r.rolbypassrls OR (SELECT pg_catalog.pg_has_role(session_user, c.relowner, 'member') FROM pg_catalog.pg_class c WHERE c.oid = 'dbjobs.jobs'::regclass));
 
+-- name: unguarded
+-- arguments: names
+WITH tables AS (
+  SELECT c.oid, 'dbjobs.' || c.relname::text AS name, c.relrowsecurity FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs'
+), there AS (
+  SELECT 'row security of ' || t.name AS name FROM tables t WHERE t.relrowsecurity
+  UNION ALL SELECT 'policy ' || p.polname::text || ' of ' || t.name FROM pg_catalog.pg_policy p JOIN tables t ON t.oid = p.polrelid
+  UNION ALL SELECT 'trigger ' || g.tgname::text || ' of ' || t.name FROM pg_catalog.pg_trigger g JOIN tables t ON t.oid = g.tgrelid WHERE g.tgenabled <> 'D'
+)
+SELECT w.name FROM pg_catalog.unnest($1::text[]) AS w(name)
+WHERE (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) AND w.name NOT IN (SELECT name FROM there);
+
 -- name: unmark_calendars
 -- arguments: ids
 UPDATE dbjobs.calendars SET planned = NULL WHERE name = ANY($1::text[]);
