@@ -134,7 +134,7 @@ func noFact(name string, facts map[string]any) error {
 		names := strings.Join(slices.Sorted(maps.Keys(parts)), ", ")
 		switch {
 		case isStep && !kept:
-			return fmt.Errorf("what step %q reported is not on record, because no step of the job named such a fact when it ended; `dbjobs run retry RUN --from-step %s` runs it again", step, strconv.Quote(step))
+			return fmt.Errorf("what step %q reported is not on record, because no step of the job named such a fact when it ended; `dbjobs run retry RUN --from-step %s` runs it again", step, store.Argument(step))
 		case !isPart:
 		case kind == "row" && parts == nil:
 			return nil
