@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Rename says that a definition had another name. It is done once: if nothing has the old name, or if the definitions
-// name that too, there is nothing to do.
+// Rename says that a definition had another name. It is done once: if nothing has the old name, or if both names are there
+// and the definitions have both, there is nothing to do.
 type Rename struct {
 	Kind     string // job, schedule
 	From, To string // names without an owner
