@@ -43,7 +43,7 @@ var damages = map[string]damage{
 	}, "start a worker of this queue, or for the queue tick, more or longer ticks"},
 	"unplanned": {Wrong, func(d *store.Damage) string {
 		return fmt.Sprintf("no pass has planned it since it was made at %s", instant(d.At))
-	}, "look at the errors that dbjobs tick prints; the ticks may have another database"},
+	}, "look at the errors that dbjobs tick prints; the ticks may have another database, or none of them logs in as the owner of the job"},
 	"orphans": {Warning, func(d *store.Damage) string {
 		return fmt.Sprintf("rows in %s of a job whose row is gone: %d", d.What, d.Count)
 	}, "the job was deleted by SQL instead of by dbjobs job remove; delete these rows when you do not need its history"},
