@@ -52,8 +52,8 @@ func (k *Known) Issue(password string) {
 	}
 }
 
-// Add adds a secret that is given out. It also adds its forms in base64, such as in a header, and in
-// hexadecimal digits. For a URL it adds the parts, too, and for a text of several lines each line: a
+// Add adds a secret that is given out. It also adds its forms in base64, such as in a header, in
+// hexadecimal digits, and in a literal of SQL. For a URL it adds the parts, too, and for a text of several lines each line: a
 // server or a program may quote those alone. The secret is kept as long as the process lives.
 func (k *Known) Add(value string) {
 	if k == nil {
@@ -76,7 +76,8 @@ func (k *Known) add(value string, entire bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, part := range append(parts(value), value) {
-		for _, written := range []string{part, strings.Trim(strconv.Quote(part), `"`), url.QueryEscape(part)} { // forms encodes each of them
+		inSQL := strings.ReplaceAll(part, "'", "''")
+		for _, written := range []string{part, strings.Trim(strconv.Quote(part), `"`), url.QueryEscape(part), inSQL} { // forms encodes each of them
 			for _, form := range forms(written) {
 				k.fixed = added(k.fixed, form, entire)
 			}

@@ -229,6 +229,20 @@ func TestKnownForms(t *testing.T) {
 	}
 }
 
+// A server may quote a literal of SQL, as in a syntax error. A text with a quote in it has two of them there.
+func TestKnownInALiteral(t *testing.T) {
+	k := &Known{}
+	k.Add("it's a s3cr3t")
+	for text, want := range map[string]string{
+		`near ''it''s a s3cr3t' FRM t' at line 1`: `near ''[hidden]' FRM t' at line 1`,
+		`near ''it\'s a s3cr3t' FRM t' at line 1`: `near ''[hidden]' FRM t' at line 1`,
+	} {
+		if got := k.Hide(text); got != want {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+}
+
 // The rest of a secret at a cut is hidden, before the cut and after it, in each of the secret's forms.
 // A word that only begins like a secret is not hidden if nothing was cut.
 func TestCutSecrets(t *testing.T) {
