@@ -227,6 +227,15 @@ func (all *Statements) translate(name, text string) (statement, error) {
 		}
 		return p[1] + d.placeholder(n)
 	})
+	lists := 0
+	for _, name := range s.args {
+		if strings.HasPrefix(name, spread) {
+			lists++
+		}
+	}
+	if lists > 0 && len(inList.FindAllString(text, -1)) != lists {
+		return s, fmt.Errorf("statement %s: before a list there has to be a column, as in id IN (:%sids)", name, spread)
+	}
 	s.text = strings.TrimSuffix(strings.TrimSpace(text), ";")
 	return s, nil
 }

@@ -85,3 +85,16 @@ func TestWindowsAreOfExpressions(t *testing.T) {
 		}
 	}
 }
+
+// A list is divided, and its column is written before each part: so what stands before it has to be the name of a column.
+func TestListsFollowColumns(t *testing.T) {
+	all := mysqlEngine.Statements(nil)
+	for text, good := range map[string]bool{
+		"SELECT 1 FROM t WHERE t.id IN (:each_ids) AND n IN (:each_names)": true,
+		"SELECT 1 FROM t WHERE COALESCE(id, 0) IN (:each_ids)":             false,
+	} {
+		if _, err := all.translate("one", text); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
