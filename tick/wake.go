@@ -26,9 +26,9 @@ const (
 	// wakeHorizon is how far ahead alarms are set. Platforms have a bound, at about 30 days, and the safety trigger starts a
 	// pass before that.
 	wakeHorizon = 7 * 24 * time.Hour
-	// Work that stays due, such as a run that this host cannot start, is looked at again after a wait. The wait is as long as
-	// the work has been due, but between againLeast and againMost. A trigger of each minute would look each minute; this
-	// wait lets a database sleep.
+	// Work that stays due, such as a run that this host cannot start, is looked at again after a wait. The wait is about as
+	// long as the work has been due, but between againLeast and againMost. A trigger of each minute would look each minute;
+	// this wait lets a database sleep.
 	againLeast = time.Minute
 	againMost  = time.Hour
 	// wakeBeats is the number of looks for cancels after which a pass that still executes sets an alarm: see armMidway.
@@ -127,14 +127,13 @@ func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 	var at time.Time
 	switch {
 	case errors.Is(failure, store.ErrUnreachable), errors.Is(failure, store.ErrDenied): // somebody mends that
-		// At a whole minute: the platform may try this pass again, too, and each of these tries names the same alarm.
-		return now.Add(againLeast).Round(time.Minute)
+		return together(now, againLeast)
 	case !r.mayWake:
 		return at
 	case r.Frozen:
 		at = r.frozenUntil
 	case r.MoreDue || r.left:
-		return now.Add(r.again())
+		return together(now, r.again())
 	default:
 		at = r.due
 	}
@@ -152,8 +151,23 @@ func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 	return at
 }
 
-// again is how long to wait if work is already due. If the pass has decided or started something, or if the work became due
-// during the pass, the next pass follows at once.
+// together is an instant after about a wait, and at least againLeast, on a grid as wide as the wait. So passes that wait for the
+// same thing name the same alarm: those that the platform tries again after a failure, and those of the safety trigger. With
+// alarms of their own, each of them would begin another chain of passes. No alarm is nearer than againLeast, since some platforms
+// put a nearer one off, to an instant that is not on the grid. A wait of zero is over at once.
+func together(now time.Time, wait time.Duration) time.Time {
+	if wait == 0 {
+		return now
+	}
+	at := now.Add(max(wait/2, againLeast))
+	if down := at.Truncate(wait); down.Before(at) {
+		return down.Add(wait)
+	}
+	return at
+}
+
+// again is how long to wait if work is already due: a minute, two, four, up to an hour. If the pass has decided or started
+// something, or if the work became due during the pass, the next pass follows at once.
 func (r *Report) again() time.Duration {
 	since := r.OldestQueued
 	if r.MoreDue {
@@ -165,7 +179,11 @@ func (r *Report) again() time.Duration {
 	case since.IsZero():
 		return againLeast
 	}
-	return min(max(r.StartedAt.Sub(since), againLeast), againMost)
+	wait := againLeast
+	for wait < againMost && 2*wait <= r.StartedAt.Sub(since) {
+		wait *= 2
+	}
+	return min(wait, againMost)
 }
 
 // next notes what a probe says about the next pass.
