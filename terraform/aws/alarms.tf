@@ -1,11 +1,18 @@
 locals {
-  # The time between two ticks, where the expression says it: alarms that look at a shorter time would go on and off.
-  unit = { minute = 1, hour = 60, day = 1440 }
-  tick_minutes = (
-    can(regex("^rate", local.schedule)) ? tonumber(regex("[0-9]+", local.schedule)) * local.unit[regex("minute|hour|day", local.schedule)] :
-    can(regex("^cron\\(\\*/[0-9]+ ", local.schedule)) ? tonumber(regex("[0-9]+", local.schedule)) :
-    can(regex("^cron\\([0-9]+ ", local.schedule)) ? 60 : 1
-  )
+  # The longest time between two ticks, where the minutes and hours of the expression say it by numbers and steps: alarms that look
+  # at a shorter time would go on and off. A range of hours, and days, are a trigger that pauses.
+  unit   = { minute = 1, hour = 60, day = 1440 }
+  fields = regexall("[^ ()]+", local.schedule) # cron, minute, hour, ...
+  gaps = [for i, most in [60, 24] :
+    can(regex("^[0-9]+(,[0-9]+)*$", try(local.fields[i + 1], ""))) ? max([for at in [sort([for n in split(",", local.fields[i + 1]) : format("%02d", tonumber(n))])] :
+      max([for k, n in at : (k + 1 < length(at) ? tonumber(at[k + 1]) : tonumber(at[0]) + most) - tonumber(n)]...)
+    ]...) :
+    can(regex("^[*0-9]+/[0-9]+$", try(local.fields[i + 1], ""))) ? min(tonumber(split("/", local.fields[i + 1])[1]), most) : 1
+  ]
+  tick_minutes = try(
+    local.fields[0] == "rate" ? tonumber(local.fields[1]) * local.unit[trimsuffix(local.fields[2], "s")] :
+    60 * (local.gaps[1] - 1) + local.gaps[0]
+  , 1) # what is no expression, the input refuses
 
   # With wake, the ticks of the schedule are those of the safety trigger.
   no_tick_minutes = var.wake && var.no_tick_minutes > 0 ? max(var.no_tick_minutes, local.tick_minutes + 15) : var.no_tick_minutes

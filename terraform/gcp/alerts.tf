@@ -111,9 +111,14 @@ resource "google_monitoring_alert_policy" "figure" {
 }
 
 locals {
-  # The time between two ticks, where the schedule says it.
-  tick_minutes = (
-    can(regex("^\\*/[0-9]+ ", local.schedule)) ? tonumber(regex("[0-9]+", local.schedule)) :
-    can(regex("^[0-9]+ ", local.schedule)) ? 60 : 1
-  )
+  # The longest time between two ticks, where the minutes and hours of the schedule say it by numbers and steps: alerts that look at
+  # a shorter time would come and go. A range of hours, and days, are a trigger that pauses.
+  fields = regexall("[^ ]+", local.schedule) # minute, hour, ...
+  gaps = [for i, most in [60, 24] :
+    can(regex("^[0-9]+(,[0-9]+)*$", try(local.fields[i], ""))) ? max([for at in [sort([for n in split(",", local.fields[i]) : format("%02d", tonumber(n))])] :
+      max([for k, n in at : (k + 1 < length(at) ? tonumber(at[k + 1]) : tonumber(at[0]) + most) - tonumber(n)]...)
+    ]...) :
+    can(regex("^[*0-9]+/[0-9]+$", try(local.fields[i], ""))) ? min(tonumber(split("/", local.fields[i])[1]), most) : 1
+  ]
+  tick_minutes = 60 * (local.gaps[1] - 1) + local.gaps[0]
 }

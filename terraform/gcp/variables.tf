@@ -296,6 +296,12 @@ variable "no_tick_minutes" {
     condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.tick_minutes || var.wake_queue != null
     error_message = "no_tick_minutes: schedule ticks every ${local.tick_minutes} minutes, so the alert would come and go; want more than that, or 0 for no alert."
   }
+
+  validation {
+    # Cloud Monitoring looks back for 23.5 hours at most.
+    condition     = var.no_tick_minutes == 0 || var.wake_queue == null || local.tick_minutes + 15 <= 1410
+    error_message = "no_tick_minutes: with wake_queue, the alert looks back for ${local.tick_minutes + 15} minutes, and Cloud Monitoring for 1410 at most; want a schedule of at most 23 hours, or 0 for no alert."
+  }
 }
 
 variable "overdue_minutes" {

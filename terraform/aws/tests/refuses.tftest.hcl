@@ -286,6 +286,37 @@ run "steps_of_a_cron_expression" {
   expect_failures = [var.no_tick_minutes]
 }
 
+# As AWS writes them: minute 0 and each tenth after it.
+run "steps_from_a_minute" {
+  command = plan
+  variables {
+    schedule_expression = "cron(0/10 * * * ? *)"
+  }
+  expect_failures = [var.no_tick_minutes]
+}
+
+run "minutes_of_a_cron_expression" {
+  command = plan
+  variables {
+    schedule_expression = "cron(5,20,0 * * * ? *)"
+    no_tick_minutes     = 40
+    overdue_minutes     = 39
+    queued_minutes      = 40
+  }
+  expect_failures = [var.no_tick_minutes, var.overdue_minutes]
+}
+
+run "hours_of_a_cron_expression" {
+  command = plan
+  variables {
+    schedule_expression = "cron(0 */6 * * ? *)"
+    no_tick_minutes     = 360
+    overdue_minutes     = 360
+    queued_minutes      = 359
+  }
+  expect_failures = [var.no_tick_minutes, var.queued_minutes]
+}
+
 run "worker_that_keeps_the_database_awake" {
   command = plan
   variables {
@@ -301,6 +332,15 @@ run "a_safety_trigger_of_a_day" {
   variables {
     wake                = true
     schedule_expression = "rate(1 day)"
+  }
+  expect_failures = [var.no_tick_minutes]
+}
+
+run "a_safety_trigger_of_an_hour_of_the_day" {
+  command = plan
+  variables {
+    wake                = true
+    schedule_expression = "cron(30 4 * * ? *)"
   }
   expect_failures = [var.no_tick_minutes]
 }

@@ -180,6 +180,27 @@ run "alerts_that_would_come_and_go" {
   expect_failures = [var.no_tick_minutes, var.overdue_minutes, var.queued_minutes]
 }
 
+run "alerts_between_two_hours" {
+  command = plan
+  variables {
+    schedule        = "0 7,13,19 * * *"
+    no_tick_minutes = 720
+    overdue_minutes = 719
+    queued_minutes  = 720
+  }
+  expect_failures = [var.no_tick_minutes, var.overdue_minutes]
+}
+
+# The alert for missing ticks would look back for longer than Cloud Monitoring does.
+run "a_safety_trigger_of_a_day" {
+  command = plan
+  variables {
+    wake_queue = "projects/acme-prod/locations/europe-west3/queues/dbjobs"
+    schedule   = "30 4 * * *"
+  }
+  expect_failures = [var.no_tick_minutes]
+}
+
 run "alarms_for_a_service" {
   command = plan
   variables {
