@@ -70,8 +70,8 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	f.busy.RLock()
 	defer f.busy.RUnlock()
 	c, answer := f.invocation(slog.String("function_version", lambdacontext.FunctionVersion))
-	if lc, ok := lambdacontext.FromContext(ctx); ok {
-		c.invocation = append(c.invocation, slog.String("request_id", lc.AwsRequestID))
+	if id := requestID(ctx); id != "" {
+		c.invocation = append(c.invocation, slog.String("request_id", id))
 	}
 	o, err := f.command(ctx, c, payload)
 	if _, judged := errors.AsType[verdict](err); err == nil || judged { // the answer contains the verdict
@@ -81,6 +81,14 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	code := exitCode(context.Background(), err)
 	c.complain(code, err)
 	return nil, messages.InvokeResponse_Error{Type: failureKind(code), Message: strings.Join(c.explain(code, err), "\n")}
+}
+
+// requestID returns Lambda's id of the event, or "" if there is none.
+func requestID(ctx context.Context) string {
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		return lc.AwsRequestID
+	}
+	return ""
 }
 
 // command runs the event's command within the deadline of the invocation. The budget lets a pass end in time. The
@@ -107,7 +115,7 @@ func (f *function) command(ctx context.Context, c *cli, payload []byte) (order, 
 	if e, ok := o.(event); ok {
 		return o, c.execute(ctx, e.args(budget, f.startup(), name))
 	}
-	args, stdin, err := o.(remote).line()
+	args, stdin, err := o.(remote).line(requestID(ctx))
 	if err != nil {
 		return o, err
 	}

@@ -21,10 +21,11 @@ type order interface {
 	answer(printed []byte) []byte
 }
 
-// remote is an order that is no pass: a command line, and the input for it.
+// remote is an order that is no pass: a command line, and the input for it. request is the platform's id of the event. It
+// is the same each time that the platform delivers the event.
 type remote interface {
 	order
-	line() (args []string, stdin string, err error)
+	line(request string) (args []string, stdin string, err error)
 }
 
 // remotes has the commands for callers who reach the function, but not the database.
@@ -107,7 +108,9 @@ func (s *service) allowed(command string) error {
 
 type migrateOrder struct{ asJSON }
 
-func (*migrateOrder) line() ([]string, string, error) { return []string{"migrate", "--json"}, "", nil }
+func (*migrateOrder) line(string) ([]string, string, error) {
+	return []string{"migrate", "--json"}, "", nil
+}
 
 // applyOrder applies a manifest: its text, or the manifest itself as JSON, or an object in a bucket.
 type applyOrder struct {
@@ -120,7 +123,7 @@ type applyOrder struct {
 	Reason   string          `json:"reason"`
 }
 
-func (o *applyOrder) line() ([]string, string, error) {
+func (o *applyOrder) line(string) ([]string, string, error) {
 	from, text := o.From, ""
 	manifest := bytes.TrimSpace(o.Manifest)
 	switch none := len(manifest) == 0 || bytes.Equal(manifest, []byte("null")); {
@@ -147,7 +150,7 @@ type exportOrder struct {
 	All      bool    `json:"all"`
 }
 
-func (o *exportOrder) line() ([]string, string, error) {
+func (o *exportOrder) line(string) ([]string, string, error) {
 	args := []string{"export"}
 	if o.Manifest != nil {
 		args = append(args, "--manifest="+*o.Manifest)
@@ -168,7 +171,7 @@ type statusOrder struct {
 	Limit *int `json:"limit"`
 }
 
-func (o *statusOrder) line() ([]string, string, error) {
+func (o *statusOrder) line(string) ([]string, string, error) {
 	args := []string{"status", "--json"}
 	if o.Limit != nil {
 		args = append(args, "--limit", strconv.Itoa(*o.Limit))
@@ -179,7 +182,9 @@ func (o *statusOrder) line() ([]string, string, error) {
 // checkOrder is for a monitor: the answer contains the level, even if the database could not be asked.
 type checkOrder struct{ asJSON }
 
-func (*checkOrder) line() ([]string, string, error) { return []string{"check", "--json"}, "", nil }
+func (*checkOrder) line(string) ([]string, string, error) {
+	return []string{"check", "--json"}, "", nil
+}
 
 type runNowOrder struct {
 	asJSON
@@ -190,7 +195,8 @@ type runNowOrder struct {
 	Reason string            `json:"reason"`
 }
 
-func (o *runNowOrder) line() ([]string, string, error) {
+// line has a key in any case. Otherwise an event that is delivered again would make another run.
+func (o *runNowOrder) line(request string) ([]string, string, error) {
 	if o.Job == "" {
 		return nil, "", badInput("event: run-now needs the name of a job")
 	}
@@ -198,8 +204,8 @@ func (o *runNowOrder) line() ([]string, string, error) {
 	for _, name := range slices.Sorted(maps.Keys(o.Args)) {
 		args = append(args, "--arg="+name+"="+o.Args[name])
 	}
-	if o.Key != "" {
-		args = append(args, "--key="+o.Key)
+	if key := cmp.Or(o.Key, request); key != "" {
+		args = append(args, "--key="+key)
 	}
 	return append(args, "--", o.Job), "", nil
 }

@@ -65,6 +65,15 @@ func TestLambdaSetsItUp(t *testing.T) {
 			if again := answered[store.RequestedRun](f, f.invoke(orderOf("run-now", "job", "hello", "key", "k"), ample)); run.ID == "" || again.ID != run.ID || !again.Existing {
 				t.Errorf("one key has the runs %+v and %+v", run, again)
 			}
+			// Lambda may deliver an event twice, with the same id of the request.
+			event := orderOf("run-now", "job", "hello")
+			first := answered[store.RequestedRun](f, f.invokeAs("delivered-twice", event, ample))
+			if again := answered[store.RequestedRun](f, f.invokeAs("delivered-twice", event, ample)); again.ID != first.ID || !again.Existing {
+				t.Errorf("an event that was delivered twice requests %+v and %+v", first, again)
+			}
+			if other := answered[store.RequestedRun](f, f.invoke(event, ample)); other.ID == first.ID {
+				t.Errorf("another event gets the same run: %+v", other)
+			}
 			if r := f.report(f.invoke("{}", ample)); r.Succeeded == 0 {
 				t.Errorf("the first tick: %+v", r)
 			}
