@@ -27,8 +27,15 @@ const (
 	firstPause = 200 * time.Millisecond
 )
 
-// client follows no redirect, because the request contains a token.
-var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+// client follows no redirect, because the request contains a token. It keeps no connection: a process sends few requests, and
+// one that a platform has frozen meanwhile may find a connection that leads nowhere.
+var client = &http.Client{Transport: oneCall(), CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+func oneCall() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableKeepAlives = true
+	return t
+}
 
 // Endpoint reads the URL of an API. A request proves the identity of its sender, so it goes only over TLS, or to
 // this host.
