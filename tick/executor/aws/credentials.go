@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -85,7 +86,7 @@ func (s *Source) ask(ctx context.Context, now time.Time) (Credentials, time.Time
 		from, ask = "the web identity", s.webIdentity
 	case s.env.value("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") != "" || s.env.value("AWS_CONTAINER_CREDENTIALS_FULL_URI") != "":
 		from, ask = "the container's endpoint", s.container
-	case s.env.value("AWS_EC2_METADATA_DISABLED") == "true":
+	case strings.EqualFold(s.env.value("AWS_EC2_METADATA_DISABLED"), "true"):
 		return Credentials{}, time.Time{}, errNowhere
 	default:
 		from, ask = "the machine's metadata", s.machine

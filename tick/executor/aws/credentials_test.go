@@ -145,6 +145,7 @@ func TestSourceProblems(t *testing.T) {
 	}{
 		{map[string]string{"AWS_ACCESS_KEY_ID": "id"}, "only one is set"},
 		{map[string]string{"AWS_EC2_METADATA_DISABLED": "true"}, "no credentials of AWS"},
+		{map[string]string{"AWS_EC2_METADATA_DISABLED": "TRUE"}, "no credentials of AWS"},
 		// Without TLS nothing but this machine and the platform is asked, whatever name leads there.
 		{map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://192.0.2.1/"}, "192.0.2.1 is neither this machine"},
 		{map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://169.254.169.254/"}, "169.254.169.254 is neither this machine"},
