@@ -180,10 +180,22 @@ func (o *statusOrder) line(string) ([]string, string, error) {
 }
 
 // checkOrder is for a monitor: the answer contains the level, even if the database could not be asked.
-type checkOrder struct{ asJSON }
+type checkOrder struct {
+	asJSON
+	LastPass string `json:"last_pass"`
+	Overdue  string `json:"overdue"`
+	Stuck    string `json:"stuck"`
+	Trigger  string `json:"trigger"`
+}
 
-func (*checkOrder) line(string) ([]string, string, error) {
-	return []string{"check", "--json"}, "", nil
+func (o *checkOrder) line(string) ([]string, string, error) {
+	args := []string{"check", "--json"}
+	for _, f := range [][2]string{{"last-pass", o.LastPass}, {"overdue", o.Overdue}, {"stuck", o.Stuck}, {"trigger", o.Trigger}} {
+		if f[1] != "" {
+			args = append(args, "--"+f[0]+"="+f[1])
+		}
+	}
+	return args, "", nil
 }
 
 type runNowOrder struct {

@@ -83,6 +83,9 @@ func TestLambdaSetsItUp(t *testing.T) {
 			if h := answered[struct{ Level string }](f, f.invoke(orderOf("check"), ample)); h.Level != "OK" {
 				t.Errorf("check: %+v", h)
 			}
+			if h := answered[struct{ Level string }](f, f.invoke(orderOf("check", "last_pass", "70m", "overdue", "70m", "stuck", "2h", "trigger", "another"), ample)); h.Level != "UNKNOWN" {
+				t.Errorf("check, of a trigger that never came: %+v", h)
+			}
 			exported := answered[map[string]string](f, f.invoke(orderOf("export", "manifest", "night"), ample))
 			if a := answered[report.Applied](f, f.invoke(orderOf("apply", "manifest", exported["manifest"], "prune", true), ample)); len(a.Changes) != 0 || !strings.Contains(exported["manifest"], "hello") {
 				t.Errorf("what was exported changes %+v:\n%s", a, exported)
@@ -125,7 +128,7 @@ func TestLambdaAllowsWhatIsNamed(t *testing.T) {
 // read.
 func TestLambdaEventsAreStrict(t *testing.T) {
 	c := onPostgres(t)
-	f := c.function("DBJOBS_LAMBDA_ALLOW=apply,run-now,migrate")
+	f := c.function("DBJOBS_LAMBDA_ALLOW=apply,run-now,migrate,check")
 	for event, want := range map[string]string{
 		orderOf("apply"):                                    "apply needs a manifest",
 		orderOf("apply", "manifest", nil):                   "apply needs a manifest",
@@ -137,6 +140,7 @@ func TestLambdaEventsAreStrict(t *testing.T) {
 		orderOf("apply", "manifst", "jobs: {}"):                                                           `unknown field "manifst"`,
 		orderOf("migrate", "limit", 1):                                                                    `unknown field "limit"`,
 		orderOf("run-now"):                                                                                "name of a job",
+		orderOf("check", "last_pass", "soon"):                                                             "soon",
 		orderOf("run-now", "job", "--help"):                                                               "--help",
 		orderOf("run-now", "job", "x", "args", []int{1}):                                                  "cannot unmarshal",
 		orderOf("uninstall"):                                                                              "unknown command \"uninstall\"",
