@@ -63,10 +63,16 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 			"returning": {[]string{"INSERT INTO effects VALUES (3, 'x'), (4, 'y') RETURNING n"}, "{\"n\": 3}\n{\"n\": 4}", 2},
 			"pragma":    {[]string{"PRAGMA integrity_check"}, `{"integrity_check": "ok"}`, 1},
 			"types":     {[]string{"SELECT 1.5 AS d, x'00ff' AS raw, 9e999 AS inf"}, `{"d": 1.5, "raw": "0x00ff", "inf": "+Inf"}`, 1},
+			"instants":  {[]string{"SELECT * FROM days"}, `{"at": "2026-01-05T08:05:00.000000Z", "zoned": "2026-01-05 08:05:00+02:00", "day": "2026-01-05 10:00"}`, 1},
+			"changed":   {[]string{"UPDATE days SET day = day RETURNING at"}, `{"at": "2026-01-05T08:05:00.000000Z"}`, 1},
 		},
 	}
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (n int, told varchar(100))")
+		if d.Engine == "sqlite" {
+			d.Exec(t, "CREATE TABLE days (at datetime, zoned timestamp, day date)")
+			d.Exec(t, "INSERT INTO days VALUES ('2026-01-05T08:05:00.000000Z', '2026-01-05 08:05:00+02:00', '2026-01-05 10:00')")
+		}
 		if d.Engine == "mariadb" {
 			d.Exec(t, "CREATE TABLE strict (n int PRIMARY KEY)")
 			d.Exec(t, "CREATE TABLE days (zero date, part date, at datetime)")

@@ -181,6 +181,7 @@ func (c *sqliteJobConn) ExecContext(ctx context.Context, query string, args []dr
 	if err != nil {
 		return nil, err
 	}
+	asStored(rows)
 	n, columns, err := t.read(ctx, rows)
 	if err == nil && !columns && writes.MatchString(verb(query)) { // RETURNING is only a word of a text
 		n, err = c.changes(ctx)

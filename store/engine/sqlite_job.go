@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -65,6 +67,17 @@ func describeSQLite(err error, _ string) (Failure, bool) {
 		return Failure{}, false
 	}
 	return Failure{Code: strconv.Itoa(se.Code())}, true
+}
+
+// asStored lets rows give texts as they are stored. Where a column is declared as DATE, DATETIME or TIMESTAMP, the driver would make
+// an instant of a text, and the form of the text would be lost: its zone, its T, zeros at its end. SQLite compares such values as
+// texts, so another form is another value. The driver has no option for that: it forgets how the columns are declared.
+func asStored(rows driver.Rows) {
+	declared := reflect.Indirect(reflect.ValueOf(rows)).FieldByName("decltypes")
+	if declared.CanAddr() { // a test notices where the driver has another field
+		types := reflect.NewAt(declared.Type(), declared.Addr().UnsafePointer()).Elem()
+		types.Set(reflect.MakeSlice(types.Type(), types.Len(), types.Len()))
+	}
 }
 
 // vacuum matches a VACUUM in place, which reaches no other file.
