@@ -50,7 +50,8 @@ func TestSQLServerTells(t *testing.T) {
 			return depth(0)
 		}
 		return joined(storetest.Message(5701, 2, 0, "", 1, "Changed database context to 'shop'."), storetest.Message(0, 1, 0, "", 1, "begins"), storetest.Then(3),
-			storetest.Row([]string{"n", "id"}, 7, [16]byte{0x33, 0x22, 0x11, 0, 0x55, 0x44, 0x77, 0x66, 8, 9, 10, 11, 12, 13, 14, 15}), storetest.Then(1),
+			storetest.Row([]string{"n", "id", "at"}, 7, [16]byte{0x33, 0x22, 0x11, 0, 0x55, 0x44, 0x77, 0x66, 8, 9, 10, 11, 12, 13, 14, 15},
+				time.Date(2026, 1, 5, 8, 5, 0, 123456700, time.UTC)), storetest.Then(1),
 			storetest.Message(8153, 1, 10, "", 3, "Null value is eliminated."), storetest.Done(2))
 	})
 	r, run := onSQLServer(t, s.URL, nil, executor.Statement{Text: "UPDATE a SET b = ? WHERE c = '?' AND d > ?", Args: []any{"${run_id}", json.Number("7")}},
@@ -59,7 +60,7 @@ func TestSQLServerTells(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	attempt := run.Tries[0]
-	want := "INFO: begins\n" + `{"n": 7, "id": "00112233-4455-6677-0809-0A0B0C0D0E0F"}` + "\nINFO: Null value is eliminated. (8153)"
+	want := "INFO: begins\n" + `{"n": 7, "id": "00112233-4455-6677-0809-0A0B0C0D0E0F", "at": "2026-01-05 08:05:00.1234567"}` + "\nINFO: Null value is eliminated. (8153)"
 	if attempt.Output != want+"\n"+want || attempt.Rows == nil || *attempt.Rows != 10 {
 		t.Errorf("told %s, %v rows", attempt.Output, attempt.Rows)
 	}

@@ -161,6 +161,8 @@ func sqlserverValue(v driver.Value, kind string) driver.Value {
 		switch kind {
 		case "TIME":
 			return v.Format("15:04:05.9999999")
+		case "DATETIME2":
+			return v.Format("2006-01-02 15:04:05.9999999")
 		case "DATETIMEOFFSET":
 			return v.Format("2006-01-02 15:04:05.9999999 -07:00")
 		}

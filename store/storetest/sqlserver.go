@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unicode/utf16"
 )
 
@@ -160,19 +161,27 @@ func Message(number, state, level int, procedure string, line int, text string) 
 	return sized(kind, binary.LittleEndian.AppendUint32(b, uint32(line)))
 }
 
-// Row returns a result of one row. A value is an int or, for a unique identifier, a [16]byte.
+// Row returns a result of one row. A value is an int, a [16]byte for a unique identifier, or a time.Time for a datetime2(7).
 func Row(columns []string, values ...any) []byte {
 	b := []byte{tdsColumns, byte(len(columns)), 0}
 	row := []byte{tdsRow}
 	for i, name := range columns {
-		kind, value := byte(0x26), binary.LittleEndian.AppendUint32(nil, 0)
+		kind, size, value := byte(0x26), byte(0), binary.LittleEndian.AppendUint32(nil, 0)
 		switch v := values[i].(type) {
 		case int:
 			binary.LittleEndian.PutUint32(value, uint32(v))
 		case [16]byte:
 			kind, value = 0x24, v[:]
+		case time.Time:
+			day := v.Truncate(24 * time.Hour)
+			value = binary.LittleEndian.AppendUint64(nil, uint64(v.Sub(day)/100))[:5]
+			value = append(value, binary.LittleEndian.AppendUint32(nil, uint32((day.Unix()-time.Time{}.Unix())/(24*60*60)))[:3]...)
+			kind, size = 0x2a, 7 // the digits of a second
 		}
-		b = append(b, 0, 0, 0, 0, 0, 0, kind, byte(len(value)), byte(len(name)))
+		if size == 0 {
+			size = byte(len(value))
+		}
+		b = append(b, 0, 0, 0, 0, 0, 0, kind, size, byte(len(name)))
 		b = append(b, ucs2(name)...)
 		row = append(append(row, byte(len(value))), value...)
 	}
