@@ -29,8 +29,9 @@ func (f StepFacts) NotKept() bool { return f.Result != nil && len(f.Result) == 0
 // mostResult bounds the result of an attempt. A larger one is not kept.
 const mostResult = 32 << 10
 
-// reference finds the references to facts of steps in a spec. They may stand anywhere in the spec.
-var reference = lazyregexp.New(`\$\{steps\.([^}"\\]*)\}`)
+// reference finds the references to facts of steps in a spec. They may stand anywhere in the spec, within texts of JSON: there a
+// quotation mark in a name has a backslash.
+var reference = lazyregexp.New(`\$\{steps\.(?:[^}"\\]|\\.)*\}`)
 
 // stepFacts are the facts of a step; row and body have parts.
 var stepFacts = []string{"status", "rows", "error", "output", "code", "row", "body"}
@@ -63,13 +64,17 @@ func (j *Job) TellsSteps() bool {
 }
 
 // StepReference is a reference of a spec to a fact of a step, as it is written: ${steps.NAME.FACT}.
-type StepReference struct{ Text, Step string }
+type StepReference struct{ Text, Step, Fact string }
 
 // References returns the references of the step, in order.
 func (st *Step) References() (list []StepReference) {
-	for _, found := range reference.FindAllStringSubmatch(string(st.Spec), -1) {
-		if name, _, ok := StepFact(found[1]); ok {
-			list = append(list, StepReference{found[0], name})
+	for _, found := range reference.FindAllString(string(st.Spec), -1) {
+		text := ""
+		if json.Unmarshal([]byte(`"`+found+`"`), &text) != nil {
+			continue
+		}
+		if name, fact, ok := StepFact(strings.TrimSuffix(strings.TrimPrefix(text, "${steps."), "}")); ok {
+			list = append(list, StepReference{text, name, fact})
 		}
 	}
 	return list

@@ -24,6 +24,7 @@ func TestAnswersTellLaterSteps(t *testing.T) {
 		"long":   `200 {"id": 1, "wide": "` + strings.Repeat("x", 17<<10) + `"}`,
 		"grows":  `200 {"id": 1, "wide": "` + strings.Repeat("<", 8<<10) + `"}`,
 		"nobody": `503 {"why": "busy"}`,
+		"odd":    `200 {"R&D": 5, "a \"b\"": {"<": 6}}`,
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, body, _ := strings.Cut(answers[r.URL.Path[1:]], " ")
@@ -40,6 +41,7 @@ func TestAnswersTellLaterSteps(t *testing.T) {
 			`succeeded | 201 | 12345678901234567890 | <ä"<> | b | NULL | [{"id":"a"},{"id":"b"}]`},
 		"list":       {"list", []any{"${steps.ask.body.1}", "${steps.ask.body}"}, "succeeded | 8 | [7,8]"},
 		"failure":    {"nobody", []any{"${steps.ask.status}", "${steps.ask.code}", "${steps.ask.body.why}"}, "succeeded | failed | 503 | busy"},
+		"odd":        {"odd", []any{"${steps.ask.body.R&D}", `${steps.ask.body.a "b".<}`}, "succeeded | 5 | 6"},
 		"text":       {"text", []any{"${steps.ask.code}", "${steps.ask.body}"}, "succeeded | 200 | NULL"},
 		"no member":  {"made", []any{"${steps.ask.body.idd}"}, `the answer of step "ask" has no such member; its members are id, items, name, none`},
 		"no object":  {"list", []any{"${steps.ask.body.id}"}, `the answer of step "ask" has no such member`},

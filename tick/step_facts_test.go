@@ -325,6 +325,7 @@ func TestStepFactsOfNoStepAreRefused(t *testing.T) {
 		for arg, want := range map[string]string{
 			"${steps.aks.row.n}":  `${steps.aks.row.n}: there is no step "aks" in the job`,
 			"${steps.ask.rwo.n}":  "${steps.ask.rwo.n} is not known; of a step there are ${steps.NAME.status}, rows, ",
+			`${steps.a "b".rows}`: `${steps.a "b".rows}: there is no step "a \"b\"" in the job`,
 			"${steps.ask}":        "${steps.ask} is not known; of a step there are ",
 			"${steps.ask.row.n}":  "",
 			"${steps.note.error}": "a step cannot learn of itself",

@@ -87,12 +87,9 @@ func stepFacts(t *store.Task, facts map[string]any) {
 func membersWanted(t *store.Task) map[string][]string {
 	wanted := map[string][]string{}
 	if step := t.StepAt(t.Run.Step); step != nil {
-		for _, found := range reference.FindAllString(string(step.Spec), -1) {
-			named, of := strings.CutPrefix(strings.Trim(found, "${}"), "steps.")
-			if name, fact, ok := store.StepFact(named); of && ok {
-				if path, of := strings.CutPrefix(fact, "body."); of {
-					wanted[name] = append(wanted[name], path)
-				}
+		for _, r := range step.References() {
+			if path, of := strings.CutPrefix(r.Fact, "body."); of {
+				wanted[r.Step] = append(wanted[r.Step], path)
 			}
 		}
 	}
