@@ -26,14 +26,26 @@ type Event struct {
 
 // Server is what the server reports about itself.
 type Server struct {
-	Zone    string // of SYSTEM: a name such as UTC or CEST
-	SQLMode string // of new sessions
-	MariaDB bool
+	Zone     string // of SYSTEM: a name such as UTC or CEST
+	TimeZone string // of new sessions, as is SQLMode
+	SQLMode  string
+	MariaDB  bool
 }
 
 // UTC reports whether the zone of the server is UTC.
 func (s Server) UTC() bool {
 	return s.Zone == "UTC" || s.Zone == "GMT" || s.Zone == "Etc/UTC" || s.Zone == "Coordinated Universal Time"
+}
+
+// same reports whether a new session has the zone of an event. A zone whose name says nothing here is itself only.
+func (s Server) same(zone string) bool {
+	known := func(zone string) string {
+		if name, shift, err := zoneOf(zone, map[bool]string{true: "UTC", false: "SYSTEM"}[s.UTC()]); err == nil && shift == 0 {
+			return name
+		}
+		return zone
+	}
+	return known(zone) == known(s.TimeZone)
 }
 
 // System reports whether an event has the zone of the server.
@@ -43,7 +55,8 @@ func System(events []Event) bool {
 
 // Query reads the events of the database of the connection.
 func Query(ctx context.Context, db *sql.DB) (events []Event, s Server, err error) {
-	if err = db.QueryRowContext(ctx, `SELECT @@system_time_zone, @@global.sql_mode, LOCATE('MariaDB', @@version) > 0`).Scan(&s.Zone, &s.SQLMode, &s.MariaDB); err != nil {
+	if err = db.QueryRowContext(ctx, `SELECT @@system_time_zone, @@global.time_zone, @@global.sql_mode, LOCATE('MariaDB', @@version) > 0`).
+		Scan(&s.Zone, &s.TimeZone, &s.SQLMode, &s.MariaDB); err != nil {
 		return nil, s, err
 	}
 	rows, err := db.QueryContext(ctx, `SELECT EVENT_SCHEMA, EVENT_NAME, DEFINER, TIME_ZONE, EVENT_DEFINITION, EVENT_TYPE,
@@ -95,6 +108,28 @@ func Convert(events []Event, s Server, o Options) *intake.Result {
 // wall is the layout of times.
 const wall = "2006-01-02 15:04:05"
 
+// uncommented returns a body without the comments before its first word. A server executes what is in /*! and /*M!.
+func uncommented(body string) string {
+	for {
+		body = strings.TrimSpace(body)
+		start, end := 2, "\n"
+		switch {
+		case strings.HasPrefix(body, "/*") && !strings.HasPrefix(body, "/*!") && !strings.HasPrefix(body, "/*M!"):
+			end = "*/"
+		case strings.HasPrefix(body, "#"):
+			start = 1
+		case len(body) > 2 && body[:2] == "--" && body[2] <= ' ':
+		default:
+			return body
+		}
+		_, rest, found := strings.Cut(body[start:], end)
+		if !found {
+			return body
+		}
+		body = rest
+	}
+}
+
 // compound matches bodies that only the client or a stored program can read, and that are no single statement.
 var compound = lazyregexp.New(`(?is)^\s*(\w+\s*:\s*)?(BEGIN|IF|CASE|WHILE|LOOP|REPEAT|FOR|DECLARE)\b`)
 
@@ -114,16 +149,16 @@ func item(e *Event, s Server, o Options) intake.Item {
 		it.Reason = reason
 		return it
 	}
-	body := e.Body
-	if compound.MatchString(body) {
-		if !s.MariaDB || !begin.MatchString(body) {
+	body := strings.TrimSpace(e.Body)
+	if work := uncommented(body); compound.MatchString(work) {
+		if !s.MariaDB || !begin.MatchString(work) {
 			it.Reason = fmt.Sprintf("MySQL runs such a body in a stored program only: CREATE PROCEDURE %s() with it, and write the job by hand, with sql: CALL %[1]s().", e.Name)
 			if s.MariaDB {
 				it.Reason = strings.Replace(it.Reason, "MySQL runs such a body in a stored program only", "Such a body is best a stored program", 1)
 			}
 			return it
 		}
-		body = begin.ReplaceAllString(body, "BEGIN NOT ATOMIC")
+		body = strings.TrimSuffix(body, work) + begin.ReplaceAllString(work, "BEGIN NOT ATOMIC")
 		note("BEGIN is BEGIN NOT ATOMIC outside of a stored program.")
 	}
 	if e.Completion != "PRESERVE" && (e.Type == "ONE TIME" || e.Ends != "") {
@@ -135,6 +170,10 @@ func item(e *Event, s Server, o Options) intake.Item {
 	}
 	if e.SQLMode != s.SQLMode {
 		note("It ran with sql_mode %s; here it is that of the server, %s.", e.SQLMode, s.SQLMode)
+	}
+	if !s.same(e.Zone) {
+		note("It ran with time_zone '%s'; here it is that of the server, '%s', and NOW() and CURDATE() tell its time. As there: sql as a list, "+
+			"which begins with SET time_zone = '%[1]s'.", e.Zone, s.TimeZone)
 	}
 	it.Notes = append(it.Notes, o.Targets.Note(e.Schema, e.Definer))
 	j.Steps = []store.Step{intake.Statement("step 1", body, o.Targets.Of(e.Schema))}
@@ -163,7 +202,10 @@ func when(j *store.Job, e *Event, o Options, note func(string, ...any)) (reason 
 			return fmt.Sprintf("Its time is %.40q, which is no time.", e.At)
 		}
 		own.Rule = "at " + at.Format("2006-01-02T15:04:05")
-		if left, err := after(own, o.Now); err != nil || left.IsZero() {
+		switch left, err := after(own, o.Now); {
+		case err != nil:
+			return fmt.Sprintf("Its time cannot be used: %v; write the job by hand.", err)
+		case left.IsZero():
 			return "Its time is past; it has no further time."
 		}
 		return ""

@@ -56,6 +56,7 @@ func TestEventsOfMariaDB(t *testing.T) {
 		"CREATE EVENT c ON SCHEDULE EVERY 2 QUARTER STARTS '2036-01-31 00:00:00' DO DELETE FROM t",
 		"CREATE EVENT d ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 02:30:00' DO SELECT 1",
 		"CREATE EVENT e ON SCHEDULE EVERY '1 2:3:4' DAY_SECOND DISABLE DO IF 1 THEN SELECT 1; END IF",
+		"CREATE EVENT g ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 02:30:00' DO /* both */ BEGIN SELECT 1; SELECT 2; END",
 		"CREATE EVENT f ON SCHEDULE AT '2036-01-01 02:30:00' DO SELECT 1",
 	} {
 		if _, err := pool.Exec(text); err != nil {
@@ -63,7 +64,7 @@ func TestEventsOfMariaDB(t *testing.T) {
 		}
 	}
 	events, s, err := Query(t.Context(), pool)
-	if err != nil || len(events) != 6 || !s.MariaDB {
+	if err != nil || len(events) != 7 || !s.MariaDB {
 		t.Fatal(events, s, err)
 	}
 	got := written(t, Convert(events, s, Options{Source: "MariaDB", Zone: "Europe/Berlin", Now: now}))
@@ -71,6 +72,7 @@ func TestEventsOfMariaDB(t *testing.T) {
 		"rule: every 90m starting 2036-01-01T02:30:00\n", "not_after: 2037-01-01T01:30:00Z\n", "remove_when_done: true\n",
 		"  b:\n    description: once\n    disabled: true\n    rule: at 2036-01-01T02:30:00\n    sql: BEGIN NOT ATOMIC SELECT 1; SELECT 2; END\n",
 		"DTSTART:20360131T000000\n      RRULE:FREQ=MONTHLY;INTERVAL=6;SKIP=BACKWARD\n", "rule: every 1d starting 2036-01-01T02:30:00\n",
+		"sql: /* both */ BEGIN NOT ATOMIC SELECT 1; SELECT 2; END\n",
 		"# event e: EVERY '1 2:3:4' DAY_SECOND", "# - Such a body is best a stored program: CREATE PROCEDURE e()",
 	} {
 		if !strings.Contains(got, want) {
@@ -97,17 +99,35 @@ func TestConvert(t *testing.T) {
 		{Event{Zone: "SYSTEM", Value: "1", Field: "MICROSECOND", Starts: "2026-01-01 02:30:00"}, "which is not known here"},
 		{Event{Zone: "SYSTEM", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00", Ends: "2026-02-01 02:30:00"}, "Its last time is past"},
 		{Event{Zone: "SYSTEM", Type: "ONE TIME", At: "2026-01-01 02:30:00"}, "Its time is past"},
+		{Event{Zone: "-13:00", Type: "ONE TIME", At: "2036-01-01 02:30:00"}, "Its time cannot be used"},
 		{Event{Zone: "Mars/Base", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00"}, "its zone cannot be used"},
 		{Event{Zone: "SYSTEM", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00", Body: "BEGIN SELECT 1; END"}, "CREATE PROCEDURE x() with it"},
+		{Event{Zone: "SYSTEM", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00", Body: "/* nightly */ -- purge\n# it\nBEGIN SELECT 1; END"}, "CREATE PROCEDURE x() with it"},
+		{Event{Zone: "+05:00", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00"}, "It ran with time_zone '+05:00'; here it is that of the server, 'SYSTEM'"},
 		{Event{Zone: "SYSTEM", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00", SQLMode: "ANSI", Status: "SLAVESIDE_DISABLED"}, "It ran with sql_mode ANSI"},
 	} {
 		c.event.Name, c.event.Schema, c.event.Definer = "x", "shop", "ann@%"
 		if c.event.Body == "" {
 			c.event.Body = "SELECT 1"
 		}
-		got := written(t, Convert([]Event{c.event}, Server{}, Options{Source: "MySQL", Zone: "UTC", Now: now}))
+		got := written(t, Convert([]Event{c.event}, Server{TimeZone: "SYSTEM"}, Options{Source: "MySQL", Zone: "UTC", Now: now}))
 		if joined := strings.ReplaceAll(got, "\n  #   ", " "); !strings.Contains(joined, c.want) && !strings.Contains(strings.ReplaceAll(got, "\n#   ", " "), c.want) {
 			t.Errorf("%+v: there is no %q in\n%s", c.event, c.want, got)
+		}
+	}
+}
+
+// An event whose zone is the server's, in other words, runs as it ran.
+func TestSameZone(t *testing.T) {
+	for _, c := range []struct {
+		event, server, system string
+		same                  bool
+	}{
+		{"SYSTEM", "SYSTEM", "CEST", true}, {"+02:00", "+02:00", "UTC", true}, {"UTC", "SYSTEM", "UTC", true}, {"SYSTEM", "+00:00", "UTC", true},
+		{"UTC", "SYSTEM", "CEST", false}, {"SYSTEM", "+02:00", "CEST", false}, {"Europe/Berlin", "UTC", "UTC", false}, {"Mars/Base", "SYSTEM", "UTC", false},
+	} {
+		if got := (Server{Zone: c.system, TimeZone: c.server}).same(c.event); got != c.same {
+			t.Errorf("%+v: got %v", c, got)
 		}
 	}
 }
