@@ -19,6 +19,8 @@ const (
 	// shortest of the next 200 gaps between two times of the job. There is no warning with until-next, and if the
 	// overlap policy allows several runs.
 	RetriesOutlast = "retries-outlast-interval"
+	// AllowsOne: the overlap policy is to allow several runs at a time, and max_running lets one execute.
+	AllowsOne = "allows-one"
 	// NeverMeets: a schedule has times, but none between the start and the end of the job. Or a job runs after two
 	// jobs of the same file that run by rules alone and have no time in common for 400 days. There is no warning
 	// about jobs in other files, and about rules that count from their creation or spread by name.
@@ -43,6 +45,7 @@ var advice = map[string]string{
 	UnlikelyStep:          "",
 	CalendarEnds:          "",
 	RetriesOutlast:        "use fewer attempts or a smaller max_backoff, or attempts: until-next, which stops before the next time",
+	AllowsOne:             "give it a max_running above 1, or overlap: wait-all",
 	NeverMeets:            "",
 	NotAllowedHere:        "if another host executes it, nothing is wrong",
 	UnusedSchedule:        "if no other file is to use it, remove it",

@@ -108,6 +108,9 @@ func (l *linter) job(j *store.Job) {
 		l.zoneless("job", j.FullName(), j.Name)
 		l.rule("job", j.FullName(), j.Name, j.FullName(), j.Own)
 	}
+	if j.Overlap == store.OverlapAllow && j.MaxRunning <= 1 && l.broughtIn("job", j.Name, "overlap", "max_running") {
+		l.warn("job", j.FullName(), AllowsOne, "its runs execute one at a time, in order, as max_running is 1")
+	}
 	if l.broughtIn("job", j.Name, "steps") {
 		for i := range j.Steps {
 			l.step(j, &j.Steps[i])
