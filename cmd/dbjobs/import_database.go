@@ -138,9 +138,9 @@ input). A login that is no superuser sees its own jobs only.`,
 func (c *cli) importEvents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "mysql-events", Short: "Write a manifest of the events of MySQL or MariaDB", Args: positional(),
-		Long: `Writes a manifest of the events of the database that --database names. The login needs the privilege EVENT there; without
-it, the database shows none. An event whose zone is SYSTEM has the zone of the server, which has no name that can be
-asked for unless it is UTC: then --zone is needed.`,
+		Long: `Writes a manifest of the events of the database that --database names. The login needs the privilege EVENT there. An event
+whose zone is SYSTEM has the zone of the server, which has no name that can be asked for unless it is UTC:
+then --zone is needed.`,
 		Example: `  dbjobs import mysql-events --database mysql://admin@db.example.org/shop -o jobs.yaml
   dbjobs import mysql-events --database mysql://admin@db.example.org/shop --zone Europe/Berlin --target shop_db`,
 	}
@@ -160,6 +160,9 @@ asked for unless it is UTC: then --zone is needed.`,
 			events, server, err = mysqlevents.Query(ctx, db)
 			return err
 		})
+		if errors.Is(err, mysqlevents.ErrHidden) {
+			return nil, badInput("%s: %v", where, mysqlevents.ErrHidden)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -5,11 +5,14 @@ package mysqlevents
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/rules"
@@ -53,10 +56,20 @@ func System(events []Event) bool {
 	return slices.ContainsFunc(events, func(e Event) bool { return e.Zone == "SYSTEM" })
 }
 
+// ErrHidden says that the login sees no events, whether there are some or not.
+var ErrHidden = errors.New("this login may not see the events of the database; GRANT EVENT on it, or use another login")
+
 // Query reads the events of the database of the connection.
 func Query(ctx context.Context, db *sql.DB) (events []Event, s Server, err error) {
 	if err = db.QueryRowContext(ctx, `SELECT @@system_time_zone, @@global.time_zone, @@global.sql_mode, LOCATE('MariaDB', @@version) > 0`).
 		Scan(&s.Zone, &s.TimeZone, &s.SQLMode, &s.MariaDB); err != nil {
+		return nil, s, err
+	}
+	// The table is empty to a login without the privilege; only this statement is refused.
+	if _, err := db.ExecContext(ctx, "SHOW EVENTS"); err != nil {
+		if refused, ok := errors.AsType[*mysql.MySQLError](err); ok && refused.Number == 1044 {
+			err = ErrHidden
+		}
 		return nil, s, err
 	}
 	rows, err := db.QueryContext(ctx, `SELECT EVENT_SCHEMA, EVENT_NAME, DEFINER, TIME_ZONE, EVENT_DEFINITION, EVENT_TYPE,

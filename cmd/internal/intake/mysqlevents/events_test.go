@@ -2,6 +2,7 @@ package mysqlevents
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -79,6 +80,29 @@ func TestEventsOfMariaDB(t *testing.T) {
 			t.Errorf("there is no %q in\n%s", want, got)
 		}
 	}
+}
+
+// To a login without the privilege EVENT the table of events is empty, as if there were none.
+func TestEventsOfALoginWithoutTheRight(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "mariadb" {
+			return // it has no events
+		}
+		d.Exec(t, "CREATE EVENT a ON SCHEDULE EVERY 1 DAY DO SELECT 1")
+		db, err := engine.New(d.Reader(t), engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		pool, err := db.JobPool(engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		if events, _, err := Query(t.Context(), pool); !errors.Is(err, ErrHidden) {
+			t.Errorf("got %v, %v", events, err)
+		}
+	})
 }
 
 // Zones, intervals and ends, in rows like those of other servers.
