@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
@@ -143,6 +144,26 @@ func TestBatch(t *testing.T) {
 		out, err := exec.Command("/bin/sh", "-c", spec.Run[0]).CombinedOutput()
 		if string(out) != c.out || (err != nil) != strings.Contains(c.code, "false") {
 			t.Errorf("%q: %v, %q", spec.Run[0], err, out)
+		}
+	}
+}
+
+// The database of a connection string decides about the target of its step. No other part of it is taken for one.
+func TestDatabaseOfAConnection(t *testing.T) {
+	for connect, want := range map[string]string{
+		"host=db dbname=stock password=geheim":      "stock",
+		"dbname = 'stock' host=db":                  "stock",
+		"password='a dbname=geheim b' dbname=stock": "stock",
+		"password='a dbname=geheim b'":              "",
+		"postgresql://ann:geheim@db:5432/stock":     "stock",
+		"postgres://ann@db/other?dbname=stock&x=1":  "stock",
+		"postgresql://ann:gehe%ZZ@db/stock":         "",
+		"host=db":                                   "",
+	} {
+		got := step(Step{Name: "a", Kind: "s", Code: "SELECT 1", Connect: connect}, map[string]bool{},
+			Options{Targets: intake.Targets{"stock": "of stock", "another server": "of "}}, func(string, ...any) {})
+		if !strings.Contains(string(got.Spec), `"target":"of `+want+`"`) {
+			t.Errorf("%s: got %s, want the database %q", connect, got.Spec, want)
 		}
 	}
 }

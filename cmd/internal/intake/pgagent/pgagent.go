@@ -3,11 +3,13 @@
 package pgagent
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -217,6 +219,26 @@ func batch(s Step, note func(string, ...any)) store.Step {
 	return intake.Program("shell", executor.ProgramSpec{Run: []string{code}})
 }
 
+// pair matches a word and its value in a connection string of libpq, in which the value may have quotes.
+var pair = lazyregexp.New(`(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S*))`)
+
+// databaseOf returns the database that a connection string names, or "". Nothing else of it may be shown.
+func databaseOf(connect string) (name string) {
+	if strings.HasPrefix(connect, "postgresql://") || strings.HasPrefix(connect, "postgres://") {
+		u, err := url.Parse(connect)
+		if err != nil {
+			return ""
+		}
+		return cmp.Or(u.Query().Get("dbname"), strings.TrimPrefix(u.Path, "/"))
+	}
+	for _, m := range pair.FindAllStringSubmatch(connect, -1) {
+		if m[1] == "dbname" {
+			name = m[2] + m[3]
+		}
+	}
+	return name
+}
+
 // step makes a step. Its name must differ from the other names.
 func step(s Step, names map[string]bool, o Options, note func(string, ...any)) (out store.Step) {
 	name := intake.Kept(s.Name)
@@ -229,12 +251,7 @@ func step(s Step, names map[string]bool, o Options, note func(string, ...any)) (
 	} else {
 		database := s.Database
 		if s.Connect != "" {
-			database = "another server"
-			for part := range strings.FieldsSeq(s.Connect) {
-				if value, found := strings.CutPrefix(part, "dbname="); found {
-					database = strings.Trim(value, "'")
-				}
-			}
+			database = cmp.Or(databaseOf(s.Connect), "another server")
 			note("The step %s has a connection string of its own, which may hold a password and is not shown: make it a target of the host settings.", s.Name)
 		}
 		out = intake.Statement("", s.Code, o.Targets.Of(database))
