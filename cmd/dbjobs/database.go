@@ -115,10 +115,28 @@ func (c *cli) open(cmd *cobra.Command, a access) (*store.Store, error) {
 	return c.openWithin(cmd.Context(), cmd, a)
 }
 
+// openWithin is open with another context. A store that is kept from another command is checked as a new one is: a
+// newer program may have migrated the database meanwhile.
 func (c *cli) openWithin(ctx context.Context, cmd *cobra.Command, a access) (*store.Store, error) {
-	if s := c.warm.take(ctx, c); s != nil {
+	s := c.warm.take(ctx, c)
+	if s == nil {
+		var err error
+		if s, err = c.connect(ctx, cmd, a); err != nil {
+			return nil, err
+		}
+	}
+	if a == alter || a == probe {
 		return s, nil
 	}
+	if err := s.CheckSchema(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// connect opens the database that the command uses, and creates it if that is asked for.
+func (c *cli) connect(ctx context.Context, cmd *cobra.Command, a access) (*store.Store, error) {
 	if err := c.find(cmd); err != nil {
 		return nil, err
 	}
@@ -136,22 +154,14 @@ func (c *cli) openWithin(ctx context.Context, cmd *cobra.Command, a access) (*st
 	if err != nil {
 		return nil, err
 	}
-	s, err := store.Open(ctx, c.db.URL, store.Options{Create: missing, Login: c.db.Login, Secrets: c.db.Secrets(), Patience: patience})
+	o := store.Options{Create: missing, Login: c.db.Login, Secrets: c.db.Secrets(), Patience: patience}
+	s, err := store.Open(ctx, c.db.URL, o)
 	if a == alter && errors.Is(err, store.ErrSchema) { // a missing SQLite file other than the embedded one
 		c.say("creating the database %s", c.db.Display())
-		s, err = store.Open(ctx, c.db.URL, store.Options{Create: true, Login: c.db.Login, Secrets: c.db.Secrets()})
+		o.Create = true
+		s, err = store.Open(ctx, c.db.URL, o)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if a == alter || a == probe {
-		return s, nil
-	}
-	if err := s.CheckSchema(ctx); err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
+	return s, err
 }
 
 // close ends the use of a store. A process that serves several commands keeps the store open for the next one.

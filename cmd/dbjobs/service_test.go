@@ -104,3 +104,35 @@ func TestLambdaHasItsVariables(t *testing.T) {
 		t.Errorf("%d lines about the mistyped variable:\n%s", n, &log)
 	}
 }
+
+// TestLambdaChecksTheSchemaOfAKeptConnection: a newer program may have migrated the database since the connection was opened.
+func TestLambdaChecksTheSchemaOfAKeptConnection(t *testing.T) {
+	t.Parallel()
+	url := "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
+	env := func(name string) (string, bool) {
+		value := map[string]string{"DBJOBS_DATABASE_URL": url, "DBJOBS_LAMBDA_ALLOW": "status"}[name]
+		return value, value != ""
+	}
+	if code := run(t.Context(), []string{"migrate"}, strings.NewReader(""), io.Discard, io.Discard, env, nil); code != exitDone {
+		t.Fatalf("migrate: code %d", code)
+	}
+	f := &function{service: service{stderr: io.Discard, env: env, warm: &warm{}}}
+	defer f.warm.close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	status := []byte(`{"command": "status"}`)
+	if _, err := f.Invoke(ctx, status); err != nil || f.warm.s == nil {
+		t.Fatalf("%v; a connection is kept: %t", err, f.warm.s != nil)
+	}
+	db, err := f.warm.s.JobDB(store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, "UPDATE dbjobs_installation SET oldest = 99"); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := f.Invoke(ctx, status); err == nil || !strings.Contains(err.Error(), "use a newer dbjobs") {
+		t.Errorf("error %v, answer %.200s", err, answer)
+	}
+}
