@@ -39,9 +39,6 @@ var (
 // IsName reports whether a value of this name is a secret.
 func IsName(name string) bool { return whole.MatchString(name) }
 
-// In reports whether a text holds something that looks like a credential.
-func In(text string) bool { return Hide(text) != text }
-
 // HoldsURL reports whether a value is, or holds, a URL with a password. The text is one value: blanks
 // and quotes do not end it.
 func HoldsURL(value string) bool {
