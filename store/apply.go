@@ -299,7 +299,8 @@ func (j *Job) calls(other *Job) string {
 	return other.FullName()
 }
 
+// FullName returns the full name of the job.
+func (j *Job) FullName() string { return FullName(j.Owner, j.Name) }
+
 // FullName returns owner/name, or the name alone where there is no owner.
-func (j *Job) FullName() string {
-	return strings.TrimPrefix(j.Owner+"/"+j.Name, "/")
-}
+func FullName(owner, name string) string { return strings.TrimPrefix(owner+"/"+name, "/") }

@@ -105,8 +105,7 @@ func (a *applier) refuse(err error) {
 
 // fullName returns the name of a job that may not have its owner yet.
 func (a *applier) fullName(j Job) string {
-	j.Owner = cmp.Or(j.Owner, a.login)
-	return j.FullName()
+	return FullName(cmp.Or(j.Owner, a.login), j.Name)
 }
 
 // looked is a batch of jobs, and what the database has of them.

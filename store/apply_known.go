@@ -41,7 +41,7 @@ func (k *knownJobs) find(name, owner string) (*Job, error) {
 	if j := k.byName[name]; j != nil {
 		return j, nil
 	}
-	if j := k.byName[strings.TrimPrefix(owner+"/"+name, "/")]; j != nil {
+	if j := k.byName[FullName(owner, name)]; j != nil {
 		return j, nil
 	}
 	switch list := k.byPlain[name]; len(list) {

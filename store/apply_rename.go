@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -109,7 +108,6 @@ func (a *applier) renameShared(ctx context.Context, r Rename, stays bool) error 
 }
 
 func (a *applier) renameOne(ctx context.Context, r Rename, owner string, stays bool) error {
-	full := func(name string) string { return strings.TrimPrefix(owner+"/"+name, "/") }
 	there := newKnownJobs()
 	err := a.s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": legible([]string{r.From, r.To})}, func(j *Job) {
 		a.dry.job(j)
@@ -118,12 +116,12 @@ func (a *applier) renameOne(ctx context.Context, r Rename, owner string, stays b
 	if err != nil {
 		return err
 	}
-	old, taken := there.byName[full(r.From)], there.byName[full(r.To)] != nil
+	old, taken := there.byName[FullName(owner, r.From)], there.byName[FullName(owner, r.To)] != nil
 	switch {
 	case old == nil || taken && stays:
 		return nil
 	case taken:
-		return bothThere("job", full(r.From), full(r.To))
+		return bothThere("job", FullName(owner, r.From), FullName(owner, r.To))
 	}
 	if err := a.mayTake("job "+old.FullName(), old.Manifest); err != nil {
 		return err

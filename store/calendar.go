@@ -343,7 +343,7 @@ func (a *applier) removeCalendar(ctx context.Context, c Calendar) error {
 			if schedule != "" {
 				users = append(users, "schedule "+schedule)
 			} else {
-				users = append(users, "job "+(&Job{Owner: owner, Name: job}).FullName())
+				users = append(users, "job "+FullName(owner, job))
 			}
 			schedule, owner, job = "", "", ""
 			return nil

@@ -127,8 +127,5 @@ func (a *applier) enable(ctx context.Context, j Job, enabled bool, action string
 	return a.record("job", j.FullName(), action, j.ID, was, j)
 }
 
-// FullJob returns owner/name of the run's job, or the name alone where there is no owner.
-func (r *Run) FullJob() string {
-	j := Job{Owner: r.Owner, Name: r.Job}
-	return j.FullName()
-}
+// FullJob returns the full name of the run's job.
+func (r *Run) FullJob() string { return FullName(r.Owner, r.Job) }

@@ -168,8 +168,7 @@ func (b *Batch) raise(ctx context.Context, w *writer, refused string) error {
 		return nil
 	}
 	unheard := func(e *Event, why string) {
-		j := Job{Owner: e.Owner, Name: e.Job}
-		b.Unheard = append(b.Unheard, Unheard{j.FullName(), e.Kind, e.Hook, why})
+		b.Unheard = append(b.Unheard, Unheard{FullName(e.Owner, e.Job), e.Kind, e.Hook, why})
 	}
 	if refused != "" {
 		for i := range w.events {

@@ -57,7 +57,7 @@ func (s *Store) Names(ctx context.Context, m *MissingError) (names []string, err
 		case m.Kind == ScopeOwner:
 			names = append(names, j.Owner)
 		case strings.Contains(m.Name, "/"):
-			names = append(names, (&Job{Owner: j.Owner, Name: j.Name}).FullName())
+			names = append(names, FullName(j.Owner, j.Name))
 		default:
 			names = append(names, j.Name)
 		}

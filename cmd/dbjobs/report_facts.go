@@ -196,8 +196,7 @@ func (p *pageFacts) job(id int64, name string) int {
 func (p *pageFacts) addRuns(runs []store.Run) {
 	for i := range runs {
 		r := &runs[i]
-		job := store.Job{Owner: r.Owner, Name: r.Job}
-		name := job.FullName()
+		name := r.FullJob()
 		if r.Job == "" {
 			name = fmt.Sprintf("job %d", r.JobID)
 		}
