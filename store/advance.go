@@ -326,13 +326,12 @@ func (w *writer) loseAttempts(ctx context.Context) error {
 // writeStops asks holders to cancel runs, and pauses jobs that failed. There may be many such jobs at once, if
 // something that all of them need is gone.
 func (w *writer) writeStops(ctx context.Context) error {
-	now := w.now
 	if len(w.cancel) > 0 {
-		if _, err := w.tx.Exec(ctx, "request_cancel", engine.Args{"now": now, "ids": w.cancel, "by": "overlap: replace"}); err != nil {
+		if _, err := w.tx.Exec(ctx, "request_cancel", engine.Args{"now": w.now, "ids": w.cancel, "by": "overlap: replace"}); err != nil {
 			return err
 		}
 	}
-	return w.s.pauseFailing(ctx, w.tx, now, w.pauses)
+	return w.s.pauseFailing(ctx, w.tx, w.now, w.pauses)
 }
 
 // writeRules records the rules from which the plans were made, and marks the definitions from which the rules were
@@ -342,12 +341,10 @@ func (w *writer) writeRules(ctx context.Context) error {
 		return nil
 	}
 	ids := w.replan
-	if len(w.owners) > 0 {
-		if _, err := w.tx.Exec(ctx, "own_plans", engine.Args{"ids": w.owners}); err != nil {
-			return err
-		}
+	if err := w.exec(ctx, "own_plans", w.owners); err != nil {
+		return err
 	}
-	if _, err := w.tx.Exec(ctx, "forget_plan_rules", engine.Args{"ids": ids}); err != nil {
+	if err := w.exec(ctx, "forget_plan_rules", ids); err != nil {
 		return err
 	}
 	if err := w.writeRemoved(ctx); err != nil {
@@ -363,20 +360,24 @@ func (w *writer) writeRules(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	marks := []struct {
-		statement string
-		ids       []int64
-	}{{"mark_jobs", same}, {"mark_links", nil}}
-	if marks[1].ids, err = w.links(ctx, ids); err != nil {
+	free, err := w.links(ctx, ids)
+	if err != nil {
 		return err
 	}
-	for _, m := range marks {
-		if len(m.ids) == 0 {
-			continue
-		}
-		if _, err := w.tx.Exec(ctx, m.statement, engine.Args{"ids": m.ids}); err != nil {
-			return err
-		}
+	if err := w.exec(ctx, "mark_jobs", same); err != nil {
+		return err
+	}
+	if err := w.exec(ctx, "mark_links", free); err != nil {
+		return err
 	}
 	return w.markOwn(ctx, ids)
+}
+
+// exec sends ids to a statement, if there are any.
+func (w *writer) exec(ctx context.Context, statement string, ids []int64) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err := w.tx.Exec(ctx, statement, engine.Args{"ids": ids})
+	return err
 }

@@ -178,9 +178,8 @@ func (w *writer) writeAfter(ctx context.Context) error {
 		free[job]++
 		return err
 	})
-	if ids = slices.DeleteFunc(ids, func(id int64) bool { return free[id] != 0 }); err != nil || len(ids) == 0 {
+	if err != nil {
 		return err
 	}
-	_, err = w.tx.Exec(ctx, "mark_after", engine.Args{"ids": ids})
-	return err
+	return w.exec(ctx, "mark_after", slices.DeleteFunc(ids, func(id int64) bool { return free[id] != 0 }))
 }

@@ -154,15 +154,10 @@ func (w *writer) leaves(c *Snapshot) bool {
 
 // writeRemoved takes the schedules away from the jobs that plain SQL has removed.
 func (w *writer) writeRemoved(ctx context.Context) error {
-	if len(w.removed) == 0 {
-		return nil
+	if err := w.exec(ctx, "finish_links", w.removed); err != nil {
+		return err
 	}
-	for _, statement := range []string{"finish_links", "finish_schedules"} {
-		if _, err := w.tx.Exec(ctx, statement, engine.Args{"ids": w.removed}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.exec(ctx, "finish_schedules", w.removed)
 }
 
 // spareHooks leaves out jobs that are hooks of jobs that stay: those may need them again. The definition of such a job

@@ -151,11 +151,10 @@ func (w *writer) markOwn(ctx context.Context, jobs []int64) error {
 		}
 		return err
 	})
-	if err != nil || len(own) == 0 {
+	if err != nil {
 		return err
 	}
-	_, err = w.tx.Exec(ctx, "mark_schedules", engine.Args{"ids": own})
-	return err
+	return w.exec(ctx, "mark_schedules", own)
 }
 
 // links locks the links of the jobs, and returns the jobs that have no link which another session is editing. Marking
