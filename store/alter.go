@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -65,14 +64,7 @@ func (a *applier) lockJob(ctx context.Context, name string) (JobStatus, error) {
 	if err := a.lock(ctx, "lock_jobs", v.ID); err != nil {
 		return v, err
 	}
-	list, err := a.s.statuses(ctx, a.tx, v.ID) // as it is now that no session can change it
-	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("job %q: %w", name, ErrNotFound) // removed just now
-	}
-	if err != nil {
-		return v, err
-	}
-	return list[0], nil
+	return a.s.jobByID(ctx, a.tx, v.ID, name) // as it is now that no session can change it
 }
 
 func (a *applier) lock(ctx context.Context, statement string, ids ...int64) error {

@@ -144,9 +144,14 @@ func (s *Store) findJob(ctx context.Context, q engine.Runner, name string) (JobS
 	if err != nil {
 		return JobStatus{}, err
 	}
-	list, err := s.statuses(ctx, q, j.ID)
+	return s.jobByID(ctx, q, j.ID, name)
+}
+
+// jobByID reads a job that was found by a name, unless it was removed just now.
+func (s *Store) jobByID(ctx context.Context, q engine.Runner, id int64, name string) (JobStatus, error) {
+	list, err := s.statuses(ctx, q, id)
 	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("job %q: %w", name, ErrNotFound) // removed just now
+		err = missing("job", name)
 	}
 	if err != nil {
 		return JobStatus{}, err
