@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"time"
@@ -70,10 +71,7 @@ type Recorded struct {
 // Records reads the records of the nominal times of some jobs after an instant.
 func (s *Store) Records(ctx context.Context, ids []int64, after time.Time) (rec Recorded, err error) {
 	rec = Recorded{Ran: map[int64]map[time.Time]bool{}, Oldest: map[int64]int64{}, From: map[int64]time.Time{}}
-	if after.IsZero() {
-		after = engine.First
-	}
-	a := engine.Args{"ids": ids, "from": after}
+	a := engine.Args{"ids": ids, "from": cmp.Or(after, First)}
 	var r Record
 	rules := engine.Reads(&r.JobID, &r.ScheduleID, &r.Rule, &r.Ends, engine.At(&r.Since))
 	err = s.db.Query(ctx, "accounted_rules", a, rules.Each(func(fault string) error {

@@ -1,8 +1,8 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -29,13 +29,7 @@ type FailedAttempt struct {
 // Failures lists attempts that failed or were lost, and runs that failed without one, the newest first. If the filter names no job, attempts are left
 // out whose runs were made before Since and have succeeded.
 func (s *Store) Failures(ctx context.Context, f FailureFilter) (list []FailedAttempt, err error) {
-	a := engine.Args{"job": int64(0), "since": f.Since, "until": f.Until, "limit": f.Limit}
-	if f.Since.IsZero() {
-		a["since"] = engine.First
-	}
-	if f.Until.IsZero() {
-		a["until"] = engine.Last
-	}
+	a := engine.Args{"job": int64(0), "since": cmp.Or(f.Since, First), "until": cmp.Or(f.Until, Last), "limit": f.Limit}
 	statement := "failures"
 	if f.Job != "" {
 		statement = "failures_of_job"
@@ -48,9 +42,7 @@ func (s *Store) Failures(ctx context.Context, f FailureFilter) (list []FailedAtt
 	var id int64
 	rd := engine.Reads(append(scanAttempt(&v.Attempt), engine.Nullable(&j.Owner), engine.Nullable(&j.Name), &id, engine.Nullable(&v.RunNumber), &v.RunState)...)
 	err = s.db.Query(ctx, statement, a, rd.Each(func(fault string) error {
-		if v.Fault, v.Job = fault, j.FullName(); j.Name == "" { // plain SQL has deleted the job's row
-			v.Job = fmt.Sprintf("job %d", id)
-		}
+		v.Fault, v.Job = fault, j.nameOr(id)
 		list = append(list, v)
 		v, j = FailedAttempt{}, Job{}
 		return nil
@@ -72,10 +64,7 @@ func (s *Store) failedRuns(ctx context.Context, a engine.Args) (list []FailedAtt
 	rd := engine.Reads(&v.RunID, &v.Attempt.Attempt, &v.Fence, engine.Nullable(&v.Holder), &v.State, engine.At(&v.StartedAt), engine.At(&v.FinishedAt),
 		engine.Nullable(&v.Error), engine.Nullable(&j.Owner), engine.Nullable(&j.Name), &id, engine.Nullable(&v.RunNumber))
 	err = s.db.Query(ctx, "failures_of_runs", a, rd.Each(func(fault string) error {
-		if v.Fault, v.Job = fault, j.FullName(); j.Name == "" {
-			v.Job = fmt.Sprintf("job %d", id)
-		}
-		v.RunState = v.State
+		v.Fault, v.Job, v.RunState = fault, j.nameOr(id), v.State
 		list = append(list, v)
 		v, j = FailedAttempt{}, Job{}
 		return nil

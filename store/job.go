@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -77,6 +78,14 @@ func (j *Job) Fault() string { return j.fault }
 
 // LostSchedule reports whether plain SQL has deleted one of the job's schedules.
 func (j *Job) LostSchedule() bool { return j.lostLink }
+
+// nameOr returns the full name of a job in the ledger, or its id where plain SQL has deleted its row.
+func (j *Job) nameOr(id int64) string {
+	if j.Name == "" {
+		return fmt.Sprintf("job %d", id)
+	}
+	return j.FullName()
+}
 
 // UsedUp reports whether the job is finished with this number of runs, because of MaxRuns.
 func (j *Job) UsedUp(made int64) bool { return j.MaxRuns > 0 && made >= j.MaxRuns }

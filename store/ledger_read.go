@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -31,9 +30,7 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 			return nil, err
 		}
 	}
-	if f.Limit == 0 {
-		f.Limit = 100
-	}
+	f.Limit = cmp.Or(f.Limit, 100)
 	var schedule int64
 	if f.Schedule != "" {
 		c, err := s.Schedule(ctx, f.Schedule)
@@ -42,14 +39,6 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 		}
 		schedule = c.ID
 	}
-	until := f.Until
-	if until.IsZero() {
-		until = engine.Last
-	}
-	since := f.Since
-	if since.IsZero() {
-		since = engine.First
-	}
 	states := slices.Compact(slices.Sorted(slices.Values(f.States)))
 	if len(states) == 0 {
 		states = []string{""}
@@ -57,7 +46,7 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	var list []Run
 	for _, state := range states {
 		some, err := s.listRuns(ctx, s.db, runsOf(state, job), engine.Args{"job": job, "state": state, "schedule": schedule, "step": f.Step,
-			"since": since, "until": until, "limit": f.Limit})
+			"since": cmp.Or(f.Since, First), "until": cmp.Or(f.Until, Last), "limit": f.Limit})
 		if err != nil {
 			return nil, err
 		}
@@ -158,9 +147,7 @@ func (s *Store) RecentGaps(ctx context.Context, since time.Time, limit int) ([]J
 	var j Job
 	rd := engine.Reads(&g.JobID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name), &g.ScheduleID, engine.At(&g.From), engine.At(&g.Through), &g.Reason, &g.Rule, engine.At(&g.RecordedAt))
 	err := s.db.Query(ctx, "recent_gaps", engine.Args{"since": since, "limit": limit}, rd.Each(func(fault string) error {
-		if g.Fault, g.Job = fault, j.FullName(); j.Name == "" { // plain SQL has deleted the job's row
-			g.Job = fmt.Sprintf("job %d", g.JobID)
-		}
+		g.Fault, g.Job = fault, j.nameOr(g.JobID)
 		out = append(out, g)
 		g, j = JobGap{}, Job{}
 		return nil
