@@ -54,9 +54,9 @@ type ApplyOptions struct {
 type Change struct {
 	At      time.Time     `json:"at,omitzero"`
 	By      string        `json:"by,omitempty"`
-	Kind    string        `json:"kind"` // job, schedule, group
+	Kind    string        `json:"kind"` // job, schedule, calendar, group; pause: of a tag, of an owner, or of everything
 	Subject string        `json:"subject"`
-	Action  string        `json:"action"` // create, change, rename, remove, done, left, pause, resume, enable, disable, abort, cancel, retry, backfill
+	Action  string        `json:"action"` // done and left are only lines of apply; the others are those of the commands, such as create or run-now
 	Reason  string        `json:"reason,omitempty"`
 	Fields  []FieldChange `json:"fields,omitempty"` // the fields that differ, if there was a definition both before and after
 	// The whole definition, as read from the change log.
@@ -179,8 +179,8 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	return nil
 }
 
-// takeTurns locks the row that migrators lock too, so that all transactions that apply definitions take turns. A dry
-// run takes no turn: it sees one state of the database.
+// takeTurns locks the row that migrators lock too, so that all transactions that apply definitions, or backfill, take
+// turns. A dry run takes no turn: it sees one state of the database.
 func (a *applier) takeTurns(ctx context.Context) error {
 	if a.dry.on {
 		return nil

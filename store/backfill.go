@@ -30,8 +30,7 @@ type BackfillInput struct {
 func (s *Store) Backfill(ctx context.Context, name string, within Interval, again bool, who Author, choose func(BackfillInput) ([]Interval, error)) ([]Run, error) {
 	var made []Run
 	err := s.change(ctx, who, func(a *applier) error {
-		var version int
-		if err := a.tx.Row(ctx, "lock_installation", engine.Args{}, &version); err != nil {
+		if err := a.takeTurns(ctx); err != nil {
 			return err
 		}
 		if _, err := a.jobToRun(ctx, name); err != nil {

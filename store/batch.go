@@ -300,11 +300,7 @@ func (p *Pause) Covers(c *Snapshot) bool {
 	case ScopeOwner:
 		return p.Subject == c.Job.Owner
 	case ScopeTag:
-		for _, t := range c.Job.Tags {
-			if t == p.Subject {
-				return true
-			}
-		}
+		return slices.Contains(c.Job.Tags, p.Subject)
 	case ScopeSchedule:
 		for i := range c.Rules {
 			if c.Rules[i].ScheduleID == p.SubjectID {
