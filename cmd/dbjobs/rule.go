@@ -14,7 +14,7 @@ func (c *cli) rule() *cobra.Command {
 	return group(g)
 }
 
-// ruleFlags adds the flags for what the text of a rule leaves open.
+// ruleFlags adds --json, and the flags for what the text of a rule leaves open.
 func ruleFlags(cmd *cobra.Command, o *rulecmd.Options) {
 	cmd.Flags().StringVar(&o.Zone, "zone", "", "time zone of the rule (UTC)")
 	cmd.Flags().StringVar(&o.Seed, "seed", "", "name of the schedule, for ~ in a cron line")
@@ -23,6 +23,7 @@ func ruleFlags(cmd *cobra.Command, o *rulecmd.Options) {
 	cmd.Flags().StringVar(&o.WorkingDays, "working-days", "", "weekdays that are no holidays, as MO-FR (all)")
 	cmd.Flags().StringVar(&o.OnHoliday, "on-holiday", "", "for a time on a holiday: skip, next or previous working day (skip)")
 	cmd.Flags().StringVar(&o.Ambiguous, "ambiguous", "", "for a local time that a clock change repeats: first, last or both (first)")
+	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 }
 
 func (c *cli) ruleNext() *cobra.Command {
@@ -41,7 +42,6 @@ Only "rule" is required.`,
 	cmd.Flags().StringVar(&after, "after", "", "print times after this one, such as tomorrow or 2026-03-28T12:00:00Z (now)")
 	cmd.Flags().IntVar(&o.Count, "count", rulecmd.DefaultCount, "number of times to print")
 	cmd.Flags().BoolVar(&lines, "jsonl", false, "answer questions from standard input")
-	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) (err error) {
 		o.Rules, o.Now = args, time.Now()
 		if o.After, err = instantFlag("after", after, ahead); err != nil {
@@ -65,7 +65,6 @@ func (c *cli) ruleExplain() *cobra.Command {
 		Example: `  dbjobs rule explain "*/15 9-17 * * MON-FRI" --zone Europe/Berlin`,
 	}
 	ruleFlags(cmd, &o)
-	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	cmd.RunE = c.do(func(_ *cobra.Command, args []string) error {
 		o.Rules, o.Now = args, time.Now()
 		return badRule(rulecmd.Explain(c.stdout, o))
@@ -81,7 +80,6 @@ func (c *cli) ruleLint() *cobra.Command {
 	}
 	ruleFlags(cmd, &o)
 	cmd.Flags().IntVar(&o.MaxPerDay, "max-per-day", 0, "warn about rules that fire more than `N` times a day")
-	cmd.Flags().BoolVar(&o.JSON, "json", false, "print JSON")
 	cmd.RunE = c.do(func(_ *cobra.Command, args []string) error {
 		o.Rules, o.Now = args, time.Now()
 		return badRule(rulecmd.Lint(c.stdout, o))
