@@ -17,7 +17,6 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/intake/crontab"
 	"github.com/dbjobs/dbjobs/cmd/internal/intake/kubernetes"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
-	"github.com/dbjobs/dbjobs/rules"
 )
 
 // errLeftOut ends an import or an export that is done, but left something out.
@@ -183,7 +182,7 @@ its CronJob, which stays, suspended. With --command, each run executes the comma
 
 // readCrontabs reads a file, standard input, or the files of a folder.
 func (c *cli) readCrontabs(cmd *cobra.Command, source string, o crontab.Options) (*intake.Result, error) {
-	if info, err := os.Stat(source); source == "-" || err == nil && !info.IsDir() || err != nil {
+	if info, err := os.Stat(source); source == "-" || err != nil || !info.IsDir() {
 		text, name, err := c.readSource(cmd, source)
 		if err != nil {
 			return nil, err
@@ -237,10 +236,7 @@ func (c *cli) readSource(cmd *cobra.Command, path string) (text, name string, er
 // machineZone returns the name of the zone of this machine, unless a zone is given.
 func (c *cli) machineZone(given string) (string, error) {
 	if given != "" {
-		if _, err := rules.Parse("every 1h", rules.Defaults{Zone: given}); err != nil {
-			return "", badInput("--zone: %v", err)
-		}
-		return given, nil
+		return given, zoned(given)
 	}
 	var names []string
 	if tz, set := c.env("TZ"); set {
@@ -259,7 +255,7 @@ func (c *cli) machineZone(given string) (string, error) {
 		if name == "Etc/UTC" || name == "" || name == "Etc/UCT" {
 			name = "UTC"
 		}
-		if _, err := rules.Parse("every 1h", rules.Defaults{Zone: name}); err == nil {
+		if zoned(name) == nil {
 			return name, nil
 		}
 	}
