@@ -15,6 +15,9 @@ const (
 	Lost      = "lost" // delivered as often as allowed, and no holder has ended it
 )
 
+// RunStates are the states of a run, in the order in which a run may have them.
+var RunStates = []string{Waiting, Queued, Running, Succeeded, Failed, Cancelled, Lost}
+
 // Run is the ledger row of an occurrence that is to be executed. The JSON has the same struct.
 type Run struct {
 	ID            string    `json:"id"`

@@ -82,7 +82,7 @@ func argumentNames(cmd *cobra.Command, argument string, before []string) lookup 
 var flagWords = map[string]lookup{
 	"job": jobNames, "after": jobNames, "on-failed": jobNames, "on-late": jobNames, "on-lost": jobNames, "on-missed": jobNames, "on-parked": jobNames,
 	"on-paused": jobNames, "on-recovered": jobNames,
-	"schedule": scheduleNames,
+	"schedule": scheduleNames, "calendar": calendarNames,
 	"tag": func(ctx context.Context, s *store.Store) ([]string, error) {
 		return ofJobs(ctx, s, func(j store.JobName) []string { return j.Tags })
 	},
@@ -97,17 +97,13 @@ var flagWords = map[string]lookup{
 // completeFlag sets how the value of a flag is completed. If the command completes the flag itself, completeFlag
 // changes nothing.
 func (c *cli) completeFlag(cmd *cobra.Command, f *pflag.Flag) {
-	fixed := map[string][]string{"log-format": {logs.Text, logs.JSON, logs.GCP}, "color": {"auto", "always", "never"}}[f.Name]
-	if cmd.Name() == "list" && f.Name == "state" && cmd.Parent().Name() == "run" {
-		fixed = []string{store.Waiting, store.Queued, store.Running, store.Succeeded, store.Failed, store.Cancelled, store.Lost}
-	}
-	for _, p := range store.Policies() {
-		if p.FlagName() == f.Name && p.Help != "" && len(p.Allowed) > 0 {
-			fixed = p.Allowed
-		}
-	}
 	var complete cobra.CompletionFunc
-	switch find := flagWords[f.Name]; {
+	value, _ := pflag.UnquoteUsage(f)
+	switch find, fixed := flagWords[f.Name], fixedWords(cmd, f); {
+	case value == "FILE" || slices.Contains([]string{"file", "diff", "output", "metrics"}, f.Name):
+		complete = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
 	case len(fixed) > 0:
 		complete = func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 			return begins(slices.Clone(fixed), begun), cobra.ShellCompDirectiveNoFileComp
@@ -116,14 +112,30 @@ func (c *cli) completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 		complete = func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 			return c.offer(cmd, begun, find)
 		}
-	case slices.Contains([]string{"file", "output", "metrics", "config"}, f.Name):
-		complete = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return nil, cobra.ShellCompDirectiveDefault
-		}
 	default:
 		return
 	}
 	_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails if the command has a completion of its own
+}
+
+// fixedWords returns the words of a flag that takes no others; nil: it takes others.
+func fixedWords(cmd *cobra.Command, f *pflag.Flag) []string {
+	switch {
+	case f.Name == "log-format":
+		return []string{logs.Text, logs.JSON, logs.GCP}
+	case f.Name == "print-grants":
+		return store.LoginKinds
+	case f.Name == "state" && cmd.Parent().Name() == "run":
+		return store.RunStates
+	case f.Name == "state":
+		return store.JobStates
+	}
+	for _, p := range store.Policies() {
+		if p.FlagName() == f.Name && p.Help != "" {
+			return p.Allowed
+		}
+	}
+	return nil
 }
 
 // offer returns the words that begin with the text typed so far. If the database does not answer in time, it

@@ -22,20 +22,19 @@ func (c *cli) runs() *cobra.Command {
 func (c *cli) runList() *cobra.Command {
 	var f store.RunFilter
 	var since, until string
-	states := []string{store.Waiting, store.Queued, store.Running, store.Succeeded, store.Failed, store.Cancelled, store.Lost}
 	cmd := &cobra.Command{Use: "list", Short: "List runs, the newest first", Args: positional(),
 		Example: `  dbjobs run list --state failed --since yesterday
   dbjobs run list --state queued,running --schedule nightly
   dbjobs run list --job rollup --limit 5 --json`}
 	cmd.Flags().StringVar(&f.Job, "job", "", "only runs of this job; if it was removed, of the last job with that name")
-	cmd.Flags().StringSliceVar(&f.States, "state", nil, "only runs in one of these states, with commas between them: "+strings.Join(states, ", "))
+	cmd.Flags().StringSliceVar(&f.States, "state", nil, "only runs in one of these states, with commas between them: "+strings.Join(store.RunStates, ", "))
 	cmd.Flags().StringVar(&f.Schedule, "schedule", "", "only runs of jobs that use this schedule")
 	cmd.Flags().StringVar(&f.Step, "step", "", "only runs that tried the step of this name")
 	cmd.Flags().StringVar(&since, "since", "", "only runs made since then: 24h ago, yesterday, 2026-12-01T08:00:00Z")
 	cmd.Flags().StringVar(&until, "until", "", "only runs made before")
 	cmd.Flags().IntVar(&f.Limit, "limit", 20, "show at most `N` runs")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
-		if err := among("state", f.States, states); err != nil {
+		if err := among("state", f.States, store.RunStates); err != nil {
 			return err
 		}
 		if f.Limit < 1 {
