@@ -16,13 +16,13 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// Years is how far ahead the days of recurring events are listed.
-const Years = 10
+// years is how far ahead the days of recurring events are listed.
+const years = 10
 
 // most is the size, in bytes, of the largest file that is read.
 const most = 4 << 20
 
-// ReadFile is Read for the file with this name. Its errors contain the name.
+// ReadFile reads the days in the file with this name. Its errors contain the name.
 func ReadFile(name string, now time.Time) ([]string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -36,16 +36,16 @@ func ReadFile(name string, now time.Time) ([]string, error) {
 	if len(data) > most {
 		return nil, fmt.Errorf("%s is longer than %d bytes", name, most)
 	}
-	days, err := Read(data, now)
+	days, err := read(data, now)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return days, nil
 }
 
-// Read reads the content of a file, and returns the days in the form that package rules reads. For a recurring event, it returns
-// the days from a year before now to Years after now.
-func Read(data []byte, now time.Time) ([]string, error) {
+// read reads the content of a file, and returns the days in the form that package rules reads. For a recurring event, it returns
+// the days from a year before now to years after now.
+func read(data []byte, now time.Time) ([]string, error) {
 	text := string(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if strings.TrimSpace(text) == "" { // as a download that failed leaves it
 		return nil, fmt.Errorf("the file is empty; a file without days needs a remark, such as # none")
@@ -228,7 +228,7 @@ func (e *event) days(now time.Time) (list []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if starts, err = r.Between(now.AddDate(-1, 0, 0), now.AddDate(Years, 0, 0), 5000); err != nil {
+		if starts, err = r.Between(now.AddDate(-1, 0, 0), now.AddDate(years, 0, 0), 5000); err != nil {
 			return nil, err
 		}
 	}

@@ -29,13 +29,13 @@ func TestRead(t *testing.T) {
 			"2026-01-01 New Year|2027-01-01 New Year|2029-01-01 New Year"},
 		"cancelled": {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nSTATUS:CANCELLED\nEND:VEVENT", "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270102\nEND:VEVENT"), "2027-01-02"},
 	} {
-		days, err := Read(c.data, now)
+		days, err := read(c.data, now)
 		if got := strings.Join(days, "|"); err != nil || got != c.want {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
 		}
 	}
-	forever, err := Read(calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20201225\nRRULE:FREQ=YEARLY\nEND:VEVENT"), now)
-	if err != nil || len(forever) != Years+1 {
+	forever, err := read(calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20201225\nRRULE:FREQ=YEARLY\nEND:VEVENT"), now)
+	if err != nil || len(forever) != years+1 {
 		t.Errorf("each year: %v, %v", forever, err)
 	}
 	for text, want := range map[string]string{
@@ -48,11 +48,11 @@ func TestRead(t *testing.T) {
 		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nRRULE:FREQ=YEARLY\nEND:VEVENT\nBEGIN:VEVENT\nRECURRENCE-ID;VALUE=DATE:20271225\nSTATUS:CANCELLED\nEND:VEVENT": "events of their own",
 		"": "no whole-day event",
 	} {
-		if _, err := Read(calendar(text), now); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := read(calendar(text), now); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
-	if _, err := Read([]byte("Christmas"), now); err == nil || !strings.Contains(err.Error(), "line 1") {
+	if _, err := read([]byte("Christmas"), now); err == nil || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("no day: %v", err)
 	}
 }
@@ -62,17 +62,17 @@ func TestRead(t *testing.T) {
 func TestAFileThatIsNotWhole(t *testing.T) {
 	whole := calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nSUMMARY:Christmas\nEND:VEVENT", "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nEND:VEVENT")
 	for n := range whole {
-		days, err := Read(whole[:n], now)
+		days, err := read(whole[:n], now)
 		if full := n >= len(whole)-len("\r\n"); full != (err == nil) {
 			t.Errorf("cut after %d bytes, %q: %q, %v", n, whole[max(0, n-20):n], days, err)
 		}
 	}
 	for _, text := range []string{"", "\ufeff", " \r\n\n"} {
-		if days, err := Read([]byte(text), now); err == nil || !strings.Contains(err.Error(), "the file is empty") {
+		if days, err := read([]byte(text), now); err == nil || !strings.Contains(err.Error(), "the file is empty") {
 			t.Errorf("%q: %q, %v", text, days, err)
 		}
 	}
-	if days, err := Read([]byte("# none\n"), now); err != nil || len(days) > 0 {
+	if days, err := read([]byte("# none\n"), now); err != nil || len(days) > 0 {
 		t.Errorf("a remark only: %q, %v", days, err)
 	}
 }
@@ -107,7 +107,7 @@ func TestWhatFoldsCost(t *testing.T) {
 	var before, after runtime.MemStats
 	text := "BEGIN:VCALENDAR\nX-NOTE:" + strings.Repeat("\n a", 100_000) + "\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nSUMM\n ARY:Chris\n\ttmas\nEND:VEVENT\nEND:VCALENDAR\n"
 	runtime.ReadMemStats(&before)
-	days, err := Read([]byte(text), time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
+	days, err := read([]byte(text), time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC))
 	runtime.ReadMemStats(&after)
 	if err != nil || len(days) != 1 || days[0] != "2026-12-25 Christmas" {
 		t.Errorf("%q, %v", days, err)

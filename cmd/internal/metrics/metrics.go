@@ -128,9 +128,9 @@ func (p Pass) Embedded() slog.Attr {
 	}{p.Ended.UnixMilli(), []directive{d}})
 }
 
-// Text writes the figures in the text form that Prometheus and OpenMetrics share. All figures are gauges of the
+// text writes the figures in the text form that Prometheus and OpenMetrics share. All figures are gauges of the
 // last pass, or of the last pass on each database: a process that ends cannot count across passes.
-func Text(passes ...Pass) []byte {
+func text(passes ...Pass) []byte {
 	var names []string
 	heads, samples := map[string]string{}, map[string]string{}
 	for _, p := range passes {
@@ -172,7 +172,7 @@ func number(v any) string {
 // not read. Other users can read a new file, as the collector is one.
 func Write(path string, passes ...Pass) error {
 	_, err := wholefile.Write(path, 0o644, func(w io.Writer) error {
-		_, err := w.Write(Text(passes...))
+		_, err := w.Write(text(passes...))
 		return err
 	})
 	if err != nil {

@@ -47,11 +47,11 @@ type verdict struct {
 	Warnings []rules.Warning `json:"warnings"`
 }
 
-// ErrLint is returned by Lint if a rule was refused. Warnings are not errors.
-var ErrLint = errors.New("a rule was refused")
+// errLint is returned by Lint if a rule was refused. Warnings are not errors.
+var errLint = errors.New("a rule was refused")
 
 // Lint prints what is questionable about each rule. It compares each rule with all the others. It lists refused
-// rules with the reason, and then returns ErrLint.
+// rules with the reason, and then returns an error.
 func Lint(stdout io.Writer, o Options) error {
 	if len(o.Rules) == 0 {
 		return errors.New("no rule is given; put a rule that contains blanks in quotes")
@@ -63,7 +63,7 @@ func Lint(stdout io.Writer, o Options) error {
 		list[i] = verdict{Rule: text, Warnings: []rules.Warning{}}
 		r, err := o.parse(text, o.Now)
 		if err != nil {
-			list[i].Error, failed = err.Error(), ErrLint
+			list[i].Error, failed = err.Error(), errLint
 			continue
 		}
 		parsed[i] = r
@@ -77,7 +77,7 @@ func Lint(stdout io.Writer, o Options) error {
 			NonexistentChosen: o.Nonexistent != "", AmbiguousChosen: o.Ambiguous != "",
 		})
 		if err != nil {
-			list[i].Error, failed = err.Error(), ErrLint
+			list[i].Error, failed = err.Error(), errLint
 			continue
 		}
 		list[i].Warnings = append(list[i].Warnings, warnings...)

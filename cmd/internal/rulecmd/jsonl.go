@@ -153,8 +153,8 @@ func (o *Options) times(q *question) (*times, error) {
 	if q.Count != nil {
 		count = *q.Count
 	}
-	if count < 0 || count > MaxCount {
-		return nil, fmt.Errorf(`"count" is %d; allowed: 0 to %d`, count, MaxCount)
+	if count < 0 || count > maxCount {
+		return nil, fmt.Errorf(`"count" is %d; allowed: 0 to %d`, count, maxCount)
 	}
 	with := *o
 	if q.Zone != nil {

@@ -3,6 +3,7 @@
 package rulecmd
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -32,16 +33,11 @@ type Options struct {
 const (
 	// DefaultCount is how many times `rule next` prints.
 	DefaultCount = 5
-	// MaxCount limits --count and "count", and with them the memory.
-	MaxCount = 100_000
+	// maxCount limits --count and "count", and with them the memory.
+	maxCount = 100_000
 )
 
-func (o *Options) after() time.Time {
-	if o.After.IsZero() {
-		return o.Now
-	}
-	return o.After
-}
+func (o *Options) after() time.Time { return cmp.Or(o.After, o.Now) }
 
 // parse reads a rule as if it were created at start.
 func (o *Options) parse(text string, start time.Time) (*rules.Rule, error) {
@@ -100,8 +96,8 @@ func Next(stdout io.Writer, o Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Count < 1 || o.Count > MaxCount {
-		return fmt.Errorf("--count is %d; allowed: 1 to %d", o.Count, MaxCount)
+	if o.Count < 1 || o.Count > maxCount {
+		return fmt.Errorf("--count is %d; allowed: 1 to %d", o.Count, maxCount)
 	}
 	r, err := o.parse(text, o.after())
 	if err != nil {

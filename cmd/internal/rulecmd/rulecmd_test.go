@@ -239,7 +239,7 @@ func TestLint(t *testing.T) {
 		t.Errorf("%s, %v", out, err)
 	}
 	out, err = run(t, Lint, Options{Rules: []string{"0 0 30 2 *", "* * * * *"}, JSON: true, MaxPerDay: 10})
-	if !errors.Is(err, ErrLint) || !strings.Contains(out, `"rule":"0 0 30 2 *","error":"the rule never fires`) || !strings.Contains(out, `"code":"dense"`) {
+	if !errors.Is(err, errLint) || !strings.Contains(out, `"rule":"0 0 30 2 *","error":"the rule never fires`) || !strings.Contains(out, `"code":"dense"`) {
 		t.Errorf("%s, %v", out, err)
 	}
 	if _, err := run(t, Lint, Options{}); err == nil {

@@ -47,20 +47,20 @@ func newScheduler(s *settings, group string) (tick.Alarm, error) {
 	}
 	target := validARN.FindStringSubmatch(s.target)
 	if target == nil || target[2] != "lambda" {
-		return nil, fmt.Errorf("%s: found %.120q, want the ARN of the function that an alarm starts, best with an alias: arn:aws:lambda:REGION:ACCOUNT:function:NAME:ALIAS", TargetVariable, s.target)
+		return nil, fmt.Errorf("%s: found %.120q, want the ARN of the function that an alarm starts, best with an alias: arn:aws:lambda:REGION:ACCOUNT:function:NAME:ALIAS", targetVariable, s.target)
 	}
 	if role := validARN.FindStringSubmatch(s.role); role == nil || role[2] != "iam" || !strings.Contains(s.role, ":role/") {
-		return nil, fmt.Errorf("%s: found %.120q, want the ARN of the role with which Scheduler starts the function", RoleVariable, s.role)
+		return nil, fmt.Errorf("%s: found %.120q, want the ARN of the role with which Scheduler starts the function", roleVariable, s.role)
 	}
 	a.region = target[3]
 	domain := "amazonaws.com"
 	if target[1] == "aws-cn" {
 		domain += ".cn"
 	}
-	at := cmp.Or(s.Env.value(EndpointVariable), s.Env.value("AWS_ENDPOINT_URL_SCHEDULER"), "https://scheduler."+a.region+"."+domain)
+	at := cmp.Or(s.Env.value(endpointVariable), s.Env.value("AWS_ENDPOINT_URL_SCHEDULER"), "https://scheduler."+a.region+"."+domain)
 	var err error
 	if a.url, err = platform.Endpoint(at); err != nil {
-		return nil, fmt.Errorf("%s: %w", EndpointVariable, err)
+		return nil, fmt.Errorf("%s: %w", endpointVariable, err)
 	}
 	return a, nil
 }

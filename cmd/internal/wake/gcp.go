@@ -40,13 +40,13 @@ func newTasks(s *settings, queue string) (tick.Alarm, error) {
 	}
 	u, err := url.Parse(s.target)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%s: found %.120q, want the URL that a task calls: https://SERVICE/tick of dbjobs serve, or the :run of a Cloud Run job", TargetVariable, s.target)
+		return nil, fmt.Errorf("%s: found %.120q, want the URL that a task calls: https://SERVICE/tick of dbjobs serve, or the :run of a Cloud Run job", targetVariable, s.target)
 	}
 	if !validAccount.MatchString(s.role) {
-		return nil, fmt.Errorf("%s: found %.120q, want the address of the service account with which a task calls", RoleVariable, s.role)
+		return nil, fmt.Errorf("%s: found %.120q, want the address of the service account with which a task calls", roleVariable, s.role)
 	}
-	if a.url, err = platform.Endpoint(cmp.Or(s.Env.value(EndpointVariable), "https://cloudtasks.googleapis.com")); err != nil {
-		return nil, fmt.Errorf("%s: %w", EndpointVariable, err)
+	if a.url, err = platform.Endpoint(cmp.Or(s.Env.value(endpointVariable), "https://cloudtasks.googleapis.com")); err != nil {
+		return nil, fmt.Errorf("%s: %w", endpointVariable, err)
 	}
 	return a, nil
 }

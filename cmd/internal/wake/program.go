@@ -59,7 +59,7 @@ func (s *settings) command() (string, error) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("%s is not set, and this program does not know its path: %w", TargetVariable, err)
+		return "", fmt.Errorf("%s is not set, and this program does not know its path: %w", targetVariable, err)
 	}
 	line := quote(self) + " tick --quiet --wake " + s.kind
 	if s.Lead > 0 {

@@ -108,7 +108,7 @@ func TestAlarmStartsATickThatSetsAlarms(t *testing.T) {
 
 // systemd expands ${NAME} in the arguments of a command, and takes $$ as one $: the shell gets the command line as it is set.
 func TestSystemdLeavesVariablesToTheShell(t *testing.T) {
-	a, err := New("systemd", Settings{Env: lookup(map[string]string{TargetVariable: `n=a; exec dbjobs tick --name "${n:-b}-$$"`}), Now: func() time.Time { return noon }})
+	a, err := New("systemd", Settings{Env: lookup(map[string]string{targetVariable: `n=a; exec dbjobs tick --name "${n:-b}-$$"`}), Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestAlarmOfSystemd(t *testing.T) {
 		}
 		root = "/"
 	}
-	a, err := New("systemd", Settings{Env: lookup(map[string]string{TargetVariable: "systemctl start --no-block dbjobs.service"}), Now: func() time.Time { return noon }})
+	a, err := New("systemd", Settings{Env: lookup(map[string]string{targetVariable: "systemctl start --no-block dbjobs.service"}), Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestAlarmOfAt(t *testing.T) {
 	queueOfItsOwn(t)
 	out := filepath.Join(t.TempDir(), "out")
 	soon := time.Now().Add(300 * 24 * time.Hour).Truncate(time.Minute)
-	a, err := New("at:y", Settings{Env: lookup(map[string]string{TargetVariable: `echo "$DBJOBS_DATABASE_URL ${TZ-none}" > '` + out + `'`}),
+	a, err := New("at:y", Settings{Env: lookup(map[string]string{targetVariable: `echo "$DBJOBS_DATABASE_URL ${TZ-none}" > '` + out + `'`}),
 		Environ: append(os.Environ(), "DBJOBS_DATABASE_URL=geheim", "TZ=Asia/Kathmandu"), Now: time.Now})
 	if err != nil {
 		t.Fatal(err)

@@ -25,15 +25,15 @@ import (
 
 // The variables with the settings of alarms, besides the kind.
 const (
-	NameVariable     = "DBJOBS_WAKE_NAME"     // the beginning of the names of alarms; default: dbjobs-wake
-	TargetVariable   = "DBJOBS_WAKE_TARGET"   // what an alarm starts: an ARN, a URL, or a command line
-	RoleVariable     = "DBJOBS_WAKE_ROLE"     // the identity with which it starts: the ARN of a role, or the address of a service account
-	EndpointVariable = "DBJOBS_WAKE_ENDPOINT" // of the platform's API, if it is not the usual one
+	nameVariable     = "DBJOBS_WAKE_NAME"     // the beginning of the names of alarms; default: dbjobs-wake
+	targetVariable   = "DBJOBS_WAKE_TARGET"   // what an alarm starts: an ARN, a URL, or a command line
+	roleVariable     = "DBJOBS_WAKE_ROLE"     // the identity with which it starts: the ARN of a role, or the address of a service account
+	endpointVariable = "DBJOBS_WAKE_ENDPOINT" // of the platform's API, if it is not the usual one
 )
 
 // Variables returns the names of all of them.
 func Variables() []string {
-	return []string{NameVariable, TargetVariable, RoleVariable, EndpointVariable}
+	return []string{nameVariable, targetVariable, roleVariable, endpointVariable}
 }
 
 // Lookup finds a variable of the environment, as os.LookupEnv does.
@@ -74,7 +74,7 @@ var validName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,46}$`)
 // New reads the kind of alarm, such as exec:/usr/local/bin/ring, and its settings. It sends no request.
 func New(kind string, with Settings) (tick.Alarm, error) {
 	name, argument, _ := strings.Cut(kind, ":")
-	s := &settings{with, kind, cmp.Or(with.Env.value(NameVariable), "dbjobs-wake"), with.Env.value(TargetVariable), with.Env.value(RoleVariable)}
+	s := &settings{with, kind, cmp.Or(with.Env.value(nameVariable), "dbjobs-wake"), with.Env.value(targetVariable), with.Env.value(roleVariable)}
 	make := kinds[name]
 	if make == nil {
 		list := []string{"aws-scheduler", "gcp-tasks", "systemd", "at", "exec"}
@@ -85,7 +85,7 @@ func New(kind string, with Settings) (tick.Alarm, error) {
 		return nil, fmt.Errorf("found %.60q, want aws-scheduler, gcp-tasks:QUEUE, systemd, at, or exec:PROGRAM%s", name, hint)
 	}
 	if !validName.MatchString(s.name) {
-		return nil, fmt.Errorf("%s: found %.60q, want a letter, then at most 46 letters, digits, hyphens and underscores", NameVariable, s.name)
+		return nil, fmt.Errorf("%s: found %.60q, want a letter, then at most 46 letters, digits, hyphens and underscores", nameVariable, s.name)
 	}
 	return make(s, argument)
 }

@@ -187,7 +187,7 @@ func start(t *testing.T, kind string, vars map[string]string) (*fakeCloud, tick.
 	})
 	p.Server = httptest.NewServer(mux)
 	t.Cleanup(p.Close)
-	all := map[string]string{EndpointVariable: p.URL, "GCE_METADATA_HOST": p.Listener.Addr().String(),
+	all := map[string]string{endpointVariable: p.URL, "GCE_METADATA_HOST": p.Listener.Addr().String(),
 		"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "geheim", "AWS_SESSION_TOKEN": "token"}
 	for name, value := range vars {
 		all[name] = value
@@ -204,8 +204,8 @@ func lookup(vars map[string]string) Lookup {
 }
 
 var clouds = map[string]map[string]string{
-	"aws-scheduler":      {TargetVariable: functionARN, RoleVariable: roleARN},
-	"gcp-tasks:" + queue: {TargetVariable: "https://dbjobs-x7k.a.run.app/tick", RoleVariable: "caller@p-1.iam.gserviceaccount.com"},
+	"aws-scheduler":      {targetVariable: functionARN, roleVariable: roleARN},
+	"gcp-tasks:" + queue: {targetVariable: "https://dbjobs-x7k.a.run.app/tick", roleVariable: "caller@p-1.iam.gserviceaccount.com"},
 }
 
 // An alarm is set once, however many ticks set it. An earlier alarm is set in addition to a later one, and both ring.
@@ -281,7 +281,7 @@ func TestTokensOfTasks(t *testing.T) {
 			_, _ = fmt.Fprint(w, `{"access_token":"x"}`)
 		}))
 		defer s.Close()
-		_, a := start(t, kind, map[string]string{TargetVariable: target, RoleVariable: "c@p.iam", EndpointVariable: s.URL, "GCE_METADATA_HOST": s.Listener.Addr().String()})
+		_, a := start(t, kind, map[string]string{targetVariable: target, roleVariable: "c@p.iam", endpointVariable: s.URL, "GCE_METADATA_HOST": s.Listener.Addr().String()})
 		if _, err := a.Set(t.Context(), noon); err != nil || !strings.Contains(sent, want) {
 			t.Errorf("%v: %s, want %s", err, sent, want)
 		}
@@ -302,16 +302,16 @@ func TestSettingsOfAlarms(t *testing.T) {
 		want string
 	}{
 		{"sytemd", nil, "did you mean systemd?"},
-		{"aws-scheduler", nil, TargetVariable},
-		{"aws-scheduler", with(TargetVariable, functionARN), RoleVariable},
-		{"aws-scheduler", with(TargetVariable, "arn:aws:ecs:eu-central-1:123456789012:cluster/x", RoleVariable, roleARN), "ARN of the function"},
-		{"aws-scheduler:a/b", with(TargetVariable, functionARN, RoleVariable, roleARN), "group"},
-		{"aws-scheduler", with(TargetVariable, functionARN, RoleVariable, roleARN, EndpointVariable, "http://192.0.2.1"), "want https"},
-		{"aws-scheduler", with(TargetVariable, functionARN, RoleVariable, roleARN, EndpointVariable, "http://localhost.example"), "want https"},
-		{"aws-scheduler", with(TargetVariable, functionARN, RoleVariable, roleARN, NameVariable, "a b"), NameVariable},
+		{"aws-scheduler", nil, targetVariable},
+		{"aws-scheduler", with(targetVariable, functionARN), roleVariable},
+		{"aws-scheduler", with(targetVariable, "arn:aws:ecs:eu-central-1:123456789012:cluster/x", roleVariable, roleARN), "ARN of the function"},
+		{"aws-scheduler:a/b", with(targetVariable, functionARN, roleVariable, roleARN), "group"},
+		{"aws-scheduler", with(targetVariable, functionARN, roleVariable, roleARN, endpointVariable, "http://192.0.2.1"), "want https"},
+		{"aws-scheduler", with(targetVariable, functionARN, roleVariable, roleARN, endpointVariable, "http://localhost.example"), "want https"},
+		{"aws-scheduler", with(targetVariable, functionARN, roleVariable, roleARN, nameVariable, "a b"), nameVariable},
 		{"gcp-tasks", nil, "gcp-tasks:projects/"},
-		{"gcp-tasks:" + queue, with(TargetVariable, "http://x/tick"), TargetVariable},
-		{"gcp-tasks:" + queue, with(TargetVariable, "https://x/tick", RoleVariable, "nobody"), RoleVariable},
+		{"gcp-tasks:" + queue, with(targetVariable, "http://x/tick"), targetVariable},
+		{"gcp-tasks:" + queue, with(targetVariable, "https://x/tick", roleVariable, "nobody"), roleVariable},
 		{"at:A", nil, "small letter"},
 		{"systemd:x", nil, "nothing may follow"},
 		{"exec", nil, "exec:PROGRAM"},
