@@ -133,7 +133,7 @@ func (s *Store) findCalendar(ctx context.Context, q engine.Runner, name string) 
 	known, err := calendarsNamed(ctx, q, []string{name})
 	c, ok := known[name]
 	if err == nil && !ok {
-		err = fmt.Errorf("calendar %q: %w; `dbjobs calendar list` shows them", name, ErrNotFound)
+		err = missing(KindCalendar, name)
 	}
 	return c, err
 }

@@ -9,7 +9,7 @@ import (
 
 // MissingError says that no definition or run has a name that somebody gave. It wraps ErrNotFound.
 type MissingError struct {
-	Kind    string // job, schedule, run, tag or owner
+	Kind    string // job, schedule, calendar, run, tag or owner
 	Name    string // as it was given
 	Nearest string // a name that exists; empty: no name is near, or none was looked for
 	said    string
@@ -21,7 +21,7 @@ func missingRun(name string) *MissingError {
 	return &MissingError{Kind: "run", Name: name, said: "run " + name, want: "want JOB#NUMBER, JOB for its latest run, or an id; "}
 }
 
-// missing returns the error for a job or a schedule that does not exist.
+// missing returns the error for a definition that does not exist.
 func missing(kind, name string) *MissingError {
 	return &MissingError{Kind: kind, Name: name, said: fmt.Sprintf("%s %q", kind, name)}
 }
@@ -42,10 +42,17 @@ func (m *MissingError) Unwrap() error { return ErrNotFound }
 // Names returns the names that the missing name could have meant, in order. Names of jobs have their owner if the
 // missing name has one.
 func (s *Store) Names(ctx context.Context, m *MissingError) (names []string, err error) {
-	if m.Kind == ScopeSchedule {
+	switch m.Kind {
+	case KindSchedule:
 		list, err := s.Schedules(ctx)
 		for _, c := range list {
 			names = append(names, c.Name)
+		}
+		return names, err
+	case KindCalendar:
+		list, err := s.Calendars(ctx)
+		for i := range list {
+			names = append(names, list[i].Name)
 		}
 		return names, err
 	}
