@@ -166,7 +166,7 @@ func (s *Status) Judge() {
 	}
 	for _, r := range s.Running.First {
 		if !r.LeaseUntil.IsZero() && s.Now.Sub(r.LeaseUntil) > untaken {
-			do("run %s of job %s has lost its process; the next tick queues it again or marks it as lost", r.ID, r.Job)
+			do("run %s has lost its process; the next tick queues it again or marks it as lost", r.Label())
 		}
 	}
 	for _, w := range s.Waiting {
