@@ -13,7 +13,7 @@ type Config struct {
 
 // Force is one thing that is in force on a host. It contains no secret.
 type Force struct {
-	Kind   string   `json:"kind"` // database, permission, setting, target, program, address, secret, mail, heartbeat, on
+	Kind   string   `json:"kind"` // database, permission, setting, owner, target, program, address, cloud, secret, mail, heartbeat, on
 	Name   string   `json:"name,omitempty"`
 	Value  string   `json:"value,omitempty"`
 	Owners []string `json:"owners"` // empty: all

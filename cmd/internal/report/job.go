@@ -26,8 +26,7 @@ func Jobs(w io.Writer, jobs []store.JobStatus) error {
 // jobState returns the state of a job in a list. For a paused job, it also says when the pause ends. For a waiting
 // job, it also says how its last runs ended.
 func jobState(j store.JobStatus) string {
-	switch {
-	case j.State == store.JobPaused && !j.Paused.Until.IsZero():
+	if j.State == store.JobPaused && !j.Paused.Until.IsZero() {
 		return j.State + " until " + Instant(j.Paused.Until)
 	}
 	return failingState(&j)

@@ -43,7 +43,7 @@ func worked(w io.Writer, r tick.Report, decided string) error {
 	if len(r.Runs) > 0 {
 		t := newTable(w, "RUN", "SCHEDULED FOR", "STATE", "ERROR")
 		for _, e := range r.Runs {
-			run := store.Run{ID: e.ID, Job: shortJob(e.Job), Number: e.Number, ScheduledFor: e.ScheduledFor, Occurrence: e.Occurrence}
+			run := store.Run{ID: e.ID, Job: e.Job, Number: e.Number, ScheduledFor: e.ScheduledFor, Occurrence: e.Occurrence}
 			t.row(run.Label(), scheduled(&run), e.State, e.Error)
 		}
 		if err := t.flush(); err != nil {
@@ -119,9 +119,6 @@ func gaps(byReason map[string]int) string {
 	return ", gaps: " + strings.Join(parts, ", ")
 }
 
-// shortJob leaves out an empty owner. On SQLite all owners are empty.
-func shortJob(name string) string { return strings.TrimPrefix(name, "/") }
-
 func due(w io.Writer, r tick.Report) error {
 	if len(r.Due) == 0 {
 		text := "nothing needs a decision"
@@ -138,7 +135,7 @@ func due(w io.Writer, r tick.Report) error {
 			continue
 		}
 		told[d.Job] = true
-		t.row(shortJob(d.Job), d.Need, Instant(d.Due))
+		t.row(d.Job, d.Need, Instant(d.Due))
 	}
 	return t.flush()
 }
