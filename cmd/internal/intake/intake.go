@@ -79,9 +79,10 @@ func (r *Result) prefix(text string) {
 		for k := range j.Schedules {
 			j.Schedules[k] = text + j.Schedules[k]
 		}
-		for _, to := range []*string{&j.On.Failed, &j.On.Recovered, &j.On.Missed, &j.On.Late, &j.On.Lost, &j.On.Parked, &j.On.Paused} {
+		_ = j.On.Each(func(_ string, to *string) error { // never fails
 			*to = cmp.Or(hook[*to], *to)
-		}
+			return nil
+		})
 	}
 }
 

@@ -242,13 +242,12 @@ func (l *linter) byHand(j *store.Job) {
 }
 
 // hooked reports whether a job names another one as a hook.
-func hooked(of, j *store.Job) bool {
-	for _, name := range []string{of.On.Failed, of.On.Recovered, of.On.Missed, of.On.Late, of.On.Lost, of.On.Parked, of.On.Paused} {
-		if name == j.Name || name != "" && name == j.FullName() {
-			return true
-		}
-	}
-	return false
+func hooked(of, j *store.Job) (found bool) {
+	_ = of.On.Each(func(_ string, hook *string) error { // never fails
+		found = found || *hook == j.Name || *hook == j.FullName()
+		return nil
+	})
+	return found
 }
 
 // unused warns of new schedules that no job of the file uses. A file without jobs may be for other files.
