@@ -65,6 +65,9 @@ type Change struct {
 	Fault  string          `json:"unreadable,omitempty"` // what in its row cannot be read
 }
 
+// PlainSubject returns the subject as a file names it: without the owner.
+func (c *Change) PlainSubject() string { return plainName(c.Subject) }
+
 // Apply makes the database match the definitions, in one transaction, and returns what it changed: nothing if the
 // database matches them already. Groups, calendars and schedules come first, so that jobs may use them.
 func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Change, error) {

@@ -88,18 +88,13 @@ func (c *cli) difference(cmd *cobra.Command, m *manifest.Manifest, changes []sto
 	}
 	for _, ch := range changes {
 		if ch.Action == "create" {
-			if d.New[ch.Kind+" "+ch.Subject], err = m.Text(ch.Kind, plainSubject(ch), login); err != nil {
+			if d.New[ch.Kind+" "+ch.Subject], err = m.Text(ch.Kind, ch.PlainSubject(), login); err != nil {
 				return d, err
 			}
 		}
 	}
 	d.Times, err = c.movedTimes(cmd.Context(), s, m, changes)
 	return d, err
-}
-
-// plainSubject returns the name of a change's subject as the file has it: without the owner.
-func plainSubject(ch store.Change) string {
-	return ch.Subject[strings.LastIndexByte(ch.Subject, '/')+1:]
 }
 
 // movedTimes returns the next times, before and after, of the jobs for which these times differ. If there are many
@@ -126,7 +121,7 @@ func (c *cli) movedTimes(ctx context.Context, s *store.Store, m *manifest.Manife
 		}
 		if ch.Kind == "job" && !seen[ch.Subject] && (ch.Action == "rename" || ch.Action == "create" || ch.Action == "change") {
 			seen[ch.Subject] = true
-			add(p.times(ch.Subject, plainSubject(ch)))
+			add(p.times(ch.Subject, ch.PlainSubject()))
 		}
 	}
 	for _, ch := range changes {
@@ -210,7 +205,7 @@ func (p *preview) rename(ch store.Change) {
 			p.users[ch.Subject] = p.users[f.Before]
 			continue
 		}
-		owner := strings.TrimSuffix(ch.Subject, plainSubject(ch))
+		owner := strings.TrimSuffix(ch.Subject, ch.PlainSubject())
 		if is := p.jobs[owner+f.Before]; is != nil {
 			p.jobs[ch.Subject] = is
 		}

@@ -17,7 +17,7 @@ func (c *cli) firstRuns(d store.Definitions, changes []store.Change) []report.Fi
 	created := map[string]string{} // the full name, by the name in the file
 	for _, ch := range changes {
 		if ch.Kind == "job" && ch.Action == "create" {
-			created[plainSubject(ch)] = ch.Subject
+			created[ch.PlainSubject()] = ch.Subject
 		}
 	}
 	if len(created) > most {

@@ -34,7 +34,7 @@ type Options struct {
 func Of(o Options) []report.DefinitionWarning {
 	l := linter{Options: o, changes: map[string][]store.Change{}}
 	for _, c := range o.Changes {
-		key := c.Kind + " " + c.Subject[strings.LastIndexByte(c.Subject, '/')+1:] // without the owner of a job
+		key := c.Kind + " " + c.PlainSubject()
 		l.changes[key] = append(l.changes[key], c)
 	}
 	l.variables()
