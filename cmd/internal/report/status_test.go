@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,5 +111,22 @@ func TestStatusOfManyTriggers(t *testing.T) {
 	want := "the last pass of the trigger b has failed: no room"
 	if s.Judge(); !slices.Equal(s.ToDo, []string{want}) || len(s.Triggers) != 1 {
 		t.Errorf("%q, %d triggers", s.ToDo, len(s.Triggers))
+	}
+}
+
+// A run is named as elsewhere: jobs of two owners may have one name.
+func TestStatusNamesTheOwnersOfRuns(t *testing.T) {
+	t.Parallel()
+	s := Status{Now: time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)}
+	s.Running = Executing{Count: 1, First: []store.Run{{ID: "some-id", Owner: "ana", Job: "load", Number: 7, State: store.Running, LeaseUntil: s.Now.Add(-time.Hour)}}}
+	s.Judge()
+	var out strings.Builder
+	if err := s.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\nana/load  ", "run ana/load#7 has lost its process"} {
+		if !strings.Contains("\n"+out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
 	}
 }
