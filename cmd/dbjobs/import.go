@@ -224,7 +224,9 @@ func (c *cli) readSource(cmd *cobra.Command, path string) (text, name string, er
 		in, name = f, path
 	}
 	b, err := io.ReadAll(io.LimitReader(in, maxSource+1))
-	if err != nil {
+	if e, ok := errors.AsType[*fs.PathError](err); ok { // it names the file
+		return "", "", &usageError{problem: e.Error()}
+	} else if err != nil {
 		return "", "", fmt.Errorf("reading %s: %w", name, err)
 	}
 	if len(b) > maxSource {
