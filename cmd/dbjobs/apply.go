@@ -234,7 +234,7 @@ func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest, kinds ...string)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer c.close(s)
 	return c.resolveIn(cmd.Context(), s, m, kinds...)
 }
 
@@ -272,7 +272,7 @@ func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOpti
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
+	defer c.close(s)
 	if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
 		return nil, err
 	}

@@ -48,7 +48,7 @@ that recurs becomes single days for ten years.
 		if err != nil {
 			return err
 		}
-		defer s.Close()
+		defer c.close(s)
 		cal.Name, cal.Days = args[0], days
 		changes, err := s.AlterCalendar(cmd.Context(), cal.Name, store.AlterOptions{Author: c.author(s)}, func(old *store.Calendar) (store.Calendar, error) {
 			if old != nil && !cmd.Flags().Changed("working-days") {

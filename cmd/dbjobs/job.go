@@ -108,7 +108,7 @@ func (c *cli) jobCreate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer s.Close()
+		defer c.close(s)
 		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
 			return err
 		}

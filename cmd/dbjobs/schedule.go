@@ -40,7 +40,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer s.Close()
+		defer c.close(s)
 		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
 			return err
 		}
