@@ -48,12 +48,12 @@ func oneOf(found string, allowed []string) string {
 	if write := instead(found, allowed); write != "" {
 		return write
 	}
-	const short = 12 // of a longer list, only the word that was probably meant is named
+	const short = 12 // of a longer list, and of one word, only the word that was probably meant is named
 	text := "one of " + strings.Join(allowed, ", ")
 	if len(allowed) == 1 {
-		text = allowed[0]
+		text = "the only one is " + allowed[0]
 	}
-	if n := nearest.To(found, allowed); n != "" && len(allowed) > short {
+	if n := nearest.To(found, allowed); n != "" && (len(allowed) > short || len(allowed) == 1) {
 		text = fmt.Sprintf("did you mean %s?", n)
 	} else if n != "" {
 		text = fmt.Sprintf("did you mean %s? (%s)", n, text)
