@@ -33,7 +33,7 @@ func (s *Store) Run(ctx context.Context, name string) (RunDetail, error) {
 	if err != nil {
 		return RunDetail{}, err
 	}
-	d := RunDetail{Run: found}
+	d := RunDetail{Run: found, Tries: []Attempt{}} // JSON prints a list, also of a run that no process has taken
 	var a Attempt
 	rd := engine.Reads(append(scanAttempt(&a), engine.Nullable(&a.Output))...)
 	err = s.db.Query(ctx, "attempts", engine.Args{"id": engine.ID(d.ID)}, rd.Each(func(fault string) error {

@@ -83,6 +83,7 @@ func (c *cli) deliver(result *intake.Result, output string) error {
 	}
 	switch {
 	case c.asJSON:
+		result.Head, result.Items = report.List(result.Head), report.List(result.Items)
 		return report.JSON(c.stdout, result)
 	case output == "":
 		return result.Write(c.stdout)
