@@ -179,6 +179,7 @@ func (c *cli) misused(root *cobra.Command, args []string, err error) error {
 		err = &usageError{problem: err.Error()}
 	}
 	e, _ := errors.AsType[*usageError](err)
+	c.logFormat = c.formatAnyway(root.PersistentFlags().Lookup("log-format"))
 	cmd, rest, findErr := root.Find(args)
 	if findErr != nil {
 		cmd, rest = root, args
@@ -192,6 +193,19 @@ func (c *cli) misused(root *cobra.Command, args []string, err error) error {
 		e.hint = unknownFlagHint(cmd, e.problem)
 	}
 	return e
+}
+
+// formatAnyway is the log format of a command line whose flags and variables were not all read: what the flag or the
+// variable says, if there is such a format.
+func (c *cli) formatAnyway(f *pflag.Flag) string {
+	format := c.logFormat
+	if value, _ := c.env(flagVariables[f.Name]); value != "" && !f.Changed {
+		format = value
+	}
+	if logs.Check(format) != nil {
+		return logs.Text
+	}
+	return format
 }
 
 // words returns the arguments that are neither flags nor values of flags. What follows a flag that

@@ -194,3 +194,29 @@ func TestLogFormats(t *testing.T) {
 		}
 	}
 }
+
+// TestLogFormatOfMistakes: the line about a command line that means nothing has the format that the variable asks for, as
+// each other line has. A format that does not exist is none.
+func TestLogFormatOfMistakes(t *testing.T) {
+	json, gcp := map[string]string{"DBJOBS_LOG_FORMAT": "json"}, map[string]string{"DBJOBS_LOG_FORMAT": "gcp"}
+	for _, c := range []struct {
+		env   map[string]string
+		args  []string
+		begin string
+	}{
+		{json, []string{"tick", "--quite"}, `{"time":`},
+		{json, []string{"tik"}, `{"time":`},
+		{gcp, nil, `{"time":`},
+		{json, []string{"--log-format", "text", "tik"}, "dbjobs: "},
+		{json, []string{"tick", "--log-format", "xml", "--quite"}, "dbjobs: "},
+		{map[string]string{"DBJOBS_LOG_FORMAT": "json", "DBJOBS_LIMIT": "x"}, []string{"tick"}, `{"time":`},
+		{map[string]string{"DBJOBS_LOG_FORMAT": "xml"}, []string{"tik"}, "dbjobs: "},
+	} {
+		var said bytes.Buffer
+		env := func(name string) (string, bool) { value, ok := c.env[name]; return value, ok }
+		code := run(t.Context(), c.args, nil, &bytes.Buffer{}, &said, env, nil)
+		if code != exitUsage || !strings.HasPrefix(said.String(), c.begin) {
+			t.Errorf("%v %q: code %d, said %q, want a line that begins with %s", c.env, c.args, code, &said, c.begin)
+		}
+	}
+}
