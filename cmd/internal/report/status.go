@@ -169,11 +169,7 @@ func (s *Status) Judge() {
 			do("run %s has lost its process; the next tick queues it again or marks it as lost", r.Label())
 		}
 	}
-	for _, w := range s.Waiting {
-		if w.State == store.Queued && w.Queue != tick.OwnQueue && s.Frozen == nil && !s.busy[w.Queue] && s.Now.Sub(w.Ready) > untaken {
-			do("nobody takes the runs of the queue %s since %s: dbjobs work --queue %s does", w.Queue, Instant(w.Ready), store.Argument(w.Queue))
-		}
-	}
+	s.judgeQueued(do)
 	if len(s.Parked.First) > 0 {
 		job := s.Parked.First[0].Job
 		do("job %s is parked: dbjobs job show %s says why; correct the definition", job, store.Argument(job))
@@ -191,6 +187,21 @@ func (s *Status) Judge() {
 		do("job %s is failing: dbjobs errors --job %s shows each failed attempt", s.Failing.First[0].Job, store.Argument(s.Failing.First[0].Job))
 	case n > 0:
 		do("%d jobs are failing: dbjobs job list --state failing shows them, dbjobs errors --job JOB each failed attempt of one", n)
+	}
+}
+
+// judgeQueued reports runs that no process takes, in a queue of which none executes. If no tick comes, judgeTriggers says
+// that, and not this.
+func (s *Status) judgeQueued(do func(string, ...any)) {
+	for _, w := range s.Waiting {
+		switch {
+		case w.State != store.Queued || s.Frozen != nil || s.busy[w.Queue] || s.Now.Sub(w.Ready) <= untaken:
+		case w.Queue != tick.OwnQueue:
+			do("nobody takes the runs of the queue %s since %s: dbjobs work --queue %s does", w.Queue, Instant(w.Ready), store.Argument(w.Queue))
+		case len(s.Triggers) > 0 && s.Triggers[0].LastAt.Sub(w.Ready) > untaken:
+			do("no tick takes the runs that are queued since %s, such as one of job %s, although ticks come: "+
+				"look at what they print, let one log in as the owner of the job, or give them more time", Instant(w.Ready), w.Job)
+		}
 	}
 }
 

@@ -102,6 +102,34 @@ func TestStatusOfBusyQueues(t *testing.T) {
 	}
 }
 
+// Runs of the queue of ticks that no tick takes have a reason, too: ticks come, and none may execute them. If no tick comes,
+// or if one executes others meanwhile, there is no line about them.
+func TestStatusOfRunsThatNoTickTakes(t *testing.T) {
+	t.Parallel()
+	ready := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	late := ready.Add(untaken + time.Second)
+	want := []string{"no tick takes the runs that are queued since 2026-03-01T04:00:00Z, such as one of job ann/a, although ticks come: " +
+		"look at what they print, let one log in as the owner of the job, or give them more time"}
+	queued := store.OpenRuns{State: store.Queued, Queue: "tick", Runs: 2, Ready: ready, Job: "ann/a"}
+	for name, c := range map[string]struct {
+		now, last time.Time
+		open      []store.OpenRuns
+		want      []string
+	}{
+		"ticks come":               {late, late, []store.OpenRuns{queued}, want},
+		"they are ready just now":  {late.Add(-time.Minute), late.Add(-time.Minute), []store.OpenRuns{queued}, []string{}},
+		"no tick came since":       {late, ready, []store.OpenRuns{queued}, []string{}},
+		"a tick executes other":    {late, late, []store.OpenRuns{queued, {State: store.Running, Queue: "tick", Runs: 1}}, []string{}},
+		"a worker executes others": {late, late, []store.OpenRuns{queued, {State: store.Running, Queue: "mail", Runs: 1}}, want},
+	} {
+		s := Status{Now: c.now, Triggers: []store.Trigger{{Name: "cron", LastAt: c.last}}}
+		s.Wait(c.open, 5)
+		if s.Judge(); !slices.Equal(s.ToDo, c.want) {
+			t.Errorf("%s: %q, want %q", name, s.ToDo, c.want)
+		}
+	}
+}
+
 // The list of triggers is cut. The last pass of each of them is judged.
 func TestStatusOfManyTriggers(t *testing.T) {
 	t.Parallel()
