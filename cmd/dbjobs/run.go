@@ -70,12 +70,24 @@ func among(flag string, found, known []string) error {
 	return nil
 }
 
-// runs returns the end of the sentence "the next tick ...", for a run of the queue.
-func runs(queue string) string {
-	if queue == tick.OwnQueue {
-		return "runs it"
+// runs returns the end of the sentence "the next tick ...", for a run. Any tick queues it, but only one of its owner takes it.
+func runs(ctx context.Context, s *store.Store, r *store.Run) (string, error) {
+	as := ""
+	if r.Owner != "" {
+		switch login, err := s.Login(ctx); {
+		case err != nil:
+			return "", err
+		case login != r.Owner:
+			as = " that logs in as " + r.Owner
+		}
 	}
-	return "queues it, and a worker of the queue " + queue + " runs it"
+	switch {
+	case r.Queue != tick.OwnQueue:
+		return "queues it, and a worker of the queue " + r.Queue + as + " runs it", nil
+	case as != "":
+		return "queues it, and one" + as + " runs it", nil
+	}
+	return "runs it", nil
 }
 
 func (c *cli) runShow() *cobra.Command {
@@ -111,6 +123,10 @@ func (c *cli) runRetry() *cobra.Command {
 		}
 		return c.print(r, func() error {
 			p, err := held(ctx, s, r.FullJob())
+			does := ""
+			if err == nil && p == nil {
+				does, err = runs(ctx, s, &r)
+			}
 			switch {
 			case err != nil:
 				c.unknown(fmt.Sprintf("run %s is open again, from step %d; when it executes", r.Label(), r.Step), err)
@@ -119,7 +135,7 @@ func (c *cli) runRetry() *cobra.Command {
 				c.say("run %s is open again, from step %d: it waits while the job is paused: %s", r.Label(), r.Step, report.Paused(*p))
 				return nil
 			}
-			c.say("run %s is open again: the next dbjobs tick %s from step %d", r.Label(), runs(r.Queue), r.Step)
+			c.say("run %s is open again: the next dbjobs tick %s from step %d", r.Label(), does, r.Step)
 			return nil
 		})
 	})

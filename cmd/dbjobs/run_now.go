@@ -118,7 +118,6 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 		c.say("a run with this key already exists: %s", stateOf(&r.Run))
 		return nil
 	}
-	queue := r.Queue
 	j, err := s.Job(ctx, job)
 	if err != nil {
 		return err
@@ -130,8 +129,12 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 	if j.Disabled {
 		c.say("the job is disabled; this requested run executes anyway")
 	}
+	does, err := runs(ctx, s, &r.Run)
+	if err != nil {
+		return err
+	}
 	if r.ReadyAt.After(r.CreatedAt) {
-		c.say("the run waits for %s; the first dbjobs tick after that %s", report.Instant(r.ReadyAt), runs(queue))
+		c.say("the run waits for %s; the first dbjobs tick after that %s", report.Instant(r.ReadyAt), does)
 		return nil
 	}
 	room := 1
@@ -149,10 +152,10 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 		if before > 1 {
 			what, ended = fmt.Sprintf("%d open runs", before), "they have ended"
 		}
-		c.say("the run waits behind %s of the job (dbjobs run list --job %s); when %s, a dbjobs tick %s", what, store.Argument(j.FullName()), ended, runs(queue))
+		c.say("the run waits behind %s of the job (dbjobs run list --job %s); when %s, a dbjobs tick %s", what, store.Argument(j.FullName()), ended, does)
 		return nil
 	}
-	c.say("the next dbjobs tick %s", runs(queue))
+	c.say("the next dbjobs tick %s", does)
 	return nil
 }
 
