@@ -33,9 +33,11 @@ func (s *Store) Failures(ctx context.Context, f FailureFilter) (list []FailedAtt
 	statement := "failures"
 	if f.Job != "" {
 		statement = "failures_of_job"
-		if a["job"], err = s.jobWithRuns(ctx, f.Job); err != nil {
+		of, err := s.jobOnRecord(ctx, f.Job)
+		if err != nil {
 			return nil, err
 		}
+		a["job"] = of.ID
 	}
 	var v FailedAttempt
 	var j Job

@@ -23,10 +23,10 @@ type RunFilter struct {
 
 // Runs lists runs, newest first.
 func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
-	var job int64
+	var job Job
 	if f.Job != "" {
 		var err error
-		if job, err = s.jobWithRuns(ctx, f.Job); err != nil {
+		if job, err = s.jobOnRecord(ctx, f.Job); err != nil {
 			return nil, err
 		}
 	}
@@ -45,7 +45,7 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 	}
 	var list []Run
 	for _, state := range states {
-		some, err := s.listRuns(ctx, s.db, runsOf(state, job), engine.Args{"job": job, "state": state, "schedule": schedule, "step": f.Step,
+		some, err := s.listRuns(ctx, s.db, runsOf(state, job.ID), engine.Args{"job": job.ID, "state": state, "schedule": schedule, "step": f.Step,
 			"since": cmp.Or(f.Since, First), "until": cmp.Or(f.Until, Last), "limit": f.Limit})
 		if err != nil {
 			return nil, err
@@ -73,21 +73,21 @@ func runsOf(state string, job int64) string {
 	return "runs"
 }
 
-// jobWithRuns finds a job. If none has the name, it finds the last removed job with that name.
-func (s *Store) jobWithRuns(ctx context.Context, name string) (id int64, err error) {
+// jobOnRecord finds a job. If none has the name, it finds the last removed job with that name.
+func (s *Store) jobOnRecord(ctx context.Context, name string) (Job, error) {
 	j, err := s.findJob(ctx, s.db, name)
 	if !errors.Is(err, ErrNotFound) {
-		return j.ID, err
+		return j.Job, err
 	}
 	gone, failed := s.named(ctx, name)
 	if failed != nil {
-		return 0, failed
+		return Job{}, failed
 	}
-	failed = s.db.Row(ctx, "removed_job", engine.Args{"owner": gone.Owner, "name": gone.Name}, &id)
+	failed = s.db.Row(ctx, "removed_job", engine.Args{"owner": gone.Owner, "name": gone.Name}, &gone.ID)
 	if errors.Is(failed, ErrNotFound) {
-		return 0, err
+		return Job{}, err
 	}
-	return id, failed
+	return gone, failed
 }
 
 // listRuns reads runs with the names of their jobs. If a pause began after the last pass, it shows in the runs that
@@ -116,28 +116,28 @@ func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string,
 	return out, err
 }
 
-// Gaps lists the newest gaps of a job.
-func (s *Store) Gaps(ctx context.Context, job string, limit int) ([]Gap, error) {
-	j, err := s.findJob(ctx, s.db, job)
-	if err != nil {
-		return nil, err
-	}
-	var out []Gap
-	var g Gap
-	rd := engine.Reads(&g.JobID, &g.ScheduleID, engine.At(&g.From), engine.At(&g.Through), &g.Reason, &g.Rule, engine.At(&g.RecordedAt))
-	err = s.db.Query(ctx, "gaps", engine.Args{"job": j.ID, "limit": limit}, rd.Each(func(fault string) error {
-		g.Fault = fault
-		out = append(out, g)
-		g = Gap{}
-		return nil
-	}))
-	return out, err
-}
-
 // JobGap is a gap with the name of its job.
 type JobGap struct {
 	Gap
 	Job string `json:"job"` // owner/name
+}
+
+// Gaps lists the newest gaps of a job, also of one that was removed.
+func (s *Store) Gaps(ctx context.Context, job string, limit int) ([]JobGap, error) {
+	j, err := s.jobOnRecord(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	var out []JobGap
+	var g JobGap
+	rd := engine.Reads(&g.JobID, &g.ScheduleID, engine.At(&g.From), engine.At(&g.Through), &g.Reason, &g.Rule, engine.At(&g.RecordedAt))
+	err = s.db.Query(ctx, "gaps", engine.Args{"job": j.ID, "limit": limit}, rd.Each(func(fault string) error {
+		g.Fault, g.Job = fault, j.FullName()
+		out = append(out, g)
+		g = JobGap{}
+		return nil
+	}))
+	return out, err
 }
 
 // RecentGaps lists the gaps of all jobs that end at an instant or later, the newest first.

@@ -86,7 +86,7 @@ func (a *applier) runNow(ctx context.Context, id string) (Run, error) {
 }
 
 func (s *Store) runByNumber(ctx context.Context, job, number string) (Run, error) {
-	id, err := s.jobWithRuns(ctx, job)
+	j, err := s.jobOnRecord(ctx, job)
 	if err != nil {
 		return Run{}, err
 	}
@@ -94,17 +94,17 @@ func (s *Store) runByNumber(ctx context.Context, job, number string) (Run, error
 	if err != nil {
 		return Run{}, err
 	}
-	return s.oneRun(ctx, s.db, job+"#"+number, "run_by_number", engine.Args{"job": id, "number": n})
+	return s.oneRun(ctx, s.db, job+"#"+number, "run_by_number", engine.Args{"job": j.ID, "number": n})
 }
 
 func (s *Store) latestRun(ctx context.Context, job string) (Run, error) {
-	id, err := s.jobWithRuns(ctx, job)
+	j, err := s.jobOnRecord(ctx, job)
 	if err != nil {
 		return Run{}, err
 	}
-	r, err := s.oneRun(ctx, s.db, job, "run_undecided", engine.Args{"job": id})
+	r, err := s.oneRun(ctx, s.db, job, "run_undecided", engine.Args{"job": j.ID})
 	if errors.Is(err, ErrNotFound) {
-		r, err = s.oneRun(ctx, s.db, job, "run_latest", engine.Args{"job": id})
+		r, err = s.oneRun(ctx, s.db, job, "run_latest", engine.Args{"job": j.ID})
 	}
 	return r, err
 }

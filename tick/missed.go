@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
@@ -47,18 +48,9 @@ func Missed(ctx context.Context, s *store.Store, job string, since time.Time, li
 	return missed, nil
 }
 
-func gapsOf(ctx context.Context, s *store.Store, job string, since time.Time, limit int) (list []store.JobGap, err error) {
-	v, err := s.Job(ctx, job)
-	if err != nil {
-		return nil, err
-	}
-	gaps, err := s.Gaps(ctx, job, limit)
-	for _, g := range gaps {
-		if !g.Through.Before(since) {
-			list = append(list, store.JobGap{Gap: g, Job: v.FullName()})
-		}
-	}
-	return list, err
+func gapsOf(ctx context.Context, s *store.Store, job string, since time.Time, limit int) ([]store.JobGap, error) {
+	list, err := s.Gaps(ctx, job, limit)
+	return slices.DeleteFunc(list, func(g store.JobGap) bool { return g.Through.Before(since) }), err
 }
 
 // count finds the nominal times of the gap: the times of its rule, except those that have a run.

@@ -79,7 +79,7 @@ times that did not run: from FIRST to LAST, as many as TIMES says. REASON is one
 		Example: `  dbjobs missed --since 2026-12-01
   dbjobs missed --job rollup --json`,
 	}
-	cmd.Flags().StringVar(&job, "job", "", "only times of this job")
+	cmd.Flags().StringVar(&job, "job", "", "only times of this job; if it was removed, of the last job with that name")
 	cmd.Flags().StringVar(&since, "since", lately, "only times since then: 2h, yesterday, 2026-12-01T08:00:00Z")
 	cmd.Flags().IntVar(&limit, "limit", 50, "show at most `N` gaps")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {

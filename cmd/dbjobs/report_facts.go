@@ -228,7 +228,7 @@ func (p *pageFacts) recentGaps(ctx context.Context, s *store.Store, since time.T
 		}
 		for _, g := range gaps {
 			if !g.Through.Before(since) {
-				list = append(list, store.JobGap{Gap: g, Job: name})
+				list = append(list, g)
 			}
 		}
 	}

@@ -137,13 +137,15 @@ func (r *reality) ledger(without map[string]bool) []string {
 	runs = slices.DeleteFunc(runs, func(x store.Run) bool { return without[x.ID] })
 	var gaps []store.Gap
 	for _, name := range r.names {
-		list, err := r.d.Gaps(r.t.Context(), name, 1<<30)
-		if errors.Is(err, store.ErrNotFound) {
+		if _, err := r.d.Job(r.t.Context(), name); errors.Is(err, store.ErrNotFound) {
 			r.gone[name] = true
 			continue
 		}
+		list, err := r.d.Gaps(r.t.Context(), name, 1<<30)
 		r.must(err)
-		gaps = append(gaps, list...)
+		for i := range list {
+			gaps = append(gaps, list[i].Gap)
+		}
 	}
 	return r.tell(&r.keys, runs, gaps)
 }
