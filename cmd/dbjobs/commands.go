@@ -45,8 +45,9 @@ shows what is in force). Without any of these, dbjobs uses an embedded SQLite fi
 ~/.local/share/dbjobs; apply, job create, schedule create, calendar import and migrate make that file if it is
 not there.
 
-Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-on-job-error, run-now --wait),
-4 the schema does not fit this program, 5 the database is unreachable or not writable, 130 interrupted.`,
+Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-on-job-error, run-now --wait) or something
+was left out (import, export), 4 the schema does not fit this program, 5 the database is unreachable or not writable, or the
+login lacks a right there, 130 interrupted. check, diff and doctor have codes of their own: see their help.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

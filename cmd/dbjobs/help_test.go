@@ -89,3 +89,20 @@ func TestACommandMadeAlone(t *testing.T) {
 		}
 	})
 }
+
+// TestReadmeNamesTheExitCodes: the codes of the table are the codes of the help, of the same commands.
+func TestReadmeNamesTheExitCodes(t *testing.T) {
+	_, help, _ := strings.Cut(allCommands().Long, "Exit codes:")
+	var page []string
+	for _, row := range readPage(t, programPage).rows("Exit codes") {
+		page = append(page, row[0])
+		for _, word := range []string{"run-now", "import", "export", "right", "writable", "interrupted"} {
+			if strings.Contains(row[1], word) && !strings.Contains(help, word) {
+				t.Errorf("%s has %q beside %s, and the help does not", programPage, word, row[0])
+			}
+		}
+	}
+	if told := regexp.MustCompile(`\b\d+\b`).FindAllString(help, -1); len(told) == 0 || !slices.Equal(page, told) {
+		t.Errorf("%s has the exit codes %q, and the help %q", programPage, page, told)
+	}
+}

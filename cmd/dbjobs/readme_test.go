@@ -237,18 +237,6 @@ func TestReadmeNamesTheCommands(t *testing.T) {
 	}
 }
 
-// TestReadmeNamesTheExitCodes: the codes of the table are the codes of the help.
-func TestReadmeNamesTheExitCodes(t *testing.T) {
-	var page []string
-	for _, row := range readPage(t, programPage).rows("Exit codes") {
-		page = append(page, row[0])
-	}
-	_, help, _ := strings.Cut(allCommands().Long, "Exit codes:")
-	if told := regexp.MustCompile(`\b\d+\b`).FindAllString(help, -1); len(told) == 0 || !slices.Equal(page, told) {
-		t.Errorf("%s has the exit codes %q, and the help %q", programPage, page, told)
-	}
-}
-
 // TestReadmeNamesTheFigures: the table of the log line's members has each figure of a pass.
 func TestReadmeNamesTheFigures(t *testing.T) {
 	var named []string
