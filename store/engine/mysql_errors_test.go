@@ -35,6 +35,7 @@ func TestErrorsOfMySQLServers(t *testing.T) {
 		"too many queries":           {1226, "User 'app' has exceeded the 'max_queries_per_hour' resource (current value: 30)", ErrUnreachable, false, "ALTER USER"},
 		"an idle session":            {4031, "The client was disconnected by the server because of inactivity. See wait_timeout and interactive_timeout for configuring this behavior.", ErrUnreachable, false, ""},
 		"no such trigger, MariaDB":   {4031, "Referenced trigger 't' for the given action time and event type does not exist", nil, false, ""},
+		"no such database, or right": {1044, "Access denied for user 'app'@'%' to database 'shpo'", ErrDenied, false, "there is no database of this name; this login lacks a right"},
 		"no TLS":                     {3159, "Connections using insecure transport are prohibited while --require_secure_transport=ON.", ErrUnreachable, false, "ssl-mode=REQUIRED"},
 	} {
 		t.Run(name, func(t *testing.T) {
