@@ -27,17 +27,19 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 		rows       int64  // -1: it fails
 	}
 	both := map[string]told{
-		"nothing":   {[]string{"INSERT INTO effects VALUES (1, 'x')"}, "", 1},
-		"a word":    {[]string{"INSERT INTO effects VALUES (1, 'not returning'), (2, 'x')"}, "", 2},
-		"a row":     {[]string{"SELECT 2 AS b, 'x' AS a, NULL AS c"}, `{"b": 2, "a": "x", "c": null}`, 1},
-		"no row":    {[]string{"SELECT 1 AS n FROM effects WHERE n = 99"}, "", 0},
-		"several":   {[]string{"INSERT INTO effects VALUES (7, 'y')", "SELECT 1 AS one -- a remark", "SELECT 2 AS two;"}, "{\"one\": 1}\n{\"two\": 2}", 3},
-		"many rows": {[]string{numbers(1000)}, "{\"n\": 1}\n{\"n\": 2}\n*{\"n\": 20}\n… 980 more rows", 1000},
-		"text":      {[]string{"SELECT 'line\nend \"quoted\" <&> 語' AS told"}, `{"told": "line\nend \"quoted\" <&> 語"}`, 1},
-		"long":      {[]string{"SELECT '" + strings.Repeat("x", 5000) + "' AS told"}, `{"told": "xxx*x…"}`, 1},
-		"failure":   {[]string{"SELECT 1 AS n", "SELECT broken"}, "{\"n\": 1}", -1},
-		"a with":    {[]string{"WITH w AS (SELECT 5 AS n) SELECT n, n + 1 AS m FROM w ORDER BY n"}, `{"n": 5, "m": 6}`, 1},
-		"ordered":   {[]string{"SELECT * FROM (SELECT 1 AS n UNION ALL SELECT 3 UNION ALL SELECT 2) AS q ORDER BY n DESC"}, "{\"n\": 3}\n{\"n\": 2}\n{\"n\": 1}", 3},
+		"nothing":        {[]string{"INSERT INTO effects VALUES (1, 'x')"}, "", 1},
+		"a word":         {[]string{"INSERT INTO effects VALUES (1, 'not returning'), (2, 'x')"}, "", 2},
+		"a row":          {[]string{"SELECT 2 AS b, 'x' AS a, NULL AS c"}, `{"b": 2, "a": "x", "c": null}`, 1},
+		"no row":         {[]string{"SELECT 1 AS n FROM effects WHERE n = 99"}, "", 0},
+		"several":        {[]string{"INSERT INTO effects VALUES (7, 'y')", "SELECT 1 AS one -- a remark", "SELECT 2 AS two;"}, "{\"one\": 1}\n{\"two\": 2}", 3},
+		"many rows":      {[]string{numbers(1000)}, "{\"n\": 1}\n{\"n\": 2}\n*{\"n\": 20}\n… 980 more rows", 1000},
+		"text":           {[]string{"SELECT 'line\nend \"quoted\" <&> 語' AS told"}, `{"told": "line\nend \"quoted\" <&> 語"}`, 1},
+		"long":           {[]string{"SELECT '" + strings.Repeat("x", 5000) + "' AS told"}, `{"told": "xxx*x…"}`, 1},
+		"failure":        {[]string{"SELECT 1 AS n", "SELECT broken"}, "{\"n\": 1}", -1},
+		"a with":         {[]string{"WITH w AS (SELECT 5 AS n) SELECT n, n + 1 AS m FROM w ORDER BY n"}, `{"n": 5, "m": 6}`, 1},
+		"a word of with": {[]string{"WITH w AS (SELECT 5 AS n) SELECT REPLACE('update', 'up', '') AS n FROM w WHERE 'delete' <> '('"}, `{"n": "date"}`, 1},
+		"semicolon":      {[]string{"SELECT 'a; b' AS n /* ; */; -- it; is done"}, `{"n": "a; b"}`, 1},
+		"ordered":        {[]string{"SELECT * FROM (SELECT 1 AS n UNION ALL SELECT 3 UNION ALL SELECT 2) AS q ORDER BY n DESC"}, "{\"n\": 3}\n{\"n\": 2}\n{\"n\": 1}", 3},
 	}
 	own := map[string]map[string]told{
 		"postgres": {
@@ -61,6 +63,8 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 		},
 		"sqlite": {
 			"returning": {[]string{"INSERT INTO effects VALUES (3, 'x'), (4, 'y') RETURNING n"}, "{\"n\": 3}\n{\"n\": 4}", 2},
+			"with":      {[]string{"WITH w AS (SELECT 5 AS n) INSERT INTO effects SELECT n, 'x' FROM w RETURNING n"}, `{"n": 5}`, 1},
+			"changing":  {[]string{"WITH w AS (SELECT 5 AS n) INSERT INTO effects SELECT n, 'x' FROM w"}, "", 1},
 			"pragma":    {[]string{"PRAGMA integrity_check"}, `{"integrity_check": "ok"}`, 1},
 			"types":     {[]string{"SELECT 1.5 AS d, x'00ff' AS raw, 9e999 AS inf"}, `{"d": 1.5, "raw": "0x00ff", "inf": "+Inf"}`, 1},
 			"instants":  {[]string{"SELECT * FROM days"}, `{"at": "2026-01-05T08:05:00.000000Z", "zoned": "2026-01-05 08:05:00+02:00", "day": "2026-01-05 10:00"}`, 1},

@@ -22,6 +22,35 @@ var (
 	oneText     = lazyregexp.New(`^[^;]*;?\s*$`)
 )
 
+// quotedInSQLite matches literals, names and comments, in which no word and no sign belongs to the statement.
+var quotedInSQLite = lazyregexp.New("(?s)'[^']*'|\"[^\"]*\"|`[^`]*`|\\[[^\\]]*\\]|--[^\\n]*|/\\*.*?\\*/")
+
+// blanked is a text with blanks in place of what quoted matches.
+func blanked(text string, quoted *lazyregexp.Regexp) string {
+	return quoted.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(" ", len(s)) })
+}
+
+var wordOrBracket = lazyregexp.New(`[A-Za-z_]\w*|[()]`)
+
+// mainVerb is the verb of a text that is blanked. After WITH, it is the first one that is in no brackets.
+func mainVerb(text string) string {
+	v, depth := verb(text), 0
+	if v != "WITH" {
+		return v
+	}
+	for _, word := range wordOrBracket.FindAllString(text, -1) {
+		switch word = strings.ToUpper(word); {
+		case word == "(":
+			depth++
+		case word == ")":
+			depth--
+		case depth == 0 && (word == "SELECT" || word == "VALUES" || word == "TABLE" || writes.MatchString(word)):
+			return word
+		}
+	}
+	return v
+}
+
 // verb is the first word of a text, in capital letters.
 func verb(text string) string {
 	return strings.ToUpper(firstWord.FindString(text[len(beginOfText.FindString(text)):]))
@@ -68,10 +97,7 @@ func (c *mysqlJobConn) execute(ctx context.Context, t *Told, query string, args 
 var mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR"}
 
 func mysqlReturnsRows(text string) bool {
-	v := verb(text)
-	if v == "WITH" && writes.MatchString(text) && !returning.MatchString(text) {
-		return false
-	}
+	v := mainVerb(blanked(text, placesInMySQL))
 	return slices.Contains(mysqlRowVerbs, v) || returning.MatchString(text) && writes.MatchString(v)
 }
 
@@ -183,7 +209,7 @@ func (c *sqliteJobConn) ExecContext(ctx context.Context, query string, args []dr
 	}
 	asStored(rows)
 	n, columns, err := t.read(ctx, rows)
-	if err == nil && !columns && writes.MatchString(verb(query)) { // RETURNING is only a word of a text
+	if err == nil && !columns && writes.MatchString(mainVerb(blanked(query, quotedInSQLite))) { // RETURNING is only a word, such as a name
 		n, err = c.changes(ctx)
 	}
 	return driver.RowsAffected(n), err
@@ -206,16 +232,20 @@ func (c *sqliteJobConn) changes(ctx context.Context) (n int64, err error) {
 // sqliteWhole is the text that has all of its rows before it gives the first; empty: the text returns
 // none, or is not known to be one statement.
 func sqliteWhole(text string) string {
-	v := verb(text)
+	plain := blanked(text, quotedInSQLite)
+	v := mainVerb(plain)
+	if end := strings.IndexByte(plain, ';'); end >= 0 {
+		text = text[:end]
+	}
 	switch {
-	case !oneText.MatchString(text):
+	case !oneText.MatchString(plain):
 		return ""
-	case returning.MatchString(text) && writes.MatchString(v): // changes all rows first
+	case returning.MatchString(plain) && writes.MatchString(v): // changes all rows first
 		return text
 	case v == "PRAGMA":
 		return text
-	case v == "SELECT" || v == "VALUES" || v == "WITH" && !writes.MatchString(text):
-		return "WITH dbjobs_rows AS MATERIALIZED (" + strings.TrimSuffix(strings.TrimSpace(text), ";") + "\n) SELECT * FROM dbjobs_rows"
+	case v == "SELECT" || v == "VALUES":
+		return "WITH dbjobs_rows AS MATERIALIZED (" + text + "\n) SELECT * FROM dbjobs_rows"
 	}
 	return ""
 }
