@@ -94,7 +94,7 @@ func (c *mysqlJobConn) execute(ctx context.Context, t *Told, query string, args 
 	return n, nil
 }
 
-var mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR"}
+var mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "EXECUTE", "BEGIN", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR"}
 
 func mysqlReturnsRows(text string) bool {
 	v := mainVerb(blanked(text, placesInMySQL))
