@@ -44,10 +44,21 @@ func failingState(j *store.JobStatus) string {
 const notPlanned = "not planned yet"
 
 func nextRun(j store.JobStatus) string {
-	if j.Stale {
+	if j.Stale && noNextRun(&j) == "" {
 		return notPlanned
 	}
 	return Instant(j.NextRun)
+}
+
+// noNextRun says why a job has no next run, however often ticks come; empty, if it has one or gets one when it is planned.
+func noNextRun(j *store.JobStatus) string {
+	switch {
+	case j.Disabled:
+		return "none while disabled"
+	case j.NextRun.IsZero() && (j.Paused != nil || len(j.SchedulePauses) > 0 && !j.Stale):
+		return "none while paused"
+	}
+	return ""
 }
 
 // When says in a few words when a job runs.
@@ -101,11 +112,10 @@ func Job(w io.Writer, j JobDetail) error {
 		f.add("paused", Paused(*j.Paused))
 	}
 	f.add("schedule", When(j.Job))
+	none := noNextRun(&j.JobStatus)
 	switch {
-	case j.Disabled:
-		f.add("next run", "none while disabled")
-	case j.NextRun.IsZero() && (j.Paused != nil || len(j.SchedulePauses) > 0 && !j.Stale):
-		f.add("next run", "none while paused")
+	case none != "":
+		f.add("next run", none)
 	case j.Stale && j.Faulty:
 		f.add("next run", "none: the next dbjobs tick parks the job")
 	case j.Stale:
