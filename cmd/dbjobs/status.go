@@ -88,7 +88,7 @@ func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status
 	if err != nil {
 		return v, err
 	}
-	v.Silences = report.List(silences[:min(limit, len(silences))])
+	v.Silent(silences, limit)
 	open, err := s.OpenRuns(ctx, mostKinds)
 	if err != nil {
 		return v, err

@@ -30,6 +30,7 @@ type Status struct {
 	PassesHidden bool `json:"passes_hidden,omitempty"`
 
 	more        []store.Trigger // those that are not shown
+	moreSilent  []store.Silence // those that are not shown
 	busy        map[string]bool // queues in which runs execute
 	itself      int             // jobs that have paused themselves
 	firstItself string          // one of them
@@ -110,6 +111,12 @@ func (s *Status) Itself(jobs int, first string) { s.itself, s.firstItself = jobs
 func (s *Status) Come(triggers []store.Trigger, limit int) {
 	shown := min(limit, len(triggers))
 	s.Triggers, s.more = List(triggers[:shown]), triggers[shown:]
+}
+
+// Silent records the silences of triggers. Only the first ones are shown; all of those that last are things to do.
+func (s *Status) Silent(silences []store.Silence, limit int) {
+	shown := min(limit, len(silences))
+	s.Silences, s.moreSilent = List(silences[:shown]), silences[shown:]
 }
 
 // Wait records the runs that have not ended. Only the first things for which runs wait are shown.
@@ -222,7 +229,7 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	switch {
 	case last.After(first.Since.Add(store.OverdueAfter)):
 		do("job %s is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner", first.Job)
-	case s.Running.Count == 0 && !slices.ContainsFunc(s.Silences, lasting): // a pass is recorded when it ends
+	case s.Running.Count == 0 && !slices.ContainsFunc(slices.Concat(s.Silences, s.moreSilent), lasting): // a pass is recorded when it ends
 		do("job %s is overdue, and no pass is on record since %s: look at what starts dbjobs tick, and at what it prints", first.Job, Instant(last))
 	}
 }
@@ -232,7 +239,7 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 	if len(s.Triggers) == 0 && !s.PassesHidden && s.Running.Count == 0 { // a pass is recorded when it ends
 		do("no tick has come yet: let cron, or another trigger, start dbjobs tick each minute")
 	}
-	for _, v := range s.Silences {
+	for _, v := range slices.Concat(s.Silences, s.moreSilent) {
 		if v.Until.IsZero() {
 			do("the trigger %s has been silent since %s: look at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks", v.Trigger, Instant(v.From))
 		}

@@ -28,6 +28,7 @@ func (s *Status) Print(w io.Writer) error {
 			t.row(v.Trigger, span(end.Sub(v.From)), Instant(v.From), cmp.Or(Instant(v.Until), "now"))
 		}
 	})
+	p.more(len(s.moreSilent), "dbjobs status --limit "+count(int64(len(s.Silences)+len(s.moreSilent))))
 	if s.Frozen != nil {
 		p.line("frozen: " + Paused(*s.Frozen))
 	}

@@ -142,6 +142,25 @@ func TestStatusOfManyTriggers(t *testing.T) {
 	}
 }
 
+// The list of silences is cut, and says so. Each silence that lasts is something to do.
+func TestStatusOfManySilences(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	s := Status{Now: now}
+	s.Come([]store.Trigger{{Name: "a", LastAt: now}}, 1)
+	s.Silent([]store.Silence{{Trigger: "a", From: now.Add(-2 * time.Hour), Until: now}, {Trigger: "b", From: now.Add(-3 * time.Hour)}}, 1)
+	s.Judge()
+	var out strings.Builder
+	if err := s.Print(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"and 1 more: dbjobs status --limit 2\n", "the trigger b has been silent since 2026-03-01T01:00:00Z"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in:\n%s", want, out.String())
+		}
+	}
+}
+
 // A run is named as elsewhere: jobs of two owners may have one name.
 func TestStatusNamesTheOwnersOfRuns(t *testing.T) {
 	t.Parallel()
