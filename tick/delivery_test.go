@@ -236,7 +236,7 @@ func TestDeliveryOfAnotherHolderGoesOnWithoutThisOne(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("one"), ticktest.Call("two")}}}})
 		ticktest.Request(t, d, "job")
 		var executed []int
-		r, err := ticktest.NewDoing(t, d, func(ctx context.Context, r executor.Request) (executor.Result, error) {
+		r, err := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
 			executed = append(executed, r.Task.Run.Step)
 			d.Exec(t, "UPDATE "+d.Table("runs")+" SET holder = 'another', step = 2, attempts = attempts + 1")
 			return executor.Result{}, nil

@@ -160,9 +160,6 @@ then --zone is needed.`,
 			events, server, err = mysqlevents.Query(ctx, db)
 			return err
 		})
-		if errors.Is(err, mysqlevents.ErrHidden) {
-			return nil, badInput("%s: %v", where, mysqlevents.ErrHidden)
-		}
 		if err != nil {
 			return nil, err
 		}

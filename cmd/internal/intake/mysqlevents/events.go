@@ -5,14 +5,11 @@ package mysqlevents
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/rules"
@@ -56,9 +53,6 @@ func System(events []Event) bool {
 	return slices.ContainsFunc(events, func(e Event) bool { return e.Zone == "SYSTEM" })
 }
 
-// ErrHidden says that the login sees no events, whether there are some or not.
-var ErrHidden = errors.New("this login may not see the events of the database; GRANT EVENT on it, or use another login")
-
 // Query reads the events of the database of the connection.
 func Query(ctx context.Context, db *sql.DB) (events []Event, s Server, err error) {
 	if err = db.QueryRowContext(ctx, `SELECT @@system_time_zone, @@global.time_zone, @@global.sql_mode, LOCATE('MariaDB', @@version) > 0`).
@@ -67,10 +61,7 @@ func Query(ctx context.Context, db *sql.DB) (events []Event, s Server, err error
 	}
 	// The table is empty to a login without the privilege; only this statement is refused.
 	if _, err := db.ExecContext(ctx, "SHOW EVENTS"); err != nil {
-		if refused, ok := errors.AsType[*mysql.MySQLError](err); ok && refused.Number == 1044 {
-			err = ErrHidden
-		}
-		return nil, s, err
+		return nil, s, fmt.Errorf("see its events, which takes the privilege EVENT: %w", err)
 	}
 	rows, err := db.QueryContext(ctx, `SELECT EVENT_SCHEMA, EVENT_NAME, DEFINER, TIME_ZONE, EVENT_DEFINITION, EVENT_TYPE,
 		COALESCE(CAST(EXECUTE_AT AS CHAR), ''), COALESCE(INTERVAL_VALUE, ''), COALESCE(INTERVAL_FIELD, ''),
