@@ -22,11 +22,12 @@ locals {
     length(var.allow) == 0 ? {} : { DBJOBS_LAMBDA_ALLOW = join(",", var.allow) },
     length(var.manifests) == 0 ? {} : { DBJOBS_MANIFESTS = join(",", var.manifests) },
     !var.wake ? {} : {
-      DBJOBS_WAKE        = "aws-scheduler"
-      DBJOBS_WAKE_LEAD   = "${var.wake_lead_seconds}s"
-      DBJOBS_WAKE_NAME   = local.alarm_name
-      DBJOBS_WAKE_TARGET = "arn:${local.partition}:lambda:${local.region}:${local.account}:function:${var.name}:live" # the function comes before its alias
-      DBJOBS_WAKE_ROLE   = aws_iam_role.scheduler[0].arn
+      DBJOBS_WAKE              = "aws-scheduler"
+      DBJOBS_WAKE_LEAD         = "${var.wake_lead_seconds}s"
+      DBJOBS_WAKE_NAME         = local.alarm_name
+      DBJOBS_WAKE_TARGET       = "arn:${local.partition}:lambda:${local.region}:${local.account}:function:${var.name}:live" # the function comes before its alias
+      DBJOBS_WAKE_ROLE         = aws_iam_role.scheduler[0].arn
+      DBJOBS_WAKE_DEAD_LETTERS = aws_sqs_queue.dead_letters.arn
     },
   )
 

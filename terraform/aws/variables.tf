@@ -156,7 +156,7 @@ variable "environment" {
   validation {
     condition = length(setintersection(keys(var.environment), [
       "DBJOBS_DATABASE_URL", "DBJOBS_DATABASE_SECRET_ARN", "DBJOBS_DATABASE_AUTH", "DBJOBS_MARGIN", "DBJOBS_NAME", "DBJOBS_METRICS", "DBJOBS_LAMBDA_ALLOW", "DBJOBS_MANIFESTS",
-      "DBJOBS_WAKE", "DBJOBS_WAKE_LEAD", "DBJOBS_WAKE_NAME", "DBJOBS_WAKE_TARGET", "DBJOBS_WAKE_ROLE",
+      "DBJOBS_WAKE", "DBJOBS_WAKE_LEAD", "DBJOBS_WAKE_NAME", "DBJOBS_WAKE_TARGET", "DBJOBS_WAKE_ROLE", "DBJOBS_WAKE_DEAD_LETTERS",
     ])) == 0
     error_message = "environment: sets what a variable of the module sets (database_url, database_secret_arn, rds_iam_user_arns, margin_seconds, name, allow, manifests, wake), or DBJOBS_METRICS, which metrics sets."
   }

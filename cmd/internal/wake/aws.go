@@ -31,6 +31,7 @@ const (
 type scheduler struct {
 	*settings
 	group, region string
+	deadLetters   string // the ARN of a queue; empty: a start that fails for good leaves no trace
 	url           *url.URL
 	source        *aws.Source
 }
@@ -41,7 +42,7 @@ var (
 )
 
 func newScheduler(s *settings, group string) (tick.Alarm, error) {
-	a := &scheduler{settings: s, group: cmp.Or(group, "default"), source: aws.NewSource(aws.Lookup(s.Env))}
+	a := &scheduler{settings: s, group: cmp.Or(group, "default"), deadLetters: s.Env.value(deadLettersVariable), source: aws.NewSource(aws.Lookup(s.Env))}
 	if !validGroup.MatchString(a.group) {
 		return nil, fmt.Errorf("found the group %.60q, want letters, digits, dots, hyphens and underscores", group)
 	}
@@ -51,6 +52,9 @@ func newScheduler(s *settings, group string) (tick.Alarm, error) {
 	}
 	if role := validARN.FindStringSubmatch(s.role); role == nil || role[2] != "iam" || !strings.Contains(s.role, ":role/") {
 		return nil, fmt.Errorf("%s: found %.120q, want the ARN of the role with which Scheduler starts the function", roleVariable, s.role)
+	}
+	if queue := validARN.FindStringSubmatch(a.deadLetters); a.deadLetters != "" && (queue == nil || queue[2] != "sqs") {
+		return nil, fmt.Errorf("%s: found %.120q, want the ARN of a queue of SQS, in which Scheduler keeps what it could not start", deadLettersVariable, a.deadLetters)
 	}
 	a.region = target[3]
 	domain := "amazonaws.com"
@@ -80,7 +84,10 @@ type schedule struct {
 type scheduleTarget struct {
 	Arn, RoleArn, Input string
 	RetryPolicy         struct{ MaximumEventAgeInSeconds, MaximumRetryAttempts int }
+	DeadLetterConfig    *deadLetterQueue `json:",omitempty"`
 }
+
+type deadLetterQueue struct{ Arn string }
 
 // Set creates a schedule. A schedule with the same name is the same alarm: Scheduler refuses the second one with
 // 409.
@@ -92,6 +99,9 @@ func (a *scheduler) Set(ctx context.Context, at time.Time) (time.Time, error) {
 		ScheduleExpression: at.Format("at(2006-01-02T15:04:05)"), ScheduleExpressionTZ: "UTC", Target: scheduleTarget{Arn: a.target, RoleArn: a.role, Input: `{"command":"tick"}`}}
 	s.FlexibleTimeWindow.Mode = "OFF"
 	s.Target.RetryPolicy.MaximumRetryAttempts, s.Target.RetryPolicy.MaximumEventAgeInSeconds = startTries, int(startAge.Seconds())
+	if a.deadLetters != "" {
+		s.Target.DeadLetterConfig = &deadLetterQueue{a.deadLetters}
+	}
 	body, err := json.Marshal(s)
 	if err != nil {
 		return at, err

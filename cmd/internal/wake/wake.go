@@ -25,15 +25,16 @@ import (
 
 // The variables with the settings of alarms, besides the kind.
 const (
-	nameVariable     = "DBJOBS_WAKE_NAME"     // the beginning of the names of alarms; default: dbjobs-wake
-	targetVariable   = "DBJOBS_WAKE_TARGET"   // what an alarm starts: an ARN, a URL, or a command line
-	roleVariable     = "DBJOBS_WAKE_ROLE"     // the identity with which it starts: the ARN of a role, or the address of a service account
-	endpointVariable = "DBJOBS_WAKE_ENDPOINT" // of the platform's API, if it is not the usual one
+	nameVariable        = "DBJOBS_WAKE_NAME"         // the beginning of the names of alarms; default: dbjobs-wake
+	targetVariable      = "DBJOBS_WAKE_TARGET"       // what an alarm starts: an ARN, a URL, or a command line
+	roleVariable        = "DBJOBS_WAKE_ROLE"         // the identity with which it starts: the ARN of a role, or the address of a service account
+	deadLettersVariable = "DBJOBS_WAKE_DEAD_LETTERS" // where EventBridge Scheduler keeps a start that failed for good: the ARN of a queue of SQS
+	endpointVariable    = "DBJOBS_WAKE_ENDPOINT"     // of the platform's API, if it is not the usual one
 )
 
 // Variables returns the names of all of them.
 func Variables() []string {
-	return []string{nameVariable, targetVariable, roleVariable, endpointVariable}
+	return []string{nameVariable, targetVariable, roleVariable, deadLettersVariable, endpointVariable}
 }
 
 // Lookup finds a variable of the environment, as os.LookupEnv does.

@@ -42,6 +42,8 @@ type fakeCloud struct {
 	fail    []int                // statuses of the next answers
 	asked   int
 	refused string // what was wrong with a request
+
+	deadLetters []string // the queues that alarms named
 }
 
 func (p *fakeCloud) refuse(w http.ResponseWriter, status int, name, format string, args ...any) {
@@ -91,6 +93,7 @@ func (p *fakeCloud) createSchedule(w http.ResponseWriter, r *http.Request) {
 		Target                                                                                                     struct {
 			Arn, RoleArn, Input string
 			RetryPolicy         struct{ MaximumEventAgeInSeconds, MaximumRetryAttempts int }
+			DeadLetterConfig    *struct{ Arn string }
 		}
 	}
 	dec := json.NewDecoder(strings.NewReader(string(body)))
@@ -101,6 +104,9 @@ func (p *fakeCloud) createSchedule(w http.ResponseWriter, r *http.Request) {
 	var at time.Time
 	if m != nil {
 		at, err = time.Parse("2006-01-02T15:04:05", m[1])
+	}
+	if s.Target.DeadLetterConfig != nil {
+		p.deadLetters = append(p.deadLetters, s.Target.DeadLetterConfig.Arn)
 	}
 	switch age := s.Target.RetryPolicy.MaximumEventAgeInSeconds; {
 	case err != nil, m == nil, !awsNames.MatchString(name), !tokens.MatchString(s.ClientToken), s.FlexibleTimeWindow.Mode != "OFF", s.ActionAfterCompletion != "DELETE",
@@ -265,6 +271,19 @@ func TestAlarmsOfClouds(t *testing.T) {
 	}
 }
 
+// A start that fails for good is kept in the queue for such starts. Without one, no queue is named: the API takes no empty name.
+func TestAlarmsNameTheQueueOfFailedStarts(t *testing.T) {
+	for _, arn := range []string{"arn:aws:sqs:eu-central-1:123456789012:dbjobs-dead-letters", ""} {
+		p, a := start(t, "aws-scheduler", map[string]string{targetVariable: functionARN, roleVariable: roleARN, deadLettersVariable: arn})
+		if _, err := a.Set(t.Context(), noon.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(p.deadLetters, " "); got != arn {
+			t.Errorf("the queue is %q, want %q", got, arn)
+		}
+	}
+}
+
 // A service gets an identity with its own audience. An API of Google gets an access token.
 func TestTokensOfTasks(t *testing.T) {
 	kind := "gcp-tasks:" + queue
@@ -305,6 +324,7 @@ func TestSettingsOfAlarms(t *testing.T) {
 		{"aws-scheduler", nil, targetVariable},
 		{"aws-scheduler", with(targetVariable, functionARN), roleVariable},
 		{"aws-scheduler", with(targetVariable, "arn:aws:ecs:eu-central-1:123456789012:cluster/x", roleVariable, roleARN), "ARN of the function"},
+		{"aws-scheduler", with(targetVariable, functionARN, roleVariable, roleARN, deadLettersVariable, "https://sqs.eu-central-1.amazonaws.com/1/x"), deadLettersVariable},
 		{"aws-scheduler:a/b", with(targetVariable, functionARN, roleVariable, roleARN), "group"},
 		{"aws-scheduler", with(targetVariable, functionARN, roleVariable, roleARN, endpointVariable, "http://192.0.2.1"), "want https"},
 		{"aws-scheduler", with(targetVariable, functionARN, roleVariable, roleARN, endpointVariable, "http://localhost.example"), "want https"},

@@ -243,11 +243,12 @@ run "wake" {
   }
   assert {
     condition = { for name, value in aws_lambda_function.this.environment[0].variables : name => value if startswith(name, "DBJOBS_WAKE") } == {
-      DBJOBS_WAKE        = "aws-scheduler"
-      DBJOBS_WAKE_LEAD   = "20s"
-      DBJOBS_WAKE_NAME   = "dbjobs-wake"
-      DBJOBS_WAKE_TARGET = "arn:aws:lambda:eu-central-1:111122223333:function:dbjobs:live"
-      DBJOBS_WAKE_ROLE   = aws_iam_role.scheduler[0].arn
+      DBJOBS_WAKE              = "aws-scheduler"
+      DBJOBS_WAKE_LEAD         = "20s"
+      DBJOBS_WAKE_NAME         = "dbjobs-wake"
+      DBJOBS_WAKE_TARGET       = "arn:aws:lambda:eu-central-1:111122223333:function:dbjobs:live"
+      DBJOBS_WAKE_ROLE         = aws_iam_role.scheduler[0].arn
+      DBJOBS_WAKE_DEAD_LETTERS = "arn:aws:sqs:eu-central-1:111122223333:dbjobs-dead-letters"
     }
     error_message = "the function's variables are others"
   }
