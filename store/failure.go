@@ -74,11 +74,12 @@ func (s *Store) failedRuns(ctx context.Context, a engine.Args) (list []FailedAtt
 	return list, err
 }
 
-// NominalRuns returns the nominal times of a job that have a run, after one instant and up to and including another:
-// at most limit.
+// NominalRuns returns the nominal times of a job that have a run, also one of a backfill, after one instant and up to and
+// including another: at most limit.
 func (s *Store) NominalRuns(ctx context.Context, job int64, after, through time.Time, limit int) (times []time.Time, err error) {
 	var t time.Time
-	a := engine.Args{"job": job, "after": OccurrenceAt(after), "through": OccurrenceAt(through), "limit": limit}
+	a := engine.Args{"job": job, "after": OccurrenceAt(after), "through": OccurrenceAt(through),
+		"filled_after": fillsThrough(after), "filled_through": fillsThrough(through), "limit": limit}
 	err = s.db.Query(ctx, "nominal_runs", a, engine.Reads(engine.At(&t)).Each(func(string) error {
 		times = append(times, t)
 		return nil

@@ -50,6 +50,9 @@ func fillOccurrence(nominal time.Time, again string) string {
 	return key
 }
 
+// fillsThrough follows all occurrences of backfills for nominal times up to an instant, and no later ones.
+func fillsThrough(nominal time.Time) string { return fillOccurrence(nominal, "") + ";" } // which follows the colon before an id
+
 // Requested reports whether the run is not for a nominal time: a person requested it, or it follows a run of another
 // job, an event or a start-up. It waits behind the active runs, and the policies for nominal times do not apply to
 // it.

@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -32,6 +33,40 @@ func fills(t testing.TB, d *storetest.DB, from, to string, limit int, again bool
 		got += r.IntervalStart.Format("15:04-") + r.IntervalEnd.Format("15:04 ")
 	}
 	return got, !next.IsZero()
+}
+
+// A time for which a backfill has made a run is missed no more, however often that was. Other times of its gap are.
+func TestBackfillMakesUpForMissedTimes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.Run(t, d)
+		d.Clock.Add(32 * time.Minute) // 08:30 becomes a run
+		ticktest.Run(t, d)
+		missed := func() (list []string) {
+			t.Helper()
+			gaps, err := tick.Missed(t.Context(), d.Store, "job", time.Time{}, 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, g := range gaps {
+				list = append(list, fmt.Sprint(*g.Times, g.First.UTC().Format(" 15:04"), g.Last.UTC().Format(" 15:04")))
+			}
+			return list
+		}
+		if got := missed(); !slices.Equal(got, []string{"5 08:05 08:25"}) {
+			t.Fatalf("%q", got)
+		}
+		for _, again := range []bool{false, true} {
+			fills(t, d, "08:03", "08:12", 9, again)
+			if got := missed(); !slices.Equal(got, []string{"3 08:15 08:25"}) {
+				t.Errorf("again %v: %q", again, got)
+			}
+		}
+		fills(t, d, "08:15", "08:25", 9, false)
+		if got := missed(); len(got) > 0 {
+			t.Errorf("after all: %q", got)
+		}
+	})
 }
 
 // This shows which times a backfill takes and leaves, and that it works in order.

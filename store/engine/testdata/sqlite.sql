@@ -1123,8 +1123,9 @@ UPDATE dbjobs_runs SET step = ?1, attempt = 1, attempts = attempts + 1, losses =
 WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
 
 -- name: nominal_runs
--- arguments: job, after, through, limit
-SELECT scheduled_for FROM dbjobs_runs WHERE job_id = ?1 AND occurrence > ?2 AND occurrence <= ?3 LIMIT ?4;
+-- arguments: job, after, through, filled_after, filled_through, limit
+SELECT scheduled_for FROM dbjobs_runs WHERE job_id = ?1 AND occurrence > ?2 AND occurrence <= ?3
+UNION SELECT scheduled_for FROM dbjobs_runs WHERE job_id = ?1 AND occurrence > ?4 AND occurrence < ?5 LIMIT ?6;
 
 -- name: old_records
 -- arguments: now, later_ms, limit, share
