@@ -198,7 +198,7 @@ func (s *Status) Judge() {
 }
 
 // judgeQueued reports runs that no process takes, in a queue of which none executes. If no tick comes, judgeTriggers says
-// that, and not this.
+// that, and not this. A pass that has ended may have executed others before, such as those of a backlog: then it had too little time.
 func (s *Status) judgeQueued(do func(string, ...any)) {
 	for _, w := range s.Waiting {
 		switch {
@@ -206,7 +206,7 @@ func (s *Status) judgeQueued(do func(string, ...any)) {
 		case w.Queue != tick.OwnQueue:
 			do("nobody takes the runs of the queue %s since %s: dbjobs work --queue %s does", w.Queue, Instant(w.Ready), store.Argument(w.Queue))
 		case len(s.Triggers) > 0 && s.Triggers[0].LastAt.Sub(w.Ready) > untaken:
-			do("no tick takes the runs that are queued since %s, such as one of job %s, although ticks come: "+
+			do("ticks come and leave runs that are ready since %s, such as one of job %s: "+
 				"look at what they print, let one log in as the owner of the job, or give them more time", Instant(w.Ready), w.Job)
 		}
 	}

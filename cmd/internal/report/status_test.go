@@ -108,7 +108,7 @@ func TestStatusOfRunsThatNoTickTakes(t *testing.T) {
 	t.Parallel()
 	ready := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
 	late := ready.Add(untaken + time.Second)
-	want := []string{"no tick takes the runs that are queued since 2026-03-01T04:00:00Z, such as one of job ann/a, although ticks come: " +
+	want := []string{"ticks come and leave runs that are ready since 2026-03-01T04:00:00Z, such as one of job ann/a: " +
 		"look at what they print, let one log in as the owner of the job, or give them more time"}
 	queued := store.OpenRuns{State: store.Queued, Queue: "tick", Runs: 2, Ready: ready, Job: "ann/a"}
 	for name, c := range map[string]struct {
