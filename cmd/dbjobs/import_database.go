@@ -76,7 +76,7 @@ func (c *cli) readDatabase(cmd *cobra.Command, wanted, what string, read func(ct
 		return "", err
 	}
 	defer pool.Close()
-	return db.Where(), db.Wrap("reading "+what, read(cmd.Context(), pool))
+	return db.Where(), db.WrapForeign("reading "+what, read(cmd.Context(), pool))
 }
 
 func (c *cli) importPgCron() *cobra.Command {

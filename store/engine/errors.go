@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 )
 
@@ -51,6 +52,17 @@ func (db *DB) Wrap(doing string, err error) error {
 		return fmt.Errorf("%s: %w", doing, ErrOutdated)
 	}
 	return fmt.Errorf("%s: %w%s", doing, err, db.e.advise(err))
+}
+
+// WrapForeign is Wrap for what does not belong to dbjobs, such as the jobs of another scheduler. The rights that dbjobs needs
+// in its own tables do not help there.
+func (db *DB) WrapForeign(doing string, err error) error {
+	wrapped := db.Wrap(doing, err)
+	if !errors.Is(wrapped, ErrDenied) {
+		return wrapped
+	}
+	err = db.hide(err)
+	return fmt.Errorf("%s: %w: %w%s", doing, ErrDenied, err, strings.TrimSuffix(db.e.advise(err), rights))
 }
 
 // class returns the kind of an error, by what the caller has to do about it.

@@ -53,6 +53,22 @@ func TestErrorsOfMySQLServers(t *testing.T) {
 	}
 }
 
+// What dbjobs needs in its own tables is no advice about the tables of another scheduler.
+func TestErrorsOfWhatIsNotOurs(t *testing.T) {
+	db, err := New("mysql://u:p@127.0.0.1:1/d", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	denied := fmt.Errorf("see its events: %w", &mysql.MySQLError{Number: 1044, Message: "Access denied for user 'app'@'%' to database 'shop'"})
+	told := db.WrapForeign("reading the events", denied)
+	if !errors.Is(told, ErrDenied) || strings.Contains(told.Error(), "--print-grants") || !strings.HasSuffix(told.Error(), "where there is no database of this name") {
+		t.Error(told)
+	}
+	if told := db.WrapForeign("reading the events", nil); told != nil {
+		t.Error(told)
+	}
+}
+
 // TestErrorsOfAFullDisk: the texts are those of MariaDB 10.11 and MySQL 9.7, whose data or tmpdir was on a full disk. Such an error may pass,
 // and ends with the exit code of a database that takes no writes.
 func TestErrorsOfAFullDisk(t *testing.T) {
