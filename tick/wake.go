@@ -132,23 +132,33 @@ func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 		return at
 	case r.Frozen:
 		at = r.frozenUntil
-	case r.MoreDue || r.left:
+	case r.MoreDue:
 		return together(now, r.again())
 	default:
 		at = r.due
 	}
-	if at.IsZero() {
-		return at
+	if !at.IsZero() {
+		at = t.alarmFor(at, r.skew)
 	}
-	// Alarms follow a clock like the host's. If the database's clock shows nearly the same, its instant is used unchanged, so
-	// that all passes and commands that set an alarm for it name the same instant.
-	if r.skew.Abs() >= time.Second {
-		at = at.Add(r.skew)
+	if r.left && !r.Frozen { // what is due sooner does not wait for what this host cannot start
+		if look := together(now, r.again()); at.IsZero() || look.Before(at) {
+			return look
+		}
 	}
-	if at = at.Add(-t.Lead); at.After(now.Add(wakeHorizon)) {
+	if at.After(now.Add(wakeHorizon)) {
 		return time.Time{}
 	}
 	return at
+}
+
+// alarmFor is the instant of the alarm for what is due at an instant of the database's clock. Alarms follow a clock like the
+// host's. If the database's clock shows nearly the same, its instant is used unchanged, so that all passes and commands that set
+// an alarm for it name the same instant.
+func (t *Tick) alarmFor(at time.Time, skew time.Duration) time.Time {
+	if skew.Abs() >= time.Second {
+		at = at.Add(skew)
+	}
+	return at.Add(-t.Lead)
 }
 
 // together is an instant after about a wait, and at least againLeast, on a grid as wide as the wait. So passes that wait for the

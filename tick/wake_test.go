@@ -230,6 +230,11 @@ func TestAlarmForWhatIsLeft(t *testing.T) {
 				t.Errorf("after %s: it is looked at again after %s", step.after, wait)
 			}
 		}
+		// What is due sooner does not wait for that.
+		d.Clock.Set(ticktest.Morning(9, 50))
+		if r := mustRun(t, tk); r.WakeAt.Sub(ticktest.Morning(10, 0)).Abs() > time.Second {
+			t.Errorf("a job is due at 10:00, and the alarm is for %v", r.WakeAt)
+		}
 	})
 }
 
