@@ -70,7 +70,8 @@ func among(flag string, found, known []string) error {
 	return nil
 }
 
-// runs returns the end of the sentence "the next tick ...", for a run. Any tick queues it, but only one of its owner takes it.
+// runs returns the end of the sentence "the next tick ...", for a run. Any tick queues it, but only one that has the login of its
+// owner takes it: its own, or by the settings of its host.
 func runs(ctx context.Context, s *store.Store, r *store.Run) (string, error) {
 	as := ""
 	if r.Owner != "" {
@@ -78,7 +79,7 @@ func runs(ctx context.Context, s *store.Store, r *store.Run) (string, error) {
 		case err != nil:
 			return "", err
 		case login != r.Owner:
-			as = " that logs in as " + r.Owner
+			as = " with the login of " + r.Owner
 		}
 	}
 	switch {
