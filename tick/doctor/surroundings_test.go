@@ -264,7 +264,8 @@ func TestGuardsOfOwnersThatAreMissing(t *testing.T) {
 		d.Exec(t, "ALTER TABLE dbjobs.jobs DISABLE ROW LEVEL SECURITY")
 		d.Exec(t, "DROP POLICY every ON dbjobs.ticks")
 		d.Exec(t, "ALTER TABLE dbjobs.job_after DISABLE TRIGGER refuse_reference")
-		if got := told(); got != "row security of dbjobs.jobs, trigger refuse_reference of dbjobs.job_after, policy every of dbjobs.ticks" {
+		d.Exec(t, "ALTER TABLE dbjobs.job_schedules ENABLE REPLICA TRIGGER refuse_reference")
+		if got := told(); got != "row security of dbjobs.jobs, trigger refuse_reference of dbjobs.job_schedules, trigger refuse_reference of dbjobs.job_after, policy every of dbjobs.ticks" {
 			t.Errorf("missing are %s", got)
 		}
 		if err := d.SetOwners(t.Context(), true); err != nil {

@@ -1787,7 +1787,7 @@ WITH tables AS (
 ), there AS (
   SELECT 'row security of ' || t.name AS name FROM tables t WHERE t.relrowsecurity
   UNION ALL SELECT 'policy ' || p.polname::text || ' of ' || t.name FROM pg_catalog.pg_policy p JOIN tables t ON t.oid = p.polrelid
-  UNION ALL SELECT 'trigger ' || g.tgname::text || ' of ' || t.name FROM pg_catalog.pg_trigger g JOIN tables t ON t.oid = g.tgrelid WHERE g.tgenabled <> 'D'
+  UNION ALL SELECT 'trigger ' || g.tgname::text || ' of ' || t.name FROM pg_catalog.pg_trigger g JOIN tables t ON t.oid = g.tgrelid WHERE g.tgenabled IN ('O', 'A')
 )
 SELECT w.name FROM pg_catalog.unnest($1::text[]) AS w(name)
 WHERE (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) AND w.name NOT IN (SELECT name FROM there);

@@ -336,7 +336,7 @@ FROM pg_catalog.pg_roles r
 WHERE r.rolname = session_user AND (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1)
   AND (r.rolsuper OR r.rolbypassrls OR (SELECT pg_catalog.pg_has_role(session_user, c.relowner, 'member') FROM pg_catalog.pg_class c WHERE c.oid = 'dbjobs.jobs'::regclass));
 
--- What is missing of these guards of rows, if rows have owners. A trigger that is disabled guards nothing.
+-- What is missing of these guards of rows, if rows have owners. A trigger that is disabled, or for replicas only, guards nothing.
 
 -- name: unguarded
 WITH tables AS (
@@ -344,7 +344,7 @@ WITH tables AS (
 ), there AS (
   SELECT 'row security of ' || t.name AS name FROM tables t WHERE t.relrowsecurity
   UNION ALL SELECT 'policy ' || p.polname::text || ' of ' || t.name FROM pg_catalog.pg_policy p JOIN tables t ON t.oid = p.polrelid
-  UNION ALL SELECT 'trigger ' || g.tgname::text || ' of ' || t.name FROM pg_catalog.pg_trigger g JOIN tables t ON t.oid = g.tgrelid WHERE g.tgenabled <> 'D'
+  UNION ALL SELECT 'trigger ' || g.tgname::text || ' of ' || t.name FROM pg_catalog.pg_trigger g JOIN tables t ON t.oid = g.tgrelid WHERE g.tgenabled IN ('O', 'A')
 )
 SELECT w.name FROM pg_catalog.unnest(:names::text[]) AS w(name)
 WHERE (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) AND w.name NOT IN (SELECT name FROM there);
