@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -274,11 +275,16 @@ func (c *call) redirect(resp *http.Response, from *url.URL) (*url.URL, error) {
 	if err != nil {
 		return nil, errors.New("the redirect leads to no URL")
 	}
-	if to.Scheme != from.Scheme || to.Host != from.Host || to.User != nil {
+	if to.Scheme != from.Scheme || !strings.EqualFold(to.Hostname(), from.Hostname()) || portOf(to) != portOf(from) || to.User != nil {
 		return nil, fmt.Errorf("redirects to another server are not followed; give the URL that it leads to, at %.200q", c.host.hide(c.task.Job.Owner, to.Scheme+"://"+to.Host))
 	}
-	to.Fragment, to.RawFragment = "", ""
+	to.Host, to.Fragment, to.RawFragment = from.Host, "", ""
 	return to, nil
+}
+
+// portOf returns the port of a URL, also where the URL leaves it to the scheme.
+func portOf(u *url.URL) string {
+	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
 // judge decides whether an answer means success, and keeps the head of its body.
