@@ -56,6 +56,15 @@ func note(d *storetest.DB, atomic bool, job string, args ...any) store.Step {
 	return st
 }
 
+// longColumns returns columns for a SELECT: c0, c1 and so on, each with a text of that size.
+func longColumns(n, size int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("'%s' AS c%d", strings.Repeat("x", size), i)
+	}
+	return strings.Join(list, ", ")
+}
+
 // A step can name the end of an earlier step, and the first row that it returned.
 func TestStepsTellLaterOnes(t *testing.T) {
 	all := []any{"${steps.ask.status}", "${steps.ask.rows}", "${steps.ask.error}", "${steps.ask.output}", "of ${steps.ask.row.a.b}: ${steps.ask.row.n}", "${steps.ask.row.n}",
@@ -81,11 +90,19 @@ func TestStepsTellLaterOnes(t *testing.T) {
 			st.OnFailure = "next"
 			return st
 		}, []any{"${steps.ask.status}", "${steps.ask.row.n}"}, "succeeded | failed | NULL", ""},
-		"no such column": {row("ask"), []any{"${steps.ask.row.m}"}, "failed", `argument "${steps.ask.row.m}": the row of step "ask" has no such column, or it has more than 1 KiB; its columns are a.b, missing, n`},
+		"no such column": {row("ask"), []any{"${steps.ask.row.m}"}, "failed", `argument "${steps.ask.row.m}": the row of step "ask" has no such column, or it has more than 1 KiB, or it comes after 8 KiB of others; its columns are a.b, missing, n`},
 		"a long value": {func(*storetest.DB) store.Step {
 			return ticktest.Step("ask", "SELECT 1 AS n, '"+strings.Repeat("x", 2000)+"' AS wide")
 		},
-			[]any{"${steps.ask.row.wide}"}, "failed", "or it has more than 1 KiB; its columns are n"},
+			[]any{"${steps.ask.row.wide}"}, "failed", "or it has more than 1 KiB, or it comes after 8 KiB of others; its columns are n"},
+		"after long values": {func(*storetest.DB) store.Step {
+			return ticktest.Step("ask", "SELECT "+longColumns(12, 2000)+", 7 AS n")
+		},
+			[]any{"${steps.ask.row.n}"}, "succeeded | 7", ""},
+		"after too much": {func(*storetest.DB) store.Step {
+			return ticktest.Step("ask", "SELECT "+longColumns(12, 1000)+", 7 AS n")
+		},
+			[]any{"${steps.ask.row.n}"}, "failed", "or it comes after 8 KiB of others; its columns are c0, c1, c2, c3, c4, c5, c6, c7, c8"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {

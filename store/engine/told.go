@@ -23,7 +23,7 @@ type Told struct {
 	Lines []string // a row is a JSON object on one line, with its columns in order; a notice begins with its severity
 	Rows  int64    // returned by all statements
 	Asked bool     // a result could have had rows
-	first []byte   // the first row, as a JSON object, without values that are too long
+	first []byte   // the first row, as a JSON object, without values that are too long, and what comes after too many bytes of others
 
 	rows, notices int   // of the lines
 	left          int   // notices that were not kept
@@ -35,7 +35,7 @@ const (
 	mostRows    = 20      // of an attempt
 	mostNotices = 20      // of an attempt
 	mostValue   = 1 << 10 // bytes of a value, and of a notice
-	mostRow     = 8 << 10 // bytes of a row
+	mostRow     = 8 << 10 // bytes of a row; the column that passes them is the last one
 )
 
 type listening struct{}
@@ -61,29 +61,36 @@ func (t *Told) row(columns []string, value func(i int) (text []byte, whole bool)
 	t.rows++
 	t.more = 0
 	line, first := []byte{'{'}, []byte{'{'}
-	defer func() {
-		if t.first == nil {
-			t.first = append(first, '}')
-		}
-	}()
 	for i, name := range columns {
-		if i > 0 {
-			line = append(line, ", "...)
+		shown := len(line) <= mostRow
+		if !shown && (t.first != nil || len(first) > mostRow) {
+			break
 		}
 		text, whole := value(i)
 		field := slices.Concat(quoteJSON(name), []byte(": "), text)
-		if line = append(line, field...); whole {
-			if len(first) > 1 {
-				first = append(first, ", "...)
-			}
-			first = append(first, field...)
+		if whole && len(first) <= mostRow {
+			first = appendField(first, field)
 		}
+		if !shown {
+			continue
+		}
+		line = appendField(line, field)
 		if rest := len(columns) - i - 1; rest > 0 && len(line) > mostRow {
 			line = fmt.Appendf(line, `, "…": "%d more columns"`, rest)
-			break
 		}
 	}
 	t.Lines = append(t.Lines, string(append(line, '}')))
+	if t.first == nil {
+		t.first = append(first, '}')
+	}
+}
+
+// appendField appends a field to a JSON object that is not closed yet.
+func appendField(object, field []byte) []byte {
+	if len(object) > 1 {
+		object = append(object, ", "...)
+	}
+	return append(object, field...)
 }
 
 // ended ends the rows of a result. more is how many of them were not kept. Results that follow one another share a line: a

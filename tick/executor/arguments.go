@@ -136,7 +136,7 @@ func noFact(name string, facts map[string]any) error {
 		case kind == "row" && parts == nil:
 			return nil
 		case kind == "row":
-			return fmt.Errorf("the row of step %q has no such column, or it has more than 1 KiB; its columns are %s", step, names)
+			return fmt.Errorf("the row of step %q has no such column, or it has more than 1 KiB, or it comes after 8 KiB of others; its columns are %s", step, names)
 		case whole == nil:
 			return fmt.Errorf("step %q had no answer, or one that is not JSON, or has more than 16 KiB", step)
 		case parts == nil:
