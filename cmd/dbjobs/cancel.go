@@ -64,14 +64,15 @@ If the job comes from a manifest, the next apply of that manifest enables it aga
 			return err
 		}
 		a := report.Aborted{Job: args[0], Disabled: !runOnly, Runs: report.List(runs)}
-		return c.print(a, func() error {
+		err = c.print(a, func() error {
 			c.say("%s", a)
 			c.afterFreeze(ctx, s, runs, args[0])
-			if !runOnly {
-				c.untilApply(ctx, s, args[0])
-			}
 			return nil
 		})
+		if !runOnly {
+			c.untilApply(ctx, s, args[0])
+		}
+		return err
 	})
 	return c.prints(c.authored(cmd))
 }
