@@ -66,6 +66,15 @@ func TestTickCountsTheRunsThatItDoesNotName(t *testing.T) {
 	}
 }
 
+// TestTickCountsRunsToBeTriedAgain: the line is right for one of them, and for several.
+func TestTickCountsRunsToBeTriedAgain(t *testing.T) {
+	for waiting, want := range map[int]string{1: ", 1 to be tried again", 2: ", 2 to be tried again"} {
+		if got := Summary(tick.Report{Started: waiting, Waiting: waiting}); !strings.HasSuffix(got, want) {
+			t.Errorf("%q, want %q at its end", got, want)
+		}
+	}
+}
+
 func TestAnEmptyListIsNoNull(t *testing.T) {
 	var out bytes.Buffer
 	if err := JSON(&out, List[store.Run](nil)); err != nil || out.String() != "[]\n" {

@@ -79,7 +79,7 @@ func started(r tick.Report) string {
 		text += fmt.Sprintf(", %d cancelled", r.Cancelled)
 	}
 	if r.Waiting > 0 {
-		text += fmt.Sprintf(", %d wait to be tried again", r.Waiting)
+		text += fmt.Sprintf(", %d to be tried again", r.Waiting)
 	}
 	return text
 }
