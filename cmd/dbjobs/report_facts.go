@@ -97,6 +97,10 @@ func (p *pageFacts) readRuns(ctx context.Context, s *store.Store, o pageOptions,
 	if len(list) > o.limit {
 		list = list[:o.limit]
 		oldest := list[len(list)-1].CreatedAt
+		if oldest.Before(since) { // it has not ended; runs of that time that have ended were not read
+			p.cut("Only the newest %s runs are shown; older ones that have not ended are left out; --limit shows more.", thousands(o.limit))
+			return list, nil
+		}
 		p.From = webpage.Millis(oldest)
 		p.cut("Only the newest %s runs are shown, those since %s; --limit shows more.", thousands(o.limit), report.Instant(oldest))
 	}
