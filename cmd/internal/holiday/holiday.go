@@ -223,7 +223,9 @@ func (e *event) days(now time.Time) (list []string, err error) {
 	}
 	starts := []time.Time{e.start}
 	if len(e.recurs) > 0 {
-		text := "DTSTART;VALUE=DATE:" + e.start.Format("20060102") + "\n" + strings.Join(e.recurs, "\n")
+		// Calendar programs show DTSTART as a day of the event also if its RRULE does not have that day.
+		start := ";VALUE=DATE:" + e.start.Format("20060102") + "\n"
+		text := "DTSTART" + start + "RDATE" + start + strings.Join(e.recurs, "\n")
 		r, err := rules.Parse(text, rules.Defaults{})
 		if err != nil {
 			return nil, err
