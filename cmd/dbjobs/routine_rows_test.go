@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -74,6 +75,25 @@ func TestRoutinesRefuseOtherWords(t *testing.T) {
 			} {
 				if err := c.on(d); sqlState(err) != c.state {
 					t.Errorf("%v: %v, want the state %s", c.call, err, c.state)
+				}
+			}
+		})
+	}
+}
+
+// TestRoutinesNameTheStepThatIsMissing: the message about a way that leads nowhere names the step, and does not ask for what is given.
+func TestRoutinesNameTheStepThatIsMissing(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, engine, store.Options{})
+			for way, want := range map[string]map[string]string{
+				"step:third": {"postgres": "step first: there is no step 'third'", "mariadb": "step first: leads to no step; give next, succeed, fail, or step:NAME"},
+				"nowhere":    {"postgres": "step first: found 'nowhere'", "mariadb": "step first: leads to no step; give next, succeed, fail, or step:NAME"},
+			} {
+				err := routine("create_job", "a", nil, nil, `{"steps": [{"name": "first", "sql": "SELECT 1", "on_failure": "`+way+`"}]}`).on(d)
+				if err == nil || !strings.Contains(err.Error(), storetest.For(engine, want)) {
+					t.Errorf("%s: %v", way, err)
 				}
 			}
 		})

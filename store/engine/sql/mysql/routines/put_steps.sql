@@ -17,7 +17,7 @@ BEGIN
       OR s.on_success NOT IN ('next', 'succeed', 'fail') AND NOT EXISTS (SELECT 1 FROM dbjobs_steps o WHERE o.job_id = its_id AND s.on_success = CONCAT('step:', o.name))
       OR s.on_failure NOT IN ('next', 'succeed', 'fail') AND NOT EXISTS (SELECT 1 FROM dbjobs_steps o WHERE o.job_id = its_id AND s.on_failure = CONCAT('step:', o.name))));
   IF odd IS NOT NULL THEN
-    CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 40), ', step ', LEFT(odd, 20), ': on_success, on_failure: give next, succeed, fail, or step:NAME'));
+    CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 40), ', step ', LEFT(odd, 20), ': leads to no step; give next, succeed, fail, or step:NAME'));
   END IF;
   WITH RECURSIVE way AS (
     SELECT s.position AS here, COALESCE((SELECT o.position FROM dbjobs_steps o WHERE o.job_id = its_id

@@ -20,10 +20,10 @@ BEGIN
       GET STACKED DIAGNOSTICS odd = CONSTRAINT_NAME;
       PERFORM dbjobs.refuse_check(subject, 'steps', odd);
   END;
-  SELECT format('step %s: there is no step %s', s.name, quote_literal(w.way)) INTO odd FROM dbjobs.steps s CROSS JOIN LATERAL (VALUES (s.on_success), (s.on_failure)) AS w(way)
+  SELECT format('step %s: ', s.name) || CASE WHEN w.way LIKE 'step:%' THEN format('there is no step %s', quote_literal(substr(w.way, 6))) ELSE format('found %s', quote_literal(w.way)) END INTO odd FROM dbjobs.steps s CROSS JOIN LATERAL (VALUES (s.on_success), (s.on_failure)) AS w(way)
   WHERE s.job_id = its_id AND w.way NOT IN ('next', 'succeed', 'fail') AND NOT EXISTS (SELECT 1 FROM dbjobs.steps o WHERE o.job_id = its_id AND w.way = 'step:' || o.name) LIMIT 1;
   IF odd IS NOT NULL THEN
-    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s, %s', subject, odd), HINT = 'Give next, succeed, fail, or step:NAME.';
+    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s, %s', subject, odd), HINT = 'Give next, succeed, fail, or step:NAME, with the name of a step of the job.';
   END IF;
   WITH RECURSIVE way AS (
     SELECT s.position AS here, CASE w.way WHEN 'next' THEN coalesce((SELECT o.position FROM dbjobs.steps o WHERE o.job_id = its_id AND o.position = s.position + 1), 0)
