@@ -121,7 +121,7 @@ WITH_POSTGRES = $(findstring postgres,$(DBJOBS_TEST_DATABASES))
 # All legs use the same servers. The real pg_cron and pgAgent are among them, for the imports from other
 # schedulers.
 .PHONY: test
-test: $(SERVERS) $(SUITE) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself; 6 to 14 minutes on two cores
+test: $(SERVERS) $(SUITE) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself; 6 to 16 minutes on two cores
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
 	@DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES)$(if $(WITH_POSTGRES),$(comma)pgcron) $(SERVERS) \
