@@ -66,6 +66,7 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 		"sqlite": {
 			"returning": {[]string{"INSERT INTO effects VALUES (3, 'x'), (4, 'y') RETURNING n"}, "{\"n\": 3}\n{\"n\": 4}", 2},
 			"with":      {[]string{"WITH w AS (SELECT 5 AS n) INSERT INTO effects SELECT n, 'x' FROM w RETURNING n"}, `{"n": 5}`, 1},
+			"names":     {[]string{"WITH replace AS (SELECT 5 AS n), \"delete\" AS (SELECT 6 AS n), values_of(m) AS (SELECT 7) SELECT replace.n, m FROM replace, values_of"}, `{"n": 5, "m": 7}`, 1},
 			"changing":  {[]string{"WITH w AS (SELECT 5 AS n) INSERT INTO effects SELECT n, 'x' FROM w"}, "", 1},
 			"pragma":    {[]string{"PRAGMA integrity_check"}, `{"integrity_check": "ok"}`, 1},
 			"types":     {[]string{"SELECT 1.5 AS d, x'00ff' AS raw, 9e999 AS inf"}, `{"d": 1.5, "raw": "0x00ff", "inf": "+Inf"}`, 1},

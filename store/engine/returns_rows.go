@@ -30,21 +30,24 @@ func blanked(text string, quoted *lazyregexp.Regexp) string {
 	return quoted.ReplaceAllStringFunc(text, func(s string) string { return strings.Repeat(" ", len(s)) })
 }
 
-var wordOrBracket = lazyregexp.New(`[A-Za-z_]\w*|[()]`)
+var wordOrSign = lazyregexp.New(`[A-Za-z_]\w*|[(),]`)
 
-// mainVerb is the verb of a text that is blanked. After WITH, it is the first one that is in no brackets.
+// mainVerb is the verb of a text that is blanked. After WITH, it is the first one that is in no brackets and names no query.
 func mainVerb(text string) string {
-	v, depth := verb(text), 0
+	v, depth, before := verb(text), 0, ""
 	if v != "WITH" {
 		return v
 	}
-	for _, word := range wordOrBracket.FindAllString(text, -1) {
-		switch word = strings.ToUpper(word); {
+	for _, word := range wordOrSign.FindAllString(text, -1) {
+		word = strings.ToUpper(word)
+		names := before == "WITH" || before == "RECURSIVE" || before == ","
+		before = word
+		switch {
 		case word == "(":
 			depth++
 		case word == ")":
 			depth--
-		case depth == 0 && (word == "SELECT" || word == "VALUES" || word == "TABLE" || writes.MatchString(word)):
+		case depth == 0 && !names && (word == "SELECT" || word == "VALUES" || word == "TABLE" || writes.MatchString(word)):
 			return word
 		}
 	}
