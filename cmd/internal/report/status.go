@@ -31,6 +31,7 @@ type Status struct {
 
 	more        []store.Trigger // those that are not shown
 	moreSilent  []store.Silence // those that are not shown
+	moreWaiting int             // things for which runs wait that are not shown
 	busy        map[string]bool // queues in which runs execute
 	itself      int             // jobs that have paused themselves
 	firstItself string          // one of them
@@ -129,6 +130,8 @@ func (s *Status) Wait(open []store.OpenRuns, limit int) {
 			s.busy[o.Queue] = true
 		case len(s.Waiting) < limit:
 			s.Waiting = append(s.Waiting, WaitingRuns{o, s.why(o)})
+		default:
+			s.moreWaiting++
 		}
 	}
 }

@@ -135,6 +135,7 @@ func (p *sections) runs(s *Status) {
 			t.row(v.Why, count(int64(v.Runs)), span(s.Now.Sub(v.Since)), v.Job)
 		}
 	})
+	p.more(s.moreWaiting, "dbjobs run list --state waiting,queued")
 }
 
 // span returns a length of time in its two largest units.

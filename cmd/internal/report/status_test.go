@@ -100,6 +100,10 @@ func TestStatusOfBusyQueues(t *testing.T) {
 	if s.Judge(); !slices.Equal(s.ToDo, []string{want}) || s.Running.Count != 4 || len(s.Waiting) != 2 {
 		t.Errorf("%q, %d run, %d wait", s.ToDo, s.Running.Count, len(s.Waiting))
 	}
+	var out strings.Builder
+	if err := s.Print(&out); err != nil || !strings.Contains(out.String(), "\nand 1 more: dbjobs run list --state waiting,queued\n") {
+		t.Errorf("%v: the list is cut in silence:\n%s", err, out.String())
+	}
 }
 
 // Runs of the queue of ticks that no tick takes have a reason, too: ticks come, and none may execute them. If no tick comes,
