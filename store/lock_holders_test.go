@@ -15,7 +15,7 @@ import (
 // The time since which a session holds a lock is that of the clock of the database, in UTC, whatever the zone of the sessions.
 func TestLockHoldersAreToldWithTheirTimes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		zone := map[string]string{"postgres": "timezone=Asia/Tokyo", "mariadb": "time_zone='%2B09:00'", "mysql": "time_zone='%2B09:00'"}[d.Engine]
+		zone := map[string]string{"postgres": "timezone=Asia/Tokyo", "mariadb": "time_zone='%2B09:00'"}[d.Engine]
 		if zone == "" {
 			t.Skip("SQLite does not know who has the file locked")
 		}
@@ -43,8 +43,11 @@ func TestLockHoldersAreToldWithTheirTimes(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := s.LockHolders(t.Context())
-		if strings.Contains(said, "PROCESS") {
-			t.Skip("the login of the tests has no right to see it: " + said)
+		if d.Engine != "postgres" { // there, the login of the tests may not see sessions, and the text names the right that it needs
+			if !strings.Contains(said, "PROCESS") {
+				t.Error(said)
+			}
+			return
 		}
 		found := regexp.MustCompile(`^locks are held by session \d+ \(login .*, its transaction is open since (\S+)\)$`).FindStringSubmatch(said)
 		if found == nil {
