@@ -39,7 +39,9 @@ type Sessions struct {
 	closed  bool
 
 	inUse, most, taken int
-	working            int // sessions in which an attempt executes its statements
+	working            int           // sessions in which an attempt executes its statements
+	opening            time.Duration // how long it took to open a session for an attempt
+	waited             time.Duration // by attempts for sessions of others, since the last one was opened
 }
 
 // How long sessions are kept.
@@ -77,7 +79,7 @@ func (db *DB) JobSessions(o Options) (*Sessions, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sessions{db: db, pool: pool, e: db.e, renews: o.Wrap == nil && db.around == nil, renewals: make(chan renewing)}
+	s := &Sessions{db: db, pool: pool, e: db.e, renews: o.Wrap == nil && db.around == nil, renewals: make(chan renewing), opening: longOpening}
 	s.begun, s.stop = context.WithCancel(context.Background())
 	db.mu.Lock()
 	db.sessions = append(db.sessions, s)
@@ -92,60 +94,21 @@ func (p *Sessions) Take(ctx context.Context, texts []string) (*Session, error) {
 		s.end()
 		s = nil
 	}
-	if s == nil && err == nil {
+	took, opens := measure(), s == nil && err == nil
+	if opens {
 		s, err = p.open(ctx)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err != nil {
-		p.mu.Lock()
 		p.inUse--
-		p.mu.Unlock()
 		return nil, err
 	}
+	if p.working++; opens {
+		p.opening = took()
+	}
 	s.used, s.lasts = true, slices.ContainsFunc(texts, p.e.lasts)
-	p.mu.Lock()
-	p.working++
-	p.mu.Unlock()
 	return s, nil
-}
-
-// next returns the session that has waited longest, or waits for the next one that is renewed. It
-// returns nil if the caller has to open one. The session counts as in use.
-func (p *Sessions) next(ctx context.Context) (*Session, error) {
-	p.mu.Lock()
-	p.inUse++
-	p.taken++
-	p.most = max(p.most, p.inUse)
-	if len(p.free) > 0 {
-		s := p.free[0]
-		p.free = p.free[1:]
-		s.idle.Stop()
-		p.mu.Unlock()
-		return s, nil
-	}
-	if p.coming <= len(p.waiting) {
-		p.mu.Unlock()
-		return nil, nil
-	}
-	renewed := make(chan *Session, 1)
-	p.waiting = append(p.waiting, renewed)
-	p.mu.Unlock()
-	late := time.NewTimer(renewal)
-	defer late.Stop()
-	select {
-	case s := <-renewed:
-		return s, nil
-	case <-late.C:
-	case <-ctx.Done():
-	}
-	p.mu.Lock()
-	p.waiting = slices.DeleteFunc(p.waiting, func(w chan *Session) bool { return w == renewed })
-	p.mu.Unlock()
-	select {
-	case s := <-renewed: // it came at this moment
-		return s, nil
-	default:
-		return nil, ctx.Err()
-	}
 }
 
 // open opens a session.
@@ -259,6 +222,8 @@ func (s *Session) Release(well bool) {
 	if renew {
 		p.coming++
 		p.work.Add(1)
+	} else {
+		p.pass(nil)
 	}
 	p.mu.Unlock()
 	if !renew {
@@ -323,24 +288,6 @@ func (p *Sessions) reset(ctx context.Context, s *Session) error {
 		err = errNotNew
 	}
 	return err
-}
-
-// deliver gives a session that was renewed, or nil, to the attempt that has waited longest.
-func (p *Sessions) deliver(s *Session) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.coming--
-	switch {
-	case len(p.waiting) > 0:
-		p.waiting[0] <- s
-		p.waiting = p.waiting[1:]
-	case s == nil:
-	case p.closed:
-		s.end()
-	default:
-		s.idle = time.AfterFunc(idleSession, func() { p.giveUp(s) })
-		p.free = append(p.free, s)
-	}
 }
 
 // giveUp closes sessions that wait for an attempt: these, or all of them if none is given.
