@@ -39,6 +39,7 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 		"a with":         {[]string{"WITH w AS (SELECT 5 AS n) SELECT n, n + 1 AS m FROM w ORDER BY n"}, `{"n": 5, "m": 6}`, 1},
 		"a word of with": {[]string{"WITH w AS (SELECT 5 AS n) SELECT REPLACE('update', 'up', '') AS n FROM w WHERE 'delete' <> '('"}, `{"n": "date"}`, 1},
 		"semicolon":      {[]string{"SELECT 'a; b' AS n /* ; */; -- it; is done"}, `{"n": "a; b"}`, 1},
+		"banner":         {[]string{"--\n-- a check\n--\nSELECT 5 AS n", "--\r\nSELECT 6 AS n\r\n--"}, "{\"n\": 5}\n{\"n\": 6}", 2},
 		"ordered":        {[]string{"SELECT * FROM (SELECT 1 AS n UNION ALL SELECT 3 UNION ALL SELECT 2) AS q ORDER BY n DESC"}, "{\"n\": 3}\n{\"n\": 2}\n{\"n\": 1}", 3},
 	}
 	own := map[string]map[string]told{

@@ -32,7 +32,7 @@ var mysqlJobs = jobSQL{
 
 // placesInMySQL matches placeholders. It also matches whole texts, names and comments, so that no
 // question mark in them counts as a placeholder.
-var placesInMySQL = lazyregexp.New("(?is)'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|/\\*.*?\\*/|--\\s[^\\n]*|#[^\\n]*|\\?(\\s+AS\\s+CHAR(?:ACTER)?\\b)?")
+var placesInMySQL = lazyregexp.New("(?is)'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|/\\*.*?\\*/|--(?:[^\\S\\n][^\\n]*|\\n|$)|#[^\\n]*|\\?(\\s+AS\\s+CHAR(?:ACTER)?\\b)?")
 
 // mysqlTextPlaces reports for each placeholder whether it is in a CAST(? AS CHAR).
 func mysqlTextPlaces(text string) (list []bool) {
