@@ -3,6 +3,7 @@ package tick_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,6 +59,10 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 			"ignored":   {[]string{"INSERT IGNORE INTO strict VALUES (1), (1)"}, "WARNING: Duplicate entry '1' for key '*PRIMARY' (1062)", 1},
 			"prepared":  {[]string{"PREPARE s FROM 'SELECT 5 AS n'", "EXECUTE s", "PREPARE s FROM 'INSERT INTO effects VALUES (3, 4)'", "EXECUTE s"}, `{"n": 5}`, 2},
 			"block":     {[]string{"BEGIN NOT ATOMIC SELECT 6 AS n; END"}, `{"n": 6}`, 1},
+			"branch":    {[]string{"IF 1 THEN SELECT 7 AS n; END IF", "FOR i IN 1..2 DO SELECT i AS n; END FOR", "CASE WHEN 1 THEN SELECT 3 AS n; END CASE", "IF 0 THEN SELECT 7 AS n; END IF"}, "{\"n\": 7}\n{\"n\": 1}\n{\"n\": 2}\n{\"n\": 3}", 4},
+			"repeated":  {[]string{"WHILE @a IS NULL DO SELECT 8 AS n; SET @a = 1; END WHILE", "REPEAT SELECT 9 AS n; SET @b = 1; UNTIL @b END REPEAT"}, "{\"n\": 8}\n{\"n\": 9}", 2},
+			"limited":   {[]string{"SET STATEMENT max_statement_time = 9 FOR SELECT 5 AS n", "SET STATEMENT max_statement_time = 9 FOR INSERT INTO effects VALUES (3, 'FOR SELECT')"}, `{"n": 5}`, 2},
+			"handler":   {[]string{"INSERT INTO effects VALUES (5, 'h')", "HANDLER effects OPEN", "HANDLER effects READ FIRST", "HANDLER effects CLOSE"}, `{"n": *`, 2},
 			"procedure": {[]string{"CALL rows_of()"}, "{\"a\": 1}\n{\"b\": 2}", 2},
 			"changes":   {[]string{"CALL changes()"}, "", 2},
 			"loop":      {[]string{"CALL numbers(100)", "SELECT 0 AS n"}, "{\"n\": 1}\n*{\"n\": 20}\n… 81 more rows", 101},
@@ -94,7 +99,7 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 		cases := map[string]told{}
 		for _, from := range []map[string]told{both, own[d.Engine]} {
 			for name, c := range from {
-				if d.Server == "mysql" && (name == "returning" || name == "block") { // it has neither
+				if d.Server == "mysql" && slices.Contains([]string{"returning", "block", "branch", "repeated", "limited"}, name) { // it has none of these
 					continue
 				}
 				cases[name] = c

@@ -97,10 +97,16 @@ func (c *mysqlJobConn) execute(ctx context.Context, t *Told, query string, args 
 	return n, nil
 }
 
-var mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "EXECUTE", "BEGIN", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR"}
+var (
+	mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "EXECUTE", "HANDLER", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR",
+		"BEGIN", "IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR"} // these begin statements of MariaDB that have others in them
+	// forOne matches the settings for one statement that MariaDB takes before it.
+	forOne = lazyregexp.New(`(?is)^\s*SET\s+STATEMENT\s.*?\bFOR\b`)
+)
 
 func mysqlReturnsRows(text string) bool {
-	v := mainVerb(blanked(text, placesInMySQL))
+	plain := blanked(text, placesInMySQL)
+	v := mainVerb(plain[len(forOne.FindString(plain)):])
 	return slices.Contains(mysqlRowVerbs, v) || returning.MatchString(text) && writes.MatchString(v)
 }
 
