@@ -107,13 +107,15 @@ func (p *pass) armMidway(ctx context.Context) {
 	defer cancel()
 	probe, err := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)
 	if err == nil {
-		r := Report{mayWake: true}
+		r := Report{mayWake: true, StartedAt: p.report.StartedAt}
 		if r.next(probe, p.t.Now()); r.Frozen {
 			return
 		}
 		r.left = false // this pass is working on it
+		err = p.t.lookBeyond(ctx, &r, probe)
 		if at := p.t.wakeAt(&r, nil); !at.IsZero() {
-			_, err = p.t.Alarm.Set(ctx, at)
+			_, unset := p.t.Alarm.Set(ctx, at)
+			err = errors.Join(err, unset)
 		}
 	}
 	if err != nil && ctx.Err() == nil { // the end of the pass also sets an alarm
@@ -133,14 +135,14 @@ func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 	case r.Frozen:
 		at = r.frozenUntil
 	case r.MoreDue:
-		return together(now, r.again())
+		at = r.later
 	default:
 		at = r.due
 	}
 	if !at.IsZero() {
 		at = t.alarmFor(at, r.skew)
 	}
-	if r.left && !r.Frozen { // what is due sooner does not wait for what this host cannot start
+	if (r.left || r.MoreDue) && !r.Frozen { // what is due sooner does not wait for what stays due
 		if look := together(now, r.again()); at.IsZero() || look.Before(at) {
 			return look
 		}
@@ -176,15 +178,16 @@ func together(now time.Time, wait time.Duration) time.Time {
 	return at
 }
 
-// again is how long to wait if work is already due: a minute, two, four, up to an hour. If the pass has decided or started
-// something, or if the work became due during the pass, the next pass follows at once.
+// again is how long to wait if work is already due: a minute, two, four, up to an hour. If the pass has made progress with it,
+// or if the work became due during the pass, the next pass follows at once. A decision for a job that stays due, such as one
+// whose group is missing, is no progress: only the end of the budget keeps a pass from deciding for all jobs that can be decided.
 func (r *Report) again() time.Duration {
-	since := r.OldestQueued
+	since, decides := r.OldestQueued, r.Decided > 0
 	if r.MoreDue {
-		since = r.due
+		since, decides = r.due, r.Decided > 0 && r.CutShort != ""
 	}
 	switch {
-	case r.Decided+r.Started > 0 || since.After(r.StartedAt):
+	case r.Started > 0 || decides || since.After(r.StartedAt):
 		return 0
 	case since.IsZero():
 		return againLeast
@@ -196,10 +199,18 @@ func (r *Report) again() time.Duration {
 	return min(wait, againMost)
 }
 
+// lookBeyond notes what is due next beside what stays due, for the alarm.
+func (t *Tick) lookBeyond(ctx context.Context, r *Report, probe *store.Probe) (err error) {
+	if t.Alarm != nil && r.MoreDue && !r.Frozen {
+		r.later, err = t.Store.NextAfter(ctx, probe)
+	}
+	return err
+}
+
 // next notes what a probe says about the next pass.
 func (r *Report) next(probe *store.Probe, now time.Time) {
 	due := probe.NextWake
-	r.due, r.NextRun, r.wake, r.MoreDue = due, due, time.Time{}, false
+	r.due, r.NextRun, r.wake, r.MoreDue, r.later = due, due, time.Time{}, false, time.Time{}
 	r.skew = now.Sub(probe.Now)
 	r.Frozen, r.frozenUntil, r.left = probe.Frozen, probe.FrozenUntil, probe.Unfinished()
 	if !due.IsZero() {

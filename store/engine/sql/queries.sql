@@ -111,6 +111,16 @@ WHERE jobs > 0 ORDER BY owner;
 -- name: next_of_owner
 SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = :owner;
 
+-- What of an owner is due first after an instant, and when the first run wakes its job after it. It is sent where something
+-- stays due, which hides what is due later.
+
+-- name: next_after
+SELECT MIN(t.due) FROM (
+  SELECT MIN(next_run) AS due FROM dbjobs.plans WHERE owner = COALESCE(:owner, @served) AND next_run > :after
+  UNION ALL
+  SELECT MIN(wake_at) AS due FROM dbjobs.runs WHERE wake_at > :after
+) AS t;
+
 -- name: record_tick
 UPDATE dbjobs.ticks SET last_at = @now, passes = passes + 1, holder = :holder, version = :version,
   decided = decided + :decided, started = started + :started, failed = failed + :failed, error = :error, took_ms = :took_ms

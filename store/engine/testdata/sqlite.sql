@@ -1109,6 +1109,14 @@ SELECT coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), j.id, NULL, j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id AND instr(p.startup_ids, char(10) || ?2 || char(10)) > 0
 WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND '' = COALESCE(?3, '') AND j.id > ?4 ORDER BY j.id LIMIT ?5;
 
+-- name: next_after
+-- arguments: owner, after
+SELECT MIN(t.due) FROM (
+  SELECT MIN(next_run) AS due FROM dbjobs_plans WHERE owner = COALESCE(?1, '') AND next_run > ?2
+  UNION ALL
+  SELECT MIN(wake_at) AS due FROM dbjobs_runs WHERE wake_at > ?2
+) AS t;
+
 -- name: next_of_owner
 -- arguments: owner
 SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ?1;
