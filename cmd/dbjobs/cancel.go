@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -27,11 +26,9 @@ with its next occurrence.`,
 		}
 		return c.print(r, func() error {
 			what := "the next dbjobs tick cancels it"
-			j, err := s.Job(ctx, r.FullJob())
-			if err != nil && !errors.Is(err, store.ErrNotFound) { // a removed job still has runs
-				c.unknown("the run is to be cancelled; whether a freeze delays that", err)
-			}
-			if p := j.Paused; p != nil && p.Scope == store.ScopeAll {
+			p, err := freezeOf(ctx, s)
+			c.unknown("the run is to be cancelled; whether a freeze delays that", err)
+			if p != nil {
 				what = "a dbjobs tick cancels it after the freeze: " + report.Paused(*p)
 			}
 			if r.State == store.Running {
@@ -66,7 +63,7 @@ If the job comes from a manifest, the next apply of that manifest enables it aga
 		a := report.Aborted{Job: args[0], Disabled: !runOnly, Runs: report.List(runs)}
 		err = c.print(a, func() error {
 			c.say("%s", a)
-			c.afterFreeze(ctx, s, runs, args[0])
+			c.afterFreeze(ctx, s, runs)
 			return nil
 		})
 		if !runOnly {
@@ -77,13 +74,25 @@ If the job comes from a manifest, the next apply of that manifest enables it aga
 	return c.prints(c.authored(cmd))
 }
 
+// freezeOf returns the freeze that holds everything now; nil: there is none. A job may have another pause that lasts longer,
+// but only a freeze keeps ticks from cancelling runs.
+func freezeOf(ctx context.Context, s *store.Store) (*store.Pause, error) {
+	pauses, err := s.Pauses(ctx, false, mostPauses)
+	for i := range pauses {
+		if pauses[i].Scope == store.ScopeAll {
+			return &pauses[i], err
+		}
+	}
+	return nil, err
+}
+
 // afterFreeze says when the runs of a job are cancelled that have not begun, if that is not the next tick.
-func (c *cli) afterFreeze(ctx context.Context, s *store.Store, runs []string, job string) {
+func (c *cli) afterFreeze(ctx context.Context, s *store.Store, runs []string) {
 	if len(runs) == 0 {
 		return
 	}
-	j, err := s.Job(ctx, job)
-	if p := j.Paused; err == nil && p != nil && p.Scope == store.ScopeAll {
+	p, err := freezeOf(ctx, s)
+	if p != nil {
 		c.say("what has not begun is cancelled by a dbjobs tick after the freeze: %s", report.Paused(*p))
 	}
 	c.unknown("the runs are to be cancelled; whether a freeze delays that", err)
