@@ -42,6 +42,7 @@ func (r *Rule) Events(from, to, last time.Time, most int) ([]Event, error) {
 		}
 	}
 	w.addDates()
+	w.exact = w.exact && !w.meet()
 	var list []Event
 	for i, e := range w.events {
 		if w.whole && e.Start.Unix() > w.end {
@@ -86,6 +87,7 @@ type eventWindow struct {
 	most      int
 	events    []Event
 	recurs    []recur // of the events that have one
+	sources   []recur // the recurrences of the rule from which these were made
 }
 
 func (r *Rule) window(from, to, last time.Time, most int) (*eventWindow, error) {
@@ -122,12 +124,13 @@ func (w *eventWindow) has(t int64) bool {
 }
 
 // add makes an event from a recurrence, if readers understand it.
-func (w *eventWindow) add(c *recur) error {
-	own, err := w.r.alone(*c, w.r.zone, w.r.start, w.r.policy)
+func (w *eventWindow) add(source *recur) error {
+	c := w.without(*source)
+	own, err := w.r.alone(c, w.r.zone, w.r.start, w.r.policy)
 	if err != nil {
 		return nil //nolint:nilerr // the recurrence never fires; the rule fires by another one
 	}
-	written, z, exact := w.r.readable(*c)
+	written, z, exact := w.r.readable(c)
 	start, ok, err := w.start(own, z)
 	if err != nil || !ok {
 		return err
@@ -155,19 +158,17 @@ func (w *eventWindow) add(c *recur) error {
 	}
 	e := Event{Zone: z.name, Start: time.Unix(start, 0).UTC(), Wall: stampText(z.civil(start)), RRule: written.String()}
 	if start > w.end { // it begins after the range in which the others are known
-		w.events, w.recurs = append(w.events, e), append(w.recurs, written)
+		w.events, w.recurs, w.sources = append(w.events, e), append(w.recurs, written), append(w.sources, *source)
 		return nil
 	}
 	wrong, gives := false, []int64{}
 	for _, at := range list {
 		t := at.Unix()
-		switch {
-		case w.has(t) && !w.covered[t]:
+		if w.has(t) && !w.covered[t] {
 			gives = append(gives, t)
 			continue
-		case !w.has(t):
-			wrong = true
 		}
+		wrong = true
 		e.Except = append(e.Except, z.readAs(t)...)
 	}
 	if len(list) == 2*w.most || len(gives) == 0 || gives[0] != start || len(e.Except) > len(gives) {
@@ -178,8 +179,67 @@ func (w *eventWindow) add(c *recur) error {
 		w.covered[t] = true
 	}
 	w.exact = w.exact && exact && !wrong
-	w.events, w.recurs = append(w.events, e), append(w.recurs, written)
+	w.events, w.recurs, w.sources = append(w.events, e), append(w.recurs, written), append(w.sources, *source)
 	return nil
+}
+
+// without takes out of a recurrence the days of the month that an event gives at the same times of day. Cron joins days of the
+// month and weekdays by OR, and an event cannot name all days on which both fall.
+func (w *eventWindow) without(c recur) recur {
+	const all = ^uint32(1) // the days from 1 to 31
+	for i := range w.sources {
+		e := w.sources[i]
+		mdays, nmdays := e.mdays, e.nmdays
+		if e.freq != daily || e.interval > 1 || e.count > 0 || e.wdays != 0 || c.mdays|c.nmdays != 0 || mdays|nmdays == 0 {
+			continue
+		}
+		if e.mdays, e.nmdays, e.wdays = 0, 0, c.wdays; e.String() != c.String() {
+			continue
+		}
+		switch {
+		case nmdays == 0 && mdays != all:
+			c.mdays = all &^ mdays
+		case mdays == 0 && nmdays != all:
+			c.nmdays = all &^ nmdays
+		}
+	}
+	return c
+}
+
+// meet reports whether two of the events may give the same occurrence at any time. The exceptions of the second one reach only
+// as far as the known occurrences.
+func (w *eventWindow) meet() bool {
+	for i := range w.recurs {
+		for k := range i {
+			if w.mayMeet(i, k) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// mayMeet reports whether neither months, nor days, nor times of day keep two events apart.
+func (w *eventWindow) mayMeet(i, k int) bool {
+	apart := func(x, y uint64) bool { return x != 0 && y != 0 && x&y == 0 }
+	x, y := &w.recurs[i], &w.recurs[k]
+	if w.events[i].Zone != w.events[k].Zone {
+		return true
+	}
+	cx, cy := w.clock(i), w.clock(k)
+	return !apart(uint64(x.months), uint64(y.months)) && !apart(uint64(x.wdays), uint64(y.wdays)) &&
+		!apart(uint64(x.mdays), uint64(y.mdays)) && !apart(uint64(x.nmdays), uint64(y.nmdays)) &&
+		!apart(uint64(cx.hours), uint64(cy.hours)) && !apart(cx.minutes, cy.minutes) && !apart(cx.secs, cy.secs)
+}
+
+// clock returns the times of day of an event.
+func (w *eventWindow) clock(i int) clock {
+	at, err := readStamp("event", 0, w.events[i].Wall)
+	if err != nil { // stampText has written it
+		panic(err)
+	}
+	_, sec := splitCivil(at.civil)
+	return clockOf(&w.recurs[i], sec)
 }
 
 // start finds the first occurrence of a recurrence that can be a DTSTART: an

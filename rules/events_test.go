@@ -1,10 +1,13 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
+
+const not13 = "BYMONTHDAY=1,2,3,4,5,6,7,8,9,10,11,12,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31;"
 
 // The form of rules for readers of calendars, which understand only some of RFC 5545. A test of cmd/internal/ical shows
 // for all forms that the times are right.
@@ -19,7 +22,7 @@ func TestEvents(t *testing.T) {
 		{"*/15 * * * *", "Asia/Kathmandu", "", "UTC 20260101T000000 FREQ=HOURLY;BYMINUTE=0,15,30,45;BYSECOND=0"},
 		{"10 * * * *", "Asia/Kolkata", "", "UTC 20260101T004000 FREQ=HOURLY;BYMINUTE=40;BYSECOND=0"},
 		{"0 8 13 * FRI", "UTC", "", "UTC 20260113T080000 FREQ=DAILY;BYMONTHDAY=13;BYHOUR=8;BYMINUTE=0;BYSECOND=0\n" +
-			"UTC 20260102T080000 FREQ=DAILY;BYDAY=FR;BYHOUR=8;BYMINUTE=0;BYSECOND=0 -20260213T080000 -20260313T080000 -20261113T080000"},
+			"UTC 20260102T080000 FREQ=DAILY;" + not13 + "BYDAY=FR;BYHOUR=8;BYMINUTE=0;BYSECOND=0"},
 		{"0 0 29 2 *", "UTC", "", "UTC 20280229T000000 FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYHOUR=0;BYMINUTE=0;BYSECOND=0"},
 		{"DTSTART:20250101T120000Z\nRRULE:FREQ=MONTHLY;COUNT=14", "UTC", "", "UTC 20260101T120000 FREQ=MONTHLY;UNTIL=20260201T120000Z"},
 		{"DTSTART:20250101T120000Z\nRRULE:FREQ=MONTHLY;COUNT=2", "UTC", "", ""},
@@ -59,6 +62,67 @@ func events(t *testing.T, rule string, d Defaults, from time.Time, skips ...time
 	return strings.Join(lines, "\n")
 }
 
+// Events that last for ever give each time once, also after the range in which all times are known.
+func TestEventsGiveNoTimeTwice(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	const two = "DTSTART;TZID=Europe/Berlin:20260101T080000\nRRULE:"
+	for rule, ever := range map[string]bool{
+		"0 8 13 * FRI": true, "0 8 L * FRI": true, "0 8 1,13 3,9 1-5": true, "0 8 13,L * FRI": false, "0 8 1-31 * FRI": false,
+		two + "FREQ=DAILY\nRRULE:FREQ=WEEKLY;BYDAY=MO;BYHOUR=8,9":                          false,
+		two + "FREQ=DAILY;BYMONTHDAY=29\nRRULE:FREQ=YEARLY;BYMONTH=2":                      false, // they meet in 2028
+		two + "FREQ=WEEKLY;BYDAY=MO\nRRULE:FREQ=WEEKLY;BYDAY=TU":                           true,
+		two + "FREQ=DAILY;BYHOUR=8\nRRULE:FREQ=WEEKLY;BYDAY=TU;BYHOUR=9":                   true,
+		two + "FREQ=DAILY;BYMONTH=6\nRRULE:FREQ=WEEKLY;BYDAY=TU;BYMONTH=5":                 true,
+		two + "FREQ=DAILY;BYMONTHDAY=13\nRRULE:FREQ=DAILY;UNTIL=20260601T000000Z;BYDAY=FR": false,
+	} {
+		r, err := Parse(rule, Defaults{Zone: "Europe/Berlin"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := r.Events(from, from.AddDate(1, 0, 0), time.Time{}, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until := from.AddDate(10, 0, 0)
+		for _, e := range list {
+			if e.Until.IsZero() != ever {
+				t.Errorf("%s: the event of %s agrees until %v", rule, e.RRule, e.Until)
+			}
+			if !e.Until.IsZero() {
+				until = e.Until
+			}
+		}
+		given := map[string]int{}
+		for _, e := range list {
+			own := mustParse(t, "DTSTART;TZID="+e.Zone+":"+e.Wall+"\nRRULE:"+e.RRule, Defaults{})
+			for _, at := range append(mustBetween(t, own, from, until), e.Dates...) {
+				if wall := stampText(own.zone.civil(at.Unix())); !slices.Contains(e.Except, wall) {
+					given[at.String()]++
+				}
+			}
+		}
+		want := mustBetween(t, r, from, until)
+		for _, at := range want {
+			if given[at.String()] != 1 {
+				t.Errorf("%s: %v is given %d times", rule, at, given[at.String()])
+			}
+		}
+		if len(given) != len(want) {
+			t.Errorf("%s: %d times are given, want %d", rule, len(given), len(want))
+		}
+	}
+}
+
+func mustBetween(t *testing.T, r *Rule, from, to time.Time) []time.Time {
+	t.Helper()
+	list, err := r.Between(from, to, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 // An event begins at a time that its rule gives, that the clock shows once, and that no other event has. Readers do not
 // agree about any other time.
 func TestEventsBegin(t *testing.T) {
@@ -69,7 +133,7 @@ func TestEventsBegin(t *testing.T) {
 		{"02:30 is passed over, and runs at 03:30", "30 2 * * *", "Europe/Berlin", "2026-03-28T23:00:00Z", "Europe/Berlin 20260330T023000 " + daily + " +20260329T013000"},
 		{"the first Friday is a 13th, which the other event has", "0 8 13 * FRI", "UTC", "2026-02-13T00:00:00Z",
 			"UTC 20260213T080000 FREQ=DAILY;BYMONTHDAY=13;BYHOUR=8;BYMINUTE=0;BYSECOND=0\n" +
-				"UTC 20260220T080000 FREQ=DAILY;BYDAY=FR;BYHOUR=8;BYMINUTE=0;BYSECOND=0 -20260313T080000 -20261113T080000"},
+				"UTC 20260220T080000 FREQ=DAILY;" + not13 + "BYDAY=FR;BYHOUR=8;BYMINUTE=0;BYSECOND=0"},
 	} {
 		from, err := time.Parse(time.RFC3339, c.from)
 		if err != nil {
