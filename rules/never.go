@@ -135,7 +135,7 @@ func (r *Rule) mustFire() error {
 	}
 	b := budget{searchSteps}
 	if _, ok := r.next(firstInstant, &b); ok {
-		return nil
+		return r.mustEnd()
 	}
 	if r.calendar != nil {
 		if plain := (&Rule{zone: r.zone, policy: r.policy, start: r.start, rdates: r.rdates, exdates: r.exdates, exdays: r.exdays,
@@ -154,4 +154,18 @@ func (r *Rule) mustFire() error {
 		return neverFires("its first time comes after the end of time, %s", Last.Format(time.RFC3339))
 	}
 	return neverFires("its exceptions take out every occurrence")
+}
+
+// mustEnd refuses a rule that fires at its RDATEs, but for which no search finds out whether another occurrence follows them:
+// after the last RDATE, nothing could be said about such a rule.
+func (r *Rule) mustEnd() error {
+	if len(r.rdates) == 0 || len(r.series) == 0 {
+		return nil
+	}
+	b, recurs := budget{searchSteps}, *r
+	recurs.rdates = nil
+	if _, ok := recurs.next(firstInstant, &b); !ok && b.over() {
+		return fmt.Errorf("%w: beside the dates of RDATE, every occurrence that was examined is taken out; write the rule without its RRULE", ErrUndecided)
+	}
+	return nil
 }

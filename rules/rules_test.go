@@ -106,9 +106,22 @@ func TestNeverAndUndecided(t *testing.T) {
 			}
 		}
 	}
-	_, err := Parse("DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY\nEXRULE:FREQ=DAILY", Defaults{})
-	if !errors.Is(err, ErrUndecided) && !errors.Is(err, ErrNeverFires) {
-		t.Errorf("a rule that excludes itself: %v", err)
+	weekend, err := ParseCalendar("weekend", "MO-FR", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range []string{"FREQ=DAILY\nEXRULE:FREQ=DAILY", "FREQ=WEEKLY;BYDAY=MO\nEXRULE:FREQ=DAILY", "FREQ=WEEKLY;BYDAY=SA"} {
+		for _, date := range []string{"", "\nRDATE:20260105T090000Z"} { // after which nothing could be found
+			_, err := Parse("DTSTART:20260101T000000Z\nRRULE:"+set+date, Defaults{Calendar: weekend})
+			if !errors.Is(err, ErrUndecided) && !errors.Is(err, ErrNeverFires) {
+				t.Errorf("%s%s, a rule that excludes itself: %v", set, date, err)
+			}
+		}
+	}
+	for _, text := range []string{"FREQ=DAILY;COUNT=2\nEXRULE:FREQ=DAILY\nRDATE:20260105T090000Z", "FREQ=DAILY\nEXRULE:FREQ=WEEKLY;BYDAY=MO\nRDATE:20260105T090000Z"} {
+		if _, err := Parse("DTSTART:20260101T000000Z\nRRULE:"+text, Defaults{}); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
 
