@@ -134,32 +134,45 @@ func (f *file) parseRule(text string, d rules.Defaults, zoneless bool) (needsZon
 	if needs, known := f.rules[key]; known {
 		return needs, nil
 	}
-	r, err := rules.Parse(text, d)
-	if err != nil {
+	if _, err := rules.Parse(text, d); err != nil {
 		return false, err
 	}
 	if f.rules == nil {
 		f.rules = map[ruleText]bool{}
 	}
-	f.rules[key] = zoneless && f.dependsOnZone(r, text, d)
+	f.rules[key] = zoneless && f.dependsOnZone(text, d)
 	return f.rules[key], nil
 }
 
 // dependsOnZone reports whether a rule in UTC means other times in another zone. "Every five minutes" does not, nor does
 // a text that has its zone in it. It compares several times, because some of them may be the same by chance. The days of a
 // calendar begin at other times in another zone.
-func (f *file) dependsOnZone(r *rules.Rule, text string, d rules.Defaults) bool {
-	d.Zone = "Etc/GMT+5"
-	west, err := rules.Parse(text, d)
+func (f *file) dependsOnZone(text string, d rules.Defaults) bool {
+	// An RRULE that takes its time of day from its start means other times only after the clock has changed. The start must
+	// not lie in an hour that a clock repeats.
+	d.Start = f.now.Truncate(24 * time.Hour).Add(12 * time.Hour)
+	d.Zone = ""
+	r, err := rules.Parse(text, d)
 	if err != nil {
 		return false
 	}
-	if d.Calendar != nil && west.String() != r.String() {
-		return true
+	for _, d.Zone = range []string{"Etc/GMT+5", "America/New_York"} {
+		other, err := rules.Parse(text, d)
+		if err != nil {
+			return false
+		}
+		if d.Calendar != nil && other.String() != r.String() {
+			return true
+		}
+		for _, from := range []time.Time{f.now, f.now.AddDate(0, 6, 0)} {
+			here, errHere := r.Between(from, rules.Last, 10)
+			there, errThere := other.Between(from, rules.Last, 10)
+			if errHere == nil && errThere == nil && !slices.EqualFunc(here, there, time.Time.Equal) {
+				return true
+			}
+		}
 	}
-	next, err := r.Between(f.now, rules.Last, 10)
-	other, errWest := west.Between(f.now, rules.Last, 10)
-	return err == nil && errWest == nil && !slices.EqualFunc(next, other, time.Time.Equal)
+	return false
 }
 
 func scheduleFields(s *store.Schedule) []field {

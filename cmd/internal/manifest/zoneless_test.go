@@ -19,6 +19,11 @@ func TestZoneless(t *testing.T) {
 		"~ ~ * * *":                         true,
 		"0 */5 * * *":                       true,
 		"0 8 * * *":                         true,
+		"FREQ=DAILY":                        true, // it takes its time of day from the moment, and keeps it when a clock changes
+		"FREQ=DAILY;BYHOUR=8":               true,
+		"FREQ=HOURLY":                       false,
+		"FREQ=HOURLY;INTERVAL=5":            false,
+		"I 7:00":                            false,
 		"{rule: every 5m, calendar: de}":    true,
 		"{rule: 0 * * * *, calendar: de}":   true,
 	} {
