@@ -42,7 +42,7 @@ const replanSize = 500
 // executed stay on record, and while they do, their occurrences do not run twice. Open runs continue by the correct
 // clock: waits and leases are over, an end wakes the job, and repeat_after counts from now. That includes a run that was
 // taken or requested by the wrong clock, although no pass decided about its job then. A run that was requested for a later
-// time still waits for it. The next pass plans the jobs. Replan returns the number of jobs.
+// time still waits for it. A time to come that was skipped stays skipped. The next pass plans the jobs. Replan returns the number of jobs.
 func (s *Store) Replan(ctx context.Context, name string, who Author) (n int, err error) {
 	var job int64
 	if name != "" {
@@ -78,6 +78,9 @@ func (a *applier) replan(ctx context.Context, job int64) (int, error) {
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}
+	if err := a.restoreSkips(ctx, ids); err != nil {
+		return 0, err
+	}
 	for _, st := range []string{"rewind_plans", "drop_gaps_ahead", "end_gaps_now", "rewind_waits", "rewind_open", "rewind_leases"} {
 		if _, err := a.tx.Exec(ctx, st, later.With("ids", ids)); err != nil {
 			return 0, err
@@ -89,4 +92,32 @@ func (a *applier) replan(ctx context.Context, job int64) (int, error) {
 		}
 	}
 	return len(ids), nil
+}
+
+// restoreSkips puts back into the plans what somebody has skipped and the wrong clock has turned into a gap, before the gap
+// goes. A gap has no author, so such a skip has that of the replan. Each of these gaps is one time.
+func (a *applier) restoreSkips(ctx context.Context, ids []int64) error {
+	skips := map[int64][]Skip{}
+	var job int64
+	var kept string
+	var k Skip
+	err := a.tx.Query(ctx, "skips_ahead", engine.Args{"now": a.now, "ids": ids},
+		engine.Reads(&job, engine.Nullable(&kept), &k.ScheduleID, engine.Nullable(&k.Schedule), engine.At(&k.At)).Each(func(string) error {
+			if skips[job] == nil {
+				skips[job] = readSkips(kept)
+			}
+			k.By, k.Reason, k.Then = a.o.By, "it was skipped before the clock was corrected", k.At
+			skips[job] = append(skips[job], k)
+			kept, k = "", Skip{}
+			return nil
+		}))
+	for _, id := range ids {
+		list := skips[id]
+		if err != nil || len(list) == 0 {
+			continue
+		}
+		slices.SortFunc(list, func(x, y Skip) int { return x.At.Compare(y.At) })
+		_, err = a.tx.Exec(ctx, "write_skips", engine.Args{"job": id, "skips": writeSkips(list)})
+	}
+	return err
 }

@@ -98,6 +98,7 @@ var actions = map[string]string{
 	"recorded_runs":      "look for runs whose last step has succeeded",
 	"holds_own":          "ask whether a run is delivered",
 	"next_of_owner":      "find when the jobs of an owner are due",
+	"skips_ahead":        "read which times to come are skipped",
 	"next_after":         "find what is due later",
 	"installation":       "read the version of the schema",
 	"intervals":          "read the intervals of runs",

@@ -149,6 +149,37 @@ func TestReplanKeepsRequestsForALaterTime(t *testing.T) {
 	})
 }
 
+// Times to come that somebody has skipped do not run after a replan either, although the wrong clock has let them come.
+func TestReplanKeepsSkips(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job")}})
+		ticktest.DecideOnly(t, d)
+		if _, err := tick.SkipNext(t.Context(), d.Store, "job", "", 3, store.Author{By: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+		right := d.Clock.Now()
+		d.Clock.Set(right.Add(150 * time.Minute)) // two of them come
+		decideAnd(t, d)
+		d.Clock.Set(right.Add(time.Minute))
+		if n, err := d.Replan(t.Context(), "", store.Author{By: "bob"}); err != nil || n != 1 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		v, err := d.Job(t.Context(), "job")
+		if err != nil || len(v.Skips) != 3 || !v.Skips[0].At.Equal(right.Add(time.Hour)) || v.Skips[0].By != "bob" || v.Skips[2].By != "ada" {
+			t.Fatalf("%v: %+v", err, v.Skips)
+		}
+		for hour := range 5 {
+			d.Clock.Set(right.Add(time.Duration(hour) * time.Hour))
+			ticktest.Run(t, d)
+		}
+		if got := yearly(t, d, "job"); got != "2026-01-05T12:00 succeeded; "+
+			"skipped (2026-01-05T08:59:59.999999, 2026-01-05T09:00:00]; skipped (2026-01-05T09:59:59.999999, 2026-01-05T10:00:00]; "+
+			"skipped (2026-01-05T10:59:59.999999, 2026-01-05T11:00:00]; next 2026-01-05T13:00" {
+			t.Error(got)
+		}
+	})
+}
+
 // A run that began while the clock was ahead, and whose process has died or which waits for another try, does not wait until
 // that time, although no pass has decided anything about its job meanwhile.
 func TestReplanOfRunsThatBeganAhead(t *testing.T) {

@@ -1293,6 +1293,13 @@ SELECT p.job_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.job_id), (SEL
 FROM dbjobs.plans p WHERE (p.decided_through > @later OR p.job_id IN (SELECT r.job_id FROM dbjobs.runs r WHERE @is_ahead))
   AND (p.job_id = :job OR :job = 0) ORDER BY p.job_id LIMIT :limit @lock;
 
+-- The times to come that were skipped, and that a decision by the wrong clock has turned into gaps.
+
+-- name: skips_ahead
+SELECT g.job_id, p.skips, g.schedule_id, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = g.schedule_id), g.through_at
+FROM dbjobs.gaps g JOIN dbjobs.plans p ON p.job_id = g.job_id
+WHERE g.job_id @these AND g.from_at >= @now AND g.reason = 'skipped' ORDER BY g.job_id, g.through_at;
+
 -- name: rewind_plans
 UPDATE dbjobs.plans SET decided_through = CASE WHEN decided_through > @now THEN @now ELSE decided_through END,
   next_run = @now, version = CASE WHEN version < @most THEN version + 1 ELSE 1 END,

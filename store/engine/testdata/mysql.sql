@@ -1546,6 +1546,12 @@ SELECT COUNT(*) FROM (
 WHERE g.privilege_type IN ('EXECUTE', 'CREATE ROUTINE', 'ALTER ROUTINE')
   AND REPLACE(g.grantee, '''', '') = CURRENT_USER();
 
+-- name: skips_ahead
+-- arguments: each_ids, now
+SELECT g.job_id, p.skips, g.schedule_id, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = g.schedule_id), g.through_at
+FROM dbjobs_gaps g JOIN dbjobs_plans p ON p.job_id = g.job_id
+WHERE g.job_id IN (each_) AND g.from_at >= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND g.reason = 'skipped' ORDER BY g.job_id, g.through_at;
+
 -- name: stale_calendars
 -- arguments: window
 SELECT name FROM dbjobs_calendars WHERE stale = 1 ORDER BY name LIMIT ?;

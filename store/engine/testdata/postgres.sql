@@ -1667,6 +1667,12 @@ FROM pg_catalog.pg_stat_user_tables s WHERE s.schemaname = 'dbjobs' ORDER BY s.r
 -- arguments: instance
 UPDATE dbjobs.installation SET instance = $1 WHERE id = 1;
 
+-- name: skips_ahead
+-- arguments: ids, now
+SELECT g.job_id, p.skips, g.schedule_id, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = g.schedule_id), g.through_at
+FROM dbjobs.gaps g JOIN dbjobs.plans p ON p.job_id = g.job_id
+WHERE g.job_id = ANY($1::bigint[]) AND g.from_at >= coalesce($2::timestamptz, pg_catalog.statement_timestamp()) AND g.reason = 'skipped' ORDER BY g.job_id, g.through_at;
+
 -- name: stale_calendars
 -- arguments: window
 SELECT name FROM dbjobs.calendars WHERE planned IS DISTINCT FROM plan_input ORDER BY name LIMIT $1;

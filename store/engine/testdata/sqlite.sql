@@ -1532,6 +1532,12 @@ UPDATE dbjobs_plans AS p SET last_run_id = d.run_id, last_state = 'succeeded', l
   cycles = p.cycles + 1, version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'version' AS version, value ->> 'run_id' AS run_id FROM jsonb_each(?2)) AS d WHERE p.job_id = d.job_id AND p.version = d.version;
 
+-- name: skips_ahead
+-- arguments: ids, now
+SELECT g.job_id, p.skips, g.schedule_id, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = g.schedule_id), g.through_at
+FROM dbjobs_gaps g JOIN dbjobs_plans p ON p.job_id = g.job_id
+WHERE g.job_id IN (SELECT value FROM json_each(?1)) AND g.from_at >= coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND g.reason = 'skipped' ORDER BY g.job_id, g.through_at;
+
 -- name: stale_calendars
 -- arguments: window
 SELECT name FROM dbjobs_calendars WHERE planned IS NOT plan_input ORDER BY name LIMIT ?1;
