@@ -113,12 +113,12 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	return p, p.Schema.Check()
 }
 
-// NextAfter is when the next decision is needed after the probe, besides those that are needed already; zero: no such time is
-// known. What stays due hides it from NextWake.
-func (s *Store) NextAfter(ctx context.Context, p *Probe) (first time.Time, err error) {
+// NextAfter is when the first decision after an instant is needed; zero: no such time is known. What stays due hides it from
+// NextWake.
+func (s *Store) NextAfter(ctx context.Context, after time.Time) (first time.Time, err error) {
 	for _, owner := range s.owners() {
 		var next engine.Moment // a row that cannot be read is due already
-		if err := s.db.Row(ctx, "next_after", engine.Args{"owner": engine.Null(owner), "after": p.Now}, &next); err != nil {
+		if err := s.db.Row(ctx, "next_after", engine.Args{"owner": engine.Null(owner), "after": after}, &next); err != nil {
 			return first, err
 		}
 		if next.Set() && (first.IsZero() || next.Before(first)) {

@@ -199,10 +199,18 @@ func (r *Report) again() time.Duration {
 	return min(wait, againMost)
 }
 
-// lookBeyond notes what is due next beside what stays due, for the alarm.
+// lookBeyond notes what is due next beside what stays due, for the alarm. What came due lately may be the end of a lease, about
+// which nothing can be decided before Recovers.
 func (t *Tick) lookBeyond(ctx context.Context, r *Report, probe *store.Probe) (err error) {
-	if t.Alarm != nil && r.MoreDue && !r.Frozen {
-		r.later, err = t.Store.NextAfter(ctx, probe)
+	if t.Alarm == nil || !r.MoreDue || r.Frozen {
+		return nil
+	}
+	if r.later, err = t.Store.NextAfter(ctx, probe.Now); err != nil {
+		return err
+	}
+	lately, err := t.Store.NextAfter(ctx, probe.Now.Add(-heartbeat))
+	if at := Recovers(lately); !lately.IsZero() && !lately.After(probe.Now) && (r.later.IsZero() || at.Before(r.later)) {
+		r.later = at
 	}
 	return err
 }

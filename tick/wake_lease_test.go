@@ -1,0 +1,48 @@
+package tick_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// The run of a process that has died is taken over a heartbeat after the end of its lease, also beside a job that stays due:
+// until then, nothing can be decided about the run.
+func TestAlarmForTheRunOfADeadProcess(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tk, _ := waking(t, d)
+		stuck := ticktest.Hourly("stuck")
+		stuck.Group = "g"
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}, Jobs: []store.Job{ticktest.Hourly("job"), stuck}})
+		ticktest.DecideOnly(t, d)
+		for _, c := range []struct {
+			hour int
+			what string
+		}{{9, "alone"}, {10, "beside a job that stays due"}, {13, "beside a job that stays due for hours"}} {
+			at := func(minute, second int) time.Time {
+				return ticktest.Morning(c.hour, minute).Add(time.Duration(second) * time.Second)
+			}
+			d.Clock.Set(at(0, 0))
+			ticktest.DecideOnly(t, d)
+			if tasks, err := d.Take(t.Context(), "tick", 9, store.Holder{Name: "dead", Lease: 90 * time.Second}); err != nil || len(tasks) == 0 {
+				t.Fatalf("%d taken, %v", len(tasks), err)
+			}
+			for _, step := range []struct{ now, next time.Time }{{at(0, 10), at(1, 30)}, {at(1, 30), at(2, 0)}} {
+				d.Clock.Set(step.now)
+				if r := mustRun(t, tk); r.Started > 0 || r.WakeAt.After(step.next.Add(time.Second)) || r.WakeAt.Before(step.now.Add(time.Second)) {
+					t.Errorf("%s, at %v: %d started, the alarm is for %v, want %v", c.what, step.now, r.Started, r.WakeAt, step.next)
+				}
+			}
+			d.Clock.Set(at(2, 0))
+			if r := mustRun(t, tk); r.Started == 0 {
+				t.Errorf("%s: the run was not taken over", c.what)
+			}
+			if c.hour == 9 {
+				d.Exec(t, "DELETE FROM "+d.Table("groups"))
+			}
+		}
+	})
+}
