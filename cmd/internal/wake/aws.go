@@ -17,8 +17,9 @@ import (
 )
 
 // schedulerLeast is how far ahead an alarm must be. Scheduler starts within a minute of the time, so a nearer time
-// may be past before Scheduler knows it.
-const schedulerLeast = time.Minute
+// may be past before Scheduler knows it. It is less than a minute, so that the alarms that package tick puts on the
+// same whole minute stay there while the request is made.
+const schedulerLeast = 50 * time.Second
 
 // How often, and for how long, Scheduler repeats a start that has failed.
 const (

@@ -342,3 +342,14 @@ func TestSettingsOfAlarms(t *testing.T) {
 		}
 	}
 }
+
+// An alarm for a whole minute stays there if the minute until then has begun when the request is made.
+func TestAlarmAMinuteAheadIsNotPutOff(t *testing.T) {
+	for kind, vars := range clouds {
+		_, a := start(t, kind, vars)
+		at := noon.Add(59 * time.Second)
+		if rings, err := a.Set(t.Context(), at); err != nil || !rings.Equal(at) {
+			t.Errorf("%s: %v, the alarm for %s rings at %s", kind, err, at, rings)
+		}
+	}
+}
