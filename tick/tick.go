@@ -326,9 +326,6 @@ func (p *pass) lastLook(ctx context.Context) error {
 			return err
 		}
 		p.found(probe)
-		if err := p.t.lookBeyond(ctx, &p.report, probe); err != nil {
-			return err
-		}
 	}
 	return p.states(ctx)
 }

@@ -36,6 +36,7 @@ const (
 	alarmPatience = 10 * time.Second // how long the platform may take to set an alarm; less if the budget has less left
 	// stoppedPatience is how long it may take if the pass has to stop. The process ends soon then: see closing.
 	stoppedPatience = 1500 * time.Millisecond
+	beyondPatience  = time.Second // how long the database may take to tell what is due beside what stays due
 )
 
 // UnsetAlarmError says that nothing starts the trigger for what is due next, but the safety trigger.
@@ -81,10 +82,6 @@ func (t *Tick) arm(ctx context.Context, r *Report, began time.Time, failure erro
 	if t.Alarm == nil || t.DryRun {
 		return nil
 	}
-	at := t.wakeAt(r, failure)
-	if at.IsZero() {
-		return nil
-	}
 	patience := alarmPatience
 	if t.Budget > 0 {
 		patience = min(max(t.Budget-t.Now().Sub(began), leastPatience), patience)
@@ -92,6 +89,13 @@ func (t *Tick) arm(ctx context.Context, r *Report, began time.Time, failure erro
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(stoppedPatience, cancel) })()
+	if r.mayWake && !somebodyMends(failure) {
+		_ = t.lookBeyond(within, r) // without an answer, the next look at what stays due finds it
+	}
+	at := t.wakeAt(r, failure)
+	if at.IsZero() {
+		return nil
+	}
 	rings, err := t.Alarm.Set(within, at)
 	if err != nil {
 		return &UnsetAlarmError{at, err}
@@ -112,7 +116,7 @@ func (p *pass) armMidway(ctx context.Context) {
 			return
 		}
 		r.left = false // this pass is working on it
-		err = p.t.lookBeyond(ctx, &r, probe)
+		err = p.t.lookBeyond(ctx, &r)
 		if at := p.t.wakeAt(&r, nil); !at.IsZero() {
 			_, unset := p.t.Alarm.Set(ctx, at)
 			err = errors.Join(err, unset)
@@ -128,7 +132,7 @@ func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 	now := t.Now()
 	var at time.Time
 	switch {
-	case errors.Is(failure, store.ErrUnreachable), errors.Is(failure, store.ErrDenied): // somebody mends that
+	case somebodyMends(failure):
 		return together(now, againLeast)
 	case !r.mayWake:
 		return at
@@ -151,6 +155,11 @@ func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 		return time.Time{}
 	}
 	return at
+}
+
+// somebodyMends reports whether the database cannot be used for now.
+func somebodyMends(failure error) bool {
+	return errors.Is(failure, store.ErrUnreachable) || errors.Is(failure, store.ErrDenied)
 }
 
 // alarmFor is the instant of the alarm for what is due at an instant of the database's clock. Alarms follow a clock like the
@@ -201,15 +210,18 @@ func (r *Report) again() time.Duration {
 
 // lookBeyond notes what is due next beside what stays due, for the alarm. What came due lately may be the end of a lease, about
 // which nothing can be decided before Recovers.
-func (t *Tick) lookBeyond(ctx context.Context, r *Report, probe *store.Probe) (err error) {
-	if t.Alarm == nil || !r.MoreDue || r.Frozen {
+func (t *Tick) lookBeyond(ctx context.Context, r *Report) (err error) {
+	if t.Alarm == nil || !r.MoreDue || r.Frozen || r.again() == 0 {
 		return nil
 	}
-	if r.later, err = t.Store.NextAfter(ctx, probe.Now); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, beyondPatience)
+	defer cancel()
+	now := r.NextRun // by the database's clock: something is due
+	if r.later, err = t.Store.NextAfter(ctx, now); err != nil {
 		return err
 	}
-	lately, err := t.Store.NextAfter(ctx, probe.Now.Add(-heartbeat))
-	if at := Recovers(lately); !lately.IsZero() && !lately.After(probe.Now) && (r.later.IsZero() || at.Before(r.later)) {
+	lately, err := t.Store.NextAfter(ctx, now.Add(-heartbeat))
+	if at := Recovers(lately); !lately.IsZero() && !lately.After(now) && (r.later.IsZero() || at.Before(r.later)) {
 		r.later = at
 	}
 	return err

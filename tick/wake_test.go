@@ -238,36 +238,6 @@ func TestAlarmForWhatIsLeft(t *testing.T) {
 	})
 }
 
-// A job that stays due, because its group is missing, is looked at again ever more seldom, although each pass decides for it.
-// The other jobs do not wait for that.
-func TestAlarmBesideAJobThatStaysDue(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		tk, b := waking(t, d)
-		stuck, other := ticktest.Hourly("stuck"), store.Job{Name: "other", Own: &store.Schedule{Rule: "25 * * * *"}, Steps: []store.Step{ticktest.Nop("")}}
-		stuck.Group = "g"
-		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}, Jobs: []store.Job{stuck, other}})
-		d.Clock.Set(ticktest.Morning(8, 30))
-		mustRun(t, tk)
-		d.Exec(t, "DELETE FROM "+d.Table("groups"))
-		alarms, started := 0, 0
-		for at := ticktest.Morning(9, 0); at.Before(ticktest.Morning(13, 0)) && alarms < 100; alarms++ {
-			d.Clock.Set(at)
-			r := mustRun(t, tk)
-			if started += r.Started; r.Started > 0 && at.Minute() != 25 {
-				t.Errorf("the other job runs at %v", at)
-			}
-			if r.ParkedJobs != 1 || r.WakeAt.IsZero() {
-				t.Fatalf("at %v: %d jobs are parked, the alarm is for %v", at, r.ParkedJobs, r.WakeAt)
-			}
-			b.take(d.Clock.Now())
-			at = later(r.WakeAt, d.Clock.Now().Add(time.Second))
-		}
-		if started != 4 || alarms > 30 {
-			t.Errorf("%d alarms; the other job ran %d times", alarms, started)
-		}
-	})
-}
-
 // An alarm that cannot be set is an error of the pass, which has still done its work. A database that does not answer
 // is asked again in a minute. A wrong database is not asked again.
 func TestAlarmThatCannotBeSet(t *testing.T) {
