@@ -19,6 +19,7 @@ func (s *Store) GiveBack(ctx context.Context, tasks []*Task) (given []*Task, err
 	type row struct {
 		ID     string `json:"id"`
 		Fence  int    `json:"fence"`
+		Holder string `json:"holder"`
 		Number int    `json:"number"`
 		Fresh  bool   `json:"fresh"` // it was never delivered before
 		Error  string `json:"error,omitempty"`
@@ -27,7 +28,7 @@ func (s *Store) GiveBack(ctx context.Context, tasks []*Task) (given []*Task, err
 		given = nil
 		rows := make([]row, len(tasks))
 		for i, t := range tasks {
-			rows[i] = row{t.Run.ID, t.Run.Fence, t.Run.Attempts, t.was.StartedAt.IsZero(), t.was.Error}
+			rows[i] = row{t.Run.ID, t.Run.Fence, t.Run.Holder, t.Run.Attempts, t.was.StartedAt.IsZero(), t.was.Error}
 		}
 		free, err := s.lockEnding(ctx, tx, rows, nil)
 		if err != nil || len(free) == 0 {

@@ -104,7 +104,7 @@ func (e *StepEnd) Succeeds() bool {
 // The lock of the run's row keeps every other process from delivering it again before COMMIT.
 func (s *Store) recordAttempt(ctx context.Context, q engine.Runner, t *Task, e *StepEnd) error {
 	run := &t.Run
-	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "number": run.Attempts, "waited_ms": t.Waited.Milliseconds(),
+	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "holder": run.Holder, "number": run.Attempts, "waited_ms": t.Waited.Milliseconds(),
 		"rows": nil, "output": engine.Null(s.told(t.Job.Owner, e.Output)), "result": s.result(t.Job.Owner, e.Result)}
 	if e.Rows != nil {
 		a["rows"] = *e.Rows

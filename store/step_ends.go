@@ -36,6 +36,7 @@ func (e *StepEnd) Size() int {
 type endingRow struct {
 	ID       string `json:"id"`
 	Fence    int    `json:"fence"`
+	Holder   string `json:"holder"`
 	Number   int    `json:"number"`
 	Final    string `json:"final"`
 	RunError string `json:"run_error,omitempty"`
@@ -110,7 +111,7 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 
 func (s *Store) endingRow(e *Ending) endingRow {
 	run, end, owner := &e.Task.Run, &e.End, e.Task.Job.Owner
-	row := endingRow{ID: run.ID, Fence: run.Fence, Number: run.Attempts, Final: end.Final, RunError: s.kept(owner, cmp.Or(end.RunError, end.Error)),
+	row := endingRow{ID: run.ID, Fence: run.Fence, Holder: run.Holder, Number: run.Attempts, Final: end.Final, RunError: s.kept(owner, cmp.Or(end.RunError, end.Error)),
 		State: end.State, Rows: end.Rows, Error: s.kept(owner, end.Error), Code: clip(end.Code), Line: max(end.Line, 0), Severity: clip(end.Severity),
 		Detail: s.kept(owner, end.Detail), Hint: s.kept(owner, end.Hint), Output: s.told(owner, end.Output), Result: s.result(owner, end.Result), Waited: e.Task.Waited.Milliseconds()}
 	if end.Recorded {
@@ -191,7 +192,7 @@ func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free ended, p
 
 // finishRun is finishRuns for one row.
 func (s *Store) finishRun(ctx context.Context, r *endingRow) (free ended, paused bool, err error) {
-	a := engine.Args{"now": s.now(), "id": engine.ID(r.ID), "fence": r.Fence, "number": r.Number, "final": r.Final, "run_error": engine.Null(r.RunError),
+	a := engine.Args{"now": s.now(), "id": engine.ID(r.ID), "fence": r.Fence, "holder": r.Holder, "number": r.Number, "final": r.Final, "run_error": engine.Null(r.RunError),
 		"state": r.State, "rows": nil, "error": engine.Null(r.Error), "code": engine.Null(r.Code), "line": positive(int64(r.Line)),
 		"severity": engine.Null(r.Severity), "detail": engine.Null(r.Detail), "hint": engine.Null(r.Hint), "output": engine.Null(r.Output),
 		"result": r.Result, "waited_ms": r.Waited, "recorded": positive(int64(r.Recorded)), "job": positive(r.JobID), "version": r.Version, "keep_ms": r.Keep}

@@ -159,6 +159,8 @@
 //     plain steps run at least once.
 //   - Where the machine loses its power after a step took effect in the file of the ledger, sqliteJobConn.syncWithLedger
 //     (store/engine/sqlite_sync.go): the effect is synced with its end, or both are gone, and the step runs again.
+//   - Where a standby takes over without the COMMIT of a take: it gives the same fence to another process. So whatever ends a step or a
+//     run compares the holder, too, Store.EndStep (store/step_end.go), and the first process learns that it holds the run no more.
 //   - Around the COMMIT of an atomic step, database.atomic (tick/executor/atomic.go): the effect and the
 //     record of its end commit together. This is why atomic steps take effect exactly once.
 //   - After that COMMIT, before the end of the run is recorded, Store.EndStepIn (store/step_end.go): the attempt has

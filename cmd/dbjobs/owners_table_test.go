@@ -111,6 +111,7 @@ func (o *owned) annsCalls() []call {
 	// A worker that speaks SQL has taken it, and writes no attempts: this adds one, as a tick would.
 	o.Exec(o.t, "INSERT INTO "+o.Table("attempts")+" (run_id, number, step, step_name, attempt, fence, holder, started_at) SELECT id, attempts, 1, '', 1, fence, holder, started_at FROM "+
 		o.Table("runs")+" WHERE id = '"+held+"' AND NOT EXISTS (SELECT 1 FROM "+o.Table("attempts")+" WHERE run_id = '"+held+"')")
+	o.Exec(o.t, "UPDATE "+o.Table("runs")+" SET holder = 'h' WHERE id = '"+held+"'")
 	return []call{
 		routine("create_schedule", "own", "every 5m"), routine("create_schedule", "own", "every 5m", nil, `{"calendar": "off"}`),
 		routine("alter_schedule", "nightly", `{"rule": "every 1h"}`), routine("drop_schedule", "nightly", true), routine("drop_unused_schedules"),
@@ -121,7 +122,7 @@ func (o *owned) annsCalls() []call {
 		routine("pause", job), routine("pause", "nightly", "schedule"), routine("pause", o.ann, "owner"), routine("pause", "t", "tag"), routine("pause", nil, "all"), routine("resume", o.ann+"/both"),
 		routine("disable", job), routine("enable", o.ann+"/steps"), routine("abort", job), routine("run_now", job), routine("cancel", held), routine("retry", failed),
 		routine("take", "reports"), routine("extend", held, 1), routine("finish", held, 1),
-		routine("holds_own", held, 1), routine("end_own", held, 1, 1, "succeeded"), // for the program
+		routine("holds_own", held, 1), routine("end_own", held, 1, 1, "succeeded", nil, nil, "h"), // for the program
 	}
 }
 

@@ -108,7 +108,7 @@ var postgres = &Engine{
 	SchemaLock: "SELECT pg_catalog.pg_advisory_xact_lock(7236832961)",
 	functions:  "pg_catalog.",
 	orReplace:  []string{"VIEW", "FUNCTION"},
-	called:     map[string]string{"EXECUTE on dbjobs.record_attempt": "SELECT dbjobs.record_attempt(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"},
+	called:     map[string]string{"EXECUTE on dbjobs.record_attempt": "SELECT dbjobs.record_attempt(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"},
 	replaces:   replaceOnPostgres,
 	barrier:    postgresBarrier,
 	views:      postgresViews,

@@ -653,7 +653,7 @@ WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
 UPDATE dbjobs.attempts SET state = 'succeeded', finished_at = @now, started_at = CASE WHEN :waited_ms > 0 THEN @begun ELSE started_at END,
   rows_affected = :rows, output = :output, result = :result
 WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
-AND (SELECT @true FROM dbjobs.runs WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number @lock);
+AND (SELECT @true FROM dbjobs.runs WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND attempts = :number @lock);
 
 -- name: is_recorded
 SELECT COUNT(*) FROM dbjobs.attempts WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'succeeded';
@@ -664,7 +664,7 @@ WHERE r.id @among_runs AND r.state = 'running' AND a.fence = r.fence AND a.state
 
 -- name: next_step
 UPDATE dbjobs.runs SET step = :step, attempt = 1, attempts = attempts + 1, losses = 0, lease_until = @lease
-WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
+WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND attempts = :number;
 
 -- A queued run waits again, so nobody takes it any more: the next decision cancels it.
 
@@ -686,16 +686,16 @@ VALUES (:id, :number, :step, :step_name, :attempt, :fence, :holder, @now);
 
 -- name: finish
 UPDATE dbjobs.runs SET state = :final, finished_at = @now, lease_until = NULL, error = :run_error
-WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
+WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND attempts = :number;
 
 -- name: back_off
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, error = :run_error
-WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
+WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND attempts = :number;
 
 -- name: redeliver
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, losses = losses + 1,
   attempt = attempt - 1, error = :run_error
-WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number;
+WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND attempts = :number;
 
 -- ------------------------------------------------------------------------------------------------- definitions
 

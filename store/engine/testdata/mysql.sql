@@ -39,9 +39,9 @@ SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.
   a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, a.output FROM dbjobs_attempts a WHERE a.run_id = ? ORDER BY a.number;
 
 -- name: back_off
--- arguments: now, later_ms, run_error, id, fence, number
+-- arguments: now, later_ms, run_error, id, fence, holder, number
 UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND), lease_until = NULL, error = ?
-WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
+WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ?;
 
 -- name: batch_ends
 -- arguments: each_ids
@@ -544,9 +544,9 @@ SELECT
 FROM (SELECT 1 AS one) AS source;
 
 -- name: finish
--- arguments: final, now, run_error, id, fence, number
+-- arguments: final, now, run_error, id, fence, holder, number
 UPDATE dbjobs_runs SET state = ?, finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), lease_until = NULL, error = ?
-WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
+WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ?;
 
 -- name: finish_jobs
 -- arguments: now, now, each_ids
@@ -909,8 +909,8 @@ SELECT job_id FROM dbjobs_schedules WHERE job_id IN (each_) FOR UPDATE SKIP LOCK
 -- arguments: now, rows
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)))
 FROM (SELECT * FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
-  fence INT PATH '$.fence', number INT PATH '$.number', recorded INT PATH '$.recorded')) AS t) AS d
-STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
+  fence INT PATH '$.fence', holder LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.holder', number INT PATH '$.number', recorded INT PATH '$.recorded')) AS t) AS d
+STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.holder = d.holder AND r.state = 'running' AND r.attempts = d.number
 WHERE (d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs_attempts a WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded')) FOR UPDATE SKIP LOCKED;
 
 -- name: lock_groups
@@ -1146,9 +1146,9 @@ SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ?;
 SELECT queued_in FROM dbjobs_runs WHERE queued_in > ? ORDER BY queued_in LIMIT 1;
 
 -- name: next_step
--- arguments: step, now, lease_ms, id, fence, number
+-- arguments: step, now, lease_ms, id, fence, holder, number
 UPDATE dbjobs_runs SET step = ?, attempt = 1, attempts = attempts + 1, losses = 0, lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
-WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
+WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ?;
 
 -- name: nominal_runs
 -- arguments: job, after, through, job, filled_after, filled_through, limit
@@ -1310,11 +1310,11 @@ SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reas
 WHERE g.through_at >= ? ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT ?;
 
 -- name: record_attempt
--- arguments: now, waited_ms, now, waited_ms, rows, output, result, id, number, fence, id, fence, number
+-- arguments: now, waited_ms, now, waited_ms, rows, output, result, id, number, fence, id, fence, holder, number
 UPDATE dbjobs_attempts SET state = 'succeeded', finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), started_at = CASE WHEN ? > 0 THEN LEAST(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), DATE_ADD(started_at, INTERVAL 1000 * ? MICROSECOND)) ELSE started_at END,
   rows_affected = ?, output = ?, result = ?
 WHERE run_id = ? AND number = ? AND fence = ? AND state = 'running'
-AND (SELECT 1 FROM dbjobs_runs WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ? FOR UPDATE);
+AND (SELECT 1 FROM dbjobs_runs WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ? FOR UPDATE);
 
 -- name: record_first_tick
 -- arguments: name, now, now, holder, version, decided, started, failed, error, took_ms
@@ -1341,10 +1341,10 @@ SELECT r.id, r.job_id, a.finished_at FROM dbjobs_runs r JOIN dbjobs_attempts a O
 WHERE r.id IN (each_) AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
 
 -- name: redeliver
--- arguments: now, later_ms, run_error, id, fence, number
+-- arguments: now, later_ms, run_error, id, fence, holder, number
 UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND), lease_until = NULL, losses = losses + 1,
   attempt = attempt - 1, error = ?
-WHERE id = ? AND fence = ? AND state = 'running' AND attempts = ?;
+WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ?;
 
 -- name: remove_jobs
 -- arguments: now, each_ids

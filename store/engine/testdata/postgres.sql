@@ -47,9 +47,9 @@ SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.
   a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, a.output FROM dbjobs.attempts a WHERE a.run_id = $1 ORDER BY a.number;
 
 -- name: back_off
--- arguments: now, later_ms, run_error, id, fence, number
+-- arguments: now, later_ms, run_error, id, fence, holder, number
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'), lease_until = NULL, error = $3
-WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
+WHERE id = $4 AND fence = $5 AND holder = $6 AND state = 'running' AND attempts = $7;
 
 -- name: batch_ends
 -- arguments: ids
@@ -558,35 +558,35 @@ SELECT
 FROM (SELECT 1 AS one) AS source;
 
 -- name: finish
--- arguments: final, now, run_error, id, fence, number
+-- arguments: final, now, run_error, id, fence, holder, number
 UPDATE dbjobs.runs SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $3
-WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
+WHERE id = $4 AND fence = $5 AND holder = $6 AND state = 'running' AND attempts = $7;
 
 -- name: finish_attempt
--- arguments: id, fence, number, recorded, job, version, final, now, run_error, keep_ms, state, waited_ms, rows, error, code, line, severity, detail, hint, output, result
+-- arguments: id, fence, holder, number, recorded, job, version, final, now, run_error, keep_ms, state, waited_ms, rows, error, code, line, severity, detail, hint, output, result
 WITH run AS (
-  SELECT id FROM dbjobs.runs WHERE id = $1 AND fence = $2 AND state = 'running' AND attempts = $3
-    AND ($4::bigint IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts
-      WHERE run_id = $1 AND number = $3 AND fence = $2 AND state = 'succeeded')) FOR UPDATE SKIP LOCKED
+  SELECT id FROM dbjobs.runs WHERE id = $1 AND fence = $2 AND holder = $3 AND state = 'running' AND attempts = $4
+    AND ($5::bigint IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts
+      WHERE run_id = $1 AND number = $4 AND fence = $2 AND state = 'succeeded')) FOR UPDATE SKIP LOCKED
 ), plan AS (
   SELECT p.job_id FROM dbjobs.plans p
-  WHERE p.job_id = $5 AND p.version = $6 AND p.parked IS NULL AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0) IS NOT NULL AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL AND (SELECT id FROM run) IS NOT NULL FOR UPDATE SKIP LOCKED
+  WHERE p.job_id = $6 AND p.version = $7 AND p.parked IS NULL AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0) IS NOT NULL AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL AND (SELECT id FROM run) IS NOT NULL FOR UPDATE SKIP LOCKED
 ), moved AS (
-  UPDATE dbjobs.runs SET state = $7, finished_at = coalesce($8::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $9,
-    settled_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN coalesce($8::timestamptz, pg_catalog.statement_timestamp()) END,
-    expires_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN coalesce($8::timestamptz, pg_catalog.statement_timestamp()) + $10::double precision * interval '1 millisecond' END
-  WHERE id = (SELECT id FROM run) AND fence = $2 AND state = 'running' AND attempts = $3 RETURNING id
+  UPDATE dbjobs.runs SET state = $8, finished_at = coalesce($9::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $10,
+    settled_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN coalesce($9::timestamptz, pg_catalog.statement_timestamp()) END,
+    expires_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN coalesce($9::timestamptz, pg_catalog.statement_timestamp()) + $11::double precision * interval '1 millisecond' END
+  WHERE id = (SELECT id FROM run) AND fence = $2 AND state = 'running' AND attempts = $4 RETURNING id
 ), ended AS (
-  UPDATE dbjobs.attempts SET state = $11, finished_at = coalesce($8::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $12 > 0::double precision THEN least(coalesce($8::timestamptz, pg_catalog.statement_timestamp()), started_at + $12::double precision * interval '1 millisecond') ELSE started_at END,
-    rows_affected = $13, error = $14, error_code = $15, error_line = $16, error_severity = $17, error_detail = $18,
-    error_hint = $19, output = $20, result = $21
-  WHERE run_id = (SELECT id FROM moved) AND number = $3 AND fence = $2 AND state = 'running'
+  UPDATE dbjobs.attempts SET state = $12, finished_at = coalesce($9::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $13 > 0::double precision THEN least(coalesce($9::timestamptz, pg_catalog.statement_timestamp()), started_at + $13::double precision * interval '1 millisecond') ELSE started_at END,
+    rows_affected = $14, error = $15, error_code = $16, error_line = $17, error_severity = $18, error_detail = $19,
+    error_hint = $20, output = $21, result = $22
+  WHERE run_id = (SELECT id FROM moved) AND number = $4 AND fence = $2 AND state = 'running'
 ), counted AS (
-  UPDATE dbjobs.plans SET last_run_id = $1, last_state = $7, last_finished_at = coalesce($8::timestamptz, pg_catalog.statement_timestamp()), last_success_at = coalesce($8::timestamptz, pg_catalog.statement_timestamp()), streak = 0,
+  UPDATE dbjobs.plans SET last_run_id = $1, last_state = $8, last_finished_at = coalesce($9::timestamptz, pg_catalog.statement_timestamp()), last_success_at = coalesce($9::timestamptz, pg_catalog.statement_timestamp()), streak = 0,
     cycles = cycles + 1, version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END
   WHERE job_id = (SELECT job_id FROM plan) AND (SELECT id FROM moved) IS NOT NULL
 )
-SELECT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($8::timestamptz, pg_catalog.statement_timestamp())), (SELECT job_id FROM plan) IS NOT NULL FROM moved;
+SELECT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($9::timestamptz, pg_catalog.statement_timestamp())), (SELECT job_id FROM plan) IS NOT NULL FROM moved;
 
 -- name: finish_attempts
 -- arguments: rows, limit, now
@@ -594,10 +594,10 @@ WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, number int, final text, run_error text, state text,
   rows_affected bigint, error text, code text, line int, severity text, detail text,
   hint text, output text, result text, waited_ms double precision, recorded int, job_id bigint,
-  version bigint, keep_ms double precision) LIMIT $2
+  version bigint, keep_ms double precision, holder text) LIMIT $2
 ), free AS (
   SELECT d.*, s.job_id AS settles FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
-    WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number AND (d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded')) OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
+    WHERE id = d.id AND fence = d.fence AND holder = d.holder AND state = 'running' AND attempts = d.number AND (d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded')) OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
   LEFT JOIN LATERAL (SELECT p.job_id FROM dbjobs.plans p
     WHERE p.job_id = d.job_id AND p.version = d.version AND p.parked IS NULL AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0) IS NOT NULL AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL OFFSET 0 FOR UPDATE SKIP LOCKED) AS s ON true
 ), moved AS (
@@ -974,8 +974,8 @@ SELECT job_id FROM dbjobs.schedules WHERE job_id = ANY($1::bigint[]) FOR UPDATE 
 -- name: lock_ending
 -- arguments: now, rows
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()))
-FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, fence int, number int, recorded int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
-  WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number AND (d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded')) OFFSET 0 FOR UPDATE SKIP LOCKED) AS r;
+FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, fence int, holder text, number int, recorded int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
+  WHERE id = d.id AND fence = d.fence AND holder = d.holder AND state = 'running' AND attempts = d.number AND (d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded')) OFFSET 0 FOR UPDATE SKIP LOCKED) AS r;
 
 -- name: lock_groups
 -- arguments: ids
@@ -1203,9 +1203,9 @@ SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = $1;
 SELECT queue FROM dbjobs.runs WHERE state = 'queued' AND queue > $1 ORDER BY queue LIMIT 1;
 
 -- name: next_step
--- arguments: step, now, lease_ms, id, fence, number
+-- arguments: step, now, lease_ms, id, fence, holder, number
 UPDATE dbjobs.runs SET step = $1, attempt = 1, attempts = attempts + 1, losses = 0, lease_until = (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')
-WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
+WHERE id = $4 AND fence = $5 AND holder = $6 AND state = 'running' AND attempts = $7;
 
 -- name: nominal_runs
 -- arguments: job, after, through, filled_after, filled_through, limit
@@ -1392,8 +1392,8 @@ SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reas
 WHERE g.through_at >= $1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT $2;
 
 -- name: record_attempt
--- arguments: id, fence, number, waited_ms, rows, output, result, now
-SELECT dbjobs.record_attempt($1::uuid, $2::integer, $3::integer, $4::bigint, $5::bigint, $6::text, $7::text, $8::timestamptz);
+-- arguments: id, fence, holder, number, waited_ms, rows, output, result, now
+SELECT dbjobs.record_attempt($1::uuid, $2::integer, $3::text, $4::integer, $5::bigint, $6::bigint, $7::text, $8::text, $9::timestamptz);
 
 -- name: record_first_tick
 -- arguments: name, now, holder, version, decided, started, failed, error, took_ms
@@ -1420,10 +1420,10 @@ SELECT r.id, r.job_id, a.finished_at FROM dbjobs.runs r JOIN dbjobs.attempts a O
 WHERE r.id = ANY($1::uuid[]) AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
 
 -- name: redeliver
--- arguments: now, later_ms, run_error, id, fence, number
+-- arguments: now, later_ms, run_error, id, fence, holder, number
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'), lease_until = NULL, losses = losses + 1,
   attempt = attempt - 1, error = $3
-WHERE id = $4 AND fence = $5 AND state = 'running' AND attempts = $6;
+WHERE id = $4 AND fence = $5 AND holder = $6 AND state = 'running' AND attempts = $7;
 
 -- name: remove_jobs
 -- arguments: now, ids

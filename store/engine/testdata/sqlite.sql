@@ -41,9 +41,9 @@ SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.
   a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, a.output FROM dbjobs_attempts a WHERE a.run_id = ?1 ORDER BY a.number;
 
 -- name: back_off
--- arguments: now, later_ms, run_error, id, fence, number
+-- arguments: now, later_ms, run_error, id, fence, holder, number
 UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'), lease_until = NULL, error = ?3
-WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
+WHERE id = ?4 AND fence = ?5 AND holder = ?6 AND state = 'running' AND attempts = ?7;
 
 -- name: batch_ends
 -- arguments: ids
@@ -541,9 +541,9 @@ SELECT quick_check FROM pragma_quick_check;
 SELECT p.page_count * s.page_size, f.freelist_count * s.page_size FROM pragma_page_count p, pragma_page_size s, pragma_freelist_count f;
 
 -- name: finish
--- arguments: final, now, run_error, id, fence, number
+-- arguments: final, now, run_error, id, fence, holder, number
 UPDATE dbjobs_runs SET state = ?1, finished_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), lease_until = NULL, error = ?3
-WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
+WHERE id = ?4 AND fence = ?5 AND holder = ?6 AND state = 'running' AND attempts = ?7;
 
 -- name: finish_jobs
 -- arguments: now, ids
@@ -902,7 +902,7 @@ SELECT job_id FROM dbjobs_schedules WHERE job_id IN (SELECT value FROM json_each
 -- arguments: now, rows
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))
 FROM jsonb_each(?2) AS d CROSS JOIN dbjobs_runs r
-ON r.id = d.value ->> 'id' AND r.fence = d.value ->> 'fence' AND r.state = 'running' AND r.attempts = d.value ->> 'number'
+ON r.id = d.value ->> 'id' AND r.fence = d.value ->> 'fence' AND r.holder = d.value ->> 'holder' AND r.state = 'running' AND r.attempts = d.value ->> 'number'
 WHERE d.value ->> 'recorded' IS NULL OR EXISTS (SELECT 1 FROM dbjobs_attempts a
   WHERE a.run_id = r.id AND a.number = r.attempts AND a.fence = r.fence AND a.state = 'succeeded');
 
@@ -1126,9 +1126,9 @@ SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ?1;
 SELECT queue FROM dbjobs_runs WHERE state = 'queued' AND queue > ?1 ORDER BY queue LIMIT 1;
 
 -- name: next_step
--- arguments: step, now, lease_ms, id, fence, number
+-- arguments: step, now, lease_ms, id, fence, holder, number
 UPDATE dbjobs_runs SET step = ?1, attempt = 1, attempts = attempts + 1, losses = 0, lease_until = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')
-WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
+WHERE id = ?4 AND fence = ?5 AND holder = ?6 AND state = 'running' AND attempts = ?7;
 
 -- name: nominal_runs
 -- arguments: job, after, through, filled_after, filled_through, limit
@@ -1306,11 +1306,11 @@ SELECT g.job_id, j.owner, j.name, g.schedule_id, g.from_at, g.through_at, g.reas
 WHERE g.through_at >= ?1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIMIT ?2;
 
 -- name: record_attempt
--- arguments: now, waited_ms, rows, output, result, id, number, fence
+-- arguments: now, waited_ms, rows, output, result, id, number, fence, holder
 UPDATE dbjobs_attempts SET state = 'succeeded', finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), started_at = CASE WHEN ?2 > 0 THEN min(coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), strftime('%Y-%m-%dT%H:%M:%f000Z', started_at, (?2 / 1000.0) || ' seconds')) ELSE started_at END,
   rows_affected = ?3, output = ?4, result = ?5
 WHERE run_id = ?6 AND number = ?7 AND fence = ?8 AND state = 'running'
-AND (SELECT 1 FROM dbjobs_runs WHERE id = ?6 AND fence = ?8 AND state = 'running' AND attempts = ?7 );
+AND (SELECT 1 FROM dbjobs_runs WHERE id = ?6 AND fence = ?8 AND holder = ?9 AND state = 'running' AND attempts = ?7 );
 
 -- name: record_first_tick
 -- arguments: name, now, holder, version, decided, started, failed, error, took_ms
@@ -1337,10 +1337,10 @@ SELECT r.id, r.job_id, a.finished_at FROM dbjobs_runs r JOIN dbjobs_attempts a O
 WHERE r.id IN (SELECT value FROM json_each(?1)) AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
 
 -- name: redeliver
--- arguments: now, later_ms, run_error, id, fence, number
+-- arguments: now, later_ms, run_error, id, fence, holder, number
 UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'), lease_until = NULL, losses = losses + 1,
   attempt = attempt - 1, error = ?3
-WHERE id = ?4 AND fence = ?5 AND state = 'running' AND attempts = ?6;
+WHERE id = ?4 AND fence = ?5 AND holder = ?6 AND state = 'running' AND attempts = ?7;
 
 -- name: remove_jobs
 -- arguments: now, ids

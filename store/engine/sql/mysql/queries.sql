@@ -217,8 +217,8 @@ SET r.state = 'failed', r.finished_at = @now, r.error = d.error;
 -- name: lock_ending
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
 FROM (SELECT * FROM JSON_TABLE(:rows, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id',
-  fence INT PATH '$.fence', number INT PATH '$.number', recorded INT PATH '$.recorded')) AS t) AS d
-STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number
+  fence INT PATH '$.fence', holder LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.holder', number INT PATH '$.number', recorded INT PATH '$.recorded')) AS t) AS d
+STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.holder = d.holder AND r.state = 'running' AND r.attempts = d.number
 WHERE @has_record FOR UPDATE SKIP LOCKED;
 
 -- name: lock_settling

@@ -167,10 +167,10 @@ WHERE p.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND p.job_id = d.job_id AND p.
 WITH d AS (
   SELECT * FROM @rows(id uuid, fence int, number int, final text, run_error text, state text,
   rows_affected bigint, error text, code text, line int, severity text, detail text, hint text, output text,
-  result text, waited_ms double precision, recorded int, job_id bigint, version bigint, keep_ms double precision) LIMIT :limit
+  result text, waited_ms double precision, recorded int, job_id bigint, version bigint, keep_ms double precision, holder text) LIMIT :limit
 ), free AS (
   SELECT d.*, s.job_id AS settles FROM d CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs
-    WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number AND @has_record OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
+    WHERE id = d.id AND fence = d.fence AND holder = d.holder AND state = 'running' AND attempts = d.number AND @has_record OFFSET 0 FOR UPDATE SKIP LOCKED) AS r
   LEFT JOIN LATERAL (SELECT p.job_id FROM dbjobs.plans p
     WHERE p.job_id = d.job_id AND p.version = d.version AND p.parked IS NULL AND @settles OFFSET 0 FOR UPDATE SKIP LOCKED) AS s ON true
 ), moved AS (
@@ -200,7 +200,7 @@ SELECT id, fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AN
 
 -- name: finish_attempt
 WITH run AS (
-  SELECT id FROM dbjobs.runs WHERE id = :id AND fence = :fence AND state = 'running' AND attempts = :number
+  SELECT id FROM dbjobs.runs WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND attempts = :number
     AND (:recorded::bigint IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts
       WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'succeeded')) FOR UPDATE SKIP LOCKED
 ), plan AS (
@@ -224,12 +224,12 @@ WITH run AS (
 SELECT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds), (SELECT job_id FROM plan) IS NOT NULL FROM moved;
 
 -- name: record_attempt
-SELECT dbjobs.record_attempt(:id::uuid, :fence::integer, :number::integer, :waited_ms::bigint, :rows::bigint, :output::text, :result::text, :now::timestamptz);
+SELECT dbjobs.record_attempt(:id::uuid, :fence::integer, :holder::text, :number::integer, :waited_ms::bigint, :rows::bigint, :output::text, :result::text, :now::timestamptz);
 
 -- name: lock_ending
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
-FROM @rows(id uuid, fence int, number int, recorded int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
-  WHERE id = d.id AND fence = d.fence AND state = 'running' AND attempts = d.number AND @has_record OFFSET 0 FOR UPDATE SKIP LOCKED) AS r;
+FROM @rows(id uuid, fence int, holder text, number int, recorded int) CROSS JOIN LATERAL (SELECT id, fence FROM dbjobs.runs
+  WHERE id = d.id AND fence = d.fence AND holder = d.holder AND state = 'running' AND attempts = d.number AND @has_record OFFSET 0 FOR UPDATE SKIP LOCKED) AS r;
 
 -- name: drop_attempts
 DELETE FROM dbjobs.attempts AS a USING @rows(id uuid, fence int, number int)

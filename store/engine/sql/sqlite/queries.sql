@@ -39,7 +39,7 @@ ON CONFLICT DO NOTHING;
 -- name: lock_ending
 SELECT r.id, r.fence, EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
 FROM jsonb_each(:rows) AS d CROSS JOIN dbjobs.runs r
-ON r.id = d.value ->> 'id' AND r.fence = d.value ->> 'fence' AND r.state = 'running' AND r.attempts = d.value ->> 'number'
+ON r.id = d.value ->> 'id' AND r.fence = d.value ->> 'fence' AND r.holder = d.value ->> 'holder' AND r.state = 'running' AND r.attempts = d.value ->> 'number'
 WHERE d.value ->> 'recorded' IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts a
   WHERE a.run_id = r.id AND a.number = r.attempts AND a.fence = r.fence AND a.state = 'succeeded');
 

@@ -12,7 +12,7 @@ BEGIN
       started_at = CASE WHEN waited_ms > 0 THEN LEAST(instant, DATE_ADD(started_at, INTERVAL 1000 * waited_ms MICROSECOND)) ELSE started_at END,
       rows_affected = its_rows, output = its_output, result = its_result
     WHERE run_id = its_run AND number = its_number AND fence = its_fence AND state = 'running'
-      AND (SELECT r.id FROM dbjobs_runs r WHERE r.id = its_run AND r.fence = its_fence AND r.state = 'running' AND r.attempts = its_number
+      AND (SELECT r.id FROM dbjobs_runs r WHERE r.id = its_run AND r.fence = its_fence AND r.holder = its_holder AND r.state = 'running' AND r.attempts = its_number
         AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = r.job_id) = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4) FOR UPDATE) IS NOT NULL;
     SET ended = ROW_COUNT();
   ELSE
@@ -21,7 +21,7 @@ BEGIN
       step = CASE WHEN final IS NULL THEN its_step ELSE step END, attempt = CASE WHEN final IS NULL THEN 1 ELSE attempt END,
       attempts = attempts + CASE WHEN final IS NULL THEN 1 ELSE 0 END,
       losses = CASE WHEN final IS NULL THEN 0 ELSE losses END, state = COALESCE(final, state)
-    WHERE id = its_run AND fence = its_fence AND state = 'running' AND attempts = its_number AND COALESCE(final, 'failed') = 'failed'
+    WHERE id = its_run AND fence = its_fence AND holder = its_holder AND state = 'running' AND attempts = its_number AND COALESCE(final, 'failed') = 'failed'
       AND (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = job_id) = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4);
     SET ended = ROW_COUNT();
     IF ended = 1 THEN

@@ -11,7 +11,7 @@ BEGIN
       started_at = CASE WHEN waited_ms > 0 THEN least(at, a.started_at + waited_ms::double precision * interval '1 millisecond') ELSE a.started_at END,
       rows_affected = end_own.rows_affected, output = end_own.output, result = end_own.result
     WHERE a.run_id = end_own.run AND a.number = end_own.number AND a.fence = end_own.fence AND a.state = 'running'
-      AND (SELECT true FROM dbjobs.runs r WHERE r.id = end_own.run AND r.fence = end_own.fence AND r.state = 'running' AND r.attempts = end_own.number
+      AND (SELECT true FROM dbjobs.runs r WHERE r.id = end_own.run AND r.fence = end_own.fence AND r.holder = end_own.holder AND r.state = 'running' AND r.attempts = end_own.number
         AND EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = r.job_id AND j.owner = session_user) FOR UPDATE);
     RETURN FOUND;
   END IF;
@@ -19,7 +19,7 @@ BEGIN
     lease_until = CASE WHEN final IS NULL THEN at + end_own.lease_ms::double precision * interval '1 millisecond' END, error = CASE WHEN final IS NULL THEN r.error ELSE run_error END,
     step = CASE WHEN final IS NULL THEN end_own.step ELSE r.step END, attempt = CASE WHEN final IS NULL THEN 1 ELSE r.attempt END, attempts = r.attempts + CASE WHEN final IS NULL THEN 1 ELSE 0 END,
     losses = CASE WHEN final IS NULL THEN 0 ELSE r.losses END
-  WHERE r.id = end_own.run AND r.fence = end_own.fence AND r.state = 'running' AND r.attempts = end_own.number AND coalesce(final, 'failed') = 'failed'
+  WHERE r.id = end_own.run AND r.fence = end_own.fence AND r.holder = end_own.holder AND r.state = 'running' AND r.attempts = end_own.number AND coalesce(final, 'failed') = 'failed'
     AND EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = r.job_id AND j.owner = session_user);
   IF NOT FOUND THEN
     RETURN false;
