@@ -23,7 +23,20 @@ var (
 )
 
 // quotedInSQLite matches literals, names and comments, in which no word and no sign belongs to the statement.
-var quotedInSQLite = lazyregexp.New("(?s)'[^']*'|\"[^\"]*\"|`[^`]*`|\\[[^\\]]*\\]|--[^\\n]*|/\\*.*?\\*/")
+var quotedInSQLite = lazyregexp.New("(?s)'[^']*'|\"[^\"]*\"|`[^`]*`|\\[[^\\]]*\\]|--[^\\n]*|/\\*.*?\\*/|/\\*.+$")
+
+// closedInSQLite is a text without the comment at its end, if nothing closes the comment.
+func closedInSQLite(text string) string {
+	list := quotedInSQLite.FindAllString(text, -1)
+	if len(list) == 0 {
+		return text
+	}
+	last := list[len(list)-1]
+	if !strings.HasPrefix(last, "/*") || len(last) > len("/*/") && strings.HasSuffix(last, "*/") {
+		return text
+	}
+	return strings.TrimSuffix(text, last)
+}
 
 // blanked is a text with blanks in place of what quoted matches.
 func blanked(text string, quoted *lazyregexp.Regexp) string {
@@ -98,7 +111,7 @@ func (c *mysqlJobConn) execute(ctx context.Context, t *Told, query string, args 
 }
 
 var (
-	mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "EXECUTE", "HANDLER", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR",
+	mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "EXECUTE", "HANDLER", "XA", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR",
 		"BEGIN", "IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR"} // these begin statements of MariaDB that have others in them
 	// forOne matches the settings for one statement that MariaDB takes before it.
 	forOne = lazyregexp.New(`(?is)^\s*SET\s+STATEMENT\s.*?\bFOR\b`)
@@ -254,7 +267,7 @@ func sqliteWhole(text string) string {
 	case v == "PRAGMA":
 		return text
 	case v == "SELECT" || v == "VALUES":
-		return "WITH dbjobs_rows AS MATERIALIZED (" + text + "\n) SELECT * FROM dbjobs_rows"
+		return "WITH dbjobs_rows AS MATERIALIZED (" + closedInSQLite(text) + "\n) SELECT * FROM dbjobs_rows"
 	}
 	return ""
 }

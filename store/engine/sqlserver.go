@@ -182,7 +182,7 @@ func sqlserverPlaces(text string, args int) (string, error) {
 		return text, nil
 	}
 	n := 0
-	written := placesInSQLServer.ReplaceAllStringFunc(text, func(found string) string {
+	written := inSQLServer(text, func(found string) string {
 		if found != "?" {
 			return found
 		}

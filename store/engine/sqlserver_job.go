@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/golang-sql/sqlexp"
@@ -26,15 +27,48 @@ var sqlserverJobs = jobSQL{
 }
 
 var (
-	placesInSQLServer = lazyregexp.New(`(?s)'[^']*'|"[^"]*"|\[[^\]]*\]|/\*.*?\*/|--[^\n]*|\?`)
+	placesInSQLServer = lazyregexp.New(`(?s)'[^']*'|"[^"]*"|\[([^\]]|\]\])*\]|/\*|--[^\n]*|\?`)
+	commentSign       = lazyregexp.New(`/\*|\*/`)
 	goLine            = lazyregexp.New(`(?im)^[ \t]*GO([ \t]+\d+)?[ \t]*;?[ \t]*\r?$`)
 )
 
 func sqlserverRefuses(text string) string {
-	if !goLine.MatchString(text) {
+	plain := inSQLServer(text, func(found string) string {
+		if found == "?" {
+			return found
+		}
+		return "''"
+	})
+	if !goLine.MatchString(plain) {
 		return ""
 	}
 	return "GO is a word of sqlcmd and of Management Studio, and no statement of SQL Server: give the texts between them one by one, as a list"
+}
+
+// inSQLServer writes a text with replacements for its placeholders, literals, names in signs, and comments. Comments nest
+// there.
+func inSQLServer(text string, replace func(found string) string) string {
+	var b strings.Builder
+	for {
+		at := placesInSQLServer.FindStringIndex(text)
+		if at == nil {
+			return b.String() + text
+		}
+		from, end := at[0], at[1]
+		for depth := 1; text[from:at[1]] == "/*" && depth > 0; {
+			sign := commentSign.FindStringIndex(text[end:])
+			if sign == nil {
+				end = len(text)
+				break
+			}
+			if depth--; text[end+sign[0]] == '/' {
+				depth += 2
+			}
+			end += sign[1]
+		}
+		b.WriteString(text[:from] + replace(text[from:end]))
+		text = text[end:]
+	}
 }
 
 func sqlserverTransactionOpen(ctx context.Context, conn *sql.Conn) (open bool, err error) {

@@ -57,6 +57,32 @@ func TestPlacesInSQLServer(t *testing.T) {
 	if _, err := sqlserverPlaces(text, 3); err == nil {
 		t.Error("three arguments for two places")
 	}
+	for text, want := range map[string]string{
+		"/* a /* b */ ? */ SELECT ?":       "/* a /* b */ ? */ SELECT @p1", // comments nest there
+		"SELECT ? /* /* ? */":              "SELECT @p1 /* /* ? */",        // and this one is open
+		"SELECT [a]]b ?], ? FROM t -- /*?": "SELECT [a]]b ?], @p1 FROM t -- /*?",
+	} {
+		if got, err := sqlserverPlaces(text, 1); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+// A line with GO is refused, unless it is in a literal, a name or a comment.
+func TestGoOfSQLServer(t *testing.T) {
+	for text, refused := range map[string]bool{
+		"SELECT 1\nGO\nSELECT 2":             true,
+		"SELECT 'a' -- it's\n  go 5 ;\r\n":   true,
+		"PRINT 'one\nGO\ntwo'":               false,
+		"/* one /* of */\nGO\n*/ SELECT 1":   false,
+		"SELECT 1 AS [\nGO\n]":               false,
+		"SELECT 1\n/* of */ GO":              false, // a name
+		"SELECT 'a\n' \nGO\n SELECT 'b\nGO'": true,
+	} {
+		if got := sqlserver.Refuses(text); (got != "") != refused {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
 }
 
 // Errors are known by their numbers. The loss of a session is known by what the driver says about it.
