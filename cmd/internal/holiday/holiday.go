@@ -197,9 +197,12 @@ func wholeDays(duration string) int {
 	return 0
 }
 
+// day is the form of a date in such a file.
+const day = "20060102"
+
 // date reads 20261225.
 func date(name, value string) (time.Time, error) {
-	t, err := time.Parse("20060102", value)
+	t, err := time.Parse(day, value)
 	if err != nil {
 		return t, fmt.Errorf("%s: found %q, want a date as 20261225; a calendar has whole days", name, value)
 	}
@@ -219,12 +222,15 @@ func (e *event) days(now time.Time) (list []string, err error) {
 	}
 	length := max(1, e.length)
 	if !e.end.IsZero() {
-		length = max(1, int(e.end.Sub(e.start)/(24*time.Hour))) // DTEND is the day after the last day
+		if e.end.Before(e.start) { // one of them is wrong, so days may be missing
+			return nil, fmt.Errorf("DTEND %s is before DTSTART %s; DTEND is the day after the last day", e.end.Format(day), e.start.Format(day))
+		}
+		length = max(1, int(e.end.Sub(e.start)/(24*time.Hour))) // for one day, some programs write the same day twice
 	}
 	starts := []time.Time{e.start}
 	if len(e.recurs) > 0 {
 		// Calendar programs show DTSTART as a day of the event also if its RRULE does not have that day.
-		start := ";VALUE=DATE:" + e.start.Format("20060102") + "\n"
+		start := ";VALUE=DATE:" + e.start.Format(day) + "\n"
 		text := "DTSTART" + start + "RDATE" + start + strings.Join(e.recurs, "\n")
 		r, err := rules.Parse(text, rules.Defaults{})
 		if err != nil {

@@ -21,10 +21,11 @@ func TestRead(t *testing.T) {
 		data []byte
 		want string
 	}{
-		"lines":    {[]byte("\ufeff# remark\r\n2026-12-25 Christmas Day\r\n\r\n01-01\n"), "2026-12-25 Christmas Day|01-01"},
-		"range":    {calendar(christmas), "2026-12-25..2026-12-26 Weihnachten, 1. und 2. Feiertag 1"},
-		"one day":  {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nEND:VEVENT", "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270501\nDURATION:P1D\nEND:VEVENT"), "2027-01-01|2027-05-01"},
-		"duration": {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nDURATION:P1W\nEND:VEVENT"), "2027-01-01..2027-01-07"},
+		"lines":            {[]byte("\ufeff# remark\r\n2026-12-25 Christmas Day\r\n\r\n01-01\n"), "2026-12-25 Christmas Day|01-01"},
+		"range":            {calendar(christmas), "2026-12-25..2026-12-26 Weihnachten, 1. und 2. Feiertag 1"},
+		"one day":          {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nEND:VEVENT", "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270501\nDURATION:P1D\nEND:VEVENT"), "2027-01-01|2027-05-01"},
+		"end at its start": {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nDTEND;VALUE=DATE:20270101\nEND:VEVENT"), "2027-01-01"},
+		"duration":         {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nDURATION:P1W\nEND:VEVENT"), "2027-01-01..2027-01-07"},
 		"yearly": {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20000101\nRRULE:FREQ=YEARLY;UNTIL=20290101\nEXDATE;VALUE=DATE:20280101\nSUMMARY:New Year\nEND:VEVENT"),
 			"2026-01-01 New Year|2027-01-01 New Year|2029-01-01 New Year"},
 		"start beside the rule": {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261224\nRRULE:FREQ=WEEKLY;BYDAY=SA;UNTIL=20270102\nEXDATE;VALUE=DATE:20261226\nEND:VEVENT"), "2026-12-24|2027-01-02"},
@@ -48,6 +49,7 @@ func TestRead(t *testing.T) {
 		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nDURATION:\nEND:VEVENT":                                                                                        "want whole days",
 		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nRECURRENCE-ID;VALUE=DATE:20261224\nEND:VEVENT":                                                                "events of their own",
 		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nRRULE:FREQ=YEARLY\nEND:VEVENT\nBEGIN:VEVENT\nRECURRENCE-ID;VALUE=DATE:20271225\nSTATUS:CANCELLED\nEND:VEVENT": "events of their own",
+		"BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261225\nDTEND;VALUE=DATE:20251227\nSUMMARY:x\nEND:VEVENT":                                                             "the event in line 6 (x): DTEND 20251227 is before DTSTART 20261225",
 		"": "no whole-day event",
 	} {
 		if _, err := read(calendar(text), now); err == nil || !strings.Contains(err.Error(), want) {
