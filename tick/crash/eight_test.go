@@ -41,12 +41,14 @@ var (
 	reserving = guard{regexp.MustCompile(`pg_catalog\.pg_try_advisory_xact_lock\(.*\)`), "true"}
 	// With this name, the server says that it has no such function.
 	unknown = guard{regexp.MustCompile(`pg_catalog\.pg_(try_)?advisory_xact_lock\(`), "pg_catalog.no_such_function("}
-	// The conditions of the statements: a plan's version, a run's state and fence.
+	// The conditions of the statements: a plan's version, a run's state, fence and holder.
 	conditions = []guard{
 		{regexp.MustCompile(` AND p\.version = d\.version`), ""},
 		{regexp.MustCompile(` AND (r\.)?state( \|\| '')? = '(queued|running)'`), ""},
-		{regexp.MustCompile(` AND (r\.)?fence = (\$\d+|\?\d*)`), " AND (${1}fence = $2 OR 1 = 1)"},
+		fence, holder,
 	}
+	fence  = guard{regexp.MustCompile(` AND (r\.)?fence = (\$\d+|\?\d*)`), " AND (${1}fence = $2 OR 1 = 1)"}
+	holder = guard{regexp.MustCompile(`( OR 1 = 1\)) AND (r\.)?holder = (\$\d+|\?\d*)`), "$1 AND (${2}holder = $3 OR 1 = 1)"} // beside a fence that is gone
 	// The unique keys of the tables.
 	keys = []guard{
 		{regexp.MustCompile(`UNIQUE \(job_id, occurrence\)`), "CHECK (1 = 1)"},
