@@ -76,6 +76,7 @@ func TestSQLTellsRowsAndNotices(t *testing.T) {
 			"changing":  {[]string{"WITH w AS (SELECT 5 AS n) INSERT INTO effects SELECT n, 'x' FROM w"}, "", 1},
 			"open":      {[]string{"SELECT '/*' AS n /* a remark, which is open *"}, `{"n": "/*"}`, 1},
 			"open; too": {[]string{"SELECT '/*' AS n /* a remark; which is open *"}, `{"n": "/*"}`, 1},
+			"explain":   {[]string{"EXPLAIN QUERY PLAN SELECT 1"}, `{"id": *"detail": "SCAN CONSTANT ROW"}`, 1},
 			"pragma":    {[]string{"PRAGMA integrity_check"}, `{"integrity_check": "ok"}`, 1},
 			"types":     {[]string{"SELECT 1.5 AS d, x'00ff' AS raw, 9e999 AS inf"}, `{"d": 1.5, "raw": "0x00ff", "inf": "+Inf"}`, 1},
 			"instants":  {[]string{"SELECT * FROM days"}, `{"at": "2026-01-05T08:05:00.000000Z", "zoned": "2026-01-05 08:05:00+02:00", "day": "2026-01-05 10:00"}`, 1},

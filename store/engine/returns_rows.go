@@ -264,7 +264,7 @@ func sqliteWhole(text string) string {
 		return ""
 	case returning.MatchString(plain) && writes.MatchString(v): // changes all rows first
 		return text
-	case v == "PRAGMA":
+	case v == "PRAGMA" || v == "EXPLAIN":
 		return text
 	case v == "SELECT" || v == "VALUES":
 		return "WITH dbjobs_rows AS MATERIALIZED (" + closedInSQLite(text) + "\n) SELECT * FROM dbjobs_rows"
