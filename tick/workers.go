@@ -28,7 +28,7 @@ type workers struct {
 	paused   bool          // everything is paused, as the last record of ends has found
 	ended    []*result     // results that are not in the report yet
 	errs     []error
-	taken    int           // how many runs the last take has taken
+	taken    int           // how many runs the last take has taken; after takeAll, how many all of its takes have taken
 	full     bool          // the last take has taken as many runs as it was allowed to
 	took     time.Duration // how long the last take lasted
 	stop     context.CancelFunc
@@ -55,8 +55,13 @@ type result struct {
 // takeAll takes queued runs as long as there are enough of them to fill the room: to decide after every few ends would
 // cost as much as the runs. After N runs, see many, it returns anyway, so that the pass decides. Otherwise the jobs that
 // run after these runs, and the facts in the plans, would wait until a long queue is empty.
+//
+// All that it takes counts as taken. The last take may find nothing, after runs that have ended meanwhile: a round of decisions
+// follows these ends.
 func (p *pass) takeAll(ctx context.Context) error {
-	for before := p.report.Started; ; {
+	before := p.report.Started
+	defer func() { p.taken = p.report.Started - before }()
+	for {
 		err := p.take(ctx)
 		if p.asks && p.full && err == nil {
 			p.grow(ctx)
