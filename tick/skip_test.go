@@ -307,3 +307,35 @@ func TestSkipsOfARenamedSchedule(t *testing.T) {
 		sameTimes(t, undone, "08:05")
 	})
 }
+
+// The next run of a job after the skipped times is found by the rules and bounds that the job has now, not by those that it
+// had when somebody skipped the times.
+func TestSkipsOfAChangedJob(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		defs := store.Definitions{Schedules: []store.Schedule{{Name: "often", Rule: "every 20m"}},
+			Jobs: []store.Job{{Name: "job", Schedules: []string{"often"}, Steps: []store.Step{ticktest.Nop("")}}}}
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d) // 08:00
+		if _, err := tick.SkipNext(t.Context(), d.Store, "job", "", 2, store.Author{By: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+		next := func(want string) {
+			t.Helper()
+			ticktest.Apply(t, d, defs)
+			ticktest.Run(t, d)
+			v, err := d.Job(t.Context(), "job")
+			if got := v.NextRun.Format("15:04"); err != nil || got != want {
+				t.Errorf("%v: the next run is at %s, not at %s; skips %+v", err, got, want, v.Skips)
+			}
+			u, err := tick.Upcoming(t.Context(), d.Store, []store.JobStatus{v}, d.Clock.Now(), d.Clock.Now().Add(61*time.Minute), 1)
+			if err != nil || len(u.Runs) > 0 != (want != "00:00") || len(u.Runs) > 0 && u.Runs[0].At.Format("15:04") != want {
+				t.Errorf("%v: upcoming has %+v, not %s", err, u.Runs, want)
+			}
+		}
+		next("09:00")
+		defs.Jobs[0].Own = &store.Schedule{Rule: "at 2026-01-05T08:30:00, 2026-01-05T08:50:00"} // after the first and after the last skip
+		next("08:30")
+		defs.Jobs[0].NotAfter = ticktest.Morning(8, 25)
+		next("00:00")
+	})
+}

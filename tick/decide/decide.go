@@ -63,6 +63,7 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	d.advanceRepetition()
 	d.plan.KeepSkips(d.plan.DecidedThrough)
 	d.next()
+	d.followSkips()
 	d.raiseOfPlan()
 	return store.Decision{
 		Plan: d.plan, Made: append(d.made, d.followers...), Updates: d.updates, Gaps: d.gaps, Events: d.events, Ends: d.ends, Met: d.met,

@@ -50,16 +50,37 @@ func (n *Nominal) Skip(now time.Time, v *store.JobStatus, schedule int64, count 
 		}
 		list = append(list, store.Skip{At: t, ScheduleID: schedule})
 	}
+	return list, n.follow(list, append(list[:len(list):len(list)], v.Skips...))
+}
+
+// follow finds the next time after each of the skipped times, where all are skipped.
+func (n *Nominal) follow(list, all []store.Skip) error {
 	for i := range list {
 		k := &list[i]
 		k.Then = k.At // another schedule gives the same time
-		out, err := n.skipped(k.At, append(list[:len(list):len(list)], v.Skips...))
+		out, err := n.skipped(k.At, all)
 		if err == nil && out {
 			k.Then, err = n.Next(k.At)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return list, nil
+	return nil
+}
+
+// followSkips finds the next time after each skipped time by the rules and bounds that the job has now: somebody may have
+// changed them since the skip, and the next run of the job is read from there.
+func (d *decision) followSkips() {
+	list := d.plan.SkipList()
+	if len(list) == 0 || d.plan.Parked != "" {
+		return
+	}
+	n := &Nominal{job: d.job()}
+	for i := range d.rules {
+		n.rules, n.ids = append(n.rules, d.rules[i].recurrence), append(n.ids, d.rules[i].ScheduleID)
+	}
+	if n.follow(list, list) == nil {
+		d.plan.SetSkips(list)
+	}
 }
