@@ -146,7 +146,8 @@ type JobStatus struct {
 
 	lastAction   string // of the change log
 	lastActionAt time.Time
-	left         *Pause // see LeftPause
+	due          time.Time // from which Overdue counts
+	left         *Pause    // see LeftPause
 }
 
 // Pause is an interval in which no run of its subject is made or taken.

@@ -202,12 +202,24 @@ func (s *Store) deriveAll(ctx context.Context, q engine.Runner, list []JobStatus
 	if err != nil {
 		return err
 	}
-	var now time.Time
-	err = q.Row(ctx, "read_now", engine.Args{"now": s.now()}, engine.At(&now))
+	now, thaw, err := s.thaw(ctx, q)
 	for i := range list {
-		list[i].derive(now, pauses, left)
+		list[i].derive(now, thaw, pauses, left)
 	}
 	return err
+}
+
+// thaw reads the clock, and when the last freeze that is over has ended. No pass decides or takes anything in a freeze, so
+// nothing is late because of that time. Zero: there was no freeze.
+func (s *Store) thaw(ctx context.Context, q engine.Runner) (now, ended time.Time, err error) {
+	err = q.Row(ctx, "read_thaw", engine.Args{"now": s.now()}, engine.At(&now), engine.At(&ended))
+	return now, ended, err
+}
+
+// Thawed is when the last freeze that is over has ended; zero: there was none.
+func (s *Store) Thawed(ctx context.Context) (time.Time, error) {
+	_, ended, err := s.thaw(ctx, s.db)
+	return ended, err
 }
 
 // Job finds a job by name or owner/name.

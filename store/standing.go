@@ -176,18 +176,23 @@ type Figures struct {
 }
 
 // Figures counts jobs, runs that execute, and runs that are stuck. A run is stuck if for this length it was ready and
-// nobody took it, or if nobody decided for it although its wait was over, it had ended, or its lease had ended. It
-// reads no settled run.
+// nobody took it, or if nobody decided for it although its wait was over, it had ended, or its lease had ended. A freeze,
+// in which nobody does so, is no part of this length. It reads no settled run.
 func (s *Store) Figures(ctx context.Context, stuck time.Duration) (f Figures, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return f, err
 	}
-	a := engine.Args{"before": now.Add(-stuck), "limit": 1}
+	before := now.Add(-stuck)
+	a := engine.Args{"before": before, "limit": 1}
 	if err = s.db.Row(ctx, "count_jobs", nil, &f.Jobs); err != nil {
 		return f, err
 	}
 	if err = s.db.Row(ctx, "figures", a, &f.Running, &f.Stuck); err != nil || f.Stuck == 0 {
+		return f, err
+	}
+	if thaw, err := s.Thawed(ctx); err != nil || thaw.After(before) {
+		f.Stuck = 0
 		return f, err
 	}
 	var j Job

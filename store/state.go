@@ -30,11 +30,16 @@ func (v *JobStatus) Failing() bool { return v.Streak > 0 && !v.Disabled }
 
 // derive finds the state from the facts. If several states fit, the first of the list counts. The view dbjobs.v_jobs
 // (store/engine/sql/views) does the same for SQL users; nothing else sets a state.
-func (v *JobStatus) derive(now time.Time, pauses, left []Pause) {
+//
+// A time in a freeze is overdue from the end of the freeze on, thaw: before, no pass decides.
+func (v *JobStatus) derive(now, thaw time.Time, pauses, left []Pause) {
 	v.hold(pauses)
 	v.passSkips(now)
 	if !v.NextRun.IsZero() && v.NextRun.Before(now) {
-		v.Overdue = Duration(now.Sub(v.NextRun).Truncate(time.Millisecond))
+		if v.due = v.NextRun; thaw.After(v.due) {
+			v.due = thaw
+		}
+		v.Overdue = Duration(now.Sub(v.due).Truncate(time.Millisecond))
 	}
 	ends := v.Own != nil || len(v.Schedules) > 0 || v.RepeatAfter > 0
 	switch {
@@ -156,6 +161,9 @@ func (v *JobStatus) heldBy(p Pause) bool {
 	}
 	return p.Covers(&Snapshot{Plan: Plan{JobID: v.ID}, Job: v.Job})
 }
+
+// OverdueSince is the instant from which Overdue counts.
+func (v *JobStatus) OverdueSince() time.Time { return v.due }
 
 // LeftPause returns a pause of the job that somebody has ended, if no pass has seen that, and the plan still has the end of the
 // pause in the place of the next run; nil: there is none.

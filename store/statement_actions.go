@@ -170,6 +170,7 @@ var actions = map[string]string{
 	"probe":              "look for something to do",
 	"queued_ids":         "look for queued runs",
 	"read_now":           "read the database's clock",
+	"read_thaw":          "read when the last freeze has ended",
 	"recall":             "read the records of deleted plans",
 	"recent_gaps":        "read gaps",
 	"removed_job":        "look for a removed job",

@@ -74,9 +74,10 @@ type exam struct {
 	now  time.Time // by the clock of the database
 	jobs []store.JobStatus
 	of   map[int64]*store.JobStatus
-	// ticking says that a pass came recently, and that dbjobs is not frozen. So work that waits for a pass is stuck.
+	// ticking says that a pass came recently, and that dbjobs is not frozen and was not just now. So work that waits for a
+	// pass is stuck.
 	ticking bool
-	frozen  bool // everything is paused
+	frozen  bool // everything is paused, or was just now
 	report  Report
 	found   map[string]int // by kind
 }
@@ -197,6 +198,13 @@ func (e *exam) triggers(ctx context.Context) error {
 	case !e.ticking:
 		e.find("trigger", Warning, "", "look at the trigger on "+last.Holder+": a crontab line, a timer, a rule in a cloud",
 			"the last pass came %s ago", store.Duration(age.Truncate(time.Second)))
+	}
+	thaw, err := e.s.Thawed(ctx)
+	if err != nil {
+		return err
+	}
+	if e.now.Sub(thaw) < patient { // perhaps no pass has come since
+		e.ticking, e.frozen = false, true
 	}
 	pauses, err := e.s.Pauses(ctx, false, 1000)
 	for _, p := range pauses {

@@ -58,7 +58,7 @@ type Troubled struct {
 // TroubledJob is a job that somebody has to look at.
 type TroubledJob struct {
 	Job      string    `json:"job"`            // owner/name
-	Since    time.Time `json:"since,omitzero"` // overdue: its next time; failing: its last success
+	Since    time.Time `json:"since,omitzero"` // overdue: its next time, or the end of a freeze after it; failing: its last success
 	Failures int       `json:"failures,omitempty"`
 	LastAt   time.Time `json:"last_at,omitzero"` // its last run ended then
 	Error    string    `json:"error,omitempty"`
@@ -82,7 +82,7 @@ func (s *Status) Stand(st store.Standing) {
 		return t
 	}
 	s.Now = st.Now
-	s.Overdue = list(st.Overdue, func(v store.JobStatus) TroubledJob { return TroubledJob{Since: v.NextRun} })
+	s.Overdue = list(st.Overdue, func(v store.JobStatus) TroubledJob { return TroubledJob{Since: v.OverdueSince()} })
 	s.Parked = list(st.Parked, func(v store.JobStatus) TroubledJob { return TroubledJob{Error: v.Parked} })
 	s.Coming = []tick.UpcomingRun{}
 	for _, v := range st.Coming {

@@ -634,6 +634,11 @@ SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id @among AN
 -- name: read_now
 SELECT @now FROM (SELECT 1 AS one) AS source;
 
+-- The clock, and the end of the last freeze that is over.
+
+-- name: read_thaw
+SELECT @now, (SELECT MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.ends_at <= @now) FROM (SELECT 1 AS one) AS source;
+
 -- name: heartbeat
 UPDATE dbjobs.runs SET lease_until = @lease WHERE id @these_runs AND holder = :holder AND state = 'running';
 

@@ -1297,6 +1297,10 @@ ORDER BY urgency, ready_at, id LIMIT ?;
 -- arguments: now
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) FROM (SELECT 1 AS one) AS source;
 
+-- name: read_thaw
+-- arguments: now, now
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.ends_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))) FROM (SELECT 1 AS one) AS source;
+
 -- name: recall
 -- arguments: each_ids
 SELECT p.job_id, (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job_id),

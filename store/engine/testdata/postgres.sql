@@ -1379,6 +1379,10 @@ ORDER BY priority DESC, ready_at, id LIMIT $10;
 -- arguments: now
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()) FROM (SELECT 1 AS one) AS source;
 
+-- name: read_thaw
+-- arguments: now
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.ends_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp())) FROM (SELECT 1 AS one) AS source;
+
 -- name: recall
 -- arguments: ids
 SELECT p.job_id, (SELECT pg_catalog.MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id),

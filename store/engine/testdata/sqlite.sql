@@ -1293,6 +1293,10 @@ ORDER BY priority DESC, ready_at, id LIMIT ?9;
 -- arguments: now
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) FROM (SELECT 1 AS one) AS source;
 
+-- name: read_thaw
+-- arguments: now
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.ends_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))) FROM (SELECT 1 AS one) AS source;
+
 -- name: recall
 -- arguments: ids
 SELECT p.job_id, (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job_id),

@@ -1,0 +1,64 @@
+package tick_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// In a freeze no pass decides. What became due or ready meanwhile is late from the end of the freeze on, and not before, whether
+// the freeze ends by itself or by hand: the first pass after it may be a minute away.
+func TestNothingIsLateJustAfterAFreeze(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "due", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}},
+			{Name: "left", Own: ticktest.EveryFiveMinutes(), Queue: "never", Steps: []store.Step{ticktest.Nop("")}},
+		}})
+		ticktest.Run(t, d)
+		d.Clock.Add(5 * time.Minute)
+		ticktest.Run(t, d)
+		expect := func(when string, overdue, stuck int, late store.Duration) {
+			t.Helper()
+			st, err := d.Standing(t.Context(), 2*time.Minute, 0, 5)
+			if err != nil || st.Overdue.Count != overdue {
+				t.Errorf("%s: %v: %d jobs are overdue, not %d", when, err, st.Overdue.Count, overdue)
+			}
+			f, err := d.Figures(t.Context(), time.Hour)
+			if err != nil || f.Stuck != stuck {
+				t.Errorf("%s: %v: %d runs are stuck, not %d", when, err, f.Stuck, stuck)
+			}
+			v, err := d.Job(t.Context(), "due")
+			if err != nil || v.Overdue != late {
+				t.Errorf("%s: %v: overdue since %s, not %s", when, err, v.Overdue, late)
+			}
+		}
+		for _, byHand := range []bool{false, true} {
+			until := d.Clock.Now().Add(3 * time.Hour)
+			if byHand {
+				until = time.Time{}
+			}
+			freeze := store.Subject{Scope: store.ScopeAll}
+			if _, err := d.Pause(t.Context(), freeze, until, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+			d.Clock.Add(3 * time.Hour)
+			if byHand {
+				if _, err := d.Resume(t.Context(), freeze, false, store.Author{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.Clock.Add(time.Minute)
+			expect("after a minute", 0, 0, store.Duration(time.Minute))
+			d.Clock.Add(time.Hour)
+			expect("after an hour", 2, 1, store.Duration(time.Hour+time.Minute))
+			ticktest.Run(t, d)
+			st, err := d.Standing(t.Context(), 0, 0, 5)
+			if err != nil || st.Overdue.Count != 0 {
+				t.Errorf("%v: after a pass, %d jobs are overdue", err, st.Overdue.Count)
+			}
+		}
+	})
+}
