@@ -35,13 +35,16 @@ func (v *JobStatus) Failing() bool { return v.Streak > 0 && !v.Disabled }
 func (v *JobStatus) derive(now, thaw time.Time, pauses, left []Pause) {
 	v.hold(pauses)
 	v.passSkips(now)
+	ends := v.Own != nil || len(v.Schedules) > 0 || v.RepeatAfter > 0
+	if v.Stale && !ends { // what gave it the next time of its plan is gone
+		v.NextRun = time.Time{}
+	}
 	if !v.NextRun.IsZero() && v.NextRun.Before(now) {
 		if v.due = v.NextRun; thaw.After(v.due) {
 			v.due = thaw
 		}
 		v.Overdue = Duration(now.Sub(v.due).Truncate(time.Millisecond))
 	}
-	ends := v.Own != nil || len(v.Schedules) > 0 || v.RepeatAfter > 0
 	switch {
 	case v.RunsRunning > 0:
 		v.State = JobRunning

@@ -326,3 +326,20 @@ func TestALinkMadeAnewIsSeenOnce(t *testing.T) {
 		}
 	})
 }
+
+// A job that has lost its rule has no next time, also before a pass has seen that: its plan still has one.
+func TestAJobWithoutItsRuleHasNoNextTime(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job")}})
+		ticktest.Run(t, d)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
+		for _, when := range []string{"before", "after"} {
+			d.Clock.Add(2 * time.Hour)
+			v, err := d.Job(t.Context(), "job")
+			if err != nil || v.State != store.JobEnabled || !v.NextRun.IsZero() || v.Overdue != 0 || v.Stale {
+				t.Errorf("%s a pass: %v: %s, next %s, overdue %s, stale %v", when, err, v.State, v.NextRun, v.Overdue, v.Stale)
+			}
+			ticktest.Run(t, d)
+		}
+	})
+}

@@ -42,7 +42,7 @@ func mixed(t *testing.T, d *storetest.DB) {
 			{Name: "parked", Schedules: []string{"broken"}, Steps: ok}, {Name: "tagged", Tags: []string{"slow"}, Own: every(), Steps: ok},
 			{Name: "of ann", Owner: "ann", Own: every(), Steps: ok}, {Name: "paused", Own: every(), Steps: ok}, {Name: "until", Own: every(), Tags: []string{"slow"}, Steps: ok},
 			{Name: "failing", Own: every(), Steps: bad}, {Name: "failing once", Steps: bad}, {Name: "removed", Own: every(), Steps: ok}, {Name: "disabled", Own: every(), Steps: ok},
-			{Name: "aborted", Own: every(), Steps: ok}, {Name: "resumed", Own: every(), Steps: ok}, {Name: "on request", Steps: ok}, {Name: "again", RepeatAfter: store.Duration(time.Hour), Steps: ok},
+			{Name: "unscheduled", Own: every(), Steps: ok}, {Name: "aborted", Own: every(), Steps: ok}, {Name: "resumed", Own: every(), Steps: ok}, {Name: "on request", Steps: ok}, {Name: "again", RepeatAfter: store.Duration(time.Hour), Steps: ok},
 			{Name: "startup", OnStartup: true, Steps: ok}, {Name: "follower", After: []store.After{{Job: "shared"}}, Steps: ok}, {Name: "edited", Own: every(), Steps: ok},
 			{Name: "relinked", Schedules: []string{"hourly"}, Steps: ok}, {Name: "skipped", Own: every(), Steps: ok}, {Name: "waits", Queue: "elsewhere", Own: every(), Steps: ok},
 			{Name: "runs", Queue: "elsewhere", Own: every(), Steps: ok}, {Name: "by a worker", Queue: "printers", Own: every(), Steps: ok}, {Name: "slow to fail", Own: every(), Retry: store.Retry{Attempts: new(store.Attempts(3)), Backoff: new(store.Duration(time.Hour))}, Steps: bad},
@@ -112,6 +112,7 @@ func mixed(t *testing.T, d *storetest.DB) {
 	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 3h' WHERE name = 'hourly'")
 	d.Exec(t, "INSERT INTO "+d.Table("schedules")+" (name, rule) VALUES ('new', 'every 1h'), ('lost days', 'every 1h')")
 	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET calendar = 'nowhere' WHERE name = 'lost days'")
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "unscheduled", Steps: ok}}})
 }
 
 // seen is a row of a view, as text.

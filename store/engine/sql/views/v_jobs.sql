@@ -16,7 +16,8 @@ SELECT s.id, s.owner, s.name, s.description, s.state,
   s.enabled, s.queue, s.priority, s.group_name, s.tags, s.rule, s.zone, s.manifest, s.created_at
 FROM (
   SELECT f.id, f.owner, f.name, f.description, f.enabled, f.queue, f.priority, f.group_name, f.tags, f.rule, f.zone, f.manifest, f.created_at,
-    f.next_run, f.decided_through, f.parked, f.last_run_id, f.last_state, f.last_scheduled_for, f.last_finished_at, f.last_success_at,
+    CASE WHEN f.stale = 1 AND f.ends = 0 THEN NULL ELSE f.next_run END AS next_run, -- what gave it the next time of its plan is gone
+    f.decided_through, f.parked, f.last_run_id, f.last_state, f.last_scheduled_for, f.last_finished_at, f.last_success_at,
     f.last_error, f.streak, f.cycles, f.runs_made, f.runs_open, f.runs_running, f.pause_id, f.left_pause, f.last_reason,
     CASE WHEN f.stale = 1 AND f.enabled = @true AND (f.ends = 1 OR f.on_startup = @true) THEN 1 ELSE 0 END AS stale,
     CASE WHEN f.runs_running > 0 THEN 'running'
@@ -25,7 +26,7 @@ FROM (
       WHEN f.pause_id IS NOT NULL THEN 'paused'
       WHEN f.parked <> '' THEN 'parked'
       WHEN f.last_action = 'resume' AND (f.last_finished_at IS NULL OR f.last_action_at > f.last_finished_at) THEN 'resumed'
-      WHEN f.runs_open > 0 OR f.next_run IS NOT NULL THEN 'sleeping'
+      WHEN f.runs_open > 0 OR f.next_run IS NOT NULL AND (f.stale = 0 OR f.ends = 1) THEN 'sleeping'
       WHEN f.ends = 1 AND f.decided_through IS NOT NULL AND f.on_startup = @false AND f.others = 0 THEN 'finished'
       ELSE 'enabled' END AS state
   FROM (
