@@ -78,9 +78,10 @@ func TestScripts(t *testing.T) {
 // TestScriptsOnEachEngine runs the stories that need a database, each in its own database. The stories of
 // testdata/engines are about things that differ by engine, or must be true on each: they run on every engine. The
 // stories of testdata/commands are about the output and the effects of commands: they run on SQLite and on one server
-// in turn, and with DBJOBS_PROVE on all. All commands run as a login with the rights of a ticker, except migrate and
-// uninstall, which a migrator runs. If a story says call, a function is called. With DBJOBS_PROVE, each command is a
-// process of its own on PostgreSQL.
+// in turn, and with DBJOBS_PROVE on all. A story that says dbjobs migrate begins with an empty database. Any other one
+// begins with our tables, because making them takes longer than most stories. All commands run as a login with the
+// rights of a ticker, except migrate and uninstall, which a migrator runs. If a story says call, a function is called.
+// With DBJOBS_PROVE, each command is a process of its own on PostgreSQL.
 func TestScriptsOnEachEngine(t *testing.T) {
 	t.Parallel()
 	ran := map[string]bool{}
@@ -95,28 +96,51 @@ func TestScriptsOnEachEngine(t *testing.T) {
 		}
 		t.Run(engine, func(t *testing.T) {
 			t.Parallel()
-			testscript.Run(t, testscript.Params{
-				Files: files,
-				Setup: func(e *testscript.Env) error {
-					t := e.T().(testing.TB)
-					e.Values[theServers{}] = &servers{t: t}
-					return forEngine(e, engine, storetest.Apart(t, engine))
-				},
-				Condition: func(cond string) (bool, error) {
-					if name, ok := strings.CutPrefix(cond, "engine:"); ok {
-						return name == engine || name == storetest.Dialect(engine), nil
-					}
-					return false, fmt.Errorf("unknown condition %q", cond)
-				},
-				Cmds:                storyCommands(dbjobs),
-				RequireExplicitExec: true,
-				RequireUniqueNames:  true,
-			})
+			for migrated, files := range byTables(t, files) {
+				runStories(t, files, engine, migrated, dbjobs)
+			}
 		})
 	}
 	if all := stories(t, "engines", "commands"); len(ran) != len(all) {
 		t.Errorf("%d stories of %d have an engine", len(ran), len(all))
 	}
+}
+
+// runStories runs stories on an engine, each in its own database.
+func runStories(t *testing.T, files []string, engine string, migrated bool, dbjobs caller) {
+	t.Helper()
+	testscript.Run(t, testscript.Params{
+		Files: files,
+		Setup: func(e *testscript.Env) error {
+			t := e.T().(testing.TB)
+			e.Values[theServers{}] = &servers{t: t}
+			return forEngine(e, engine, storetest.Apart(t, engine, migrated))
+		},
+		Condition: func(cond string) (bool, error) {
+			if name, ok := strings.CutPrefix(cond, "engine:"); ok {
+				return name == engine || name == storetest.Dialect(engine), nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+		Cmds:                storyCommands(dbjobs),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+// byTables returns the stories that begin with our tables, as true, and those that begin without.
+func byTables(t *testing.T, files []string) map[bool][]string {
+	t.Helper()
+	by := map[bool][]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		migrated := !bytes.Contains(text, []byte("dbjobs migrate"))
+		by[migrated] = append(by[migrated], file)
+	}
+	return by
 }
 
 // stories returns the files of these folders of testdata.
@@ -334,48 +358,4 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("no %s in the output, or not one group", args[1])
 	}
 	ts.Setenv(args[0], found[1])
-}
-
-// createsTable matches a statement that makes a table, and its name.
-var createsTable = regexp.MustCompile(`^CREATE TABLE (\w+)`)
-
-// runSQL runs a statement in the story's database, and prints the rows that it returns: one row on each line, with |
-// between the cells. It does so as the administrator, who lets the ticker use the tables that he makes.
-func runSQL(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: sql STATEMENT")
-	}
-	url := ts.Getenv("DBJOBS_DATABASE_URL")
-	a, _ := ts.Value(theAccounts{}).(*storetest.Accounts)
-	if a != nil {
-		url = a.Admin
-	}
-	if url == "" {
-		url = "sqlite:" + filepath.Join(ts.Getenv("HOME"), ".local/share/dbjobs/dbjobs.db")
-	}
-	k, _ := ts.Value(theConnections{}).(*connections)
-	if k == nil {
-		k = new(connections)
-		defer k.close()
-	}
-	db, err := k.statements(url)
-	ts.Check(err)
-	rows, err := db.Query(args[0])
-	ts.Check(err)
-	defer rows.Close()
-	columns, err := rows.Columns()
-	ts.Check(err)
-	for rows.Next() {
-		cells, into := make([]string, len(columns)), make([]any, len(columns))
-		for i := range cells {
-			into[i] = &cells[i]
-		}
-		ts.Check(rows.Scan(into...))
-		_, err := fmt.Fprintln(ts.Stdout(), strings.Join(cells, "|"))
-		ts.Check(err)
-	}
-	ts.Check(rows.Err())
-	if table := createsTable.FindStringSubmatch(args[0]); table != nil && a != nil {
-		ts.Check(a.GrantTable(context.Background(), table[1]))
-	}
 }

@@ -22,59 +22,89 @@ type Accounts struct {
 	Migrator string // the URL of the login that makes our tables and drops them
 	Ticker   string // the URL of the login that does everything else
 
-	engine    string
-	grantable *sql.DB // the administrator's; nil on SQLite
+	SQL *sql.DB // the administrator's, as DB.SQL; nil on SQLite
+
+	granted []string // the jobs' own tables that the ticker may use
 }
 
-// Apart gives a new, empty database on the engine, in which one login migrates and another one ticks. The test's
-// package has Main. The ticker has no right before Grant. On MariaDB and MySQL it may not even enter the database.
-func Apart(t testing.TB, engine string) *Accounts {
+// Apart gives a new database on the engine, in which one login migrates and another one ticks. It is empty, or the
+// migrator has made our tables, and has given the ticker its rights. The test's package has Main. In an empty
+// database, the ticker has no right before Grant. On MariaDB and MySQL it may not even enter the database.
+func Apart(t testing.TB, engine string, migrated bool) *Accounts {
 	t.Helper()
-	a := &Accounts{Admin: URL(t, engine), engine: engine}
-	a.Migrator, a.Ticker = a.Admin, a.Admin
+	s := fresh(t, engine, spareKind{migrated: migrated, apart: true})
 	if engine == "sqlite" {
-		return a
+		return &Accounts{Admin: s.url, Migrator: s.url, Ticker: s.url}
 	}
+	isNew := s.accounts == nil
+	if isNew {
+		s.accounts = accountsOf(t, engine, s.url)
+	}
+	a := s.accounts
+	if a.SQL = s.own; a.SQL == nil {
+		admin, err := store.Open(t.Context(), a.Admin, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer admin.Close()
+		a.SQL = s.openSQL(t, admin)
+		a.SQL.SetMaxIdleConns(1)
+	}
+	if isNew {
+		a.prepare(t, migrated)
+		s.isMade(t, a.SQL)
+	}
+	if Dialect(engine) == "mariadb" { // a right stays when its table is dropped
+		t.Cleanup(func() { a.revokeTables(t) })
+	}
+	return a
+}
+
+// accountsOf returns the URLs of the logins, which have no rights yet.
+func accountsOf(t testing.TB, engine, admin string) *Accounts {
+	t.Helper()
 	pair, err := loginsOn(engine)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := url.Parse(a.Admin)
+	u, err := url.Parse(admin)
 	if err != nil {
 		t.Fatal("not a URL")
 	}
+	a := &Accounts{Admin: admin}
 	u.User = pair.migrator
 	a.Migrator = u.String()
 	u.User = pair.ticker
 	a.Ticker = u.String()
-	a.grantable = OpenSQL(t, a.Admin)
-	a.grantable.SetMaxIdleConns(1)
-	grants, err := store.Grants("admin", a.Admin, pair.migrator.Username(), false)
+	return a
+}
+
+// prepare gives the migrator its rights. If asked for, the migrator then makes our tables.
+func (a *Accounts) prepare(t testing.TB, migrated bool) {
+	t.Helper()
+	if err := a.grant(t.Context(), "admin", a.Migrator, false); err != nil || !migrated {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	s, err := store.Open(t.Context(), a.Migrator, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, statement := range Statements(grants) {
-		if _, err := a.grantable.Exec(statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+	defer s.Close()
+	if _, err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	if Dialect(engine) == "postgres" {
-		t.Cleanup(func() { // the next test gets the database as it was
-			for _, statement := range Statements(grants) {
-				statement = strings.NewReplacer("GRANT ", "REVOKE ", " TO ", " FROM ").Replace(statement)
-				if _, err := a.grantable.Exec(statement); err != nil {
-					t.Errorf("%s: %v", statement, err)
-				}
-			}
-		})
+	if err := a.grant(t.Context(), "ticker", a.Ticker, false); err != nil {
+		t.Fatal(err)
 	}
-	return a
 }
 
 // Grant gives the ticker its rights on our tables, as they are printed. Call it after each migration.
 // Without tables it does nothing.
 func (a *Accounts) Grant(ctx context.Context) error {
-	if a.grantable == nil {
+	if a.SQL == nil {
 		return nil
 	}
 	s, err := store.Open(ctx, a.Migrator, store.Options{})
@@ -86,16 +116,21 @@ func (a *Accounts) Grant(ctx context.Context) error {
 	if err != nil || schema.Version == 0 {
 		return err
 	}
-	ticker, err := url.Parse(a.Ticker)
+	return a.grant(ctx, "ticker", a.Ticker, schema.Owners)
+}
+
+// grant gives the login of a URL the rights of a kind.
+func (a *Accounts) grant(ctx context.Context, kind, of string, owners bool) error {
+	u, err := url.Parse(of)
 	if err != nil {
 		return errors.New("not a URL")
 	}
-	grants, err := store.Grants("ticker", a.Admin, ticker.User.Username(), schema.Owners)
+	grants, err := store.Grants(kind, a.Admin, u.User.Username(), owners)
 	if err != nil {
 		return err
 	}
 	for _, statement := range Statements(grants) {
-		if _, err := a.grantable.ExecContext(ctx, statement); err != nil {
+		if _, err := a.SQL.ExecContext(ctx, statement); err != nil {
 			return fmt.Errorf("%s: %w", statement, err)
 		}
 	}
@@ -105,15 +140,34 @@ func (a *Accounts) Grant(ctx context.Context) error {
 // GrantTable gives the ticker the rights that jobs need on a table of their own. The administrator has
 // made the table.
 func (a *Accounts) GrantTable(ctx context.Context, table string) error {
-	if a.grantable == nil {
+	if a.SQL == nil {
 		return nil
 	}
+	err := a.ofTable(ctx, "GRANT", table, "TO")
+	if err == nil {
+		a.granted = append(a.granted, table)
+	}
+	return err
+}
+
+func (a *Accounts) ofTable(ctx context.Context, grant, table, to string) error {
 	ticker, err := url.Parse(a.Ticker)
 	if err != nil {
 		return errors.New("not a URL")
 	}
-	_, err = a.grantable.ExecContext(ctx, "GRANT SELECT, INSERT, UPDATE, DELETE ON "+table+" TO "+ticker.User.Username())
+	_, err = a.SQL.ExecContext(ctx, grant+" SELECT, INSERT, UPDATE, DELETE ON "+table+" "+to+" "+ticker.User.Username())
 	return err
+}
+
+// revokeTables ends the rights that GrantTable gave.
+func (a *Accounts) revokeTables(t testing.TB) {
+	t.Helper()
+	for _, table := range a.granted {
+		if err := a.ofTable(context.Background(), "REVOKE", table, "FROM"); err != nil {
+			t.Error(err)
+		}
+	}
+	a.granted = nil
 }
 
 // logins are the two logins of a server.

@@ -65,7 +65,7 @@ func onServer(t testing.TB, kind spareKind, options string, dsn func(*url.URL) s
 	}
 	server := dsn(u)
 	u.Path = "/" + name
-	return &spareDB{spareKind: spareKind{variable: variable, driver: driver, pooled: kind.pooled}, url: u.String(), source: dsn(u),
+	return &spareDB{spareKind: kind, url: u.String(), source: dsn(u),
 		drop: func() error { return drop(driver, server, name) }}
 }
 

@@ -13,10 +13,10 @@ import (
 
 // engines is the list of engines. To add an engine, add an entry. If an engine understands the SQL of another
 // one, it names that one as its dialect. Then it needs no entries in the tests, which write SQL by dialect.
-// fresh returns a new, empty database, or one with our tables if there is a spare one and the test may have it.
+// fresh returns a new, empty database, or a spare one of that kind.
 var engines = []struct {
 	name, dialect string
-	fresh         func(t testing.TB, migrated bool) *spareDB
+	fresh         func(t testing.TB, kind spareKind) *spareDB
 }{
 	{"sqlite", "sqlite", onSQLite},
 	{"postgres", "postgres", onPostgres},

@@ -48,6 +48,7 @@ type spareKind struct {
 	driver   string
 	migrated bool // with our tables
 	pooled   bool // clients come through a pooler
+	apart    bool // it has Accounts
 }
 
 // spareDB is a database on a server.
@@ -63,12 +64,16 @@ type spareDB struct {
 	// The store that Open opens for most tests, with a clock of its own.
 	store *store.Store
 	clock *Clock
+
+	accounts *Accounts // see Apart
 }
 
 // keeps reports whether sessions stay with the database from test to test. They stay on PostgreSQL,
 // where a new session takes 7 ms of CPU, and as much again to read the catalogue. What a test sets in
 // DB.SQL is undone. The store keeps no state in a session. A pooler would give the sessions to others.
-func (s *spareDB) keeps() bool { return spare.used && s.driver == "pgx" && s.migrated && !s.pooled }
+func (s *spareDB) keeps() bool {
+	return spare.used && s.driver == "pgx" && (s.migrated || s.apart) && !s.pooled
+}
 
 // reopen returns the store of the test before, as if it were new. It returns nil if there is none, or
 // if the test wants other options.
@@ -160,11 +165,10 @@ func (s *spareDB) giveBack(t testing.TB) {
 	}
 }
 
-// isNew is called for a database that was just made. If it gets tables before the test begins, they are ours.
-func (s *spareDB) isNew(t testing.TB, migrated bool) {
+// isNew is called for a database that was just made. If it gets tables or rights before the test begins, they are ours.
+func (s *spareDB) isNew(t testing.TB) {
 	t.Helper()
-	s.migrated = migrated
-	if migrated || !spare.used {
+	if s.migrated || s.apart || !spare.used {
 		return
 	}
 	db, err := sql.Open(s.driver, s.source)
@@ -175,10 +179,10 @@ func (s *spareDB) isNew(t testing.TB, migrated bool) {
 	s.remember(t, db)
 }
 
-// isMigrated is called for a database that has our tables.
-func (s *spareDB) isMigrated(t testing.TB, db *sql.DB) {
+// isMade is called for a database that has what it gets before a test begins.
+func (s *spareDB) isMade(t testing.TB, db *sql.DB) {
 	t.Helper()
-	if s.migrated && spare.used && s.asNew == "" {
+	if (s.migrated || s.apart) && spare.used && s.asNew == "" {
 		s.remember(t, db)
 	}
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -98,4 +99,75 @@ var leftBehinds = map[string][]leftBehind{
 		{"ALTER DATABASE CHARACTER SET ucs2", false},
 		{"CREATE OR REPLACE VIEW dbjobs_v_gaps AS SELECT 1 AS n", false},
 	},
+}
+
+// A database whose logins are apart is handed on with their rights, and without what the test before has made.
+func TestApartIsAsNew(t *testing.T) {
+	for _, engine := range Engines(t) {
+		t.Run(engine, func(t *testing.T) {
+			if engine == "sqlite" || engine == "pgbouncer" {
+				t.Skip("it has no logins of its own")
+			}
+			for _, migrated := range []bool{true, false} {
+				var before string
+				for range 2 {
+					t.Run(fmt.Sprintf("migrated %t", migrated), func(t *testing.T) {
+						a := Apart(t, engine, migrated)
+						if handedOn := a.Ticker == before; before != "" && handedOn != (migrated || engine == "postgres") {
+							t.Errorf("handed on: %t", handedOn)
+						}
+						before = a.Ticker
+						useApart(t, a, migrated)
+					})
+				}
+			}
+		})
+	}
+}
+
+// useApart finds out that the database is as new, and leaves something in it.
+func useApart(t *testing.T, a *Accounts, migrated bool) {
+	t.Helper()
+	if !migrated {
+		migrator, err := store.Open(t.Context(), a.Migrator, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer migrator.Close()
+		if applied, err := migrator.Migrate(t.Context()); err != nil || len(applied) == 0 {
+			t.Fatalf("there were tables: %v, %v", applied, err)
+		}
+		if err := a.Grant(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := store.Open(t.Context(), a.Ticker, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	ticker := SQL(t, s)
+	var rows int
+	schedules := s.Engine().Table("schedules")
+	if err := ticker.QueryRow("SELECT COUNT(*) FROM " + schedules).Scan(&rows); err != nil || rows != 0 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	if _, err := ticker.Exec("INSERT INTO " + schedules + " (name, rule) VALUES ('s', 'every 1h')"); err != nil {
+		t.Error(err)
+	}
+	if _, err := ticker.Exec("DROP TABLE " + schedules); err == nil {
+		t.Error("the ticker may drop a table")
+	}
+	if _, err := a.SQL.Exec("CREATE TABLE effects (n int)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ticker.Exec("INSERT INTO effects VALUES (1)"); err == nil {
+		t.Error("the ticker has a right before GrantTable")
+	}
+	if err := a.GrantTable(t.Context(), "effects"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ticker.Exec("INSERT INTO effects VALUES (1)"); err != nil {
+		t.Error(err)
+	}
 }

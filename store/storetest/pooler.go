@@ -134,13 +134,14 @@ var poolerFolder string
 
 // onPgBouncer returns a database of PostgreSQL with a URL that leads through the pooler. DB.SQL goes
 // past the pooler.
-func onPgBouncer(t testing.TB, migrated bool) *spareDB {
+func onPgBouncer(t testing.TB, kind spareKind) *spareDB {
 	t.Helper()
 	through, err := poolerOfAll()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := spareOrNew(t, spareKind{"DBJOBS_TEST_POSTGRES", "pgx", migrated, true}, pgxDSN)
+	kind.pooled = true
+	s := onPostgres(t, kind)
 	if s.direct == "" {
 		s.direct, s.url = s.url, through(s.url)
 	}

@@ -23,7 +23,7 @@ import (
 // URL returns the URL of a new, empty database on the engine. The database is dropped when the test ends.
 func URL(t testing.TB, engine string) string {
 	t.Helper()
-	return fresh(t, engine, false).url
+	return fresh(t, engine, spareKind{}).url
 }
 
 // OpenSQL opens a database by its URL, for a test's own statements: see SQL.
@@ -50,11 +50,11 @@ func SQL(t testing.TB, s *store.Store) *sql.DB {
 	return db
 }
 
-func fresh(t testing.TB, engine string, migrated bool) *spareDB {
+func fresh(t testing.TB, engine string, kind spareKind) *spareDB {
 	t.Helper()
 	for _, e := range engines {
 		if e.name == engine {
-			return e.fresh(t, migrated)
+			return e.fresh(t, kind)
 		}
 	}
 	t.Fatalf("no engine %q", engine)
@@ -95,7 +95,7 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	t.Helper()
 	// A Wrap may count or change the statements that make the tables. With a Clock, these statements
 	// record its time.
-	database := fresh(t, engine, o.Wrap == nil && o.Clock == nil)
+	database := fresh(t, engine, spareKind{migrated: o.Wrap == nil && o.Clock == nil})
 	d := &DB{Engine: Dialect(engine), Server: engine, URL: database.url, direct: database.direct, Clock: NewClock(start)}
 	if s := database.reopen(o); s != nil {
 		d.Store, d.Clock = s, database.clock
@@ -105,11 +105,11 @@ func Open(t testing.TB, engine string, o store.Options) *DB {
 	if d.direct != "" {
 		d.SQL = OpenSQL(t, d.direct)
 	} else {
-		d.openSQL(t, database)
+		d.SQL = database.openSQL(t, d.Store)
 	}
 	// See SQL. The test before may have changed it.
 	d.SQL.SetMaxIdleConns(1)
-	database.isMigrated(t, d.SQL)
+	database.isMade(t, d.SQL)
 	return d
 }
 
@@ -137,22 +137,23 @@ func (d *DB) open(t testing.TB, database *spareDB, o store.Options) {
 	d.Store = s
 }
 
-// openSQL opens DB.SQL.
-func (d *DB) openSQL(t testing.TB, database *spareDB) {
+// openSQL opens the database of a store for a test's own statements, or returns what is open already.
+func (s *spareDB) openSQL(t testing.TB, opened *store.Store) *sql.DB {
 	t.Helper()
-	if d.SQL = database.own; d.SQL != nil {
-		return
+	if s.own != nil {
+		return s.own
 	}
-	var err error
 	unwrapped := func(c driver.Connector) driver.Connector { return c }
-	if d.SQL, err = d.JobDB(store.Options{Wrap: unwrapped}); err != nil {
+	db, err := opened.JobDB(store.Options{Wrap: unwrapped})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if database.keeps() {
-		database.own = d.SQL
+	if s.keeps() {
+		s.own = db
 	} else {
-		t.Cleanup(func() { d.SQL.Close() })
+		t.Cleanup(func() { db.Close() })
 	}
+	return db
 }
 
 // Each runs fn on every engine, each in a sub-test with a database of its own. The sub-tests run beside the other
@@ -264,10 +265,10 @@ func Memory(t testing.TB) string {
 const shm = "/dev/shm"
 
 // onSQLite returns a file that does not exist yet, or a copy of one with our tables.
-func onSQLite(t testing.TB, migrated bool) *spareDB {
+func onSQLite(t testing.TB, kind spareKind) *spareDB {
 	t.Helper()
 	file := filepath.Join(Memory(t), "jobs.db")
-	if migrated {
+	if kind.migrated {
 		content, err := migratedFile()
 		if err == nil {
 			err = os.WriteFile(file, content, 0o600)
@@ -297,19 +298,22 @@ var migratedFile = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(file)
 })
 
-func onPostgres(t testing.TB, migrated bool) *spareDB {
+func onPostgres(t testing.TB, kind spareKind) *spareDB {
 	t.Helper()
-	return spareOrNew(t, spareKind{"DBJOBS_TEST_POSTGRES", "pgx", migrated, false}, pgxDSN)
+	kind.variable, kind.driver = "DBJOBS_TEST_POSTGRES", "pgx"
+	return spareOrNew(t, kind, pgxDSN)
 }
 
-func onMariaDB(t testing.TB, migrated bool) *spareDB {
+func onMariaDB(t testing.TB, kind spareKind) *spareDB {
 	t.Helper()
-	return spareOrNew(t, spareKind{"DBJOBS_TEST_MARIADB", "mysql", migrated, false}, mysqlDSN)
+	kind.variable, kind.driver = "DBJOBS_TEST_MARIADB", "mysql"
+	return spareOrNew(t, kind, mysqlDSN)
 }
 
-func onMySQL(t testing.TB, migrated bool) *spareDB {
+func onMySQL(t testing.TB, kind spareKind) *spareDB {
 	t.Helper()
-	return spareOrNew(t, spareKind{"DBJOBS_TEST_MYSQL", "mysql", migrated, false}, mysqlDSN)
+	kind.variable, kind.driver = "DBJOBS_TEST_MYSQL", "mysql"
+	return spareOrNew(t, kind, mysqlDSN)
 }
 
 // spareOrNew gives a spare database, or makes one.
@@ -318,7 +322,7 @@ func spareOrNew(t testing.TB, kind spareKind, dsn func(*url.URL) string) *spareD
 	s := takeSpare(kind)
 	if s == nil {
 		s = onServer(t, kind, "", dsn)
-		s.isNew(t, kind.migrated)
+		s.isNew(t)
 	}
 	t.Cleanup(func() { s.giveBack(t) })
 	return s
