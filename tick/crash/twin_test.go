@@ -121,7 +121,8 @@ func TestCrashWithoutEachGuard(t *testing.T) {
 					call := m.calls[c.stage][c.k-1]
 					return !tw.at.MatchString(call.Kind + " " + strings.Join(strings.Fields(call.SQL), " "))
 				})
-				rand.New(rand.NewPCG(6, 0)).Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
+				// Any order finds the problem. In this one, the servers try few crashes before.
+				rand.New(rand.NewPCG(18, 0)).Shuffle(len(list), func(i, k int) { list[i], list[k] = list[k], list[i] })
 				for i, c := range list {
 					if violations, _ := w.crash(stages, m, c); tw.shows.MatchString(strings.Join(violations, "\n")) {
 						t.Logf("twin without %s: found by crash %d of %d: %s", tw.name, i+1, len(list), strings.Join(violations, "\n  "))
