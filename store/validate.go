@@ -147,7 +147,8 @@ func (r Retry) Or(other Retry) Retry {
 // maxName is the longest name, in bytes: the shortest limit of a key among the engines.
 const maxName = 190
 
-// checkName refuses names that an engine would store as another name, or that could control a terminal.
+// checkName refuses names that an engine would store as another name, that could control a terminal, or that a command line
+// takes for a flag: messages name commands to type, with the name in them.
 func checkName(name string) error {
 	switch {
 	case name == "":
@@ -160,6 +161,8 @@ func checkName(name string) error {
 		return fmt.Errorf("%q begins or ends with a space", name)
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return fmt.Errorf("%q holds a control character", name)
+	case strings.HasPrefix(name, "-"):
+		return fmt.Errorf("%q begins with a hyphen, as a flag of a command does", name)
 	case strings.Contains(name, "/"):
 		return fmt.Errorf("%q holds a slash, which separates owner and name", name)
 	}

@@ -35,13 +35,13 @@ func (r *random) chance(percent int) bool { return r.IntN(100) < percent }
 
 func pick[T any](r *random, list ...T) T { return list[r.IntN(len(list))] }
 
-// text returns any of them. line returns one that has no control character, which names may not have.
+// text returns any of them. line returns one that has no control character and no hyphen at its beginning, which names may not have.
 func (r *random) text() string { return pick(r, texts...) + pick(r, "", "", pick(r, texts...)) }
 
 func (r *random) line() string {
 	for {
 		s := pick(r, texts...)
-		if !strings.ContainsAny(s, "\n\r\t\x01\x7f\u2028\u0085\ufeff/") && strings.TrimSpace(s) == s {
+		if !strings.ContainsAny(s, "\n\r\t\x01\x7f\u2028\u0085\ufeff/") && strings.TrimSpace(s) == s && !strings.HasPrefix(s, "-") {
 			return s
 		}
 	}

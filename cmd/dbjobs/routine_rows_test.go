@@ -72,6 +72,7 @@ func TestRoutinesRefuseOtherWords(t *testing.T) {
 				{routine("alter_job", "a", `{"overlap": "wait "}`), "JB003"}, {routine("alter_job", "a", `{"overlap": "wait,wait-all"}`), "JB003"}, {routine("alter_schedule", "n", `{"ambiguous": "first,last"}`), "JB003"},
 				{routine("alter_job", "a", `{"not_before": "0500-01-01T00:00:00Z"}`), "JB003"}, {routine("alter_job", "a", `{"not_after": "9999-12-31T23:59:59.5Z"}`), "JB003"},
 				{routine("pause", "a", nil, late), "JB003"}, {routine("run_now", "a", nil, late), "JB003"},
+				{routine("create_job", "-x", "SELECT 1"), "JB003"}, {routine("rename_job", "a", "-x"), "JB003"},
 			} {
 				if err := c.on(d); sqlState(err) != c.state {
 					t.Errorf("%v: %v, want the state %s", c.call, err, c.state)

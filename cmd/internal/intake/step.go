@@ -60,7 +60,7 @@ func (t Targets) Note(database, user string) string {
 
 // Kept makes a name from a name of the source. It keeps that name if it can.
 func Kept(name string) string {
-	name = strings.TrimSpace(strings.ReplaceAll(printable(name), "/", "-"))
+	name = strings.TrimSpace(strings.TrimLeft(strings.ReplaceAll(printable(name), "/", "-"), "- "))
 	if len(name) > 100 {
 		return Slug(name)
 	}
