@@ -36,7 +36,10 @@ Exit code 3: the manifest is written, but something was left out.`}
 }
 
 // imports has the flags of all kinds of sources.
-type imports struct{ output, zone, from, prefix string }
+type imports struct {
+	output, zone, from, prefix string
+	targets                    intake.Targets // of a source with SQL
+}
 
 // importing completes a command that imports.
 func (c *cli) importing(cmd *cobra.Command, read func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error)) *cobra.Command {
@@ -55,6 +58,9 @@ func (c *cli) importing(cmd *cobra.Command, read func(cmd *cobra.Command, args [
 		f.zone, _ = cmd.Flags().GetString("zone") // some kinds have no such flag
 		result, err := read(cmd, args, f, from)
 		if err != nil {
+			return err
+		}
+		if err := unusedTarget(f.targets, result.Databases); err != nil {
 			return err
 		}
 		result.Finish(time.Now(), f.prefix)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,17 @@ func targetsOf(list []string) (intake.Targets, error) {
 		t[database] = name
 	}
 	return t, nil
+}
+
+// unusedTarget refuses a --target of a database in which no statement of the source runs: where its name is mistyped, the
+// statements would run in dbjobs' own. A source without statements may have any.
+func unusedTarget(t intake.Targets, databases []string) error {
+	unused := t.Unused(databases)
+	if unused == "" || len(databases) == 0 {
+		return nil
+	}
+	names := slices.Sorted(slices.Values(databases))
+	return badInput("--target: no statement of the source runs in the database %s; they run in %s", shown(unused), strings.Join(slices.Compact(names), ", "))
 }
 
 // zoned checks --zone.
@@ -91,11 +103,11 @@ input). A login that is no superuser sees its own jobs only.`,
 	cmd.Flags().String("zone", "", "time zone of the schedules (cron.timezone, or GMT)")
 	targets := targetsFlag(cmd)
 	return c.importing(cmd, func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
-		into, err := targetsOf(*targets)
-		if err != nil {
+		var err error
+		if f.targets, err = targetsOf(*targets); err != nil {
 			return nil, err
 		}
-		o := pgcron.Options{Zone: f.zone, Targets: into, From: from}
+		o := pgcron.Options{Zone: f.zone, Targets: f.targets, From: from}
 		if err := zoned(f.zone); err != nil {
 			return nil, err
 		}
@@ -150,8 +162,8 @@ then --zone is needed.`,
 		if err := zoned(f.zone); err != nil {
 			return nil, err
 		}
-		into, err := targetsOf(*targets)
-		if err != nil {
+		var err error
+		if f.targets, err = targetsOf(*targets); err != nil {
 			return nil, err
 		}
 		var events []mysqlevents.Event
@@ -163,7 +175,7 @@ then --zone is needed.`,
 		if err != nil {
 			return nil, err
 		}
-		o := mysqlevents.Options{Source: "the events of " + where, Zone: f.zone, Targets: into, Now: from}
+		o := mysqlevents.Options{Source: "the events of " + where, Zone: f.zone, Targets: f.targets, Now: from}
 		if o.Zone == "" && !server.UTC() && mysqlevents.System(events) {
 			return nil, badInput("events use the zone of the server, which calls itself %s; name it with --zone, such as --zone Europe/Berlin", server.Zone)
 		}
@@ -188,8 +200,8 @@ names: the one with the schema pgagent. No password of a connection string is wr
 		if err := zoned(f.zone); err != nil {
 			return nil, err
 		}
-		into, err := targetsOf(*targets)
-		if err != nil {
+		var err error
+		if f.targets, err = targetsOf(*targets); err != nil {
 			return nil, err
 		}
 		var jobs []pgagent.Job
@@ -213,6 +225,6 @@ names: the one with the schema pgagent. No password of a connection string is wr
 		if err := zoned(zone); err != nil {
 			return nil, badInput("the server's TimeZone is %s, which is no zone here; name it with --zone, such as --zone Europe/Berlin", zone)
 		}
-		return pgagent.Convert(jobs, pgagent.Options{Source: "pgAgent in " + where, Zone: zone, Targets: into, Now: from}), nil
+		return pgagent.Convert(jobs, pgagent.Options{Source: "pgAgent in " + where, Zone: zone, Targets: f.targets, Now: from}), nil
 	})
 }

@@ -35,6 +35,7 @@ type Result struct {
 	Items  []Item   `json:"items"`
 	Rest   string   `json:"rest,omitempty"` // what else the source has: "2 settings, 9 comments and blank lines"
 
+	Databases []string         `json:"-"` // those in which statements of the source run; they may be there several times
 	Hooks     []store.Job      `json:"-"` // jobs that Items name for their events
 	Schedules []store.Schedule `json:"-"` // those that Items name, in the order of the Items; each is of one job
 }

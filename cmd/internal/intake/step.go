@@ -3,6 +3,8 @@ package intake
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -47,6 +49,16 @@ func (t Targets) Of(database string) string {
 		return name
 	}
 	return t[""]
+}
+
+// Unused returns a database to which no statement belongs, of those that have a target of their own, or "".
+func (t Targets) Unused(databases []string) string {
+	for _, name := range slices.Sorted(maps.Keys(t)) {
+		if name != "" && !slices.Contains(databases, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // Note returns in which database, and as which login, a statement ran, if that changes.

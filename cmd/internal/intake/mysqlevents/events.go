@@ -94,6 +94,7 @@ type Options struct {
 func Convert(events []Event, s Server, o Options) *intake.Result {
 	r := &intake.Result{Source: o.Source, Zone: o.Zone}
 	for i := range events {
+		r.Databases = append(r.Databases, events[i].Schema)
 		r.Items = append(r.Items, item(&events[i], s, o))
 	}
 	if r.Imported() > 0 {

@@ -111,6 +111,11 @@ type Options struct {
 func Convert(jobs []Job, o Options) *intake.Result {
 	r := &intake.Result{Source: o.Source, Zone: o.Zone}
 	for i := range jobs {
+		for _, s := range jobs[i].Steps {
+			if s.Kind != "b" {
+				r.Databases = append(r.Databases, runsIn(s))
+			}
+		}
 		r.Items = append(r.Items, item(r, &jobs[i], o))
 	}
 	if r.Imported() > 0 {
@@ -239,6 +244,14 @@ func databaseOf(connect string) (name string) {
 	return name
 }
 
+// runsIn returns the name of the database in which a step of SQL runs.
+func runsIn(s Step) string {
+	if s.Connect != "" {
+		return cmp.Or(databaseOf(s.Connect), "another server")
+	}
+	return s.Database
+}
+
 // step makes a step. Its name must differ from the other names.
 func step(s Step, names map[string]bool, o Options, note func(string, ...any)) (out store.Step) {
 	name := intake.Kept(s.Name)
@@ -249,9 +262,8 @@ func step(s Step, names map[string]bool, o Options, note func(string, ...any)) (
 	if s.Kind == "b" {
 		out = batch(s, note)
 	} else {
-		database := s.Database
+		database := runsIn(s)
 		if s.Connect != "" {
-			database = cmp.Or(databaseOf(s.Connect), "another server")
 			note("The step %s has a connection string of its own, which may hold a password and is not shown: make it a target of the host settings.", s.Name)
 		}
 		out = intake.Statement("", s.Code, o.Targets.Of(database))

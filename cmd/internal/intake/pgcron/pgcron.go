@@ -45,6 +45,7 @@ func Convert(rows []Row, o Options) *intake.Result {
 	}
 	r := &intake.Result{Source: o.Source, Zone: zone}
 	for _, row := range rows {
+		r.Databases = append(r.Databases, row.Database)
 		r.Items = append(r.Items, item(row, zone, o))
 	}
 	if r.Imported() > 0 {
