@@ -113,10 +113,13 @@ times that did not run: from FIRST to LAST, as many as TIMES says. REASON is one
 
 // sayPaused says that pauses are in force: their times become gaps when the pauses end.
 func (c *cli) sayPaused(ctx context.Context, s *store.Store) error {
-	const most = 1000
-	list, err := s.Pauses(ctx, false, most)
-	if n := len(list); n > 0 {
-		c.say("%s in force, see dbjobs pauses: the times of a pause are recorded when it ends", report.Plural(n, "pause"))
+	list, err := s.Pauses(ctx, false, mostPauses)
+	n, least := len(list), ""
+	if n == mostPauses {
+		least = "at least "
+	}
+	if n > 0 {
+		c.say("%s%s in force, see dbjobs pauses: the times of a pause are recorded when it ends", least, report.Plural(n, "pause"))
 	}
 	return err
 }

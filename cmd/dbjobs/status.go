@@ -18,7 +18,7 @@ const (
 	comingWithin = time.Hour
 	waitingKinds = 20     // how many reasons to wait are shown
 	mostKinds    = 10_000 // how many are read, with the queues in which runs execute
-	mostPauses   = 10_000 // how many pauses are read to find a freeze
+	mostPauses   = 10_000 // how many pauses are read to find a freeze, or to count them
 )
 
 func (c *cli) status() *cobra.Command {
