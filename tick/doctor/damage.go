@@ -39,8 +39,8 @@ var damages = map[string]damage{
 		return fmt.Sprintf("runs that are %s wait for a decision: %d, the first since %s, although ticks come", d.What, d.Count, instant(d.At))
 	}, "look at the errors that dbjobs tick prints; another session may have locked the rows"},
 	"queued": {Warning, func(d *store.Damage) string {
-		return fmt.Sprintf("nobody takes the runs of the queue %s: %d, the first since %s", d.What, d.Count, instant(d.At))
-	}, "start a worker of this queue, or for the queue tick, more or longer ticks, with the login of the owner of the jobs"},
+		return fmt.Sprintf("runs of the queue %s are ready, and not taken: %d, the first since %s", d.What, d.Count, instant(d.At))
+	}, "start a worker of this queue, or for the queue tick, ticks: more, longer ones, or with the login of the owner of the jobs"},
 	"unplanned": {Wrong, func(d *store.Damage) string {
 		return fmt.Sprintf("no pass has planned it since it was made at %s", instant(d.At))
 	}, "look at the errors that dbjobs tick prints; the ticks may have another database, or none of them logs in as the owner of the job"},

@@ -200,14 +200,16 @@ func (s *Status) Judge() {
 	}
 }
 
-// judgeQueued reports runs that no process takes, in a queue of which none executes. If no tick comes, judgeTriggers says
-// that, and not this. A pass that has ended may have executed others before, such as those of a backlog: then it had too little time.
+// judgeQueued reports runs that are not taken, in a queue of which none executes. If no tick comes, judgeTriggers says
+// that, and not this. A process may have executed others before, such as those of a backlog: then it had too little time. Or it
+// is not one of the owner of the job, and may not take them.
 func (s *Status) judgeQueued(do func(string, ...any)) {
 	for _, w := range s.Waiting {
 		switch {
 		case w.State != store.Queued || s.Frozen != nil || s.busy[w.Queue] || s.Now.Sub(w.Ready) <= untaken:
 		case w.Queue != tick.OwnQueue:
-			do("nobody takes the runs of the queue %s since %s: dbjobs work --queue %s does", w.Queue, Instant(w.Ready), store.Argument(w.Queue))
+			do("runs of the queue %s are ready since %s, such as one of job %s, and none executes: start dbjobs work --queue %s, "+
+				"let it log in as the owner of the job, or give it more time", w.Queue, Instant(w.Ready), w.Job, store.Argument(w.Queue))
 		case len(s.Triggers) > 0 && s.Triggers[0].LastAt.Sub(w.Ready) > untaken:
 			do("ticks come and leave runs that are ready since %s, such as one of job %s: "+
 				"look at what they print, let one log in as the owner of the job, or give them more time", Instant(w.Ready), w.Job)

@@ -34,12 +34,13 @@ func TestStatusQuotesNamesInCommands(t *testing.T) {
 	t.Parallel()
 	s := Status{Now: time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)}
 	s.Running.Count = 1
-	s.Waiting = []WaitingRuns{{OpenRuns: store.OpenRuns{State: store.Queued, Queue: "big files", Runs: 1, Ready: s.Now.Add(-time.Hour)}}}
+	s.Waiting = []WaitingRuns{{OpenRuns: store.OpenRuns{State: store.Queued, Queue: "big files", Runs: 1, Ready: s.Now.Add(-time.Hour), Job: "ana/load"}}}
 	s.Parked = Troubled{Count: 1, First: []TroubledJob{{Job: "ana/no rule"}}}
 	s.Failing = Troubled{Count: 1, First: []TroubledJob{{Job: "it's broken"}}}
 	s.Itself(2, "a load")
 	want := []string{
-		"nobody takes the runs of the queue big files since 2026-03-01T03:00:00Z: dbjobs work --queue 'big files' does",
+		"runs of the queue big files are ready since 2026-03-01T03:00:00Z, such as one of job ana/load, and none executes: " +
+			"start dbjobs work --queue 'big files', let it log in as the owner of the job, or give it more time",
 		"job ana/no rule is parked: dbjobs job show 'ana/no rule' says why; correct the definition",
 		"2 jobs have paused themselves, such as a load: dbjobs errors --job 'a load' shows why, dbjobs job resume 'a load' lets that one run again",
 		`job it's broken is failing: dbjobs errors --job 'it'\''s broken' shows each failed attempt`,
@@ -91,12 +92,13 @@ func TestStatusOfBusyQueues(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
 	queued := func(queue string) store.OpenRuns {
-		return store.OpenRuns{State: store.Queued, Queue: queue, Runs: 1, Ready: now.Add(-time.Hour)}
+		return store.OpenRuns{State: store.Queued, Queue: queue, Runs: 1, Ready: now.Add(-time.Hour), Job: "a"}
 	}
 	s := Status{Now: now}
 	s.Running.First = []store.Run{{Queue: "slow"}}
 	s.Wait([]store.OpenRuns{queued("idle"), {State: store.Running, Queue: "slow", Runs: 1}, queued("mail"), queued("last"), {State: store.Running, Queue: "mail", Runs: 3}}, 2)
-	want := "nobody takes the runs of the queue idle since 2026-03-01T03:00:00Z: dbjobs work --queue idle does"
+	want := "runs of the queue idle are ready since 2026-03-01T03:00:00Z, such as one of job a, and none executes: " +
+		"start dbjobs work --queue idle, let it log in as the owner of the job, or give it more time"
 	if s.Judge(); !slices.Equal(s.ToDo, []string{want}) || s.Running.Count != 4 || len(s.Waiting) != 2 {
 		t.Errorf("%q, %d run, %d wait", s.ToDo, s.Running.Count, len(s.Waiting))
 	}
