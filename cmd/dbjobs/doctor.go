@@ -55,10 +55,11 @@ The exit code is 1 if there is an error or a warning. Notes do not count.`,
 		for i := range r.Findings { // an error in a row may contain a password
 			r.Findings[i].Problem = c.db.Scrub(r.Findings[i].Problem)
 		}
+		r.Stopped = c.db.Scrub(r.Stopped)
 		if err != nil && len(r.Findings) == 0 {
 			return err
 		}
-		if printed := c.print(r, func() error { return report.Doctor(c.stdout, &r, err == nil) }); err == nil {
+		if printed := c.print(r, func() error { return report.Doctor(c.stdout, &r) }); err == nil {
 			err = printed
 		}
 		if err != nil || !r.Bad() {

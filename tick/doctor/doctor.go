@@ -42,8 +42,9 @@ type Finding struct {
 type Report struct {
 	Findings []Finding `json:"findings"`
 	Jobs     int       `json:"jobs"`
-	Times    int       `json:"nominal_times"` // the number of times that were compared with runs and gaps
-	Since    time.Time `json:"since"`         // the instant from which these times count
+	Times    int       `json:"nominal_times"`     // the number of times that were compared with runs and gaps
+	Since    time.Time `json:"since"`             // the instant from which these times count
+	Stopped  string    `json:"stopped,omitempty"` // why the examination did not come to its end: there may be more findings
 }
 
 // Bad reports whether there are findings other than notes.
@@ -87,6 +88,9 @@ type exam struct {
 func Examine(ctx context.Context, s *store.Store, o Options) (Report, error) {
 	e := &exam{s: s, o: o, of: map[int64]*store.JobStatus{}, found: map[string]int{}, report: Report{Findings: []Finding{}, Since: o.Since}}
 	err := e.all(ctx)
+	if err != nil {
+		e.report.Stopped = err.Error()
+	}
 	slices.SortStableFunc(e.report.Findings, func(x, y Finding) int { return cmp.Compare(x.Level.rank(), y.Level.rank()) })
 	return e.report, err
 }

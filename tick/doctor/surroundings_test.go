@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -12,6 +13,24 @@ import (
 	"github.com/dbjobs/dbjobs/tick/doctor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
+
+// An examination that cannot go on says so in its report, so that nobody takes the findings up to then for all.
+func TestExaminationThatStops(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		r, err := doctor.Examine(ctx, d.Store, doctor.Options{Clock: d.Clock.Now, Direct: func(context.Context, *store.Store) error {
+			stop()
+			return nil
+		}})
+		if err == nil || r.Stopped != err.Error() {
+			t.Errorf("it stopped with %v, and the report says %q", err, r.Stopped)
+		}
+		if r, err := doctor.Examine(t.Context(), d.Store, doctor.Options{Clock: d.Clock.Now}); err != nil || r.Stopped != "" {
+			t.Errorf("%v: it came to its end, and the report says %q", err, r.Stopped)
+		}
+	})
+}
 
 // Problems around the ledger are named: the trigger, the clock, versions, runs that nobody takes, jobs that passes
 // leave alone, a missing index.

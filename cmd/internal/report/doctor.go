@@ -8,7 +8,7 @@ import (
 )
 
 // Doctor prints what an examination found, the worst first. Only one that came to its end says how much it examined.
-func Doctor(w io.Writer, r *doctor.Report, whole bool) error {
+func Doctor(w io.Writer, r *doctor.Report) error {
 	for _, f := range r.Findings {
 		subject := ""
 		if f.Job != "" {
@@ -18,7 +18,7 @@ func Doctor(w io.Writer, r *doctor.Report, whole bool) error {
 			return err
 		}
 	}
-	if !whole {
+	if r.Stopped != "" {
 		return nil
 	}
 	_, err := fmt.Fprintf(w, "examined %s and %s since %s: %s\n", Plural(r.Jobs, "job"), Plural(r.Times, "nominal time"), Instant(r.Since), Plural(len(r.Findings), "finding"))

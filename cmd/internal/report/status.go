@@ -29,9 +29,13 @@ type Status struct {
 	// PassesHidden says that row security hides the ticks of other logins.
 	PassesHidden bool `json:"passes_hidden,omitempty"`
 
+	// What is not in the lists above.
+	TriggersMore int `json:"triggers_more,omitempty"`
+	SilencesMore int `json:"silences_more,omitempty"`
+	WaitingMore  int `json:"waiting_more,omitempty"` // things for which runs wait
+
 	more        []store.Trigger // those that are not shown
 	moreSilent  []store.Silence // those that are not shown
-	moreWaiting int             // things for which runs wait that are not shown
 	busy        map[string]bool // queues in which runs execute
 	itself      int             // jobs that have paused themselves
 	firstItself string          // one of them
@@ -111,13 +115,13 @@ func (s *Status) Itself(jobs int, first string) { s.itself, s.firstItself = jobs
 // last.
 func (s *Status) Come(triggers []store.Trigger, limit int) {
 	shown := min(limit, len(triggers))
-	s.Triggers, s.more = List(triggers[:shown]), triggers[shown:]
+	s.Triggers, s.more, s.TriggersMore = List(triggers[:shown]), triggers[shown:], len(triggers)-shown
 }
 
 // Silent records the silences of triggers. Only the first ones are shown; all of those that last are things to do.
 func (s *Status) Silent(silences []store.Silence, limit int) {
 	shown := min(limit, len(silences))
-	s.Silences, s.moreSilent = List(silences[:shown]), silences[shown:]
+	s.Silences, s.moreSilent, s.SilencesMore = List(silences[:shown]), silences[shown:], len(silences)-shown
 }
 
 // Wait records the runs that have not ended. Only the first things for which runs wait are shown.
@@ -131,7 +135,7 @@ func (s *Status) Wait(open []store.OpenRuns, limit int) {
 		case len(s.Waiting) < limit:
 			s.Waiting = append(s.Waiting, WaitingRuns{o, s.why(o)})
 		default:
-			s.moreWaiting++
+			s.WaitingMore++
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (s *Status) Print(w io.Writer) error {
 			t.row(v.Name, Instant(v.LastAt), span(s.Now.Sub(v.LastAt)), took(v.Took), v.Holder)
 		}
 	})
-	p.more(len(s.more), "dbjobs status --limit "+count(int64(len(s.Triggers)+len(s.more))))
+	p.more(s.TriggersMore, "dbjobs status --limit "+count(int64(len(s.Triggers)+s.TriggersMore)))
 	p.table(len(s.Silences), []string{"SILENT", "FOR", "SINCE", "UNTIL"}, func(t *table) {
 		for _, v := range s.Silences {
 			end := v.Until
@@ -28,7 +28,7 @@ func (s *Status) Print(w io.Writer) error {
 			t.row(v.Trigger, span(end.Sub(v.From)), Instant(v.From), cmp.Or(Instant(v.Until), "now"))
 		}
 	})
-	p.more(len(s.moreSilent), "dbjobs status --limit "+count(int64(len(s.Silences)+len(s.moreSilent))))
+	p.more(s.SilencesMore, "dbjobs status --limit "+count(int64(len(s.Silences)+s.SilencesMore)))
 	if s.Frozen != nil {
 		p.line("frozen: " + Paused(*s.Frozen))
 	}
@@ -135,7 +135,7 @@ func (p *sections) runs(s *Status) {
 			t.row(v.Why, count(int64(v.Runs)), span(s.Now.Sub(v.Since)), v.Job)
 		}
 	})
-	p.more(s.moreWaiting, "dbjobs run list --state waiting,queued")
+	p.more(s.WaitingMore, "dbjobs run list --state waiting,queued")
 }
 
 // span returns a length of time in its two largest units.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +106,21 @@ func TestStatusOfBusyQueues(t *testing.T) {
 	var out strings.Builder
 	if err := s.Print(&out); err != nil || !strings.Contains(out.String(), "\nand 1 more: dbjobs run list --state waiting,queued\n") {
 		t.Errorf("%v: the list is cut in silence:\n%s", err, out.String())
+	}
+}
+
+// A program that reads the JSON learns how many triggers, silences and things for which runs wait are not in it.
+func TestStatusCountsWhatItsJSONLeavesOut(t *testing.T) {
+	t.Parallel()
+	var s Status
+	s.Come(make([]store.Trigger, 5), 3)
+	s.Silent(make([]store.Silence, 5), 2)
+	s.Wait(make([]store.OpenRuns, 5), 1)
+	b, err := json.Marshal(s)
+	for _, want := range []string{`"triggers_more":2`, `"silences_more":3`, `"waiting_more":4`} {
+		if err != nil || !strings.Contains(string(b), want) {
+			t.Errorf("%v: there is no %s in %s", err, want, b)
+		}
 	}
 }
 
