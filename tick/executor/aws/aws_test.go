@@ -45,6 +45,7 @@ func TestRegionOf(t *testing.T) {
 	}{
 		{"mydb.c1fycpveg7nf.us-west-2.rds.amazonaws.com", "eu-west-1", "us-west-2"},
 		{"p.proxy-abc.cn-north-1.rds.amazonaws.com.cn", "", "cn-north-1"},
+		{"mydb.c1fycpveg7nf.rds.cn-northwest-1.amazonaws.com.cn", "us-east-1", "cn-northwest-1"},
 		{"db.us-gov-west-1.rds.amazonaws.com", "", "us-gov-west-1"},
 		{"db.internal", "eu-west-1", "eu-west-1"},
 		{"db.internal", "", ""},
