@@ -142,13 +142,13 @@ func (r Reader) s3URL(o Object, region string) (*url.URL, error) {
 	if strings.HasPrefix(region, "cn-") {
 		domain += ".cn"
 	}
-	other := cmp.Or(r.value("AWS_ENDPOINT_URL_S3"), r.value("AWS_ENDPOINT_URL"))
+	other, variable := aws.Lookup(r.Env).Endpoint("S3")
 	if other == "" && !strings.Contains(o.bucket, ".") {
 		return at(&url.URL{Scheme: "https", Host: o.bucket + "." + domain}, o.key), nil
 	}
 	u, err := platform.Endpoint(cmp.Or(other, "https://"+domain))
 	if err != nil {
-		return nil, fmt.Errorf("AWS_ENDPOINT_URL_S3: %w", err)
+		return nil, fmt.Errorf("%s: %w", variable, err)
 	}
 	return at(u, o.bucket+"/"+o.key), nil
 }

@@ -62,10 +62,13 @@ func newScheduler(s *settings, group string) (tick.Alarm, error) {
 	if target[1] == "aws-cn" {
 		domain += ".cn"
 	}
-	at := cmp.Or(s.Env.value(endpointVariable), s.Env.value("AWS_ENDPOINT_URL_SCHEDULER"), "https://scheduler."+a.region+"."+domain)
+	at, variable := s.Env.value(endpointVariable), endpointVariable
+	if at == "" {
+		at, variable = aws.Lookup(s.Env).Endpoint("SCHEDULER")
+	}
 	var err error
-	if a.url, err = platform.Endpoint(at); err != nil {
-		return nil, fmt.Errorf("%s: %w", endpointVariable, err)
+	if a.url, err = platform.Endpoint(cmp.Or(at, "https://scheduler."+a.region+"."+domain)); err != nil {
+		return nil, fmt.Errorf("%s: %w", variable, err)
 	}
 	return a, nil
 }

@@ -19,8 +19,8 @@ import (
 // tasks sets tasks of Cloud Tasks, each with a name. It needs the right cloudtasks.tasks.create on the queue, and
 // iam.serviceAccounts.actAs on the account as which the task calls.
 //
-// Cloud Tasks keeps the name of a task for about an hour after the task has called, and refuses another task with
-// that name. The name contains the time of the alarm. So another task with the same name is needed only if an
+// Cloud Tasks keeps the name of a task for hours after the task has called, of some queues for days, and refuses another
+// task with that name. The name contains the time of the alarm. So another task with the same name is needed only if an
 // alarm has called before its time.
 type tasks struct {
 	*settings

@@ -328,6 +328,8 @@ func TestSettingsOfAlarms(t *testing.T) {
 		{"aws-scheduler:a/b", with(targetVariable, functionARN, roleVariable, roleARN), "group"},
 		{"aws-scheduler", with(targetVariable, functionARN, roleVariable, roleARN, endpointVariable, "http://192.0.2.1"), "want https"},
 		{"aws-scheduler", with(targetVariable, functionARN, roleVariable, roleARN, endpointVariable, "http://localhost.example"), "want https"},
+		{"aws-scheduler", with(targetVariable, functionARN, roleVariable, roleARN, "AWS_ENDPOINT_URL_SCHEDULER", "http://192.0.2.1"), "AWS_ENDPOINT_URL_SCHEDULER: want https"},
+		{"aws-scheduler", with(targetVariable, functionARN, roleVariable, roleARN, "AWS_ENDPOINT_URL", "http://192.0.2.1"), "AWS_ENDPOINT_URL: want https"},
 		{"aws-scheduler", with(targetVariable, functionARN, roleVariable, roleARN, nameVariable, "a b"), nameVariable},
 		{"gcp-tasks", nil, "gcp-tasks:projects/"},
 		{"gcp-tasks:" + queue, with(targetVariable, "http://x/tick"), targetVariable},

@@ -14,3 +14,14 @@ func (env Lookup) value(name string) string {
 	v, _ := env(name)
 	return v
 }
+
+// Endpoint returns the URL of the API of a service that the environment gives, and the variable that has it: the one of the
+// service, such as AWS_ENDPOINT_URL_S3, or else the one of all. Both are empty if that is the usual API.
+func (env Lookup) Endpoint(service string) (url, variable string) {
+	for _, name := range []string{"AWS_ENDPOINT_URL_" + service, "AWS_ENDPOINT_URL"} {
+		if v := env.value(name); v != "" {
+			return v, name
+		}
+	}
+	return "", ""
+}

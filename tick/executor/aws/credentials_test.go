@@ -98,6 +98,7 @@ func TestSource(t *testing.T) {
 		"EKS pod identity":        {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "URL/v1/credentials", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": file, "AWS_CONTAINER_AUTHORIZATION_TOKEN": "old"},
 		"a token in the variable": {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "URL/v1/credentials", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "pod-token"},
 		"IRSA":                    {"AWS_WEB_IDENTITY_TOKEN_FILE": file, "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/jobs", "AWS_ENDPOINT_URL_STS": "URL/sts"},
+		"STS at the URL of all":   {"AWS_WEB_IDENTITY_TOKEN_FILE": file, "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/jobs", "AWS_ENDPOINT_URL": "URL/sts"},
 		"EC2":                     {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "URL/"},
 	} {
 		p := startPlatform(t)

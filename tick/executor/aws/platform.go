@@ -146,7 +146,8 @@ func (s *Source) webIdentity(ctx context.Context) (*answer, error) {
 		"WebIdentityToken": {strings.TrimSpace(string(token))}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.stsEndpoint(), strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, errors.New("AWS_ENDPOINT_URL_STS is no URL")
+		_, variable := s.env.Endpoint("STS")
+		return nil, errors.New(variable + " is no URL")
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	text, err := get(sts, req)
@@ -164,7 +165,7 @@ func (s *Source) webIdentity(ctx context.Context) (*answer, error) {
 
 // stsEndpoint is that of the region, or of all.
 func (s *Source) stsEndpoint() string {
-	if at := s.env.value("AWS_ENDPOINT_URL_STS"); at != "" {
+	if at, _ := s.env.Endpoint("STS"); at != "" {
 		return at
 	}
 	region := s.env.value("AWS_REGION")
