@@ -96,6 +96,24 @@ func TestTheImageRunsWhereItIsStarted(t *testing.T) {
 	}
 }
 
+// TestTwoInstallationsOnECS: each thing that has a name in the account takes it from the variable, so that a second installation is
+// one with another name.
+func TestTwoInstallationsOnECS(t *testing.T) {
+	named := regexp.MustCompile(`(?m)^  (?:name|family) += (.*)$`).FindAllStringSubmatch(read(t, "ecs/main.tf"), -1)
+	own := 0
+	for _, m := range named {
+		switch {
+		case strings.Contains(m[1], "var.name"):
+			own++
+		case m[1] != `"execution"` && m[1] != `"scheduler"`: // the policies, within their roles
+			t.Errorf("a name is %s in each installation", m[1])
+		}
+	}
+	if own != 5 {
+		t.Errorf("%d names are made from the variable, want 5: %q", own, named)
+	}
+}
+
 // release publishes what people run, so nobody else's code may get into it.
 const release = "../../.github/workflows/release.yml"
 

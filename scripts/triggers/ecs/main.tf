@@ -13,6 +13,18 @@ terraform {
   }
 }
 
+variable "name" {
+  description = "Name of the task, and of what belongs to it. Another installation in the same account needs another name."
+  type        = string
+  default     = "dbjobs"
+
+  validation {
+    # The longest name made from it is an IAM role's, of 64 characters.
+    condition     = can(regex("^[a-zA-Z][a-zA-Z0-9-]{0,39}$", var.name))
+    error_message = "name: want a letter, then at most 39 letters, digits and hyphens."
+  }
+}
+
 variable "region" {
   description = "Region of the cluster."
   type        = string
@@ -64,12 +76,12 @@ locals {
 }
 
 resource "aws_cloudwatch_log_group" "this" {
-  name              = "/ecs/dbjobs"
+  name              = "/ecs/${var.name}"
   retention_in_days = 30
 }
 
 resource "aws_ecs_task_definition" "tick" {
-  family                   = "dbjobs"
+  family                   = var.name
   requires_compatibilities = ["FARGATE"]
   network_mode             = "awsvpc"
   cpu                      = 256
@@ -100,7 +112,7 @@ resource "aws_ecs_task_definition" "tick" {
 }
 
 resource "aws_iam_role" "execution" {
-  name = "dbjobs-execution"
+  name = "${var.name}-execution"
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{
@@ -128,7 +140,7 @@ resource "aws_iam_role_policy" "execution" {
 }
 
 resource "aws_scheduler_schedule" "tick" {
-  name                = "dbjobs-tick"
+  name                = "${var.name}-tick"
   description         = "Starts a tick of dbjobs"
   schedule_expression = "rate(1 minute)"
 
@@ -157,7 +169,7 @@ resource "aws_scheduler_schedule" "tick" {
 }
 
 resource "aws_iam_role" "scheduler" {
-  name = "dbjobs-ecs-scheduler"
+  name = "${var.name}-ecs-scheduler"
   assume_role_policy = jsonencode({
     Version = "2012-10-17"
     Statement = [{
