@@ -235,7 +235,11 @@ func (r *reader) includeOne(f *file, path string, at *yaml.Node, field string) e
 		f.problem(at, field, "a manifest has at most %d files", maxFiles)
 		return nil
 	}
-	if err := r.load(in, f, at); err != nil {
+	err := r.load(in, f, at)
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		err = fmt.Errorf("%s: %w", excerpt(path), e.Err)
+	}
+	if err != nil {
 		f.problem(at, field, "%v", err)
 	}
 	return nil
