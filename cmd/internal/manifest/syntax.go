@@ -60,6 +60,10 @@ func advice(line, message string, column int) (string, int) {
 			return inQuotes(lead, line[m[6]:], flow, message), 1 + utf8.RuneCountInString(line[:m[6]])
 		}
 	}
+	if at := strings.Index(line, variableMark); at >= 0 && strings.HasPrefix(message, "did not find expected ',' or") && strings.ContainsAny(line[:at], "[{") {
+		return "within { } or [ ], put a text with ${env:NAME} in quotes; give another value, such as a number, a line of its own: disabled: ${env:NAME}",
+			1 + utf8.RuneCountInString(line[:at])
+	}
 	switch {
 	case strings.HasPrefix(message, "mapping values are not allowed"):
 		message += `; put a text that has ": " in it in quotes`
