@@ -104,6 +104,13 @@ func (c *cli) completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 		complete = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
+	case f.Name == "from-step":
+		complete = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return c.offer(cmd, begun, stepsOfRun(args[0]))
+		}
 	case len(fixed) > 0:
 		complete = func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 			return begins(slices.Clone(fixed), begun), cobra.ShellCompDirectiveNoFileComp
@@ -121,6 +128,8 @@ func (c *cli) completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 // fixedWords returns the words of a flag that takes no others; nil: it takes others.
 func fixedWords(cmd *cobra.Command, f *pflag.Flag) []string {
 	switch {
+	case f.Name == "reset":
+		return definitionNames(cmd)
 	case f.Name == "log-format":
 		return []string{logs.Text, logs.JSON, logs.GCP}
 	case f.Name == "print-grants":
@@ -136,6 +145,16 @@ func fixedWords(cmd *cobra.Command, f *pflag.Flag) []string {
 		}
 	}
 	return nil
+}
+
+// definitionNames returns the flags of a command that describe a job, a step or a schedule.
+func definitionNames(cmd *cobra.Command) (list []string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, describes := f.Value.(definitionFlag); describes {
+			list = append(list, f.Name)
+		}
+	})
+	return list
 }
 
 // offer returns the words that begin with the text typed so far. If the database does not answer in time, it
@@ -219,6 +238,17 @@ func partsOf(job string, of func(store.Job) []string) lookup {
 			return nil, err
 		}
 		return of(j.Job), nil
+	}
+}
+
+// stepsOfRun returns the lookup for the steps of the job of a run.
+func stepsOfRun(run string) lookup {
+	return func(ctx context.Context, s *store.Store) ([]string, error) {
+		r, err := s.Run(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		return partsOf(r.FullJob(), stepNames)(ctx, s)
 	}
 }
 
