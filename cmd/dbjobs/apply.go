@@ -130,7 +130,8 @@ func (c *cli) readManifest(cmd *cobra.Command, paths []string) (*manifest.Manife
 		}
 		inputs = append(inputs, list...)
 	}
-	m, err := manifest.Read(inputs, manifest.Options{Name: manifest.NameOf(paths[0]), Now: time.Now(), Env: c.variable, Alone: c.sealed})
+	m, err := manifest.Read(inputs, manifest.Options{Name: manifest.NameOf(paths[0]), Now: time.Now(), Env: c.variable, Alone: c.sealed,
+		Open: func(path string) (io.ReadCloser, error) { return openInput(cmd.Context(), path) }})
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return nil, &usageError{problem: e.Error()}
 	}
@@ -190,31 +191,6 @@ func (c *cli) object(ctx context.Context, path string) ([]manifest.Input, error)
 	}
 	text, err := bucket.Reader{Env: c.env, Secrets: c.secrets, Now: time.Now}.Read(ctx, o, manifest.MaxBytes+1)
 	return []manifest.Input{{Path: path, In: bytes.NewReader(text), Alone: true}}, err
-}
-
-// interruptible is a reader whose Read returns when its context ends, even if r blocks for ever.
-type interruptible struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (i interruptible) Read(b []byte) (int, error) {
-	type result struct {
-		data []byte
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() {
-		data := make([]byte, len(b)) // not b: it belongs to the caller again once Read has returned
-		n, err := i.r.Read(data)
-		done <- result{data[:n], err}
-	}()
-	select {
-	case <-i.ctx.Done():
-		return 0, i.ctx.Err()
-	case r := <-done:
-		return copy(b, r.data), r.err
-	}
 }
 
 // resolve looks up what the manifest names but does not define, before anything is created: definitions of the

@@ -223,9 +223,11 @@ const maxSource = 16 << 20
 func (c *cli) readSource(cmd *cobra.Command, path string) (text, name string, err error) {
 	var in io.Reader = interruptible{cmd.Context(), c.stdin}
 	if name = "standard input"; path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
+		f, err := openInput(cmd.Context(), path)
+		if _, ok := errors.AsType[*fs.PathError](err); ok {
 			return "", "", &usageError{problem: err.Error()}
+		} else if err != nil {
+			return "", "", err
 		}
 		defer f.Close()
 		in, name = f, path

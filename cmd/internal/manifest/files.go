@@ -126,7 +126,11 @@ func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 func (r *reader) bytes(in Input) ([]byte, error) {
 	from := in.In
 	if from == nil {
-		file, err := os.Open(in.Path)
+		open := r.o.Open
+		if open == nil {
+			open = func(path string) (io.ReadCloser, error) { return os.Open(path) }
+		}
+		file, err := open(in.Path)
 		if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"runtime"
@@ -48,6 +49,9 @@ type Options struct {
 
 	// Env looks up a variable that a file names as ${env:NAME}. If it is nil, such a text stays as it is.
 	Env func(name string) (string, bool)
+
+	// Open opens a file. If it is nil, os.Open does.
+	Open func(path string) (io.ReadCloser, error)
 }
 
 // document parses the only document of the file.
