@@ -137,7 +137,7 @@ func Changes(w io.Writer, a Applied) error {
 			continue
 		}
 		for _, f := range c.Fields {
-			if _, err := fmt.Fprintf(w, "    %s: %s -> %s\n", f.Field, Lines(value(f.Before)), Lines(value(f.After))); err != nil {
+			if _, err := fmt.Fprintf(w, "    %s: %s -> %s\n", Line(f.Field), value(f.Before), value(f.After)); err != nil {
 				return err
 			}
 		}
