@@ -21,12 +21,12 @@ var manners = map[string]manner{
 	"RUN":              {cut: cutMiddle, min: 20},
 	"ID":               {rank: 1},
 	"JOB":              {cut: cutMiddle, min: 16},
-	"JOBS":             {cut: cutEnd, min: 12, soft: true},
+	"JOBS":             {cut: cutEnd, min: 12, soft: true, rank: 10},
 	"NAME":             {cut: cutMiddle, min: 16},
 	"STEP":             {cut: cutMiddle, min: 12, rank: 5},
 	"PAUSED":           {cut: cutMiddle, min: 20},
 	"SCHEDULE":         {cut: cutEnd, min: 12, soft: true, rank: 8},
-	"RULE":             {cut: cutEnd, min: 16, soft: true},
+	"RULE":             {cut: cutEnd, min: 16, soft: true, rank: 13},
 	"ERROR":            {cut: cutEnd, min: 16, soft: true},
 	"REASON":           {cut: cutEnd, min: 16, soft: true},
 	"WHAT":             {cut: cutEnd, min: 20, soft: true},
@@ -51,9 +51,13 @@ var manners = map[string]manner{
 	"TRY":              {rank: 3},
 	"NUMBER":           {rank: 4},
 	"LINE":             {rank: 6},
-	"SUCH AS":          {cut: cutMiddle, min: 16},
+	"SUCH AS":          {cut: cutMiddle, min: 16, rank: 10},
 	"BECAUSE":          {cut: cutEnd, min: 16, soft: true},
 	"ROWS":             {rank: 6},
+	"TOOK":             {rank: 11},
+	"FAILED IN A ROW":  {rank: 12},
+	"RESULT":           {rank: 13},
+	"SCHEDULED FOR":    {rank: 14},
 }
 
 // manner returns how a column of this table gets narrower. The first column says what a row is about, so it is
@@ -97,7 +101,8 @@ func (t *table) fit(width int) {
 	gone = t.squeeze(width, gone)
 	t.note = times
 	if len(gone) > 0 {
-		t.note = strings.TrimPrefix(t.note+"\nThere is no room for "+strings.Join(gone, ", ")+".", "\n")
+		room := wrapped("There is no room for "+strings.Join(gone, ", ")+".", width)
+		t.note = strings.TrimPrefix(t.note+"\n"+strings.Join(room, "\n"), "\n")
 	}
 }
 

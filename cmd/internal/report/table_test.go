@@ -66,7 +66,7 @@ func TestScreens(t *testing.T) {
 		"upcoming all":  func(o *Output) error { return Upcoming(o, upcoming) },
 	} {
 		var all strings.Builder
-		for _, width := range []int{80, 200, 0} {
+		for _, width := range []int{60, 80, 200, 0} {
 			o, shown := screen(width)
 			if err := print(o); err != nil {
 				t.Fatal(err)
@@ -79,7 +79,7 @@ func TestScreens(t *testing.T) {
 					t.Errorf("%s: %d cells in a terminal of %d: %s", name, n, width, line)
 				}
 			}
-			heading := map[int]string{80: "80 columns", 200: "200 columns", 0: "no terminal"}[width]
+			heading := map[int]string{60: "60 columns", 80: "80 columns", 200: "200 columns", 0: "no terminal"}[width]
 			all.WriteString("-- " + heading + " --\n" + shown.String())
 		}
 		golden(t, strings.ReplaceAll(name, " ", "-")+".txt", all.String())
