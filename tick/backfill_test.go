@@ -69,6 +69,25 @@ func TestBackfillMakesUpForMissedTimes(t *testing.T) {
 	})
 }
 
+// A limit counts the gaps that are listed: newer ones without a time that is missed do not hide an older one that has some.
+func TestMissedBehindGapsThatAreMadeUpFor(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.Run(t, d)
+		for range 4 { // 08:05 to 08:25 are missed, and so on
+			d.Clock.Add(32 * time.Minute)
+			ticktest.Run(t, d)
+		}
+		fills(t, d, "08:33", "10:05", 99, true)
+		for _, job := range []string{"", "job"} {
+			gaps, err := tick.Missed(t.Context(), d.Store, job, d.Clock.Now().Add(-24*time.Hour), 1)
+			if err != nil || len(gaps) != 1 || gaps[0].First.UTC().Format("15:04") != "08:05" {
+				t.Errorf("%q: %+v, %v; want the one gap with times that are missed", job, gaps, err)
+			}
+		}
+	})
+}
+
 // This shows which times a backfill takes and leaves, and that it works in order.
 func TestBackfill(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

@@ -23,18 +23,32 @@ type MissedTimes struct {
 const mostRuns = 10_000
 
 // Missed lists gaps of all jobs, or of one job, with the number of nominal times in each gap. It lists the gaps that end at
-// since or later, the newest first. A gap without a nominal time is left out: it only says up to where times were decided.
+// since or later, the newest first, at most limit. A gap without a nominal time is left out: it only says up to where times
+// were decided, or all of its times have been made up for.
 func Missed(ctx context.Context, s *store.Store, job string, since time.Time, limit int) ([]MissedTimes, error) {
-	var list []store.JobGap
-	var err error
+	for read := limit; ; read *= 2 { // each gap that is left out makes room for an older one
+		list, err := gapsOf(ctx, s, job, since, read)
+		if err != nil {
+			return nil, err
+		}
+		missed, err := counted(ctx, s, list, limit)
+		if err != nil || len(missed) == limit || len(list) < read {
+			return missed, err
+		}
+	}
+}
+
+// gapsOf reads the newest gaps of all jobs, or of one job: fewer than limit only if there are no others.
+func gapsOf(ctx context.Context, s *store.Store, job string, since time.Time, limit int) ([]store.JobGap, error) {
 	if job == "" {
-		list, err = s.RecentGaps(ctx, since, limit)
-	} else {
-		list, err = gapsOf(ctx, s, job, since, limit)
+		return s.RecentGaps(ctx, since, limit)
 	}
-	if err != nil {
-		return nil, err
-	}
+	list, err := s.Gaps(ctx, job, limit)
+	return slices.DeleteFunc(list, func(g store.JobGap) bool { return g.Through.Before(since) }), err
+}
+
+// counted counts the nominal times of gaps, and returns the first ones that have some: at most limit.
+func counted(ctx context.Context, s *store.Store, list []store.JobGap, limit int) ([]MissedTimes, error) {
 	missed := []MissedTimes{}
 	for _, g := range list {
 		m := MissedTimes{JobGap: g}
@@ -44,13 +58,11 @@ func Missed(ctx context.Context, s *store.Store, job string, since time.Time, li
 		if m.Times == nil || *m.Times > 0 {
 			missed = append(missed, m)
 		}
+		if len(missed) == limit {
+			break
+		}
 	}
 	return missed, nil
-}
-
-func gapsOf(ctx context.Context, s *store.Store, job string, since time.Time, limit int) ([]store.JobGap, error) {
-	list, err := s.Gaps(ctx, job, limit)
-	return slices.DeleteFunc(list, func(g store.JobGap) bool { return g.Through.Before(since) }), err
 }
 
 // count finds the nominal times of the gap: the times of its rule, except those that have a run.
