@@ -36,6 +36,7 @@ type Status struct {
 
 	more        []store.Trigger // those that are not shown
 	moreSilent  []store.Silence // those that are not shown
+	moreWaiting []WaitingRuns   // those that are not shown
 	busy        map[string]bool // queues in which runs execute
 	itself      int             // jobs that have paused themselves
 	firstItself string          // one of them
@@ -124,20 +125,20 @@ func (s *Status) Silent(silences []store.Silence, limit int) {
 	s.Silences, s.moreSilent, s.SilencesMore = List(silences[:shown]), silences[shown:], len(silences)-shown
 }
 
-// Wait records the runs that have not ended. Only the first things for which runs wait are shown.
+// Wait records the runs that have not ended. Only the first things for which runs wait are shown; all of them are judged.
 func (s *Status) Wait(open []store.OpenRuns, limit int) {
-	s.Waiting, s.busy = []WaitingRuns{}, map[string]bool{}
+	var waiting []WaitingRuns
+	s.busy = map[string]bool{}
 	for _, o := range open {
-		switch {
-		case o.State == store.Running:
+		if o.State == store.Running {
 			s.Running.Count += o.Runs
 			s.busy[o.Queue] = true
-		case len(s.Waiting) < limit:
-			s.Waiting = append(s.Waiting, WaitingRuns{o, s.why(o)})
-		default:
-			s.WaitingMore++
+		} else {
+			waiting = append(waiting, WaitingRuns{o, s.why(o)})
 		}
 	}
+	shown := min(limit, len(waiting))
+	s.Waiting, s.moreWaiting, s.WaitingMore = List(waiting[:shown]), waiting[shown:], len(waiting)-shown
 }
 
 // why returns what runs wait for.
@@ -208,9 +209,19 @@ func (s *Status) Judge() {
 // that, and not this. A process may have executed others before, such as those of a backlog: then it had too little time. Or it
 // is not one of the owner of the job, and may not take them.
 func (s *Status) judgeQueued(do func(string, ...any)) {
-	for _, w := range s.Waiting {
+	var first []WaitingRuns // of each queue, those that are ready first
+	for _, w := range slices.Concat(s.Waiting, s.moreWaiting) {
+		at := slices.IndexFunc(first, func(f WaitingRuns) bool { return f.Queue == w.Queue })
 		switch {
 		case w.State != store.Queued || s.Frozen != nil || s.busy[w.Queue] || s.Now.Sub(w.Ready) <= untaken:
+		case at < 0:
+			first = append(first, w)
+		case w.Ready.Before(first[at].Ready):
+			first[at] = w
+		}
+	}
+	for _, w := range first {
+		switch {
 		case w.Queue != tick.OwnQueue:
 			do("runs of the queue %s are ready since %s, such as one of job %s, and none executes: start dbjobs work --queue %s, "+
 				"let it log in as the owner of the job, or give it more time", w.Queue, Instant(w.Ready), w.Job, store.Argument(w.Queue))

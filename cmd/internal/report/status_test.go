@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -88,7 +89,7 @@ func TestStatusOfAnOverdueJob(t *testing.T) {
 }
 
 // The list of the longest runs is cut, and so is that of what runs wait for. A queue is busy also if its runs are in
-// neither, and each run that executes counts.
+// neither, each run that executes counts, and each queue of which nobody takes runs is one thing to do, since its first run is ready.
 func TestStatusOfBusyQueues(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
@@ -97,14 +98,18 @@ func TestStatusOfBusyQueues(t *testing.T) {
 	}
 	s := Status{Now: now}
 	s.Running.First = []store.Run{{Queue: "slow"}}
-	s.Wait([]store.OpenRuns{queued("idle"), {State: store.Running, Queue: "slow", Runs: 1}, queued("mail"), queued("last"), {State: store.Running, Queue: "mail", Runs: 3}}, 2)
-	want := "runs of the queue idle are ready since 2026-03-01T03:00:00Z, such as one of job a, and none executes: " +
-		"start dbjobs work --queue idle, let it log in as the owner of the job, or give it more time"
-	if s.Judge(); !slices.Equal(s.ToDo, []string{want}) || s.Running.Count != 4 || len(s.Waiting) != 2 {
+	again := queued("idle")
+	again.Begun, again.Ready = true, now.Add(-2*time.Hour)
+	s.Wait([]store.OpenRuns{queued("idle"), {State: store.Running, Queue: "slow", Runs: 1}, queued("mail"), queued("last"), again, {State: store.Running, Queue: "mail", Runs: 3}}, 2)
+	said := func(queue string, hour int) string {
+		return fmt.Sprintf("runs of the queue %s are ready since 2026-03-01T0%d:00:00Z, such as one of job a, and none executes: "+
+			"start dbjobs work --queue %[1]s, let it log in as the owner of the job, or give it more time", queue, hour)
+	}
+	if s.Judge(); !slices.Equal(s.ToDo, []string{said("idle", 2), said("last", 3)}) || s.Running.Count != 4 || len(s.Waiting) != 2 {
 		t.Errorf("%q, %d run, %d wait", s.ToDo, s.Running.Count, len(s.Waiting))
 	}
 	var out strings.Builder
-	if err := s.Print(&out); err != nil || !strings.Contains(out.String(), "\nand 1 more: dbjobs run list --state waiting,queued\n") {
+	if err := s.Print(&out); err != nil || !strings.Contains(out.String(), "\nand 2 more: dbjobs run list --state waiting,queued\n") {
 		t.Errorf("%v: the list is cut in silence:\n%s", err, out.String())
 	}
 }
