@@ -1,17 +1,22 @@
 locals {
-  # The longest time between two ticks, where the minutes and hours of the expression say it by numbers and steps: alarms that look
-  # at a shorter time would go on and off. A range of hours, and days, are a trigger that pauses.
+  # The longest time between two ticks: alarms that look at a shorter time would go on and off. The night after a range of
+  # hours, and days, are a trigger that pauses.
   unit   = { minute = 1, hour = 60, day = 1440 }
   fields = regexall("[^ ()]+", local.schedule) # cron, minute, hour, ...
-  gaps = [for i, most in [60, 24] :
-    can(regex("^[0-9]+(,[0-9]+)*$", try(local.fields[i + 1], ""))) ? max([for at in [sort([for n in split(",", local.fields[i + 1]) : format("%02d", tonumber(n))])] :
-      max([for k, n in at : (k + 1 < length(at) ? tonumber(at[k + 1]) : tonumber(at[0]) + most) - tonumber(n)]...)
-    ]...) :
-    can(regex("^[*0-9]+/[0-9]+$", try(local.fields[i + 1], ""))) ? min(tonumber(split("/", local.fields[i + 1])[1]), most) : 1
-  ]
+  ticks = [for i, most in [60, 24] : try([for n in sort(distinct(flatten([for part in split(",", local.fields[i + 1]) : [
+    for p in [regex("^(?P<from>[*]|[0-9]+)(?:-(?P<to>[0-9]+))?(?:/(?P<step>[0-9]+))?$", part)] : [
+      for n in range(p.from == "*" ? 0 : tonumber(p.from), 1 + tonumber(coalesce(p.to, p.from == "*" || p.step != null ? most - 1 : p.from)), tonumber(coalesce(p.step, "1"))) :
+      format("%02d", n)
+    ]
+  ]]))) : tonumber(n)], range(most))] # of an hour, and of a day
+  gaps     = [for i, most in [60, 24] : [for k, n in local.ticks[i] : try(local.ticks[i][k + 1], local.ticks[i][0] + most) - n]]
+  in_hour  = slice(local.gaps[0], 0, length(local.gaps[0]) - 1)
+  to_next  = local.gaps[0][length(local.gaps[0]) - 1]
+  no_night = try(strcontains(local.fields[2], "-"), false)
+  hours    = max(concat([1], local.no_night ? slice(local.gaps[1], 0, length(local.gaps[1]) - 1) : local.gaps[1])...)
   tick_minutes = try(
     local.fields[0] == "rate" ? tonumber(local.fields[1]) * local.unit[trimsuffix(local.fields[2], "s")] :
-    60 * (local.gaps[1] - 1) + local.gaps[0]
+    max(concat(local.in_hour, [60 * (local.hours - 1) + local.to_next])...)
   , 1) # what is no expression, the input refuses
 
   # With wake, the ticks of the schedule are those of the safety trigger.

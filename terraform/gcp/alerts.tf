@@ -111,14 +111,19 @@ resource "google_monitoring_alert_policy" "figure" {
 }
 
 locals {
-  # The longest time between two ticks, where the minutes and hours of the schedule say it by numbers and steps: alerts that look at
-  # a shorter time would come and go. A range of hours, and days, are a trigger that pauses.
+  # The longest time between two ticks: alerts that look at a shorter time would come and go. The night after a range of
+  # hours, and days, are a trigger that pauses.
   fields = regexall("[^ ]+", local.schedule) # minute, hour, ...
-  gaps = [for i, most in [60, 24] :
-    can(regex("^[0-9]+(,[0-9]+)*$", try(local.fields[i], ""))) ? max([for at in [sort([for n in split(",", local.fields[i]) : format("%02d", tonumber(n))])] :
-      max([for k, n in at : (k + 1 < length(at) ? tonumber(at[k + 1]) : tonumber(at[0]) + most) - tonumber(n)]...)
-    ]...) :
-    can(regex("^[*0-9]+/[0-9]+$", try(local.fields[i], ""))) ? min(tonumber(split("/", local.fields[i])[1]), most) : 1
-  ]
-  tick_minutes = 60 * (local.gaps[1] - 1) + local.gaps[0]
+  ticks = [for i, most in [60, 24] : try([for n in sort(distinct(flatten([for part in split(",", local.fields[i]) : [
+    for p in [regex("^(?P<from>[*]|[0-9]+)(?:-(?P<to>[0-9]+))?(?:/(?P<step>[0-9]+))?$", part)] : [
+      for n in range(p.from == "*" ? 0 : tonumber(p.from), 1 + tonumber(coalesce(p.to, p.from == "*" || p.step != null ? most - 1 : p.from)), tonumber(coalesce(p.step, "1"))) :
+      format("%02d", n)
+    ]
+  ]]))) : tonumber(n)], range(most))] # of an hour, and of a day
+  gaps         = [for i, most in [60, 24] : [for k, n in local.ticks[i] : try(local.ticks[i][k + 1], local.ticks[i][0] + most) - n]]
+  in_hour      = slice(local.gaps[0], 0, length(local.gaps[0]) - 1)
+  to_next      = local.gaps[0][length(local.gaps[0]) - 1]
+  no_night     = try(strcontains(local.fields[1], "-"), false)
+  hours        = max(concat([1], local.no_night ? slice(local.gaps[1], 0, length(local.gaps[1]) - 1) : local.gaps[1])...)
+  tick_minutes = max(concat(local.in_hour, [60 * (local.hours - 1) + local.to_next])...)
 }

@@ -317,6 +317,30 @@ run "hours_of_a_cron_expression" {
   expect_failures = [var.no_tick_minutes, var.queued_minutes]
 }
 
+# The last one of the day is at 22:40, and the first one at 6:40.
+run "hours_from_a_later_one" {
+  command = plan
+  variables {
+    schedule_expression = "cron(40 6/4 * * ? *)"
+    no_tick_minutes     = 480
+    overdue_minutes     = 480
+    queued_minutes      = 479
+  }
+  expect_failures = [var.no_tick_minutes, var.queued_minutes]
+}
+
+# The night is a pause, and the two hours between ticks are none.
+run "steps_in_a_range" {
+  command = plan
+  variables {
+    schedule_expression = "cron(0-59/20 8-18/2 * * ? *)"
+    no_tick_minutes     = 80
+    overdue_minutes     = 80
+    queued_minutes      = 79
+  }
+  expect_failures = [var.no_tick_minutes, var.queued_minutes]
+}
+
 run "worker_that_keeps_the_database_awake" {
   command = plan
   variables {

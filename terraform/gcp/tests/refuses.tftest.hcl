@@ -191,6 +191,18 @@ run "alerts_between_two_hours" {
   expect_failures = [var.no_tick_minutes, var.overdue_minutes]
 }
 
+# The night is a pause, and the two hours between ticks are none.
+run "alerts_between_steps_in_a_range" {
+  command = plan
+  variables {
+    schedule        = "0-59/20 8-18/2 * * *"
+    no_tick_minutes = 80
+    overdue_minutes = 80
+    queued_minutes  = 79
+  }
+  expect_failures = [var.no_tick_minutes, var.queued_minutes]
+}
+
 # The alert for missing ticks would look back for longer than Cloud Monitoring does.
 run "a_safety_trigger_of_a_day" {
   command = plan
