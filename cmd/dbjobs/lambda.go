@@ -75,12 +75,16 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	}
 	o, err := f.command(ctx, c, payload)
 	if _, judged := errors.AsType[verdict](err); err == nil || judged { // the answer contains the verdict
-		return o.answer(answer.Bytes()), nil
+		return o.answer(answer.Bytes(), nil), nil
 	}
-	f.warm.drop()
 	code := exitCode(context.Background(), err)
 	c.complain(code, err)
-	return nil, messages.InvokeResponse_Error{Type: failureKind(code), Message: strings.Join(c.explain(code, err), "\n")}
+	lines := c.explain(code, err)
+	if isLeftOut(err) {
+		return o.answer(answer.Bytes(), lines), nil
+	}
+	f.warm.drop()
+	return nil, messages.InvokeResponse_Error{Type: failureKind(code), Message: strings.Join(lines, "\n")}
 }
 
 // requestID returns Lambda's id of the event, or "" if there is none.

@@ -17,8 +17,8 @@ const allowVariable = "DBJOBS_LAMBDA_ALLOW"
 
 // order is the command that an event asks for.
 type order interface {
-	// answer makes the answer from the output of the command.
-	answer(printed []byte) []byte
+	// answer makes the answer from the output of the command, and the lines about what it left out.
+	answer(printed []byte, left []string) []byte
 }
 
 // remote is an order that is no pass: a command line, and the input for it. request is the platform's id of the event. It
@@ -46,9 +46,9 @@ type named struct {
 // asJSON is the order of a command that prints JSON.
 type asJSON struct{ named }
 
-func (asJSON) answer(text []byte) []byte { return text }
+func (asJSON) answer(text []byte, _ []string) []byte { return text }
 
-func (event) answer(text []byte) []byte { return text }
+func (event) answer(text []byte, _ []string) []byte { return text }
 
 // readEvent reads an event. It is strict, because a mistyped member must not be ignored silently.
 func (s *service) readEvent(payload []byte) (order, error) {
@@ -161,8 +161,14 @@ func (o *exportOrder) line(string) ([]string, string, error) {
 	return args, "", nil
 }
 
-func (*exportOrder) answer(text []byte) []byte {
-	answer, _ := json.Marshal(map[string]string{"manifest": string(text)}) // text is no obstacle to JSON
+func (*exportOrder) answer(text []byte, left []string) []byte {
+	for i, line := range left {
+		left[i] = strings.TrimPrefix(line, errLeftOut.Error()+": ")
+	}
+	answer, _ := json.Marshal(struct { // texts are no obstacle to JSON
+		Manifest string   `json:"manifest"`
+		LeftOut  []string `json:"left_out,omitempty"`
+	}{string(text), left})
 	return answer
 }
 

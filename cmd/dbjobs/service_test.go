@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -134,5 +135,44 @@ func TestLambdaChecksTheSchemaOfAKeptConnection(t *testing.T) {
 	}
 	if answer, err := f.Invoke(ctx, status); err == nil || !strings.Contains(err.Error(), "use a newer dbjobs") {
 		t.Errorf("error %v, answer %.200s", err, answer)
+	}
+}
+
+// TestLambdaExportsWhatItCan: what no apply would accept is named beside the manifest of the rest. It is no failure of a job.
+func TestLambdaExportsWhatItCan(t *testing.T) {
+	t.Parallel()
+	url := "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
+	env := func(name string) (string, bool) {
+		value := map[string]string{"DBJOBS_DATABASE_URL": url, "DBJOBS_LAMBDA_ALLOW": "export,apply,migrate"}[name]
+		return value, value != ""
+	}
+	f := &function{service: service{stderr: io.Discard, env: env, warm: &warm{}}}
+	defer f.warm.close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, event := range []string{`{"command": "migrate"}`, `{"command": "apply", "manifest": {"manifest": "zoo", "jobs": {"apes": {"sql": "SELECT 1"}, "birds": {"sql": "SELECT 2"}}}}`} {
+		if answer, err := f.Invoke(ctx, []byte(event)); err != nil {
+			t.Fatalf("%s: %v, %s", event, err, answer)
+		}
+	}
+	db, err := f.warm.s.JobDB(store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(ctx, `UPDATE dbjobs_steps SET spec = '{"sql": 5}' WHERE job_id = (SELECT id FROM dbjobs_jobs WHERE name = 'birds')`); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Manifest string
+		LeftOut  []string `json:"left_out"`
+	}
+	answer, err := f.Invoke(ctx, []byte(`{"command": "export"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(answer, &got); err != nil || !strings.Contains(got.Manifest, "apes") || strings.Contains(got.Manifest, "birds") ||
+		len(got.LeftOut) != 1 || !strings.HasPrefix(got.LeftOut[0], "job birds: ") {
+		t.Errorf("answer %s, %v", answer, err)
 	}
 }
