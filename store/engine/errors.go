@@ -25,7 +25,16 @@ var (
 )
 
 // Wrap translates an error of the engine. All errors of drivers leave the package through it.
-func (db *DB) Wrap(doing string, err error) error {
+func (db *DB) Wrap(doing string, err error) error { return db.wrap(doing, err, db.e.advise) }
+
+// WrapForeign is Wrap for what does not belong to dbjobs, such as the jobs of another scheduler. The rights that dbjobs needs
+// in its own tables do not help there, and neither where the server lets the login not even connect.
+func (db *DB) WrapForeign(doing string, err error) error {
+	return db.wrap(doing, err, func(err error) string { return strings.TrimSuffix(db.e.advise(err), rights) })
+}
+
+// wrap is Wrap with an advice for some errors, or none.
+func (db *DB) wrap(doing string, err error, advise func(error) string) error {
 	if err == nil {
 		return nil
 	}
@@ -37,32 +46,21 @@ func (db *DB) Wrap(doing string, err error) error {
 	case noTable:
 		return fmt.Errorf("%s: %w: the tables of dbjobs are not there; run `dbjobs migrate`", doing, ErrSchema)
 	case readOnly:
-		return fmt.Errorf("%s: %w: %w%s", doing, ErrReadOnly, err, db.e.advise(err))
+		return fmt.Errorf("%s: %w: %w%s", doing, ErrReadOnly, err, advise(err))
 	case diskFull:
 		return fmt.Errorf("%s: %w: the disk is full: %w", doing, ErrReadOnly, err)
 	case lockTimeout:
 		return fmt.Errorf("%s: %w: %w", doing, ErrLocked, err)
 	case unreachable, refused, crowded, gone:
-		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, err, db.e.advise(err))
+		return fmt.Errorf("%s: %w: %w%s", doing, ErrUnreachable, err, advise(err))
 	case forbidden:
-		return fmt.Errorf("%s: %w: %w%s", doing, ErrDenied, err, db.e.advise(err))
+		return fmt.Errorf("%s: %w: %w%s", doing, ErrDenied, err, advise(err))
 	case duplicate:
 		return fmt.Errorf("%s: %w: %w", doing, ErrExists, err)
 	case outdated:
 		return fmt.Errorf("%s: %w", doing, ErrOutdated)
 	}
-	return fmt.Errorf("%s: %w%s", doing, err, db.e.advise(err))
-}
-
-// WrapForeign is Wrap for what does not belong to dbjobs, such as the jobs of another scheduler. The rights that dbjobs needs
-// in its own tables do not help there.
-func (db *DB) WrapForeign(doing string, err error) error {
-	wrapped := db.Wrap(doing, err)
-	if !errors.Is(wrapped, ErrDenied) {
-		return wrapped
-	}
-	err = db.hide(err)
-	return fmt.Errorf("%s: %w: %w%s", doing, ErrDenied, err, strings.TrimSuffix(db.e.advise(err), rights))
+	return fmt.Errorf("%s: %w%s", doing, err, advise(err))
 }
 
 // class returns the kind of an error, by what the caller has to do about it.
