@@ -27,11 +27,14 @@ var (
 // Wrap translates an error of the engine. All errors of drivers leave the package through it.
 func (db *DB) Wrap(doing string, err error) error { return db.wrap(doing, err, db.e.advise) }
 
-// WrapForeign is Wrap for what does not belong to dbjobs, such as the jobs of another scheduler. The rights that dbjobs needs
-// in its own tables do not help there, and neither where the server lets the login not even connect.
+// WrapForeign is Wrap for what does not belong to dbjobs, such as the jobs of another scheduler.
 func (db *DB) WrapForeign(doing string, err error) error {
-	return db.wrap(doing, err, func(err error) string { return strings.TrimSuffix(db.e.advise(err), rights) })
+	return db.wrap(doing, err, db.e.adviseForeign)
 }
+
+// adviseForeign is the advice for what does not belong to dbjobs. The rights that dbjobs needs in its own tables do not help
+// there, and neither where the server lets the login not even connect.
+func (e *Engine) adviseForeign(err error) string { return strings.TrimSuffix(e.advise(err), rights) }
 
 // wrap is Wrap with an advice for some errors, or none.
 func (db *DB) wrap(doing string, err error, advise func(error) string) error {

@@ -68,6 +68,10 @@ func TestErrorsOfWhatIsNotOurs(t *testing.T) {
 	if !errors.Is(told, ErrUnreachable) || strings.Contains(told.Error(), "--print-grants") {
 		t.Error(told)
 	}
+	told = (&Sessions{e: db.e}).advised(connectError{denied}) // those of a target
+	if strings.Contains(told.Error(), "--print-grants") || !strings.HasSuffix(told.Error(), "where there is no database of this name") {
+		t.Error(told)
+	}
 	if told := db.WrapForeign("reading the events", nil); told != nil {
 		t.Error(told)
 	}

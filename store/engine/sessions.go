@@ -126,13 +126,13 @@ func (p *Sessions) open(ctx context.Context) (*Session, error) {
 	return s, nil
 }
 
-// advised adds to the error of a connection that was never made what there is to do about it. What is said about a missing
-// right is about the tables of dbjobs, which a target does not have.
+// advised adds to the error of a connection that was never made what there is to do about it. The connection may be one to a
+// target, which has no tables of dbjobs.
 func (p *Sessions) advised(err error) error {
 	if _, never := errors.AsType[connectError](err); !never {
 		return err
 	}
-	if advice := p.e.advise(err); advice != "" && advice != rights {
+	if advice := p.e.adviseForeign(err); advice != "" {
 		return fmt.Errorf("%w%s", err, advice)
 	}
 	return err
