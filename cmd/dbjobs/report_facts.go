@@ -220,23 +220,21 @@ func (p *pageFacts) readGaps(ctx context.Context, s *store.Store, since time.Tim
 	return err
 }
 
-// recentGaps reads the newest gaps, of all jobs or of the chosen ones: one more than the page has.
-func (p *pageFacts) recentGaps(ctx context.Context, s *store.Store, since time.Time) (list []store.JobGap, err error) {
-	if !p.Chosen {
-		return s.RecentGaps(ctx, since, pageGaps+1)
+// recentGaps reads the newest gaps, of all jobs or of the chosen ones: one more than the page has. It leaves out those that missed
+// leaves out, such as those of which a backfill has made up for all times.
+func (p *pageFacts) recentGaps(ctx context.Context, s *store.Store, since time.Time) (list []tick.MissedTimes, err error) {
+	names := []string{""}
+	if p.Chosen {
+		names = p.names
 	}
-	for _, name := range p.names {
-		gaps, err := s.Gaps(ctx, name, pageGaps+1)
+	for _, name := range names {
+		gaps, err := tick.Missed(ctx, s, name, since, pageGaps+1)
 		if err != nil {
 			return nil, err
 		}
-		for _, g := range gaps {
-			if !g.Through.Before(since) {
-				list = append(list, g)
-			}
-		}
+		list = append(list, gaps...)
 	}
-	slices.SortStableFunc(list, func(x, y store.JobGap) int { return y.Through.Compare(x.Through) })
+	slices.SortStableFunc(list, func(x, y tick.MissedTimes) int { return y.Through.Compare(x.Through) })
 	return list, nil
 }
 
