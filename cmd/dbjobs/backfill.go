@@ -59,7 +59,10 @@ the range gets a run.`,
 		b.Runs = report.List(b.Runs)
 		return c.print(b, func() error {
 			b.Held, err = held(ctx, s, args[0])
-			c.unknown("whether a pause holds the runs", err)
+			if err == nil && b.Held == nil && len(b.Runs) > 0 {
+				b.Does, err = runs(ctx, s, &b.Runs[0], "them")
+			}
+			c.unknown("when the runs execute", err)
 			c.say("%s", b)
 			return b.Print(c.stdout)
 		})

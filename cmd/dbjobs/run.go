@@ -70,9 +70,9 @@ func among(flag string, found, known []string) error {
 	return nil
 }
 
-// runs returns the end of the sentence "the next tick ...", for a run. Any tick queues it, but only one that has the login of its
-// owner takes it: its own, or by the settings of its host.
-func runs(ctx context.Context, s *store.Store, r *store.Run) (string, error) {
+// runs returns the end of the sentence "the next tick ...", for a run, or for several like it: it says it, or them. Any tick queues
+// them, but only one that has the login of their owner takes them: its own, or by the settings of its host.
+func runs(ctx context.Context, s *store.Store, r *store.Run, it string) (string, error) {
 	as := ""
 	if r.Owner != "" {
 		switch login, err := s.Login(ctx); {
@@ -84,11 +84,11 @@ func runs(ctx context.Context, s *store.Store, r *store.Run) (string, error) {
 	}
 	switch {
 	case r.Queue != tick.OwnQueue:
-		return "queues it, and a worker of the queue " + r.Queue + as + " runs it", nil
+		return "queues " + it + ", and a worker of the queue " + r.Queue + as + " runs " + it, nil
 	case as != "":
-		return "queues it, and one" + as + " runs it", nil
+		return "queues " + it + ", and one" + as + " runs " + it, nil
 	}
-	return "runs it", nil
+	return "runs " + it, nil
 }
 
 func (c *cli) runShow() *cobra.Command {
@@ -126,7 +126,7 @@ func (c *cli) runRetry() *cobra.Command {
 			p, err := held(ctx, s, r.FullJob())
 			does := ""
 			if err == nil && p == nil {
-				does, err = runs(ctx, s, &r)
+				does, err = runs(ctx, s, &r, "it")
 			}
 			switch {
 			case err != nil:

@@ -129,7 +129,7 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 	if j.Disabled {
 		c.say("the job is disabled; this requested run executes anyway")
 	}
-	does, err := runs(ctx, s, &r.Run)
+	does, err := runs(ctx, s, &r.Run, "it")
 	if err != nil {
 		return err
 	}

@@ -172,6 +172,7 @@ type Backfilled struct {
 	Intervals []store.Interval `json:"intervals,omitzero"` // of a dry run: of the runs that it would request; their ends are the nominal times
 	More      time.Time        `json:"more,omitzero"`      // the first nominal time beyond the limit
 	Held      *store.Pause     `json:"-"`                  // holds the runs back
+	Does      string           `json:"-"`                  // what the next tick does with them; empty: that is not known, or they are held
 }
 
 // Print prints the runs, or the nominal times of a dry run.
@@ -195,10 +196,11 @@ func (b Backfilled) String() string {
 	switch {
 	case b.DryRun:
 		text += "would request runs for " + Plural(len(b.Intervals), "nominal time")
-	case b.Held != nil:
-		text += "requested runs for " + Plural(len(b.Runs), "nominal time")
 	default:
-		text += "requested runs for " + Plural(len(b.Runs), "nominal time") + ", for the next dbjobs tick"
+		text += "requested runs for " + Plural(len(b.Runs), "nominal time")
+	}
+	if b.Does != "" {
+		text += "; the next dbjobs tick " + b.Does
 	}
 	if !b.More.IsZero() {
 		text += "; --limit left out those from " + Instant(b.More)
