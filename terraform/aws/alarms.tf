@@ -110,7 +110,7 @@ locals {
       enabled     = var.paused_alarm
     }
     queued = {
-      description = "A run of ${var.name} has been ready for more than ${var.queued_minutes} minutes, and nobody takes it: see dbjobs run list --state queued."
+      description = "A queued run of ${var.name} has been ready for more than ${var.queued_minutes} minutes: see dbjobs run list --state queued."
       namespace   = "dbjobs"
       metric      = "queued_seconds"
       dimensions  = { name = var.name }

@@ -78,7 +78,7 @@ locals {
     overdue = { over = 60 * var.overdue_minutes, figure = "late_seconds", title = "something is overdue for more than ${var.overdue_minutes} minutes" }
     failing = { over = 0, figure = "failing_jobs", title = "the last run of a job has failed" }
     parked  = { over = 0, figure = "parked", title = "a job cannot be used as it is defined" }
-    queued  = { over = 60 * var.queued_minutes, figure = "queued_seconds", title = "a run is ready for more than ${var.queued_minutes} minutes, and nobody takes it" }
+    queued  = { over = 60 * var.queued_minutes, figure = "queued_seconds", title = "a queued run has been ready for more than ${var.queued_minutes} minutes" }
     lost    = { over = 0, figure = "lost", title = "a run never reported back" }
     paused  = { over = 0, figure = "paused_jobs", title = "a job is paused" }
   }
