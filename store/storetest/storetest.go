@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // URL returns the URL of a new, empty database on the engine. The database is dropped when the test ends.
@@ -26,15 +28,31 @@ func URL(t testing.TB, engine string) string {
 	return fresh(t, engine, spareKind{}).url
 }
 
-// OpenSQL opens a database by its URL, for a test's own statements: see SQL.
+// OpenSQL opens a database by its URL, for a test's own statements: see SQL. It connects with the first statement. On
+// SQLite, it makes the file with our tables if there is none.
 func OpenSQL(t testing.TB, rawURL string) *sql.DB {
 	t.Helper()
-	s, err := store.Open(t.Context(), rawURL, store.Options{Create: true})
+	if strings.HasPrefix(rawURL, "sqlite:") {
+		s, err := store.Open(t.Context(), rawURL, store.Options{Create: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return SQL(t, s)
+	}
+	// A store would have a session besides, and a session costs PostgreSQL more than most statements.
+	e, err := engine.New(rawURL, engine.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
-	return SQL(t, s)
+	t.Cleanup(func() { e.Close() })
+	db, err := e.JobPool(engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	db.SetMaxIdleConns(1)
+	return db
 }
 
 // SQL opens the database of a store as the SQL of jobs does, for a test's own statements. It keeps one session for those
