@@ -34,7 +34,7 @@ var foreignSettings = map[string][]foreign{
 		{settings: []string{"statement_timeout = '1ms'"}, fails: `^$|statement_timeout`},
 		{settings: []string{"idle_in_transaction_session_timeout = '1ms'"}, fails: `^$|idle.in.transaction`},
 		{settings: []string{"idle_session_timeout = '1h'"}},
-		{settings: []string{"idle_session_timeout = '1ms'"}, fails: `^$|idle.session.timeout`},
+		{settings: []string{"idle_session_timeout = '1ms'"}, fails: `^$|idle.session.timeout|deadline exceeded`},
 	},
 	"mariadb": {
 		{settings: []string{"autocommit = 0", "completion_type = CHAIN", "sql_safe_updates = 1", "sql_select_limit = 1", "max_join_size = 1", "sql_big_selects = 0",
