@@ -19,6 +19,7 @@ type Probe struct {
 	// FrozenUntil is the end of the freeze; the end of time where nobody has set one.
 	FrozenUntil time.Time
 	Queued      bool      // a run of the queue may be taken now
+	QueuedSince time.Time // since when the first of these runs is ready; zero: it cannot be read
 	Parked      int       // parked jobs, without removed and disabled ones
 	Failing     int       // jobs whose last run has failed, without removed and disabled ones
 	Expired     bool      // there is history to delete
@@ -44,10 +45,13 @@ func (p *Probe) Anything() bool {
 	return p.Queued || p.Expired || p.Calendar
 }
 
-// Unfinished reports whether there is something that a pass should decide or take: Anything without old history.
-func (p *Probe) Unfinished() bool {
+// Undecided reports whether a pass has something to decide beside what is due since NextWake, such as an edit.
+func (p *Probe) Undecided() bool {
 	without := *p
-	without.Expired = false
+	without.Queued, without.Expired = false, false
+	if !p.NextWake.IsZero() && !p.NextWake.After(p.Now) {
+		without.Need[RunWakes], without.Need[Due] = false, false
+	}
 	return without.Anything()
 }
 
@@ -73,13 +77,13 @@ func (p *Probe) CheckDue() bool {
 // error wraps ErrSchema where the tables do not exist.
 func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	p := &Probe{Schema: Schema{Latest: Latest}}
-	var job, link, schedule, pause, calendar, ended, run present
+	var job, link, schedule, pause, calendar, ended present
 	var least, most string // the first and the last owner
 	var path string
-	var next, wake, since, last, freeze engine.Moment
+	var next, wake, queued, since, last, freeze engine.Moment
 	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue, "owners": s.owners()},
 		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &freeze, &next, &wake,
-		&job, &link, &schedule, &pause, &calendar, &ended, &run, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
+		&job, &link, &schedule, &pause, &calendar, &ended, &queued, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
 	}
@@ -102,7 +106,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 		p.Warning = s.db.Problem(path, p.Login)
 	}
 	p.Frozen, p.FrozenUntil = freeze.Set() || freeze.Unreadable, freeze.Time
-	p.Queued, p.Calendar = bool(run), bool(calendar)
+	p.Queued, p.QueuedSince, p.Calendar = queued.Set() || queued.Unreadable, queued.Time, bool(calendar)
 	p.Others = s.db.Engine().KnowsLogins && (least != "" && least != p.Login || most != "" && most != p.Login)
 	p.Need = [needs]bool{bool(job), bool(link), bool(schedule), bool(pause), due(&wake), due(&next), bool(ended)}
 	for _, t := range []time.Time{next.Time, wake.Time} {

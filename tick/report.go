@@ -39,7 +39,7 @@ type Report struct {
 	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time when the pass began
 	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
 	// OldestQueued is the instant since which the oldest queued run of any queue is ready. It is read only if Tick.Gauges
-	// asks, or if an alarm needs it.
+	// asks.
 	OldestQueued time.Time `json:"oldest_queued,omitzero"`
 
 	// The states of jobs when the pass ended, whether the pass decided for them or not: the number of jobs
@@ -91,10 +91,11 @@ type Report struct {
 	// early says that a program was stopped for the end of the budget. So runs without a timeout wait for another budget.
 	early bool
 	// These fields decide about the alarm: by how much the host's clock is ahead of the database's, when a freeze ends,
-	// whether the last probe found something left to do, and whether the database is the one that the settings name.
+	// since when each thing has waited that the last probe found left to do, beside what is due (zero: that is unknown), and
+	// whether the database is the one that the settings name.
 	skew        time.Duration
 	frozenUntil time.Time
-	left        bool
+	left        []time.Time
 	mayWake     bool
 }
 

@@ -32,8 +32,6 @@ func (p *pass) states(ctx context.Context) (err error) {
 		if r.Paused, err = p.t.Store.CountPaused(ctx); err != nil {
 			return err
 		}
-	}
-	if p.t.Gauges || p.t.Alarm != nil && r.left {
 		r.OldestQueued, err = p.t.Store.OldestQueued(ctx)
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -56,7 +57,7 @@ func (e *UnsetAlarmError) Unwrap() error { return e.Err }
 func (t *Tick) RingAt(probe *store.Probe) time.Time {
 	var r Report
 	r.next(probe, t.Now())
-	if r.mayWake = true; !r.Frozen && (r.left || r.MoreDue) { // there may be plans to make that no pass has seen
+	if r.mayWake = true; !r.Frozen && (len(r.left) > 0 || r.MoreDue) { // there may be plans to make that no pass has seen
 		return t.Now()
 	}
 	return t.wakeAt(&r, nil)
@@ -115,7 +116,7 @@ func (p *pass) armMidway(ctx context.Context) {
 		if r.next(probe, p.t.Now()); r.Frozen {
 			return
 		}
-		r.left = false // this pass is working on it
+		r.left = nil // this pass is working on it
 		err = p.t.lookBeyond(ctx, &r)
 		if at := p.t.wakeAt(&r, nil); !at.IsZero() {
 			_, unset := p.t.Alarm.Set(ctx, at)
@@ -146,7 +147,7 @@ func (t *Tick) wakeAt(r *Report, failure error) time.Time {
 	if !at.IsZero() {
 		at = t.alarmFor(at, r.skew)
 	}
-	if (r.left || r.MoreDue) && !r.Frozen { // what is due sooner does not wait for what stays due
+	if (len(r.left) > 0 || r.MoreDue) && !r.Frozen { // what is due sooner does not wait for what stays due
 		if look := together(now, r.again()); at.IsZero() || look.Before(at) {
 			return look
 		}
@@ -190,13 +191,27 @@ func together(now time.Time, wait time.Duration) time.Time {
 // again is how long to wait if work is already due: a minute, two, four, up to an hour. If the pass has made progress with it,
 // or if the work became due during the pass, the next pass follows at once. A decision for a job that stays due, such as one
 // whose group is missing, is no progress: only the end of the budget keeps a pass from deciding for all jobs that can be decided.
+//
+// Where several things are left, the next look is for the one that has been due for the shortest time.
 func (r *Report) again() time.Duration {
-	since, decides := r.OldestQueued, r.Decided > 0
-	if r.MoreDue {
-		since, decides = r.due, r.Decided > 0 && r.CutShort != ""
+	if decides := r.Decided > 0 && (!r.MoreDue || r.CutShort != ""); r.Started > 0 || decides {
+		return 0
 	}
+	since := slices.Clone(r.left)
+	if r.MoreDue {
+		since = append(since, r.due)
+	}
+	wait := againMost
+	for _, t := range since {
+		wait = min(wait, r.againAfter(t))
+	}
+	return wait
+}
+
+// againAfter is again for what has been due since an instant; zero: it is unknown.
+func (r *Report) againAfter(since time.Time) time.Duration {
 	switch {
-	case r.Started > 0 || decides || since.After(r.StartedAt):
+	case since.After(r.StartedAt):
 		return 0
 	case since.IsZero():
 		return againLeast
@@ -232,7 +247,13 @@ func (r *Report) next(probe *store.Probe, now time.Time) {
 	due := probe.NextWake
 	r.due, r.NextRun, r.wake, r.MoreDue, r.later = due, due, time.Time{}, false, time.Time{}
 	r.skew = now.Sub(probe.Now)
-	r.Frozen, r.frozenUntil, r.left = probe.Frozen, probe.FrozenUntil, probe.Unfinished()
+	r.Frozen, r.frozenUntil, r.left = probe.Frozen, probe.FrozenUntil, nil
+	if probe.Queued {
+		r.left = append(r.left, probe.QueuedSince)
+	}
+	if probe.Undecided() {
+		r.left = append(r.left, time.Time{})
+	}
 	if !due.IsZero() {
 		if r.MoreDue = !due.After(probe.Now); r.MoreDue {
 			r.NextRun = probe.Now

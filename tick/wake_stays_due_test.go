@@ -65,3 +65,40 @@ func TestAlarmBesideAJobThatIsLocked(t *testing.T) {
 		}
 	})
 }
+
+// What this host has left is looked at again by how long it has been due itself, and not by how long runs have waited in the
+// queue of a worker, or a job has stayed due.
+func TestAlarmBesideTheBacklogOfAWorker(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tk, _ := waking(t, d)
+		once := func(name, queue, at string) store.Job {
+			return store.Job{Name: name, Queue: queue, Own: &store.Schedule{Rule: "daily at " + at}, Steps: []store.Step{ticktest.Nop("")}}
+		}
+		stuck := once("stuck", "", "15:10")
+		stuck.Group = "g"
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}},
+			Jobs: []store.Job{once("of a worker", "elsewhere", "08:30"), once("own", "", "15:00"), stuck, once("own later", "", "20:00")}})
+		for _, at := range []time.Time{ticktest.Morning(8, 0), ticktest.Morning(8, 30)} {
+			d.Clock.Set(at)
+			mustRun(t, tk)
+		}
+		for _, c := range []struct {
+			beside string
+			hour   int
+		}{{"the backlog of a worker", 15}, {"a job that stays due, too", 20}} {
+			tk.Limit = -1                        // a host that can start no run
+			for _, minute := range []int{0, 1} { // the first pass decides, so another one follows at once
+				d.Clock.Set(ticktest.Morning(c.hour, minute))
+				r := mustRun(t, tk)
+				if wait := r.WakeAt.Sub(d.Clock.Now()); minute == 1 && (wait < time.Minute || wait > 2*time.Minute) {
+					t.Errorf("beside %s: the own run is ready since a minute, and is looked at again after %s", c.beside, wait)
+				}
+			}
+			tk.Limit = 0
+			if r := mustRun(t, tk); r.Started != 1 {
+				t.Errorf("beside %s: %d started", c.beside, r.Started)
+			}
+			d.Exec(t, "DELETE FROM "+d.Table("groups"))
+		}
+	})
+}

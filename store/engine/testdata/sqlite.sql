@@ -1268,7 +1268,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.olde
   (SELECT id FROM dbjobs_pauses WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
   (SELECT name FROM dbjobs_calendars WHERE planned IS NOT plan_input ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs_job_ends WHERE seen = 0 ORDER BY job_id LIMIT 1),
-  (SELECT id FROM dbjobs_runs WHERE state = 'queued' AND queue = ?2 AND 1 = 1 ORDER BY priority DESC, ready_at, id LIMIT 1),
+  (SELECT ready_at FROM dbjobs_runs WHERE state = 'queued' AND queue = ?2 AND 1 = 1 ORDER BY priority DESC, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
