@@ -182,7 +182,7 @@ type Unserved struct {
 const unservedAfter = 5 * time.Minute
 
 // Unserved counts the jobs of other owners for which no tick decides. It asks the database only
-// where the probe has found jobs of other owners.
+// where the probe has found jobs of other owners. In a freeze no tick decides, so nobody is missed just after it.
 func (s *Store) Unserved(ctx context.Context, p *Probe) (list []Unserved, err error) {
 	if !p.Others {
 		return nil, nil
@@ -190,13 +190,20 @@ func (s *Store) Unserved(ctx context.Context, p *Probe) (list []Unserved, err er
 	var u Unserved
 	var since engine.Moment
 	rd := engine.Reads(&u.Owner, &u.Jobs, &since)
-	err = s.db.Query(ctx, "unserved", engine.Args{"login": p.Login, "since": p.Now.Add(-unservedAfter)}, rd.Each(func(string) error {
+	before := p.Now.Add(-unservedAfter)
+	err = s.db.Query(ctx, "unserved", engine.Args{"login": p.Login, "since": before}, rd.Each(func(string) error {
 		if u.Since = since.Time; !slices.Contains(s.served, u.Owner) {
 			list = append(list, u)
 		}
 		return nil
 	}))
-	return list, err
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	if thaw, err := s.Thawed(ctx); err != nil || thaw.After(before) {
+		return nil, err
+	}
+	return list, nil
 }
 
 // OldestQueued is the instant since which the oldest queued run of any queue is ready; zero: no run

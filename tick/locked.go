@@ -102,6 +102,9 @@ func (p *pass) tellLocked(ctx context.Context) error {
 	if oldest.IsZero() {
 		return nil
 	}
+	if thaw, err := p.t.Store.Thawed(ctx); err != nil || p.probe.Now.Sub(thaw) <= lockedLong { // nobody has decided in the freeze
+		return err
+	}
 	jobs := "1 job"
 	if len(list) > 1 {
 		jobs = fmt.Sprintf("%d jobs", len(list))

@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -59,6 +60,32 @@ func TestNothingIsLateJustAfterAFreeze(t *testing.T) {
 			if err != nil || st.Overdue.Count != 0 {
 				t.Errorf("%v: after a pass, %d jobs are overdue", err, st.Overdue.Count)
 			}
+		}
+	})
+}
+
+// A pass does not fail because a job that became due in a freeze is locked just after it: another pass may be deciding for it.
+func TestLocksJustAfterAFreeze(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job")}})
+		ticktest.Run(t, d)
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, d.Clock.Now().Add(3*time.Hour), store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		tx, err := d.SQL.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }() // nothing was written
+		if _, err := tx.Exec("SELECT job_id FROM " + d.Table("plans") + " FOR UPDATE"); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(3*time.Hour + time.Minute)
+		for _, fails := range []bool{false, true} {
+			if r, err := ticktest.New(t, d.Store).Run(t.Context()); errors.Is(err, store.ErrLocked) != fails || r.LockedJobs != 1 {
+				t.Errorf("%v: %d are locked, and the pass should fail: %t", err, r.LockedJobs, fails)
+			}
+			d.Clock.Add(5 * time.Minute)
 		}
 	})
 }
