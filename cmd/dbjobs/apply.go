@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -131,7 +130,7 @@ func (c *cli) readManifest(cmd *cobra.Command, paths []string) (*manifest.Manife
 		inputs = append(inputs, list...)
 	}
 	m, err := manifest.Read(inputs, manifest.Options{Name: manifest.NameOf(paths[0]), Now: time.Now(), Env: c.variable, Alone: c.sealed,
-		Open: func(path string) (io.ReadCloser, error) { return openInput(cmd.Context(), path) }})
+		Open: opener(cmd.Context())})
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return nil, &usageError{problem: e.Error()}
 	}

@@ -40,7 +40,7 @@ that recurs becomes single days for ten years.
 		if file == "" {
 			return badInput("import needs a file of days; give it with -f holidays.ics")
 		}
-		days, err := holiday.ReadFile(file, time.Now())
+		days, err := holiday.ReadFile(file, opener(cmd.Context()), time.Now())
 		if err != nil {
 			return &usageError{problem: err.Error()}
 		}

@@ -31,6 +31,11 @@ func (i interruptible) Read(b []byte) (int, error) {
 	}
 }
 
+// opener returns what opens a file as openInput does.
+func opener(ctx context.Context) func(path string) (io.ReadCloser, error) {
+	return func(path string) (io.ReadCloser, error) { return openInput(ctx, path) }
+}
+
 // openInput opens a file to be read. It returns when its context ends, and so do the reads, even if the file is a pipe into which
 // nobody writes.
 func openInput(ctx context.Context, path string) (io.ReadCloser, error) {

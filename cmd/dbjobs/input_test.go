@@ -14,8 +14,16 @@ import (
 // A command that waits for a pipe ends when it is asked to: while nobody has opened the other end, and while nobody writes.
 func TestAPipeIntoWhichNobodyWrites(t *testing.T) {
 	for _, opened := range []bool{false, true} {
-		for _, command := range []string{"diff -f", "import crontab"} {
-			pipe := filepath.Join(t.TempDir(), "pipe")
+		for _, command := range []string{"diff -f", "import crontab", "calendar import de -f", "rule next @daily --calendar", "rule lint @daily @hourly --calendar", "diff -f days.yaml"} {
+			dir := t.TempDir()
+			pipe := filepath.Join(dir, "pipe")
+			words := append(strings.Fields(command), pipe)
+			if command == "diff -f days.yaml" { // it names the pipe
+				words = []string{"diff", "-f", filepath.Join(dir, "days.yaml")}
+				if err := os.WriteFile(words[2], []byte("calendars: {de: {file: pipe}}\n"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 				t.Skip("pipes with names are needed: ", err)
 			}
@@ -29,10 +37,33 @@ func TestAPipeIntoWhichNobodyWrites(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			time.AfterFunc(50*time.Millisecond, stop)
-			code, stderr := invoke(ctx, t, t.TempDir(), nil, io.Discard, append(strings.Fields(command), pipe)...)
+			code, stderr := invoke(ctx, t, t.TempDir(), nil, io.Discard, words...)
 			if code != exitInterrupted || strings.Count(stderr, "\n") != 1 {
 				t.Errorf("%s, opened %t: code %d, said %q", command, opened, code, stderr)
 			}
+		}
+	}
+}
+
+// A calendar from a pipe can be read once only, for any number of rules.
+func TestCalendarFromAPipe(t *testing.T) {
+	const question = `{"rule": "@daily", "after": "2026-12-24T12:00:00Z", "count": 1}` + "\n"
+	for command, want := range map[string]string{
+		"rule lint @daily @hourly": "@daily\n  no warnings\n@hourly\n  no warnings\n",
+		"rule next --jsonl":        strings.Repeat(`{"id":null,"next":["2026-12-26T00:00:00Z"],"exhausted":false}`+"\n", 2),
+	} {
+		pipe := filepath.Join(t.TempDir(), "pipe")
+		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+			t.Skip("pipes with names are needed: ", err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		written := make(chan error, 1)
+		go func() { written <- os.WriteFile(pipe, []byte("2026-12-25 Christmas Day\n"), 0) }()
+		var out strings.Builder
+		code, stderr := invoke(ctx, t, t.TempDir(), strings.NewReader(question+question), &out, append(strings.Fields(command), "--calendar", pipe)...)
+		if err := <-written; err != nil || code != exitDone || out.String() != want {
+			t.Errorf("%s: %v, code %d, said %q, printed %q", command, err, code, stderr, &out)
 		}
 	}
 }

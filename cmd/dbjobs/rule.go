@@ -43,7 +43,10 @@ Only "rule" is required.`,
 	cmd.Flags().IntVar(&o.Count, "count", rulecmd.DefaultCount, "number of times to print")
 	cmd.Flags().BoolVar(&lines, "jsonl", false, "answer questions from standard input")
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) (err error) {
-		o.Rules, o.Now = args, time.Now()
+		o.Rules, o.Now, o.Open = args, time.Now(), opener(cmd.Context())
+		if err := badRule(o.ReadCalendar()); err != nil {
+			return err
+		}
 		if o.After, err = instantFlag("after", after, ahead); err != nil {
 			return err
 		}
@@ -65,8 +68,11 @@ func (c *cli) ruleExplain() *cobra.Command {
 		Example: `  dbjobs rule explain "*/15 9-17 * * MON-FRI" --zone Europe/Berlin`,
 	}
 	ruleFlags(cmd, &o)
-	cmd.RunE = c.do(func(_ *cobra.Command, args []string) error {
-		o.Rules, o.Now = args, time.Now()
+	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
+		o.Rules, o.Now, o.Open = args, time.Now(), opener(cmd.Context())
+		if err := badRule(o.ReadCalendar()); err != nil {
+			return err
+		}
 		return badRule(rulecmd.Explain(c.stdout, o))
 	})
 	return cmd
@@ -80,8 +86,11 @@ func (c *cli) ruleLint() *cobra.Command {
 	}
 	ruleFlags(cmd, &o)
 	cmd.Flags().IntVar(&o.MaxPerDay, "max-per-day", 0, "warn about rules that fire more than `N` times a day")
-	cmd.RunE = c.do(func(_ *cobra.Command, args []string) error {
-		o.Rules, o.Now = args, time.Now()
+	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
+		o.Rules, o.Now, o.Open = args, time.Now(), opener(cmd.Context())
+		if err := badRule(o.ReadCalendar()); err != nil {
+			return err
+		}
 		return badRule(rulecmd.Lint(c.stdout, o))
 	})
 	return cmd

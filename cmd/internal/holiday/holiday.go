@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,9 +21,9 @@ const years = 10
 // most is the size, in bytes, of the largest file that is read.
 const most = 4 << 20
 
-// ReadFile reads the days in the file with this name. Its errors contain the name.
-func ReadFile(name string, now time.Time) ([]string, error) {
-	f, err := os.Open(name)
+// ReadFile reads the days in the file with this name, which it opens with open. Its errors contain the name.
+func ReadFile(name string, open func(string) (io.ReadCloser, error), now time.Time) ([]string, error) {
+	f, err := open(name)
 	if err != nil {
 		return nil, err
 	}

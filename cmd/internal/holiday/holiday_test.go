@@ -1,6 +1,7 @@
 package holiday
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -100,7 +101,7 @@ func TestReadFile(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if days, err := ReadFile(name, now); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), c.want) {
+		if days, err := ReadFile(name, func(name string) (io.ReadCloser, error) { return os.Open(name) }, now); err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %q, %v; want %s", name, days, err, c.want)
 		}
 	}

@@ -90,7 +90,7 @@ func (f *file) daysFile(c *store.Calendar) reading {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(f.file), name)
 		}
-		days, err := holiday.ReadFile(name, f.now)
+		days, err := holiday.ReadFile(name, f.open, f.now)
 		if err != nil {
 			d.problem(n, path, "%v", err)
 			return

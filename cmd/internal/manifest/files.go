@@ -53,6 +53,9 @@ func isManifest(name string) bool {
 // manifest has problems, the error is an *Error, and the manifest has what could be read: its names may be checked, too.
 // Any other error comes from reading.
 func Read(inputs []Input, o Options) (*Manifest, error) {
+	if o.Open == nil {
+		o.Open = func(path string) (io.ReadCloser, error) { return os.Open(path) }
+	}
 	r := &reader{o: o, m: &Manifest{Name: o.Name}, names: map[string]bool{}, calendars: map[string]*rules.Calendar{}, defined: map[string]Problem{}, left: MaxBytes}
 	for _, in := range inputs {
 		if err := r.load(in, nil, nil); err != nil {
@@ -106,7 +109,7 @@ func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", in.Path, err)
 	}
-	f := &file{decoder: &decoder{file: in.Path, length: len(data), env: r.o.Env}, m: r.m, now: r.o.Now, names: r.names, calendars: r.calendars, defined: r.defined,
+	f := &file{decoder: &decoder{file: in.Path, length: len(data), env: r.o.Env}, m: r.m, now: r.o.Now, open: r.o.Open, names: r.names, calendars: r.calendars, defined: r.defined,
 		from: from, at: at, real: realPath(in), alone: r.o.Alone || in.Alone}
 	if from != nil {
 		f.zone, f.defaults, f.usual = from.zone, from.defaults, from.usual
@@ -126,11 +129,7 @@ func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 func (r *reader) bytes(in Input) ([]byte, error) {
 	from := in.In
 	if from == nil {
-		open := r.o.Open
-		if open == nil {
-			open = func(path string) (io.ReadCloser, error) { return os.Open(path) }
-		}
-		file, err := open(in.Path)
+		file, err := r.o.Open(in.Path)
 		if err != nil {
 			return nil, err
 		}

@@ -50,7 +50,7 @@ type Options struct {
 	// Env looks up a variable that a file names as ${env:NAME}. If it is nil, such a text stays as it is.
 	Env func(name string) (string, bool)
 
-	// Open opens a file. If it is nil, os.Open does.
+	// Open opens a manifest, or a file of days. If it is nil, os.Open does.
 	Open func(path string) (io.ReadCloser, error)
 }
 
@@ -103,6 +103,7 @@ type file struct {
 	*decoder
 	m        *Manifest
 	now      time.Time
+	open     func(path string) (io.ReadCloser, error)
 	zone     string // zone of rules that have none; empty: the file names no zone, and the rules are read in UTC
 	defaults store.Job
 	job      *jobReading        // nil: no job was read yet

@@ -26,8 +26,12 @@ type Options struct {
 	WorkingDays string    // --working-days
 	OnHoliday   string    // --on-holiday: skip, next, previous
 	JSON        bool      // --json
-	Now         time.Time // the clock
-	MaxPerDay   int       // --max-per-day of lint; 0 is its default
+
+	Open func(path string) (io.ReadCloser, error) // opens the file of days
+
+	holidays  *rules.Calendar // what ReadCalendar has read
+	Now       time.Time       // the clock
+	MaxPerDay int             // --max-per-day of lint; 0 is its default
 }
 
 const (
@@ -41,28 +45,25 @@ func (o *Options) after() time.Time { return cmp.Or(o.After, o.Now) }
 
 // parse reads a rule as if it were created at start.
 func (o *Options) parse(text string, start time.Time) (*rules.Rule, error) {
-	c, err := o.calendar()
-	if err != nil {
-		return nil, err
-	}
 	return rules.Parse(text, rules.Defaults{
-		Zone: o.Zone, Start: start, Seed: o.Seed, Nonexistent: o.Nonexistent, Ambiguous: o.Ambiguous, Calendar: c, OnHoliday: o.OnHoliday,
+		Zone: o.Zone, Start: start, Seed: o.Seed, Nonexistent: o.Nonexistent, Ambiguous: o.Ambiguous, Calendar: o.holidays, OnHoliday: o.OnHoliday,
 	})
 }
 
-// calendar reads the holidays that the flags name; nil: they name none.
-func (o *Options) calendar() (*rules.Calendar, error) {
+// ReadCalendar reads the holidays that the flags name. A command does so once, for all its rules: the file may be a pipe.
+func (o *Options) ReadCalendar() error {
 	if o.Calendar == "" && o.WorkingDays == "" {
-		return nil, nil
+		return nil
 	}
 	var days []string
+	var err error
 	if o.Calendar != "" {
-		var err error
-		if days, err = holiday.ReadFile(o.Calendar, o.Now); err != nil {
-			return nil, fmt.Errorf("--calendar: %w", err)
+		if days, err = holiday.ReadFile(o.Calendar, o.Open, o.Now); err != nil {
+			return fmt.Errorf("--calendar: %w", err)
 		}
 	}
-	return rules.ParseCalendar("", o.WorkingDays, strings.Join(days, "\n"))
+	o.holidays, err = rules.ParseCalendar("", o.WorkingDays, strings.Join(days, "\n"))
+	return err
 }
 
 // times is what next prints: at most count times after an instant, and whether the rule has no more times than
