@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -138,10 +139,10 @@ func attemptError(a store.Attempt) string {
 	if text == "" {
 		return ""
 	}
-	if a.Code != "" && !strings.Contains(text, a.Code) {
+	if a.Code != "" && !says(text, a.Code) {
 		text += fmt.Sprintf(" (%s)", a.Code)
 	}
-	if line := fmt.Sprintf("line %d", a.Line); a.Line > 0 && !strings.Contains(text, line) {
+	if line := fmt.Sprintf("line %d", a.Line); a.Line > 0 && !says(text, line) {
 		text += ", " + line
 	}
 	if a.Detail != "" {
@@ -151,6 +152,11 @@ func attemptError(a store.Attempt) string {
 		text += "; hint: " + a.Hint
 	}
 	return text
+}
+
+// says reports whether a text has these words. The words line 1 are not those of line 12.
+func says(text, words string) bool {
+	return regexp.MustCompile(`(^|\W)` + regexp.QuoteMeta(words) + `(\W|$)`).MatchString(text)
 }
 
 // Removed is a definition that a command removed.
