@@ -379,7 +379,7 @@ variable "no_tick_minutes" {
 
   validation {
     condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.tick_minutes || var.wake
-    error_message = "no_tick_minutes: schedule_expression ticks every ${local.tick_minutes} minutes, so the alarm would go on and off; want more than that, or 0 for no alarm."
+    error_message = "no_tick_minutes: schedule_expression ticks every ${local.tick_minutes} minutes, so the alarm would go on and off; want ${local.tick_minutes < 1440 ? "more than that, or " : ""}0 for no alarm."
   }
 
   validation {

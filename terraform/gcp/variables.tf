@@ -294,7 +294,7 @@ variable "no_tick_minutes" {
 
   validation {
     condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.tick_minutes || var.wake_queue != null
-    error_message = "no_tick_minutes: schedule ticks every ${local.tick_minutes} minutes, so the alert would come and go; want more than that, or 0 for no alert."
+    error_message = "no_tick_minutes: schedule ticks every ${local.tick_minutes} minutes, so the alert would come and go; want ${local.tick_minutes < 1410 ? "more than that, or " : ""}0 for no alert."
   }
 
   validation {
