@@ -14,12 +14,14 @@ import (
 type AlterOptions struct {
 	DryRun bool // only report the changes: a login that may read is enough
 	// Start resolves a start schedule, as in ApplyOptions.
-	Start  func(rule, zone string, after time.Time) (time.Time, error)
+	Start func(rule, zone string, after time.Time) (time.Time, error)
+	// First refuses rules, as in ApplyOptions.
+	First  func(Job, Schedule, *Calendar, time.Time) (time.Time, error)
 	Author // for the change log
 }
 
 func (o *AlterOptions) apply() ApplyOptions {
-	return ApplyOptions{DryRun: o.DryRun, Start: o.Start, Author: o.Author}
+	return ApplyOptions{DryRun: o.DryRun, Start: o.Start, First: o.First, Author: o.Author}
 }
 
 // AlteredJob is a job before and after a change in place.

@@ -45,6 +45,9 @@ type ApplyOptions struct {
 	// Start resolves a start schedule: it returns its first time after an instant. If it is nil, the first decision
 	// does that.
 	Start func(rule, zone string, after time.Time) (time.Time, error)
+	// First returns the first time of a rule, after an instant. It refuses a rule to which its calendar leaves no time:
+	// the next tick would park its jobs. If it is nil, nothing is refused.
+	First func(Job, Schedule, *Calendar, time.Time) (time.Time, error)
 	// Progress, if set, is called after each batch with the number of jobs that are done.
 	Progress func(done, of int)
 	Author   // for the change log
@@ -241,7 +244,7 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 	if err := c.Validate(); err != nil {
 		return err
 	}
-	if err := a.hasCalendar("schedule "+c.Name, c.Calendar); err != nil {
+	if err := a.observes("schedule "+c.Name, Job{}, c); err != nil {
 		return err
 	}
 	c.Manifest = a.o.Manifest

@@ -223,7 +223,7 @@ func (a *applier) allCalendars(ctx context.Context, d Definitions) (err error) {
 	}
 	for i := range d.Jobs {
 		if own := d.Jobs[i].Own; own != nil {
-			if err := a.hasCalendar("job "+d.Jobs[i].FullName(), own.Calendar); err != nil {
+			if err := a.observes("job "+d.Jobs[i].FullName(), d.Jobs[i], *own); err != nil {
 				return err
 			}
 		}
@@ -231,12 +231,22 @@ func (a *applier) allCalendars(ctx context.Context, d Definitions) (err error) {
 	return nil
 }
 
-// hasCalendar refuses a calendar that does not exist.
-func (a *applier) hasCalendar(subject, name string) error {
-	if _, ok := a.calendars[name]; ok || name == "" {
+// observes refuses a calendar that does not exist, or that leaves its rule no time.
+func (a *applier) observes(subject string, j Job, c Schedule) error {
+	if c.Calendar == "" {
 		return nil
 	}
-	return &FieldError{subject, "calendar", fmt.Sprintf("there is no calendar %q; `dbjobs calendar list` shows them", name)}
+	calendar, ok := a.calendars[c.Calendar]
+	if !ok {
+		return &FieldError{subject, "calendar", fmt.Sprintf("there is no calendar %q; `dbjobs calendar list` shows them", c.Calendar)}
+	}
+	if a.o.First == nil {
+		return nil
+	}
+	if _, err := a.o.First(j, c, &calendar, a.now); err != nil {
+		return &FieldError{subject, "rule", err.Error()}
+	}
+	return nil
 }
 
 // versionOf returns the version of a calendar; empty if there is no calendar.

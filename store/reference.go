@@ -127,6 +127,14 @@ func (s *Store) allNames(ctx context.Context, k *Known) error {
 	return err
 }
 
+// Calendar returns a calendar that a reference names; nil: it does not exist.
+func (k *Known) Calendar(name string) *Calendar {
+	if c, ok := k.calendars[name]; ok {
+		return &c
+	}
+	return nil
+}
+
 // Names returns the names of all definitions of a kind, if a reference names nothing.
 func (k *Known) Names(kind string) []string { return k.names[kind] }
 

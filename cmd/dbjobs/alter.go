@@ -69,7 +69,7 @@ func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, dryRun 
 	if err != nil {
 		return err
 	}
-	r, err := s.AlterJob(ctx, v.FullName(), store.AlterOptions{DryRun: dryRun, Start: decide.Start, Author: c.author(s)}, func(j store.Job) (store.Job, error) {
+	r, err := s.AlterJob(ctx, v.FullName(), store.AlterOptions{DryRun: dryRun, Start: decide.Start, First: decide.First, Author: c.author(s)}, func(j store.Job) (store.Job, error) {
 		if m, err = edit(j); err != nil {
 			return j, err
 		}

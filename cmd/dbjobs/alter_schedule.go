@@ -10,6 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 func (c *cli) scheduleAlter() *cobra.Command {
@@ -32,7 +33,7 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 		}
 		e.Now = time.Now()
 		var m *manifest.Manifest
-		r, err := s.AlterSchedule(ctx, args[0], store.AlterOptions{DryRun: dryRun, Author: c.author(s)}, func(sc store.Schedule) (store.Schedule, error) {
+		r, err := s.AlterSchedule(ctx, args[0], store.AlterOptions{DryRun: dryRun, First: decide.First, Author: c.author(s)}, func(sc store.Schedule) (store.Schedule, error) {
 			var err error
 			if m, err = e.Schedule(sc); err != nil {
 				return sc, err

@@ -260,7 +260,7 @@ func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOpti
 			}
 		}
 	}
-	o.Author, o.Start = c.author(s), decide.Start
+	o.Author, o.Start, o.First = c.author(s), decide.Start, decide.First
 	changes, err := s.Apply(cmd.Context(), m.Definitions, o)
 	if err != nil {
 		return changes, m.Place(err)

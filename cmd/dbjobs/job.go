@@ -112,7 +112,7 @@ func (c *cli) jobCreate() *cobra.Command {
 		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
 			return err
 		}
-		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), Start: decide.Start})
+		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), Start: decide.Start, First: decide.First})
 		if err != nil {
 			return already(m.Place(err), "job", args[0])
 		}

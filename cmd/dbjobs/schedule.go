@@ -10,6 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 func (c *cli) schedule() *cobra.Command {
@@ -44,7 +45,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
 			return err
 		}
-		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s)})
+		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), First: decide.First})
 		if err != nil {
 			return already(m.Place(err), "schedule", args[0])
 		}

@@ -26,10 +26,15 @@ func First(j store.Job, s store.Schedule, c *store.Calendar, now time.Time) (tim
 	if j.CreatedAt = now; s.CreatedAt.IsZero() {
 		s.CreatedAt = now
 	}
-	n, err := NewNominal(&j, []store.Rule{{Schedule: s, Calendar: c}})
+	n, err := NewNominal(&j, nil)
 	if err != nil {
 		return time.Time{}, err
 	}
+	r, err := new(ruleCache).defined(&store.Rule{Schedule: s, Calendar: c}, &j) // its error is one of the schedule, and names no job
+	if err != nil {
+		return time.Time{}, err
+	}
+	n.rules = append(n.rules, r)
 	return n.Next(now)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 // Unreadable is a definition that plain SQL has left so that it cannot be part of a file.
@@ -19,6 +20,9 @@ type Unreadable struct{ Kind, Name, Problem string }
 type examined struct {
 	problem string
 	uses    []use
+	job     store.Job
+	rule    *store.Schedule // the schedule, or the rule of the job's own; nil: it has none
+	now     time.Time
 }
 
 // use is a name that a definition uses, and the key that has it.
@@ -28,8 +32,8 @@ type use struct {
 }
 
 // TakeUnreadable removes from the definitions those that Encode could not write, or would write with other values than
-// the database has, and those that no apply would accept, because of a value or because they name something that is
-// gone. It returns them. So one of them does not keep the others out of a file, nor out of a database. find finds the
+// the database has, and those that no apply would accept, because of a value, because they name something that is
+// gone, or because their calendar leaves them no time. It returns them. So one of them does not keep the others out of a file, nor out of a database. find finds the
 // definitions that references name.
 func TakeUnreadable(d *store.Definitions, find func([]store.Reference) (*store.Known, error)) (list []Unreadable, err error) {
 	now := time.Now()
@@ -78,6 +82,12 @@ func (x *examined) wrong(known *store.Known) string {
 			x.problem = r.key + ": " + x.problem
 		}
 	}
+	if x.problem != "" || x.rule == nil || x.rule.Calendar == "" {
+		return x.problem
+	}
+	if _, err := decide.First(x.job, *x.rule, known.Calendar(x.rule.Calendar), x.now); err != nil { // its calendar leaves it no time
+		x.problem = "rule: " + err.Error()
+	}
 	return x.problem
 }
 
@@ -114,7 +124,9 @@ func examineSchedule(s *store.Schedule, now time.Time) examined {
 	if s.Fault != "" {
 		return examined{problem: ofRow(s.Fault)}
 	}
-	return examine("schedules", s.Name, scheduleNode(*s, ""), now, (*file).readSchedules)
+	x := examine("schedules", s.Name, scheduleNode(*s, ""), now, (*file).readSchedules)
+	x.rule = s
+	return x
 }
 
 func examineJob(j *store.Job, now time.Time) examined {
@@ -132,11 +144,14 @@ func examineJob(j *store.Job, now time.Time) examined {
 	if err != nil {
 		return examined{problem: err.Error()}
 	}
-	return examine("jobs", j.Name, node, now, func(f *file, all *yaml.Node) { f.readJob(pair{all.Content[0], all.Content[1]}) })
+	x := examine("jobs", j.Name, node, now, func(f *file, all *yaml.Node) { f.readJob(pair{all.Content[0], all.Content[1]}) })
+	x.job, x.rule = *j, j.Own
+	return x
 }
 
 // examine reads the entry of one definition.
 func examine(section, name string, node *yaml.Node, now time.Time, read func(*file, *yaml.Node)) (x examined) {
+	x.now = now
 	f := &file{decoder: &decoder{}, m: &Manifest{}, now: now, names: map[string]bool{}}
 	path, all := join(section, name), &object{}
 	all.put(name, node)
