@@ -77,6 +77,9 @@ func startPlatform(t *testing.T) *platform {
 </AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`, token, secret, until, key)
 	})
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !r.Close { // after a freeze of the process, a kept connection may lead nowhere
+			t.Errorf("%s: the connection is to be kept", r.URL.Path)
+		}
 		if p.down.Load() {
 			refuse(w, fmt.Sprint(r.Header))
 			return

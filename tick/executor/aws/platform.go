@@ -125,8 +125,12 @@ func read(text []byte, err error) (*answer, error) {
 	return a, nil
 }
 
-// sts is the client for STS, which is outside: it may have a proxy.
-var sts = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+// sts is the client for STS, which is outside: it may have a proxy. It keeps no connection: after a freeze of the process, a
+// kept one may lead nowhere.
+var sts = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
+}
 
 // webIdentity asks STS for credentials of the role, with the token that the cluster has put into a file.
 func (s *Source) webIdentity(ctx context.Context) (*answer, error) {

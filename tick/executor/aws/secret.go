@@ -41,8 +41,12 @@ func Secret(ctx context.Context, env Lookup, id string) (string, error) {
 }
 
 // direct is a client that uses no proxy, because the extension is on the loopback interface, and
-// follows no redirect, because the request holds the session's token.
-var direct = &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+// follows no redirect, because the request holds the session's token. It keeps no connection: after a freeze of the process,
+// a kept one may lead nowhere.
+var direct = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	Transport:     &http.Transport{DisableKeepAlives: true},
+}
 
 // refusal matches the names of AWS's errors, such as AccessDeniedException.
 var refusal = lazyregexp.New(`\b(?:AccessDenied|ResourceNotFound|DecryptionFailure|InvalidParameter|InvalidRequest|InternalServiceError|Throttling|ExpiredToken|UnrecognizedClient|InvalidIdentityToken|ExpiredTokenException|IDPRejectedClaim)(?:Exception)?\b`)

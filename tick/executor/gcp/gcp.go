@@ -19,10 +19,10 @@ import (
 type Lookup func(name string) (value string, found bool)
 
 // metadata is the client for tokens of Google's metadata server. It is not guarded: its address is that of the platform,
-// and none of a job's.
+// and none of a job's. It keeps no connection: after a freeze of the process, a kept one may lead nowhere.
 var metadata = &http.Client{
 	Timeout:       10 * time.Second,
-	Transport:     &http.Transport{},
+	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
