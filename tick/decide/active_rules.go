@@ -77,7 +77,7 @@ func (d *decision) readRules() {
 		d.changed = d.changed || changed
 		if changed && r.Text != "" {
 			if old, err := d.pass.rules.planned(&r); err == nil {
-				d.gap(&activeRule{r, old, through}, window{through, from}, store.Edited)
+				d.lapse(&activeRule{r, old, through}, window{through, from}, store.Edited)
 			}
 		}
 		if r.Lost {

@@ -110,7 +110,7 @@ func (d *decision) skipDueBeforeChange(reason string) {
 	from := d.policyChange()
 	for i := range d.rules {
 		l := &d.rules[i]
-		d.gap(l, window{l.from, from}, reason)
+		d.lapse(l, window{l.from, from}, reason)
 		l.from = later(l.from, from)
 	}
 }
@@ -119,7 +119,7 @@ func (d *decision) skipDueBeforeChange(reason string) {
 func (d *decision) skipAllDue(reason string) {
 	d.plan.DecidedThrough = later(d.now, d.snapshot.Plan.DecidedThrough)
 	for i := range d.rules {
-		d.gap(&d.rules[i], window{d.rules[i].from, d.now}, reason)
+		d.lapse(&d.rules[i], window{d.rules[i].from, d.now}, reason)
 	}
 }
 

@@ -68,6 +68,14 @@ func (d *decision) withoutSkips(l *activeRule, free []window) []window {
 	return free
 }
 
+// lapse makes gaps of the times in a window that a change of the definition ends. The times that somebody had decided to skip
+// before that are skipped.
+func (d *decision) lapse(l *activeRule, w window, reason string) {
+	for _, rest := range d.withoutSkips(l, []window{w}) {
+		d.gap(l, rest, reason)
+	}
+}
+
 // validParts returns the parts of a window in which nominal times are valid by not_before and
 // not_after. Up to the change of the policies, the old values count; after it, the new values.
 func (d *decision) validParts(w window) []window {

@@ -86,7 +86,7 @@ func (t *tale) skipAllDue(now, last time.Time, since map[int]time.Time) {
 		rule := t.rule(i)
 		for _, at := range rule.Within(t.n.s.Span, Window{from, now}) {
 			if t.valid(at, now, last) {
-				t.note(i, rule, at, store.Edited)
+				t.lapse(i, rule, at, store.Edited)
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed b
 			switch reason := t.held(pauses, i, at, now); {
 			case !t.valid(at, now, last):
 			case !at.After(sleptUntil):
-				t.note(i, rule, at, why)
+				t.lapse(i, rule, at, why)
 			case reason != "":
 				t.note(i, rule, at, reason)
 			case t.skipped(at, i):
@@ -160,7 +160,7 @@ func (t *tale) eras(now, last, openFrom time.Time) (counts map[int]time.Time, ed
 		} else if edited = edited || l.known == nil || l.gone || l.known.String() != rule.String(); l.known != nil && (l.gone || l.known.String() != rule.String()) {
 			for _, at := range l.known.Within(t.n.s.Span, Window{last, from}) {
 				if t.valid(at, now, last) {
-					t.note(i, *l.known, at, store.Edited)
+					t.lapse(i, *l.known, at, store.Edited)
 				}
 			}
 		}

@@ -3,6 +3,8 @@ package model
 import (
 	"slices"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store"
 )
 
 // skip is a nominal time that somebody has decided not to run.
@@ -79,6 +81,14 @@ func (t *tale) unskip(now time.Time, c Change) {
 	t.skips = slices.DeleteFunc(t.skips, func(k skip) bool {
 		return k.at.After(later(now, t.through)) && (c.Shared < 0 || k.schedule == c.Shared)
 	})
+}
+
+// lapse notes a time that a change of the definition ends, unless somebody had decided to skip it.
+func (t *tale) lapse(schedule int, rule Rule, at time.Time, reason string) {
+	if t.skipped(at, schedule) {
+		reason = store.Skipped
+	}
+	t.note(schedule, rule, at, reason)
 }
 
 // forget drops the skips that were decided.
