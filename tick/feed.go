@@ -50,8 +50,10 @@ func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to 
 				first = opens
 			}
 			events, err := r.Events(first, to, last, limit)
-			if err != nil { // the next time is too far away: the job has no events now
-				idle = append(idle, v.FullName())
+			if err != nil { // the next time is too far away: the schedule has no events now
+				if n := len(idle); n == 0 || idle[n-1] != v.FullName() { // another schedule of the job may have none, either
+					idle = append(idle, v.FullName())
+				}
 				continue
 			}
 			if len(events) == 0 { // it has no time to come
