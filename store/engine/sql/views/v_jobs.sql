@@ -8,7 +8,7 @@ SELECT s.id, s.owner, s.name, s.description, s.state,
   CASE s.state WHEN 'paused' THEN a.reason WHEN 'parked' THEN s.parked
     WHEN 'disabled' THEN s.last_reason WHEN 'aborted' THEN s.last_reason
     ELSE CASE WHEN s.streak > 0 THEN s.last_error END END AS why,
-  CASE WHEN s.stale = 1 OR s.pause_id IS NOT NULL OR s.enabled = @false OR s.left_pause = 1 THEN NULL ELSE s.next_run END AS next_run,
+  CASE WHEN s.changed = 1 OR s.pause_id IS NOT NULL OR s.enabled = @false OR s.left_pause = 1 THEN NULL ELSE s.next_run END AS next_run,
   s.stale, s.last_run_id, s.last_state, s.last_scheduled_for, s.last_finished_at, s.last_success_at, s.last_error, s.streak,
   CASE WHEN s.streak > 0 AND s.enabled = @true THEN 1 ELSE 0 END AS failing,
   s.cycles, s.runs_made, s.runs_open, s.runs_running, s.decided_through, s.parked,
@@ -16,8 +16,7 @@ SELECT s.id, s.owner, s.name, s.description, s.state,
   s.enabled, s.queue, s.priority, s.group_name, s.tags, s.rule, s.zone, s.manifest, s.created_at
 FROM (
   SELECT f.id, f.owner, f.name, f.description, f.enabled, f.queue, f.priority, f.group_name, f.tags, f.rule, f.zone, f.manifest, f.created_at,
-    CASE WHEN f.stale = 1 AND f.ends = 0 THEN NULL ELSE f.next_run END AS next_run, -- what gave it the next time of its plan is gone
-    f.decided_through, f.parked, f.last_run_id, f.last_state, f.last_scheduled_for, f.last_finished_at, f.last_success_at,
+    f.next_run, f.stale AS changed, f.decided_through, f.parked, f.last_run_id, f.last_state, f.last_scheduled_for, f.last_finished_at, f.last_success_at,
     f.last_error, f.streak, f.cycles, f.runs_made, f.runs_open, f.runs_running, f.pause_id, f.left_pause, f.last_reason,
     CASE WHEN f.stale = 1 AND f.enabled = @true AND (f.ends = 1 OR f.on_startup = @true) THEN 1 ELSE 0 END AS stale,
     CASE WHEN f.runs_running > 0 THEN 'running'
