@@ -176,7 +176,7 @@ func (p *pageFacts) addJob(v *store.JobStatus, times tick.UpcomingTimes) {
 		j.Why = p.cli.text(report.Paused(*v.Paused))
 	}
 	if v.Overdue >= store.Duration(store.OverdueAfter) {
-		j.Overdue = webpage.Millis(v.NextRun)
+		j.Overdue = webpage.Millis(v.OverdueSince())
 	}
 	for _, t := range times.Times {
 		j.Ahead = append(j.Ahead, webpage.Millis(t))
