@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
 // A command that waits for a pipe ends when it is asked to: while nobody has opened the other end, and while nobody writes.
@@ -25,7 +27,7 @@ func TestAPipeIntoWhichNobodyWrites(t *testing.T) {
 				}
 			}
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-				t.Skip("pipes with names are needed: ", err)
+				storetest.Skip(t, "pipes with names are needed: %v", err)
 			}
 			if opened {
 				w, err := os.OpenFile(pipe, os.O_RDWR, 0)
@@ -54,7 +56,7 @@ func TestCalendarFromAPipe(t *testing.T) {
 	} {
 		pipe := filepath.Join(t.TempDir(), "pipe")
 		if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-			t.Skip("pipes with names are needed: ", err)
+			storetest.Skip(t, "pipes with names are needed: %v", err)
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 		defer stop()

@@ -41,7 +41,7 @@ type Sessions struct {
 	inUse, most, taken int
 	working            int           // sessions in which an attempt executes its statements
 	opening            time.Duration // how long it took to open a session for an attempt
-	waited             time.Duration // by attempts for sessions of others, since the last one was opened
+	waited             time.Duration // by attempts for sessions of others, since one was last opened without a wait
 }
 
 // How long sessions are kept.
