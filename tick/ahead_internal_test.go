@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store"
 )
 
 // A take that asks for no run, because more than half of the runs taken ahead still wait, does not count as one that
@@ -60,5 +62,30 @@ func TestLineIsLeftOnce(t *testing.T) {
 	}
 	if l.n != 0 || len(l.of) != 0 {
 		t.Errorf("the line counts %d, and has %d queues", l.n, len(l.of))
+	}
+}
+
+// A pass that takes nothing any more, and in which no run executes, still decides once more for the runs that have ended since
+// its last round of decisions began, wherever it has seen these ends.
+func TestEndsAreDecidedFor(t *testing.T) {
+	p := &pass{t: &Tick{Now: time.Now}, decided: true}
+	p.init(1)
+	h := &held{Task: store.Task{Run: store.Run{ID: "a", State: store.Failed}}, stop: func(error) {}}
+	p.running[deliveryOf(&h.Task)] = h
+	if err := p.decide(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	p.ended = append(p.ended, &result{held: h})
+	if p.quiet() {
+		t.Error("quiet, while an end is not in the report yet")
+	}
+	if n := p.settleAll(); n != 1 || p.quiet() {
+		t.Errorf("quiet, right after %d ends", n)
+	}
+	if err := p.decide(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if !p.quiet() {
+		t.Error("not quiet, although the decisions that follow from the end are made")
 	}
 }

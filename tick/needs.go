@@ -33,7 +33,7 @@ func (p *pass) needed() []store.Need {
 // decide pages through the needs, in their order. A job whose turn in its group has come is decided
 // before the jobs that became due; otherwise one of these would take its place.
 func (p *pass) decide(ctx context.Context, needs []store.Need) error {
-	p.moved = 0
+	p.moved, p.settled = 0, 0
 	p.deciding.start(p.t.Now())
 	defer func() { p.deciding.stop(p.t.Now()) }()
 	for i := 0; i < len(needs); i++ {

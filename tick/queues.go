@@ -27,6 +27,7 @@ func (t *Tick) work(ctx context.Context) (Report, error) {
 	work, stop := p.budget(ctx)
 	defer stop()
 	for err == nil {
+		p.settled = 0
 		err = p.takeAll(work)
 		p.moved = 0 // nothing is decided here: the next tick decides for runs that were refused
 		if err != nil || p.quiet() {

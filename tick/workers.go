@@ -28,7 +28,8 @@ type workers struct {
 	paused   bool          // everything is paused, as the last record of ends has found
 	ended    []*result     // results that are not in the report yet
 	errs     []error
-	taken    int           // how many runs the last take has taken; after takeAll, how many all of its takes have taken
+	taken    int           // how many runs the last take has taken
+	settled  int           // how many runs have ended, by settleAll, since the last round of decisions began
 	full     bool          // the last take has taken as many runs as it was allowed to
 	took     time.Duration // how long the last take lasted
 	stop     context.CancelFunc
@@ -55,12 +56,8 @@ type result struct {
 // takeAll takes queued runs as long as there are enough of them to fill the room: to decide after every few ends would
 // cost as much as the runs. After N runs, see many, it returns anyway, so that the pass decides. Otherwise the jobs that
 // run after these runs, and the facts in the plans, would wait until a long queue is empty.
-//
-// All that it takes counts as taken. The last take may find nothing, after runs that have ended meanwhile: a round of decisions
-// follows these ends.
 func (p *pass) takeAll(ctx context.Context) error {
 	before := p.report.Started
-	defer func() { p.taken = p.report.Started - before }()
 	for {
 		err := p.take(ctx)
 		if p.asks && p.full && err == nil {
@@ -182,12 +179,13 @@ func (p *pass) execute(h *held) (next *held) {
 	return next
 }
 
-// quiet reports whether nothing is left: no run executes here, no run could be taken, and no decision has
-// queued one. Runs that follow from the last run are queued within two rounds. A pass that goes on for
-// much longer would only decide for runs that other passes have ended.
+// quiet reports whether nothing is left: no run executes here, none has ended since the last round of decisions began, and
+// no decision has queued one. An end may come while the pass takes runs, or decides: the next round decides what follows from
+// it. Runs that follow from the last run are queued within two rounds. A pass that goes on for much longer would only decide for
+// runs that other passes have ended.
 func (p *pass) quiet() bool {
 	const most = 10
-	if p.idle++; p.taken > 0 || len(p.running) > 0 {
+	if p.idle++; p.settled > 0 || len(p.running) > 0 {
 		p.idle = 0
 	}
 	return p.idle > 0 && (p.moved == 0 || p.idle > most)
@@ -328,6 +326,7 @@ func (p *pass) settleAll() int {
 	for _, r := range list {
 		p.settle(r)
 	}
+	p.settled += len(list)
 	return len(list)
 }
 
