@@ -341,26 +341,32 @@ func (p *pass) unseen(ctx context.Context, err error) error {
 	return nil
 }
 
-// record writes the row of the pass. If another session has locked that row, or no answer comes, the report says so, and
-// this is no error: the pass has done its work. It is an error after lockedLong, if the trigger came regularly before:
+// record writes the row of the pass. If another session has locked that row or the whole file, or no answer comes, the report
+// says so, and this is no error: the pass has done its work. It is an error after lockedLong, if the trigger came regularly before:
 // otherwise nobody would know that the database takes no writes, until something is due.
 func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
-	const most = 2 * time.Second
+	most := 2 * time.Second
+	if p.t.Store.Engine().OneWriter {
+		most = 5 * time.Second // a pass beside this one, or a step, may write just now
+	}
 	within, cancel := context.WithTimeout(ctx, min(most, p.grace()/2))
 	defer cancel()
 	err := p.t.Store.RecordTick(within, p.probe, facts)
 	var why string
 	switch {
-	case err == nil || p.t.Store.Engine().OneWriter:
+	case err == nil:
+		return nil
+	case p.fileLocked(err) && p.report.CutShort == "":
+		why = p.t.Store.LockHolders(ctx)
+	case p.t.Store.Engine().OneWriter:
 		return err
 	case p.t.Store.Locked(err):
-		why = "another session holds a lock on the record of ticks; "
+		why = "another session holds a lock on the record of ticks; " + p.t.Store.LockHolders(ctx)
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		why = "the database did not answer in time, or another session holds a lock on the record of ticks; "
+		why = "the database did not answer in time, or another session holds a lock on the record of ticks; " + p.t.Store.LockHolders(ctx)
 	default:
 		return err
 	}
-	why += p.t.Store.LockHolders(ctx)
 	if since := p.probe.SilentSince(lockedLong); !since.IsZero() {
 		p.report.SilentSince = time.Time{} // passes may have come, and nobody could record them
 		return fmt.Errorf("no pass of the trigger %q is on record since %s, and this one could not be recorded: %s",
