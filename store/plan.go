@@ -305,17 +305,18 @@ func (s *Store) next(ctx context.Context, p *Page, limit int) (bool, error) {
 	}
 	var job, id int64
 	var run string
-	var due engine.Moment
-	key := any(&id)
+	var due, woken engine.Moment
+	columns := []any{engine.At(&p.now), &job, &due, &id}
 	if p.need == RunWakes {
-		key = &run
+		columns = append(columns[:3], &run, &woken)
 	}
-	err := s.db.Query(ctx, p.need.statement(), a, engine.Reads(engine.At(&p.now), &job, &due, key).Each(func(string) error {
+	err := s.db.Query(ctx, p.need.statement(), a, engine.Reads(columns...).Each(func(string) error {
 		if due.Set() {
 			p.at = due.Raw
 		}
-		if p.id = id; p.need == RunWakes {
-			p.id = engine.ID(run)
+		p.id = id
+		if p.need == RunWakes {
+			p.id, due = engine.ID(run), woken
 		}
 		rows++
 		if !seen[job] && !p.Without[job] {

@@ -26,6 +26,7 @@ type Probe struct {
 	Warning     string    // a problem of the database's settings; set in the first pass of a day only
 	Others      bool      // there are jobs of other logins; their own ticks decide their nominal times
 	NextWake    time.Time // when the next decision is needed; not after Now: one is needed now
+	DueSince    time.Time // since when the first decision that is needed now is needed; zero: none is, or it is unknown
 	Need        [needs]bool
 	Calendar    bool // a calendar was edited: SeeCalendars finds its schedules
 	since       time.Time
@@ -80,9 +81,9 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var job, link, schedule, pause, calendar, ended present
 	var least, most string // the first and the last owner
 	var path string
-	var next, wake, queued, since, last, freeze engine.Moment
+	var next, wake, woken, queued, since, last, freeze engine.Moment
 	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue, "owners": s.owners()},
-		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &freeze, &next, &wake,
+		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &freeze, &next, &wake, &woken,
 		&job, &link, &schedule, &pause, &calendar, &ended, &queued, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
@@ -109,10 +110,18 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	p.Queued, p.QueuedSince, p.Calendar = queued.Set() || queued.Unreadable, queued.Time, bool(calendar)
 	p.Others = s.db.Engine().KnowsLogins && (least != "" && least != p.Login || most != "" && most != p.Login)
 	p.Need = [needs]bool{bool(job), bool(link), bool(schedule), bool(pause), due(&wake), due(&next), bool(ended)}
-	for _, t := range []time.Time{next.Time, wake.Time} {
-		if !t.IsZero() && (p.NextWake.IsZero() || t.Before(p.NextWake)) {
-			p.NextWake = t
+	earliest := func(of *time.Time, t time.Time) {
+		if !t.IsZero() && (of.IsZero() || t.Before(*of)) {
+			*of = t
 		}
+	}
+	earliest(&p.NextWake, next.Time)
+	earliest(&p.NextWake, wake.Time)
+	if due(&next) {
+		earliest(&p.DueSince, next.Time)
+	}
+	if due(&wake) {
+		earliest(&p.DueSince, woken.Time)
 	}
 	return p, p.Schema.Check()
 }

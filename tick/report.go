@@ -85,8 +85,8 @@ type Report struct {
 
 	well, wrong int // runs for which name was called, by Ended.Wrong
 
-	due   time.Time // like NextRun, but it may lie in the past
-	wake  time.Time // the same instant by the host's clock
+	due   time.Time // like NextRun; if MoreDue: since when, which lies in the past
+	wake  time.Time // NextRun by the host's clock; if MoreDue, it may lie in the past
 	later time.Time // if MoreDue: when something else is due next; read only for an alarm
 	// early says that a program was stopped for the end of the budget. So runs without a timeout wait for another budget.
 	early bool

@@ -262,9 +262,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.report.SilentSince = probe.SilentSince(t.Late)
 	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
 	p.found(probe)
-	if !probe.NextWake.After(probe.Now) {
-		p.report.OldestDue = probe.NextWake
-	}
+	p.report.OldestDue = probe.DueSince
 	if probe.Schema.Instance != t.Instance {
 		return p, fmt.Errorf("this database is the instance %q, but the tick is for %q; nothing was done; correct DBJOBS_INSTANCE, or, if this is the right database, its name: `dbjobs migrate --instance NAME` or --no-instance",
 			probe.Schema.Instance, t.Instance)

@@ -256,7 +256,7 @@ func (r *Report) next(probe *store.Probe, now time.Time) {
 	}
 	if !due.IsZero() {
 		if r.MoreDue = !due.After(probe.Now); r.MoreDue {
-			r.NextRun = probe.Now
+			r.NextRun, r.due = probe.Now, probe.DueSince
 		}
 		r.wake = now.Add(due.Sub(probe.Now))
 	}

@@ -44,6 +44,9 @@ var (
 	shared    = map[string]string{
 		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
 		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now",
+		// For a run whose wake_at has come: since when its job needs a decision. The wake_at of a run that has ended is the instant
+		// at which the run was made.
+		"@woken": "CASE WHEN finished_at > wake_at AND finished_at <= @now THEN finished_at ELSE wake_at END",
 		// For a plan: its job is as it was planned, and no other job runs after it.
 		"@settles": "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN @stale THEN 1 ELSE 0 END = 0) IS NOT NULL" +
 			" AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL",

@@ -35,7 +35,7 @@ var hot = []struct {
 	{"recall", `(?i)^SELECT p.job_id, \(SELECT (pg_catalog\.)?MAX`, "runs_number|job_id"},
 	{"need_pause", `^WITH p AS`, "pauses_stale"},
 	{"need_plan", `(?s)^SELECT .*, job_id, next_run, job_id FROM`, "plans_next_run"},
-	{"need_run", `(?s)^SELECT .*, job_id, wake_at, id FROM`, "runs_wake"},
+	{"need_run", `(?s)^SELECT .*, job_id, wake_at, id, CASE`, "runs_wake"},
 	{"batch_plans", `^SELECT job_id, owner, version, next_run`, "PRIMARY"},
 	{"batch_inputs", `(?s)^SELECT id, owner, name, .*plan_input`, "PRIMARY"},
 	{"batch_jobs", `(?s)^SELECT j.id, .*j.plan_input FROM`, "PRIMARY"},

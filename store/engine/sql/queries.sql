@@ -45,6 +45,7 @@ SELECT @now, i.version, i.oldest, i.instance, i.owners,
   (SELECT MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds),
   (SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = @served),
   (SELECT wake_at FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
+  (SELECT @woken AS since FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs.jobs WHERE @stale ORDER BY id LIMIT 1),
   COALESCE((SELECT job_id FROM dbjobs.job_schedules WHERE @stale_link ORDER BY job_id LIMIT 1),
     (SELECT job_id FROM dbjobs.job_after WHERE @stale_after ORDER BY job_id LIMIT 1)),
@@ -241,7 +242,7 @@ WHERE owner = COALESCE(:owner, @served) AND next_run <= :up_to AND (next_run, jo
 
 -- name: need_run
 -- overridden: mysql
-SELECT @now, job_id, wake_at, id FROM dbjobs.runs
+SELECT @now, job_id, wake_at, id, @woken AS since FROM dbjobs.runs
 WHERE wake_at <= @now AND (wake_at, id) > (:at, :id) ORDER BY wake_at, id LIMIT :limit;
 
 -- name: need_job
@@ -1506,8 +1507,8 @@ WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT :limit;
 SELECT g.job_id, MIN(g.from_at), NULL, COUNT(*) FROM dbjobs.gaps g WHERE g.from_at >= g.through_at GROUP BY g.job_id ORDER BY g.job_id LIMIT :limit;
 
 -- name: examine_stuck
-SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs.runs r
-WHERE r.wake_at < @later AND COALESCE(r.finished_at, r.wake_at) < @later GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT :limit;
+SELECT r.job_id, MIN(COALESCE(r.finished_at, r.wake_at)), r.state, COUNT(*) FROM dbjobs.runs r
+WHERE r.wake_at < @later AND COALESCE(r.finished_at, r.wake_at) < @later GROUP BY r.job_id, r.state ORDER BY MIN(COALESCE(r.finished_at, r.wake_at)) LIMIT :limit;
 
 -- name: examine_queued
 SELECT NULL, MIN(r.ready_at), r.queue, COUNT(*) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.ready_at < @later GROUP BY r.queue ORDER BY r.queue LIMIT :limit;

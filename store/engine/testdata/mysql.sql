@@ -474,8 +474,8 @@ WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT ?;
 
 -- name: examine_stuck
 -- arguments: now, later_ms, now, later_ms, limit
-SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs_runs r
-WHERE r.wake_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE(r.finished_at, r.wake_at) < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT ?;
+SELECT r.job_id, MIN(COALESCE(r.finished_at, r.wake_at)), r.state, COUNT(*) FROM dbjobs_runs r
+WHERE r.wake_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE(r.finished_at, r.wake_at) < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) GROUP BY r.job_id, r.state ORDER BY MIN(COALESCE(r.finished_at, r.wake_at)) LIMIT ?;
 
 -- name: examine_ticks
 -- arguments: now, later_ms, limit
@@ -1105,8 +1105,8 @@ WHERE owner = COALESCE(?, CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@',
 ORDER BY next_run, job_id LIMIT ?;
 
 -- name: need_run
--- arguments: now, now, at, at, id, limit
-SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), job_id, wake_at, id FROM dbjobs_runs
+-- arguments: now, now, now, at, at, id, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), job_id, wake_at, id, CASE WHEN finished_at > wake_at AND finished_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN finished_at ELSE wake_at END AS since FROM dbjobs_runs
 WHERE wake_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND (wake_at > ? OR (wake_at = ? AND id > ?))
 ORDER BY wake_at, id LIMIT ?;
 
@@ -1260,11 +1260,12 @@ WITH RECURSIVE up (job_id, after_id) AS (
 SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j.id = up.after_id AND j.removed_at IS NULL;
 
 -- name: probe
--- arguments: now, now, queue, each_owners, now, name, name
+-- arguments: now, now, now, queue, each_owners, now, name, name
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, i.instance, i.owners,
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)),
   (SELECT wake_at FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
+  (SELECT CASE WHEN finished_at > wake_at AND finished_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN finished_at ELSE wake_at END AS since FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs_jobs WHERE stale = 1 ORDER BY id LIMIT 1),
   COALESCE((SELECT job_id FROM dbjobs_job_schedules WHERE stale = 1 ORDER BY job_id LIMIT 1),
     (SELECT job_id FROM dbjobs_job_after WHERE stale = 1 ORDER BY job_id LIMIT 1)),

@@ -484,8 +484,8 @@ WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT $3;
 
 -- name: examine_stuck
 -- arguments: now, later_ms, limit
-SELECT r.job_id, pg_catalog.MIN(r.wake_at), r.state, pg_catalog.COUNT(*) FROM dbjobs.runs r
-WHERE r.wake_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND COALESCE(r.finished_at, r.wake_at) < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') GROUP BY r.job_id, r.state ORDER BY pg_catalog.MIN(r.wake_at) LIMIT $3;
+SELECT r.job_id, pg_catalog.MIN(COALESCE(r.finished_at, r.wake_at)), r.state, pg_catalog.COUNT(*) FROM dbjobs.runs r
+WHERE r.wake_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND COALESCE(r.finished_at, r.wake_at) < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') GROUP BY r.job_id, r.state ORDER BY pg_catalog.MIN(COALESCE(r.finished_at, r.wake_at)) LIMIT $3;
 
 -- name: examine_ticks
 -- arguments: now, later_ms, limit
@@ -1164,7 +1164,7 @@ WHERE owner = COALESCE($2, session_user::text) AND next_run <= $3 AND (next_run,
 
 -- name: need_run
 -- arguments: now, at, id, limit
-SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), job_id, wake_at, id FROM dbjobs.runs
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), job_id, wake_at, id, CASE WHEN finished_at > wake_at AND finished_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN finished_at ELSE wake_at END AS since FROM dbjobs.runs
 WHERE wake_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND (wake_at, id) > ($2, $3) ORDER BY wake_at, id LIMIT $4;
 
 -- name: need_schedule
@@ -1347,6 +1347,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i
   (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())),
   (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = session_user::text),
   (SELECT wake_at FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
+  (SELECT CASE WHEN finished_at > wake_at AND finished_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN finished_at ELSE wake_at END AS since FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs.jobs WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
   COALESCE((SELECT job_id FROM dbjobs.job_schedules WHERE planned IS DISTINCT FROM schedule_id ORDER BY job_id LIMIT 1),
     (SELECT job_id FROM dbjobs.job_after WHERE planned IS DISTINCT FROM after_job_id ORDER BY job_id LIMIT 1)),

@@ -465,8 +465,8 @@ WHERE what IS NOT NULL GROUP BY job_id, what ORDER BY job_id, what LIMIT ?3;
 
 -- name: examine_stuck
 -- arguments: now, later_ms, limit
-SELECT r.job_id, MIN(r.wake_at), r.state, COUNT(*) FROM dbjobs_runs r
-WHERE r.wake_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND COALESCE(r.finished_at, r.wake_at) < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') GROUP BY r.job_id, r.state ORDER BY MIN(r.wake_at) LIMIT ?3;
+SELECT r.job_id, MIN(COALESCE(r.finished_at, r.wake_at)), r.state, COUNT(*) FROM dbjobs_runs r
+WHERE r.wake_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND COALESCE(r.finished_at, r.wake_at) < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') GROUP BY r.job_id, r.state ORDER BY MIN(COALESCE(r.finished_at, r.wake_at)) LIMIT ?3;
 
 -- name: examine_ticks
 -- arguments: now, later_ms, limit
@@ -1087,7 +1087,7 @@ WHERE owner = COALESCE(?2, '') AND next_run <= ?3 AND (next_run, job_id) > (?4, 
 
 -- name: need_run
 -- arguments: now, at, id, limit
-SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), job_id, wake_at, id FROM dbjobs_runs
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), job_id, wake_at, id, CASE WHEN finished_at > wake_at AND finished_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN finished_at ELSE wake_at END AS since FROM dbjobs_runs
 WHERE wake_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND (wake_at, id) > (?2, ?3) ORDER BY wake_at, id LIMIT ?4;
 
 -- name: need_schedule
@@ -1261,6 +1261,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.olde
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ''),
   (SELECT wake_at FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
+  (SELECT CASE WHEN finished_at > wake_at AND finished_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN finished_at ELSE wake_at END AS since FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs_jobs WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
   COALESCE((SELECT job_id FROM dbjobs_job_schedules WHERE planned IS NOT schedule_id ORDER BY job_id LIMIT 1),
     (SELECT job_id FROM dbjobs_job_after WHERE planned IS NOT after_job_id ORDER BY job_id LIMIT 1)),

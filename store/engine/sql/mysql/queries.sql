@@ -19,7 +19,7 @@ WHERE owner = COALESCE(:owner, @served) AND next_run <= :up_to AND (next_run > :
 ORDER BY next_run, job_id LIMIT :limit;
 
 -- name: need_run
-SELECT @now, job_id, wake_at, id FROM dbjobs.runs
+SELECT @now, job_id, wake_at, id, @woken AS since FROM dbjobs.runs
 WHERE wake_at <= @now AND (wake_at > :at OR (wake_at = :at AND id > :id))
 ORDER BY wake_at, id LIMIT :limit;
 
