@@ -18,15 +18,17 @@ type Probe struct {
 	Frozen bool
 	// FrozenUntil is the end of the freeze; the end of time where nobody has set one.
 	FrozenUntil time.Time
+	// Thawed is when the last freeze that is over has ended; zero: there was none. Nothing is late because of a time before that.
+	Thawed      time.Time
 	Queued      bool      // a run of the queue may be taken now
-	QueuedSince time.Time // since when the first of these runs is ready; zero: it cannot be read
+	QueuedSince time.Time // since when the first of these runs is ready, but not before Thawed; zero: it cannot be read
 	Parked      int       // parked jobs, without removed and disabled ones
 	Failing     int       // jobs whose last run has failed, without removed and disabled ones
 	Expired     bool      // there is history to delete
 	Warning     string    // a problem of the database's settings; set in the first pass of a day only
 	Others      bool      // there are jobs of other logins; their own ticks decide their nominal times
 	NextWake    time.Time // when the next decision is needed; not after Now: one is needed now
-	DueSince    time.Time // since when the first decision that is needed now is needed; zero: none is, or it is unknown
+	DueSince    time.Time // since when the first decision that is needed now is needed, but not before Thawed; zero: none is, or it is unknown
 	Need        [needs]bool
 	Calendar    bool // a calendar was edited: SeeCalendars finds its schedules
 	since       time.Time
@@ -35,6 +37,15 @@ type Probe struct {
 }
 
 const day = 24 * time.Hour
+
+// FromThaw is the instant from which something is late that waits since another one: in a freeze no pass decides or takes
+// anything. A zero instant stays zero.
+func (p *Probe) FromThaw(since time.Time) time.Time {
+	if !since.IsZero() && p.Thawed.After(since) {
+		return p.Thawed
+	}
+	return since
+}
 
 // Anything reports whether a pass has something to decide, to take or to delete.
 func (p *Probe) Anything() bool {
@@ -81,9 +92,9 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var job, link, schedule, pause, calendar, ended present
 	var least, most string // the first and the last owner
 	var path string
-	var next, wake, woken, queued, since, last, freeze engine.Moment
+	var next, wake, woken, queued, since, last, freeze, thaw engine.Moment
 	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue, "owners": s.owners()},
-		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &freeze, &next, &wake, &woken,
+		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &freeze, &thaw, &next, &wake, &woken,
 		&job, &link, &schedule, &pause, &calendar, &ended, &queued, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		return nil, Schema{}.Check()
@@ -106,8 +117,8 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	if p.Now.Truncate(day) != p.lastTick.Truncate(day) {
 		p.Warning = s.db.Problem(path, p.Login)
 	}
-	p.Frozen, p.FrozenUntil = freeze.Set() || freeze.Unreadable, freeze.Time
-	p.Queued, p.QueuedSince, p.Calendar = queued.Set() || queued.Unreadable, queued.Time, bool(calendar)
+	p.Frozen, p.FrozenUntil, p.Thawed = freeze.Set() || freeze.Unreadable, freeze.Time, thaw.Time
+	p.Queued, p.QueuedSince, p.Calendar = queued.Set() || queued.Unreadable, p.FromThaw(queued.Time), bool(calendar)
 	p.Others = s.db.Engine().KnowsLogins && (least != "" && least != p.Login || most != "" && most != p.Login)
 	p.Need = [needs]bool{bool(job), bool(link), bool(schedule), bool(pause), due(&wake), due(&next), bool(ended)}
 	earliest := func(of *time.Time, t time.Time) {
@@ -123,6 +134,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	if due(&wake) {
 		earliest(&p.DueSince, woken.Time)
 	}
+	p.DueSince = p.FromThaw(p.DueSince)
 	return p, p.Schema.Check()
 }
 
@@ -193,26 +205,20 @@ const unservedAfter = 5 * time.Minute
 // Unserved counts the jobs of other owners for which no tick decides. It asks the database only
 // where the probe has found jobs of other owners. In a freeze no tick decides, so nobody is missed just after it.
 func (s *Store) Unserved(ctx context.Context, p *Probe) (list []Unserved, err error) {
-	if !p.Others {
+	before := p.Now.Add(-unservedAfter)
+	if !p.Others || p.Thawed.After(before) {
 		return nil, nil
 	}
 	var u Unserved
 	var since engine.Moment
 	rd := engine.Reads(&u.Owner, &u.Jobs, &since)
-	before := p.Now.Add(-unservedAfter)
 	err = s.db.Query(ctx, "unserved", engine.Args{"login": p.Login, "since": before}, rd.Each(func(string) error {
 		if u.Since = since.Time; !slices.Contains(s.served, u.Owner) {
 			list = append(list, u)
 		}
 		return nil
 	}))
-	if err != nil || len(list) == 0 {
-		return nil, err
-	}
-	if thaw, err := s.Thawed(ctx); err != nil || thaw.After(before) {
-		return nil, err
-	}
-	return list, nil
+	return list, err
 }
 
 // OldestQueued is the instant since which the oldest queued run of any queue is ready; zero: no run

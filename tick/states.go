@@ -32,9 +32,12 @@ func (p *pass) states(ctx context.Context) (err error) {
 		if r.Paused, err = p.t.Store.CountPaused(ctx); err != nil {
 			return err
 		}
-		r.OldestQueued, err = p.t.Store.OldestQueued(ctx)
+		if r.OldestQueued, err = p.t.Store.OldestQueued(ctx); err != nil {
+			return err
+		}
+		r.OldestQueued = p.probe.FromThaw(r.OldestQueued)
 	}
-	return err
+	return nil
 }
 
 // found notes the facts of a probe: how many jobs are in which state, and when something needs a

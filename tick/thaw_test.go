@@ -89,3 +89,32 @@ func TestLocksJustAfterAFreeze(t *testing.T) {
 		}
 	})
 }
+
+// Nor is the first pass after a freeze late, by what it has found: the figures that alarms look at count from the end of the freeze.
+func TestPassJustAfterAFreezeIsNotLate(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("due"), {Name: "left", Queue: "never", Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.Request(t, d, "left")
+		tk := ticktest.New(t, d.Store)
+		tk.Gauges = true
+		if _, err := tk.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		queued, thaw := d.Clock.Now(), d.Clock.Now().Add(3*time.Hour)
+		for _, frozen := range []bool{false, true} {
+			if frozen {
+				if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, thaw, store.Author{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			due := d.Clock.Now().Truncate(time.Hour).Add(time.Hour)
+			if frozen {
+				due, queued = thaw, thaw
+			}
+			d.Clock.Set(due.Add(time.Minute))
+			if r, err := tk.Run(t.Context()); err != nil || !r.OldestDue.Equal(due) || !r.OldestQueued.Equal(queued) {
+				t.Errorf("after a freeze: %t: %v: due since %v, want %v; queued since %v, want %v", frozen, err, r.OldestDue, due, r.OldestQueued, queued)
+			}
+		}
+	})
+}

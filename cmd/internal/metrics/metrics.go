@@ -54,7 +54,7 @@ func (p Pass) figures() []figure {
 		{"missed", "Gaps recorded for nominal times that were missed.", r.Gaps["missed"]},
 		{"lost", "Runs whose last delivery never reported back.", r.Lost},
 		{"errors", "1 if the pass itself failed or was interrupted.", failed},
-		{"late_seconds", "How long the oldest due time had been due when the pass began; 0 in a freeze.", p.late().Seconds()},
+		{"late_seconds", "How long the oldest due time had been due when the pass began; 0 in a freeze, and counted anew from its end.", p.late().Seconds()},
 		{"duration_seconds", "How long the pass took.", p.Took.Seconds()},
 	}
 	if r.States {
@@ -63,7 +63,7 @@ func (p Pass) figures() []figure {
 			figure{"failing_jobs", "Jobs whose last run has failed.", r.FailingJobs},
 			figure{"unserved_jobs", "Jobs of other logins that have been due for more than five minutes.", r.UnservedJobs()},
 			figure{"paused_jobs", "Jobs that are paused.", r.Paused},
-			figure{"queued_seconds", "How long the oldest run that may be taken has been ready, in any queue; 0 in a freeze.", p.queued().Seconds()})
+			figure{"queued_seconds", "How long the oldest run that may be taken has been ready, in any queue; 0 in a freeze, and counted anew from its end.", p.queued().Seconds()})
 	}
 	if !r.NextRun.IsZero() && !r.StartedAt.IsZero() {
 		wait := max(0, r.NextRun.Sub(r.StartedAt).Seconds())

@@ -43,6 +43,7 @@ UPDATE dbjobs.installation SET instance = :instance WHERE id = 1;
 -- name: probe
 SELECT @now, i.version, i.oldest, i.instance, i.owners,
   (SELECT MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds),
+  (SELECT MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.ends_at <= @now),
   (SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = @served),
   (SELECT wake_at FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT @woken AS since FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),

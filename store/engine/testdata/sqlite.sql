@@ -1259,6 +1259,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j
 -- arguments: now, queue, name
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.oldest, i.instance, i.owners,
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))),
+  (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.ends_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ''),
   (SELECT wake_at FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT CASE WHEN finished_at > wake_at AND finished_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN finished_at ELSE wake_at END AS since FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
