@@ -153,6 +153,21 @@ func (s *Store) NextAfter(ctx context.Context, after time.Time) (first time.Time
 	return first, nil
 }
 
+// NewestDue is since when the last decision that is needed by an instant is needed; zero: no such time is known. What was due
+// before hides it from DueSince.
+func (s *Store) NewestDue(ctx context.Context, upTo time.Time) (newest time.Time, err error) {
+	for _, owner := range s.owners() {
+		var due engine.Moment // a row that cannot be read may hide others
+		if err := s.db.Row(ctx, "newest_due", engine.Args{"now": s.now(), "owner": engine.Null(owner), "up_to": upTo}, &due); err != nil {
+			return newest, err
+		}
+		if due.After(newest) {
+			newest = due.Time
+		}
+	}
+	return newest, nil
+}
+
 // CountPaused counts the jobs that a pause holds now.
 func (s *Store) CountPaused(ctx context.Context) (n int, err error) {
 	err = s.db.Row(ctx, "count_paused", engine.Args{"now": s.now()}, &n)

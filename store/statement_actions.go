@@ -100,6 +100,7 @@ var actions = map[string]string{
 	"next_of_owner":      "find when the jobs of an owner are due",
 	"skips_ahead":        "read which times to come are skipped",
 	"next_after":         "find what is due later",
+	"newest_due":         "find what became due last",
 	"installation":       "read the version of the schema",
 	"intervals":          "read the intervals of runs",
 	"job_links":          "read the schedules of jobs",

@@ -223,8 +223,8 @@ func (r *Report) againAfter(since time.Time) time.Duration {
 	return min(wait, againMost)
 }
 
-// lookBeyond notes what is due next beside what stays due, for the alarm. What came due lately may be the end of a lease, about
-// which nothing can be decided before Recovers.
+// lookBeyond notes what else is due beside what has been due for longest, and what is due next, for the alarm. What came due
+// lately may be the end of a lease, about which nothing can be decided before Recovers.
 func (t *Tick) lookBeyond(ctx context.Context, r *Report) (err error) {
 	if t.Alarm == nil || !r.MoreDue || r.Frozen || r.again() == 0 {
 		return nil
@@ -232,8 +232,15 @@ func (t *Tick) lookBeyond(ctx context.Context, r *Report) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, beyondPatience)
 	defer cancel()
 	now := r.NextRun // by the database's clock: something is due
+	newest, err := t.Store.NewestDue(ctx, now)
+	if err != nil {
+		return err
+	}
 	if r.later, err = t.Store.NextAfter(ctx, now); err != nil {
 		return err
+	}
+	if newest.After(r.due) {
+		r.left = append(r.left, newest)
 	}
 	lately, err := t.Store.NextAfter(ctx, now.Add(-heartbeat))
 	if at := Recovers(lately); !lately.IsZero() && !lately.After(now) && (r.later.IsZero() || at.Before(r.later)) {

@@ -39,7 +39,8 @@ func TestAlarmBesideAJobThatStaysDue(t *testing.T) {
 	})
 }
 
-// A job whose plan another session has locked stays due. Others that are due sooner than the next look do not wait for it.
+// A job whose plan another session has locked stays due. Others that are due sooner than the next look do not wait for it,
+// nor does one that is locked since a shorter time.
 func TestAlarmBesideAJobThatIsLocked(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		tk, _ := waking(t, d)
@@ -62,6 +63,13 @@ func TestAlarmBesideAJobThatIsLocked(t *testing.T) {
 		d.Clock.Set(ticktest.Morning(10, 11))
 		if r, err := tk.Run(t.Context()); r.LockedJobs != 1 || !r.WakeAt.Equal(ticktest.Morning(10, 20)) {
 			t.Errorf("%d locked, %v; a job is due at 10:20, and the alarm is for %v", r.LockedJobs, err, r.WakeAt)
+		}
+		if _, err := tx.Exec("SELECT job_id FROM " + d.Table("plans") + " FOR UPDATE"); err != nil { // the other one, too
+			t.Fatal(err)
+		}
+		d.Clock.Set(ticktest.Morning(10, 21))
+		if r, err := tk.Run(t.Context()); !r.WakeAt.Equal(ticktest.Morning(10, 22)) {
+			t.Errorf("%v; a job is locked since a minute, beside another one since an hour, and is looked at again at %v", err, r.WakeAt)
 		}
 	})
 }

@@ -123,6 +123,15 @@ SELECT MIN(t.due) FROM (
   SELECT MIN(wake_at) AS due FROM dbjobs.runs WHERE wake_at > :after
 ) AS t;
 
+-- What of an owner became due last, up to an instant, or which run did. It is sent where next_after is.
+
+-- name: newest_due
+SELECT MAX(t.due) FROM (
+  SELECT MAX(next_run) AS due FROM dbjobs.plans WHERE owner = COALESCE(:owner, @served) AND next_run <= :up_to
+  UNION ALL
+  SELECT MAX(@woken) AS due FROM dbjobs.runs WHERE wake_at <= :up_to
+) AS t;
+
 -- name: record_tick
 UPDATE dbjobs.ticks SET last_at = @now, passes = passes + 1, holder = :holder, version = :version,
   decided = decided + :decided, started = started + :started, failed = failed + :failed, error = :error, took_ms = :took_ms

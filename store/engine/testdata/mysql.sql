@@ -1129,6 +1129,14 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, NULL, j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id AND INSTR(p.startup_ids, CONCAT(CHAR(10), ?, CHAR(10))) > 0
 WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE(?, CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)) AND j.id > ? ORDER BY j.id LIMIT ?;
 
+-- name: newest_due
+-- arguments: owner, up_to, now, up_to
+SELECT MAX(t.due) FROM (
+  SELECT MAX(next_run) AS due FROM dbjobs_plans WHERE owner = COALESCE(?, CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)) AND next_run <= ?
+  UNION ALL
+  SELECT MAX(CASE WHEN finished_at > wake_at AND finished_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN finished_at ELSE wake_at END) AS due FROM dbjobs_runs WHERE wake_at <= ?
+) AS t;
+
 -- name: next_after
 -- arguments: owner, after, after
 SELECT MIN(t.due) FROM (

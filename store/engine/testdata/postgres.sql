@@ -1186,6 +1186,14 @@ SELECT coalesce($2::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || $2::text || pg_catalog.chr(10)) > 0
 WHERE j.on_startup = true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE($3, session_user::text) AND j.id > $4 ORDER BY j.id LIMIT $5;
 
+-- name: newest_due
+-- arguments: owner, up_to, now
+SELECT pg_catalog.MAX(t.due) FROM (
+  SELECT pg_catalog.MAX(next_run) AS due FROM dbjobs.plans WHERE owner = COALESCE($1, session_user::text) AND next_run <= $2
+  UNION ALL
+  SELECT pg_catalog.MAX(CASE WHEN finished_at > wake_at AND finished_at <= coalesce($3::timestamptz, pg_catalog.statement_timestamp()) THEN finished_at ELSE wake_at END) AS due FROM dbjobs.runs WHERE wake_at <= $2
+) AS t;
+
 -- name: next_after
 -- arguments: owner, after
 SELECT pg_catalog.MIN(t.due) FROM (

@@ -1109,6 +1109,14 @@ SELECT coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), j.id, NULL, j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id AND instr(p.startup_ids, char(10) || ?2 || char(10)) > 0
 WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND '' = COALESCE(?3, '') AND j.id > ?4 ORDER BY j.id LIMIT ?5;
 
+-- name: newest_due
+-- arguments: owner, up_to, now
+SELECT MAX(t.due) FROM (
+  SELECT MAX(next_run) AS due FROM dbjobs_plans WHERE owner = COALESCE(?1, '') AND next_run <= ?2
+  UNION ALL
+  SELECT MAX(CASE WHEN finished_at > wake_at AND finished_at <= coalesce(?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN finished_at ELSE wake_at END) AS due FROM dbjobs_runs WHERE wake_at <= ?2
+) AS t;
+
 -- name: next_after
 -- arguments: owner, after
 SELECT MIN(t.due) FROM (
