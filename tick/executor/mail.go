@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -144,24 +145,39 @@ func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("the mail server %s: %w", server.Server, err)
 	}
+	var addresses refusedAddresses
+	client.ErrorHandlerRegistry = smtp.NewErrorHandlerRegistry()
+	client.ErrorHandlerRegistry.SetDefaultHandler(&addresses)
 	// An error after the server has accepted the mail, such as at the end of the dialogue, is no reason to send it again.
 	if err := client.DialAndSendWithContext(ctx, message); err != nil && !message.IsDelivered() {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx) // the library's error is about the connection, which the end of the context has closed
 		}
-		return Result{}, refusedMail(server, err)
+		return Result{}, refusedMail(server, err, addresses.worst)
 	}
 	id := message.GetMessageID()
 	return Result{Output: fmt.Sprintf("%s took the mail %s for %s", server.Server, id, strings.Join(append(spec.To, spec.CC...), ", "))}, nil
 }
 
-// refusedMail says which server did not accept the mail, with the code of its answer if it gave one. A
+// refusedAddresses hears what the server answers to commands. It keeps the largest code of those that refuse an address.
+type refusedAddresses struct{ worst int }
+
+// HandleError is called for each answer that is an error. It changes nothing about it.
+func (r *refusedAddresses) HandleError(_, command string, _ *textproto.Conn, err error) error {
+	if answer, ok := errors.AsType[*textproto.Error](err); ok && command == "rcpt" {
+		r.worst = max(r.worst, answer.Code)
+	}
+	return err
+}
+
+// refusedMail says which server did not accept the mail, with the code of its answer if it gave one. If it refused several
+// addresses, worst is the largest code of these answers: no try succeeds while one of them is refused for good. A
 // code of 500 or more is permanent (RFC 5321, 4.2.1): an address is unknown, a login is wrong, or the mail
 // is too large. The same mail would be refused again.
-func refusedMail(server *MailServer, err error) error {
-	code := 0
-	if refusal, ok := errors.AsType[*mail.SendError](err); ok { // if several addresses were refused, the code of the last one
-		code = refusal.ErrorCode()
+func refusedMail(server *MailServer, err error, worst int) error {
+	code := worst
+	if refusal, ok := errors.AsType[*mail.SendError](err); ok {
+		code = max(worst, refusal.ErrorCode())
 	} else if answer, ok := errors.AsType[*textproto.Error](err); ok { // an error before the mail was sent, such as at the login
 		code = answer.Code
 	}

@@ -85,6 +85,8 @@ func TestMailRefused(t *testing.T) {
 	}{
 		"an address that is unknown":   {hostOf(s, "tls"), to("gone@example.org"), "no such user", "550"},
 		"an address that is busy":      {hostOf(s, "tls"), to("busy@example.org"), "come back later", "451"},
+		"an unknown one, then a busy":  {hostOf(s, "tls"), `{"to": ["gone@example.org", "busy@example.org"], "subject": "x"}`, "come back later", "550"},
+		"a busy one, then an unknown":  {hostOf(s, "tls"), `{"to": ["busy@example.org", "gone@example.org"], "subject": "x"}`, "no such user", "550"},
 		"a wrong password":             {wrong, to("bob@example.org"), "535", "535"},
 		"a mail that nobody wants":     {hostOf(s, "tls"), about("advert"), "no such mails here", "550"},
 		"a mail that comes too early":  {hostOf(s, "tls"), about("early"), "come back with it later", "451"},
