@@ -21,7 +21,7 @@ type Standing struct {
 	Parked  Kind
 	Failing Kind // the jobs with the most failures in a row first
 	// Coming are the jobs whose next time is before an instant, the earliest first, without the overdue jobs. The
-	// next time may have come since the last pass.
+	// next time may have come since the last pass, or in a freeze that is over.
 	Coming []JobStatus
 }
 
@@ -96,7 +96,9 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 	st.Overdue.First = first("overdue", func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue >= Duration(late) })
 	st.Parked.First = first("parked", func(v JobStatus) bool { return v.Parked != "" })
 	st.Failing.First = first("failing", func(v JobStatus) bool { return v.Streak > 0 })
-	st.Coming = first("coming", func(v JobStatus) bool { return !v.NextRun.IsZero() })
+	due := first("overdue", func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue < Duration(late) }) // it was due in a freeze
+	st.Coming = append(due, first("coming", func(v JobStatus) bool { return !v.NextRun.IsZero() })...)
+	st.Coming = st.Coming[:min(limit, len(st.Coming))]
 	for _, k := range []*Kind{&st.Overdue, &st.Parked, &st.Failing} {
 		if len(k.First) < limit { // the list has all jobs of the kind
 			k.Count = len(k.First)

@@ -27,6 +27,9 @@ func TestNothingIsLateJustAfterAFreeze(t *testing.T) {
 			if err != nil || st.Overdue.Count != overdue {
 				t.Errorf("%s: %v: %d jobs are overdue, not %d", when, err, st.Overdue.Count, overdue)
 			}
+			if coming := 2 - overdue; len(st.Coming) != coming {
+				t.Errorf("%s: %d jobs are due and not late, want %d", when, len(st.Coming), coming)
+			}
 			f, err := d.Figures(t.Context(), time.Hour)
 			if err != nil || f.Stuck != stuck {
 				t.Errorf("%s: %v: %d runs are stuck, not %d", when, err, f.Stuck, stuck)
