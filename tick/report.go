@@ -36,10 +36,10 @@ type Report struct {
 	Passes     int             `json:"passes,omitempty"`     // in RunFor: how many passes the report sums up
 
 	Lost      int       `json:"lost,omitempty"`        // runs whose last delivery never reported back
-	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time when the pass began
+	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time when the pass began, or the end of a freeze after it
 	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
-	// OldestQueued is the instant since which the oldest queued run of any queue is ready. It is read only if Tick.Gauges
-	// asks.
+	// OldestQueued is the instant since which the oldest queued run of any queue is ready, or the end of a freeze after it. It is
+	// read only if Tick.Gauges asks.
 	OldestQueued time.Time `json:"oldest_queued,omitzero"`
 
 	// The states of jobs when the pass ended, whether the pass decided for them or not: the number of jobs

@@ -58,7 +58,12 @@ func TestNothingIsLateJustAfterAFreeze(t *testing.T) {
 			expect("after a minute", 0, 0, store.Duration(time.Minute))
 			d.Clock.Add(time.Hour)
 			expect("after an hour", 2, 1, store.Duration(time.Hour+time.Minute))
-			ticktest.Run(t, d)
+			tk := ticktest.New(t, d.Store)
+			tk.Gauges = true
+			r, err := tk.Run(t.Context())
+			if thaw := d.Clock.Now().Add(-time.Hour - time.Minute); err != nil || !r.OldestDue.Equal(thaw) || !r.OldestQueued.Equal(thaw) {
+				t.Errorf("%v: the pass counts from %s and %s, want the end of the freeze, %s", err, r.OldestDue, r.OldestQueued, thaw)
+			}
 			st, err := d.Standing(t.Context(), 0, 0, 5)
 			if err != nil || st.Overdue.Count != 0 {
 				t.Errorf("%v: after a pass, %d jobs are overdue", err, st.Overdue.Count)
