@@ -90,6 +90,19 @@ func startPlatform(t *testing.T) *platform {
 	return p
 }
 
+// STS is asked in the region of the process, whichever variable names it. The one of all knows no role in China.
+func TestRegionOfSTS(t *testing.T) {
+	for want, vars := range map[string]map[string]string{
+		"https://sts.amazonaws.com/":               {},
+		"https://sts.eu-west-1.amazonaws.com/":     {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-2"},
+		"https://sts.cn-north-1.amazonaws.com.cn/": {"AWS_DEFAULT_REGION": "cn-north-1"},
+	} {
+		if got := NewSource(environment(vars)).stsEndpoint(); got != want {
+			t.Errorf("%v: %s, want %s", vars, got, want)
+		}
+	}
+}
+
 // Each way of AWS leads to credentials, which are kept until some minutes before they expire.
 func TestSource(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -172,7 +173,7 @@ func (s *Source) stsEndpoint() string {
 	if at, _ := s.env.Endpoint("STS"); at != "" {
 		return at
 	}
-	region := s.env.value("AWS_REGION")
+	region := cmp.Or(s.env.value("AWS_REGION"), s.env.value("AWS_DEFAULT_REGION"))
 	switch {
 	case region == "":
 		return "https://sts.amazonaws.com/"
