@@ -210,7 +210,7 @@ func (e *exam) triggers(ctx context.Context) error {
 	if e.now.Sub(thaw) < patient { // perhaps no pass has come since
 		e.ticking, e.frozen = false, true
 	}
-	pauses, err := e.s.Pauses(ctx, false, 1000)
+	pauses, err := e.s.Pauses(ctx, false, 10_000)
 	for _, p := range pauses {
 		if p.Scope == store.ScopeAll {
 			e.ticking, e.frozen = false, true
