@@ -85,22 +85,24 @@ request only. --unused removes all schedules that no job uses.`,
 			return badInput("schedule remove needs either NAME, with or without --detach, or --unused")
 		}
 		o := store.AlterOptions{DryRun: dryRun, Author: c.author(s)}
+		var r report.RemovedSchedule
 		var changes []store.Change
 		var err error
 		if unused {
 			changes, err = s.RemoveUnused(ctx, o)
 		} else {
+			r.Removed = &report.Removed{Kind: "schedule", Name: args[0]}
 			changes, err = s.RemoveSchedule(ctx, args[0], detach, o)
 		}
 		if err != nil {
 			return err
 		}
-		a := report.NewAltered(dryRun, changes)
-		return c.print(a, func() error {
+		r.Altered = report.NewAltered(dryRun, changes)
+		return c.print(r, func() error {
 			if !unused && !dryRun {
 				c.say("removed schedule %s", args[0])
 			}
-			return a.Print(c.stdout)
+			return r.Print(c.stdout)
 		})
 	})
 	return c.alters(cmd, &dryRun)

@@ -71,6 +71,7 @@ var printed = []struct {
 	{"run show", store.RunDetail{}},
 	{"schedule create", report.CreatedSchedule{}},
 	{"schedule list", []store.ScheduleStatus{}},
+	{"schedule remove", report.RemovedSchedule{}},
 	{"schedule show", store.ScheduleStatus{}},
 	{"status", report.Status{}},
 	{"tick", tick.Report{}},

@@ -161,8 +161,14 @@ func says(text, words string) bool {
 
 // Removed is a definition that a command removed.
 type Removed struct {
-	Kind string `json:"kind"` // job, calendar
+	Kind string `json:"kind"` // job, calendar, schedule
 	Name string `json:"name"`
+}
+
+// RemovedSchedule is what schedule remove did, or would do. Of all schedules that no job uses, Removed is nil.
+type RemovedSchedule struct {
+	*Removed
+	Altered
 }
 
 // Replanned is what job replan did.
