@@ -21,7 +21,7 @@ import (
 
 // targetsFlag adds --target to a command whose source has SQL.
 func targetsFlag(cmd *cobra.Command) *[]string {
-	list := cmd.Flags().StringArray("target", nil, "`DATABASE=NAME`: statements of that database run in the target NAME of the host settings; NAME alone: all do")
+	list := cmd.Flags().StringArray("target", nil, "`DATABASE=NAME`: statements of that database (on another server: DATABASE@SERVER) run in the target NAME of the host settings; NAME alone: all do")
 	return list
 }
 
@@ -35,6 +35,9 @@ func targetsOf(list []string) (intake.Targets, error) {
 		if _, given := t[database]; given {
 			return nil, badInput("--target: %q is the second one for its statements; give one", text)
 		}
+		if name == "" {
+			return nil, badInput("--target: %q names no target; want DATABASE=NAME, or NAME for all statements", text)
+		}
 		t[database] = name
 	}
 	return t, nil
@@ -47,8 +50,14 @@ func unusedTarget(t intake.Targets, databases []string) error {
 	if unused == "" || len(databases) == 0 {
 		return nil
 	}
-	names := slices.Sorted(slices.Values(databases))
-	return badInput("--target: no statement of the source runs in the database %s; they run in %s", shown(unused), strings.Join(slices.Compact(names), ", "))
+	names := slices.Compact(slices.Sorted(slices.Values(databases)))
+	if names[0] == "" { // the file has no such column, or some of its rows have no value there
+		if names = names[1:]; len(names) == 0 {
+			return badInput("--target: the source does not say in which database its statements run, and so none is known to run in %s; "+
+				"give NAME alone for all of them", shown(unused))
+		}
+	}
+	return badInput("--target: no statement of the source runs in the database %s; they run in %s", shown(unused), strings.Join(names, ", "))
 }
 
 // zoned checks --zone.

@@ -43,6 +43,14 @@ func step(name, kind string, v any) store.Step {
 // other databases.
 type Targets map[string]string
 
+// At names a database that is on another server than the source. Two servers may have databases of the same name.
+func At(database, server string) string {
+	if server == "" {
+		return database
+	}
+	return database + "@" + server
+}
+
 // Of returns the target of a database, or "".
 func (t Targets) Of(database string) string {
 	if name, found := t[database]; found {
@@ -63,11 +71,17 @@ func (t Targets) Unused(databases []string) string {
 
 // Note returns in which database, and as which login, a statement ran, if that changes.
 func (t Targets) Note(database, user string) string {
-	if target := t.Of(database); target != "" {
+	switch target := t.Of(database); {
+	case target != "" && database == "":
+		return fmt.Sprintf("The source does not name its database; here it runs as the login in the URL of the target %s.", target)
+	case target != "":
 		return fmt.Sprintf("It ran in the database %s as %s; here as the login in the URL of the target %s.", database, user, target)
 	}
-	return fmt.Sprintf("It ran in the database %s as %s; here in dbjobs' own as the login of the tick. For another: --target %s=NAME, "+
-		"a target of the host settings.", database, user, database)
+	where, flag := "in the database "+database+" as "+user, store.Argument(database+"=NAME")
+	if database == "" {
+		where, flag = "in a database that the source does not name", "NAME"
+	}
+	return fmt.Sprintf("It ran %s; here in dbjobs' own as the login of the tick. For another: --target %s, a target of the host settings.", where, flag)
 }
 
 // Kept makes a name from a name of the source. It keeps that name if it can.

@@ -148,22 +148,31 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// The database of a connection string decides about the target of its step. No other part of it is taken for one.
+// The database of a connection string, with its server, decides about the target of its step. No other part of it is taken for one.
 func TestDatabaseOfAConnection(t *testing.T) {
 	for connect, want := range map[string]string{
-		"host=db dbname=stock password=geheim":      "stock",
-		"dbname = 'stock' host=db":                  "stock",
-		"password='a dbname=geheim b' dbname=stock": "stock",
-		"password='a dbname=geheim b'":              "",
-		"postgresql://ann:geheim@db:5432/stock":     "stock",
-		"postgres://ann@db/other?dbname=stock&x=1":  "stock",
-		"postgresql://ann:gehe%ZZ@db/stock":         "",
-		"host=db":                                   "",
+		"dbname=stock password=geheim":                       "stock",
+		"host=/run/postgresql dbname=stock":                  "stock",
+		"host=db dbname=stock password=geheim":               "stock@db",
+		"dbname = 'stock' hostaddr=192.0.2.7":                "stock@192.0.2.7",
+		"host=db dbname=stock port=5433":                     "stock@db:5433",
+		"dbname=stock port=5433":                             "stock@localhost:5433",
+		"password='a dbname=geheim host=b' dbname=stock":     "stock",
+		"password='a dbname=geheim b'":                       "another server",
+		"postgresql://ann:geheim@db:5432/stock":              "stock@db",
+		"postgresql://ann:geheim@db:5433/stock":              "stock@db:5433",
+		"postgres://ann@db/other?dbname=stock&x=1&host=next": "stock@next",
+		"postgresql://ann:gehe%ZZ@db/stock":                  "another server",
+		"postgresql://ann:12/geheim@db/stock":                "another server",
+		"host=db":                                            "@db",
 	} {
-		got := step(Step{Name: "a", Kind: "s", Code: "SELECT 1", Connect: connect}, map[string]bool{},
-			Options{Targets: intake.Targets{"stock": "of stock", "another server": "of "}}, func(string, ...any) {})
-		if !strings.Contains(string(got.Spec), `"target":"of `+want+`"`) {
-			t.Errorf("%s: got %s, want the database %q", connect, got.Spec, want)
+		var notes string
+		targets := intake.Targets{"stock": "of the agent"}
+		targets[want] = "found"
+		got := step(Step{Name: "a", Kind: "s", Code: "SELECT 1", Connect: connect}, map[string]bool{}, Options{Targets: targets},
+			func(format string, args ...any) { notes += fmt.Sprintf(format, args...) })
+		if !strings.Contains(string(got.Spec), `"target":"found"`) || strings.Contains(notes, "geheim") {
+			t.Errorf("%s: got %s with the remark %q, want the database %q", connect, got.Spec, notes, want)
 		}
 	}
 }

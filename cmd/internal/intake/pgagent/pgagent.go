@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -227,21 +228,31 @@ func batch(s Step, note func(string, ...any)) store.Step {
 // pair matches a word and its value in a connection string of libpq, in which the value may have quotes.
 var pair = lazyregexp.New(`(\w+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|(\S*))`)
 
-// databaseOf returns the database that a connection string names, or "". Nothing else of it may be shown.
-func databaseOf(connect string) (name string) {
+// databaseOf returns the database that a connection string names, with its server, or "". Nothing else of it may be shown.
+func databaseOf(connect string) string {
+	parts := map[string]string{}
 	if strings.HasPrefix(connect, "postgresql://") || strings.HasPrefix(connect, "postgres://") {
 		u, err := url.Parse(connect)
-		if err != nil {
+		if err != nil || strings.Contains(u.Path, "@") { // the password has a slash in it, and is read as other parts
 			return ""
 		}
-		return cmp.Or(u.Query().Get("dbname"), strings.TrimPrefix(u.Path, "/"))
-	}
-	for _, m := range pair.FindAllStringSubmatch(connect, -1) {
-		if m[1] == "dbname" {
-			name = m[2] + m[3]
+		parts["dbname"], parts["host"], parts["port"] = strings.TrimPrefix(u.Path, "/"), u.Hostname(), u.Port()
+		for name, values := range u.Query() {
+			parts[name] = values[0]
+		}
+	} else {
+		for _, m := range pair.FindAllStringSubmatch(connect, -1) {
+			parts[m[1]] = m[2] + m[3]
 		}
 	}
-	return name
+	server := cmp.Or(parts["host"], parts["hostaddr"])
+	if strings.HasPrefix(server, "/") { // a socket of the server on which pgAgent runs
+		server = ""
+	}
+	if port := parts["port"]; port != "" && port != "5432" {
+		server = net.JoinHostPort(cmp.Or(server, "localhost"), port)
+	}
+	return intake.At(parts["dbname"], server)
 }
 
 // runsIn returns the name of the database in which a step of SQL runs.

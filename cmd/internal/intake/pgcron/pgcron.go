@@ -26,6 +26,17 @@ type Row struct {
 	Name     *string `json:"jobname"` // nil: it has none
 }
 
+// server returns the server on which the command runs, or "" for the one of pg_cron.
+func (r *Row) server() string {
+	if slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, r.Node) || strings.HasPrefix(r.Node, "/") {
+		return ""
+	}
+	return r.Node
+}
+
+// runsIn returns the name of the database in which the command runs.
+func (r *Row) runsIn() string { return intake.At(r.Database, r.server()) }
+
 // Options has what the rows do not say.
 type Options struct {
 	Source  string
@@ -45,7 +56,7 @@ func Convert(rows []Row, o Options) *intake.Result {
 	}
 	r := &intake.Result{Source: o.Source, Zone: zone}
 	for _, row := range rows {
-		r.Databases = append(r.Databases, row.Database)
+		r.Databases = append(r.Databases, row.runsIn())
 		r.Items = append(r.Items, item(row, zone, o))
 	}
 	if r.Imported() > 0 {
@@ -85,11 +96,11 @@ func item(row Row, zone string, o Options) intake.Item {
 	if row.Active != nil && !*row.Active {
 		note("It is not active in pg_cron either.")
 	}
-	if row.Node != "" && !slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, row.Node) && !strings.HasPrefix(row.Node, "/") {
-		note("It ran on the server %s; give the job a target that leads there.", row.Node)
+	if row.server() != "" {
+		note("It ran on the server %s; give the job a target that leads there.", row.server())
 	}
-	it.Notes = append(it.Notes, o.Targets.Note(row.Database, row.User))
-	j.Steps = []store.Step{intake.Statement("step 1", row.Command, o.Targets.Of(row.Database))}
+	it.Notes = append(it.Notes, o.Targets.Note(row.runsIn(), row.User))
+	j.Steps = []store.Step{intake.Statement("step 1", row.Command, o.Targets.Of(row.runsIn()))}
 	it.Definition = j
 	return it
 }
