@@ -9,6 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 func classifyMySQL(err error) class {
@@ -140,7 +141,7 @@ const readOnlyServer = "; the server is a replica, or read_only is on: name the 
 
 const expired = "; the password of this login has expired: ALTER USER … IDENTIFIED BY …, and let the URL have the new one"
 
-var mysqlAdvice = map[uint16]string{
+var mysqlAdvice = secret.Ours(map[uint16]string{
 	1045: "; the password is wrong, the login may not come from this host, or it has REQUIRE SSL and the URL has no ssl-mode=REQUIRED, or REQUIRE X509, ISSUER or SUBJECT and the URL has no ssl-cert for that",
 	1047: "; this server has lost the others of its cluster: it takes no statements until it finds them",
 	1226: "; it is a limit of this account: ALTER USER … WITH MAX_QUERIES_PER_HOUR 0, or with another of its limits, takes it off",
@@ -154,4 +155,4 @@ var mysqlAdvice = map[uint16]string{
 	1665: "; dbjobs cannot work with binlog_format = STATEMENT: SET GLOBAL binlog_format = ROW",
 	1969: "; where nobody stopped it, max_statement_time of the server or of this account" + variable,
 	3024: "; max_execution_time of the server" + variable,
-}
+})

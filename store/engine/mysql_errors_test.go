@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 // TestErrorsOfMySQLServers: the texts are those of Galera, of group replication, of MySQL and of MariaDB. An error says what to do, where there is something to do.
@@ -50,6 +52,23 @@ func TestErrorsOfMySQLServers(t *testing.T) {
 				t.Errorf("%v; wanted %q", told, c.says)
 			}
 		})
+	}
+}
+
+// A password may be a word of the advice. The advice stays as it is, and the password is hidden in all else, however often the
+// text is searched.
+func TestAdviceStaysAsItIs(t *testing.T) {
+	for _, password := range []string{"wrong", "password", "login"} {
+		var known secret.Known
+		known.AddURL("mysql://u:" + password + "@127.0.0.1:1/d")
+		db, err := New("mysql://u:"+password+"@127.0.0.1:1/d", Options{Secrets: &known})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := db.Wrap("asking", &mysql.MySQLError{Number: 1045, Message: "no: " + password})
+		if got, want := known.Hide(told.Error()), "no: [hidden]"+mysqlAdvice[1045]; !strings.HasSuffix(got, want) {
+			t.Errorf("%s; want %s", got, want)
+		}
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 func classifyPostgres(err error) class {
@@ -183,7 +185,7 @@ func adviseOnPostgres(err error) string {
 
 const forLogin = ", as it is set for the server, the database or this login"
 
-var postgresAdvice = map[string]string{
+var postgresAdvice = secret.Ours(map[string]string{
 	"28P01": "; the password is wrong, or the login has none, or its VALID UNTIL is over",
 	"25006": "; the server is a standby, or default_transaction_read_only is on for the server, the database or this login: " +
 		"name the primary server in the URL, or ALTER ROLE … SET default_transaction_read_only = off",
@@ -192,4 +194,4 @@ var postgresAdvice = map[string]string{
 	"25P03": "; idle_in_transaction_session_timeout" + forLogin + ", is too short for dbjobs: ALTER ROLE … SET idle_in_transaction_session_timeout = '1min'",
 	"25P04": "; transaction_timeout" + forLogin + ", is too short for dbjobs: ALTER ROLE … SET transaction_timeout = '1min'",
 	"57P05": "; idle_session_timeout" + forLogin + ", is too short for dbjobs: ALTER ROLE … SET idle_session_timeout = '1min'",
-}
+})

@@ -9,6 +9,8 @@ import (
 
 	sqlitedriver "modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 func classifySQLite(err error) class {
@@ -81,11 +83,11 @@ func ofOpenFiles() string {
 // a process died, also if the database gets another one.
 const ownFolder = "; this user must be able to write the file, its folder, and the files beside it whose names end in -wal and -shm"
 
-var sqliteAdvice = map[int]string{
+var sqliteAdvice = secret.Ours(map[int]string{
 	sqlite3.SQLITE_READONLY: ownFolder,
 	sqlite3.SQLITE_PERM:     ownFolder,
 	sqlite3.SQLITE_CANTOPEN: ownFolder,
 	sqlite3.SQLITE_IOERR:    "; is the disk full, or failing?",
 	sqlite3.SQLITE_CORRUPT:  "; the file is damaged: `dbjobs doctor` says where; stop the ticks, keep a copy, and restore the last good one",
 	sqlite3.SQLITE_NOTADB:   "; the file is damaged, or is of another program: restore the last good copy, or name another file",
-}
+})

@@ -138,7 +138,7 @@ func forms(value string) []string {
 	return all
 }
 
-// Hide hides the known secrets, and all that looks like a credential.
+// Hide hides the known secrets, and all that looks like a credential. Our own texts stay as they are, see Ours.
 func (k *Known) Hide(text string) string {
 	if text == "" {
 		return ""
@@ -149,9 +149,12 @@ func (k *Known) Hide(text string) string {
 		k.mu.Unlock()
 		// The longest secret comes first: another one may be a part of it.
 		slices.SortFunc(list, func(a, b pattern) int { return len(b.text) - len(a.text) })
-		for _, p := range list {
-			text = p.hide(text)
-		}
+		text = besideOurs(text, func(part string) string {
+			for _, p := range list {
+				part = p.hide(part)
+			}
+			return part
+		})
 	}
 	return Hide(text)
 }
