@@ -88,7 +88,7 @@ func (p *pass) takeInTurn(ctx context.Context, places, ahead int) error {
 func (p *pass) refused() int {
 	ended, left := p.holder.Refused.Take()
 	for i := range ended {
-		p.report.end(&ended[i].Run, ended[i].Job)
+		p.report.endUnexecuted(&ended[i])
 	}
 	p.unkept = append(p.unkept, left...)
 	return len(ended)

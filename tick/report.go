@@ -20,8 +20,8 @@ type Report struct {
 	Gaps       map[string]int  `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
 	Started    int             `json:"started"`          // runs delivered here
 	Succeeded  int             `json:"succeeded"`
-	Failed     int             `json:"failed"`              // runs that failed for good
-	Cancelled  int             `json:"cancelled,omitempty"` // runs stopped here, on request or because they were replaced
+	Failed     int             `json:"failed"`              // runs that failed for good, or were lost
+	Cancelled  int             `json:"cancelled,omitempty"` // runs stopped, on request or because they were replaced
 	Waiting    int             `json:"waiting"`             // runs that wait for a retry
 	Pruned     int             `json:"pruned,omitempty"`    // old runs deleted
 	Outdated   int             `json:"outdated,omitempty"`  // ends that were refused, because the run was delivered again
@@ -34,6 +34,9 @@ type Report struct {
 	Unrecorded string          `json:"unrecorded,omitempty"` // why the pass could not be recorded
 	TooLong    []store.TooLong `json:"too_long,omitempty"`   // jobs with a queued run whose timeout never fits the budget
 	Passes     int             `json:"passes,omitempty"`     // in RunFor: how many passes the report sums up
+
+	// ByDecision counts those of Failed and Cancelled that were not executed here, such as a run that was lost.
+	ByDecision Unexecuted `json:"by_decision,omitzero"`
 
 	Lost      int       `json:"lost,omitempty"`        // runs whose last delivery never reported back
 	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time when the pass began, or the end of a freeze after it
@@ -122,6 +125,12 @@ type Ended struct {
 	Error        string    `json:"error,omitempty"`
 }
 
+// Unexecuted counts the runs that a pass has ended without executing them.
+type Unexecuted struct {
+	Failed    int `json:"failed,omitempty"`
+	Cancelled int `json:"cancelled,omitempty"`
+}
+
 // Wrong reports whether the run has failed or was lost. One that waits for another attempt has not failed yet.
 func (e *Ended) Wrong() bool {
 	return e.State != store.Succeeded && e.State != store.Waiting && e.State != store.Cancelled
@@ -162,6 +171,7 @@ func (r *Report) join(next Report) {
 	r.Decided, r.Made, r.Started = r.Decided+next.Decided, r.Made+next.Made, r.Started+next.Started
 	r.Succeeded, r.Failed, r.Waiting = r.Succeeded+next.Succeeded, r.Failed+next.Failed, r.Waiting+next.Waiting
 	r.Lost, r.Cancelled, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Cancelled+next.Cancelled, r.Pruned+next.Pruned, r.Outdated+next.Outdated
+	r.ByDecision = Unexecuted{r.ByDecision.Failed + next.ByDecision.Failed, r.ByDecision.Cancelled + next.ByDecision.Cancelled}
 	r.Warning, r.SilentSince = cmp.Or(r.Warning, next.Warning), cmp.Or(r.SilentSince, next.SilentSince)
 	r.addGaps(next.Gaps)
 	r.MoreRuns += next.MoreRuns
@@ -184,7 +194,7 @@ func (r *Report) add(b store.Batch) {
 	r.Decided += b.Decided
 	r.Made += len(b.Made)
 	for i := range b.Ended {
-		r.end(&b.Ended[i].Run, b.Ended[i].Job)
+		r.endUnexecuted(&b.Ended[i])
 	}
 	r.addGaps(b.Gaps)
 	r.addParked(b.Parked)
@@ -218,7 +228,16 @@ func (r *Report) addGaps(gaps map[string]int) {
 // progress calls Tick.Progress with how far the pass is.
 func (p *pass) progress() {
 	if tell, r := p.t.Progress, &p.report; tell != nil {
-		tell(r.Decided, r.Started, r.Succeeded+r.Failed+r.Cancelled+r.Waiting)
+		tell(r.Decided, r.Started, r.Succeeded+r.Failed+r.Cancelled+r.Waiting-r.ByDecision.Failed-r.ByDecision.Cancelled)
+	}
+}
+
+// endUnexecuted adds the end of a run that this pass has not executed.
+func (r *Report) endUnexecuted(e *store.EndedRun) {
+	if r.end(&e.Run, e.Job); e.Run.State == store.Cancelled {
+		r.ByDecision.Cancelled++
+	} else {
+		r.ByDecision.Failed++
 	}
 }
 

@@ -32,7 +32,7 @@ func Work(w io.Writer, r tick.Report) error {
 		_, err := fmt.Fprintln(w, "everything is paused: nothing was taken")
 		return err
 	}
-	if r.Started == 0 {
+	if r.Started == 0 && r.ByDecision == (tick.Unexecuted{}) {
 		return nil
 	}
 	return worked(w, r, "")
@@ -72,14 +72,21 @@ func worked(w io.Writer, r tick.Report, decided string) error {
 	return err
 }
 
-// started counts the runs of a pass.
+// started counts the runs of a pass: those that it has executed, then those that it has ended without that.
 func started(r tick.Report) string {
-	text := fmt.Sprintf("%d started: %d succeeded, %d failed", r.Started, r.Succeeded, r.Failed)
-	if r.Cancelled > 0 {
-		text += fmt.Sprintf(", %d cancelled", r.Cancelled)
+	other := r.ByDecision
+	text := fmt.Sprintf("%d started: %d succeeded, %d failed", r.Started, r.Succeeded, r.Failed-other.Failed)
+	if n := r.Cancelled - other.Cancelled; n > 0 {
+		text += fmt.Sprintf(", %d cancelled", n)
 	}
 	if r.Waiting > 0 {
 		text += fmt.Sprintf(", %d to be tried again", r.Waiting)
+	}
+	if other.Failed > 0 {
+		text += fmt.Sprintf("; %d failed by decision", other.Failed)
+	}
+	if other.Cancelled > 0 {
+		text += fmt.Sprintf("; %d cancelled by decision", other.Cancelled)
 	}
 	return text
 }
