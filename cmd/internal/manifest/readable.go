@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -33,8 +34,8 @@ type use struct {
 
 // TakeUnreadable removes from the definitions those that Encode could not write, or would write with other values than
 // the database has, and those that no apply would accept, because of a value, because they name something that is
-// gone, or because their calendar leaves them no time. It returns them. So one of them does not keep the others out of a file, nor out of a database. find finds the
-// definitions that references name.
+// gone or removed here, or because their calendar leaves them no time. It returns them. So one of them does not keep the
+// others out of a file, nor out of a database. find finds the definitions that references name.
 func TakeUnreadable(d *store.Definitions, find func([]store.Reference) (*store.Known, error)) (list []Unreadable, err error) {
 	now := time.Now()
 	schedules, jobs := make([]examined, len(d.Schedules)), make([]examined, len(d.Jobs))
@@ -51,9 +52,11 @@ func TakeUnreadable(d *store.Definitions, find func([]store.Reference) (*store.K
 	if err != nil {
 		return nil, err
 	}
+	out := map[store.Reference]bool{} // what is removed, by kind and name
 	taken := func(kind, name, problem string) bool {
 		if problem != "" {
 			list = append(list, Unreadable{kind, name, problem})
+			out[store.Reference{Kind: kind, Name: name}] = true
 		}
 		return problem != ""
 	}
@@ -62,23 +65,33 @@ func TakeUnreadable(d *store.Definitions, find func([]store.Reference) (*store.K
 	i := 0
 	d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool {
 		i++
-		return taken("schedule", s.Name, schedules[i-1].wrong(known))
+		return taken("schedule", s.Name, schedules[i-1].wrong(known, out))
 	})
-	i = 0
-	d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool {
-		i++
-		return taken("job", j.FullName(), jobs[i-1].wrong(known))
-	})
+	for n := -1; n < len(out); { // a job may name one that comes later
+		n, i = len(out), 0
+		d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool {
+			i++
+			return taken("job", j.FullName(), jobs[i-1].wrong(known, out))
+		})
+		jobs = slices.DeleteFunc(jobs, func(x examined) bool { return x.problem != "" })
+	}
 	return list, nil
 }
 
-// wrong returns why the definition cannot be part of a file; empty if it can.
-func (x *examined) wrong(known *store.Known) string {
+// wrong returns why the definition cannot be part of a file without the definitions that are out; empty if it can.
+func (x *examined) wrong(known *store.Known, out map[store.Reference]bool) string {
 	for _, r := range x.uses {
 		if x.problem != "" {
 			break
 		}
-		if x.problem = known.Missing(r.Reference); x.problem != "" {
+		full := r.Name
+		if r.Kind == store.KindJob && !strings.Contains(full, "/") {
+			full = store.FullName(r.Owner, full)
+		}
+		if x.problem = known.Missing(r.Reference); x.problem == "" && out[store.Reference{Kind: r.Kind, Name: full}] {
+			x.problem = fmt.Sprintf("%s %q is left out, too", r.Kind, full)
+		}
+		if x.problem != "" {
 			x.problem = r.key + ": " + x.problem
 		}
 	}
