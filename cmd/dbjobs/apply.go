@@ -251,6 +251,10 @@ func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOpti
 	if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
 		return nil, err
 	}
+	p, err := beforeDays(cmd.Context(), s, m)
+	if err != nil {
+		return nil, err
+	}
 	line, end := c.live()
 	defer end()
 	if line != nil {
@@ -264,6 +268,9 @@ func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOpti
 	changes, err := s.Apply(cmd.Context(), m.Definitions, o)
 	if err != nil {
 		return changes, m.Place(err)
+	}
+	if p != nil {
+		c.moved = p.moved(changes)
 	}
 	if !o.DryRun {
 		c.ring(cmd.Context(), s)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/holiday"
 	"github.com/dbjobs/dbjobs/cmd/internal/lint"
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
@@ -50,6 +51,10 @@ that recurs becomes single days for ten years.
 		}
 		defer c.close(s)
 		cal.Name, cal.Days = args[0], days
+		p, err := beforeDays(cmd.Context(), s, &manifest.Manifest{Definitions: store.Definitions{Calendars: []store.Calendar{cal}}})
+		if err != nil {
+			return err
+		}
 		changes, err := s.AlterCalendar(cmd.Context(), cal.Name, store.AlterOptions{Author: c.author(s)}, func(old *store.Calendar) (store.Calendar, error) {
 			if old != nil && !cmd.Flags().Changed("working-days") {
 				cal.WorkingDays = old.WorkingDays
@@ -71,7 +76,12 @@ that recurs becomes single days for ten years.
 		} else {
 			c.say("%sd calendar %s: %s", changes[0].Action, cal.Name, report.Plural(len(cal.Days), "line"))
 		}
-		c.warn(lint.Calendar(&cal, time.Now()))
+		warnings := lint.Calendar(&cal, time.Now())
+		if p != nil {
+			p.calendars[cal.Name] = &cal
+			warnings = append(warnings, lint.Starved(p.moved(changes))...)
+		}
+		c.warn(warnings)
 		if !c.asJSON {
 			return nil
 		}

@@ -93,18 +93,17 @@ func (c *cli) difference(cmd *cobra.Command, m *manifest.Manifest, changes []sto
 			}
 		}
 	}
-	d.Times, err = c.movedTimes(cmd.Context(), s, m, changes)
+	p, err := newPreview(cmd.Context(), s, m)
+	if err == nil {
+		d.Times = p.moved(changes)
+	}
 	return d, err
 }
 
-// movedTimes returns the next times, before and after, of the jobs for which these times differ. If there are many
+// moved returns the next times, before and after, of the jobs for which these times differ. If there are many
 // such jobs, it returns only the first ones.
-func (c *cli) movedTimes(ctx context.Context, s *store.Store, m *manifest.Manifest, changes []store.Change) ([]report.Times, error) {
+func (p *preview) moved(changes []store.Change) []report.Times {
 	const most = 1000
-	p, err := c.newPreview(ctx, s, m)
-	if err != nil {
-		return nil, err
-	}
 	moved := []report.Times{}
 	add := func(t report.Times) {
 		if len(moved) < most && !slices.EqualFunc(t.Before, t.After, time.Time.Equal) {
@@ -125,17 +124,36 @@ func (c *cli) movedTimes(ctx context.Context, s *store.Store, m *manifest.Manife
 		}
 	}
 	for _, ch := range changes {
-		if ch.Kind != "schedule" || ch.Action != "change" {
+		users := p.users[ch.Subject]
+		if ch.Kind == "calendar" {
+			users = p.observers[ch.Subject]
+		}
+		if ch.Action != "change" || ch.Kind != "calendar" && ch.Kind != "schedule" {
 			continue
 		}
-		for _, v := range p.users[ch.Subject] {
+		for _, v := range users {
 			if name := v.FullName(); !seen[name] && !gone[v] {
 				seen[name] = true
 				add(p.times(name, ""))
 			}
 		}
 	}
-	return moved, nil
+	return moved
+}
+
+// beforeDays returns the preview of a manifest that changes the days of a calendar; nil: it changes none.
+func beforeDays(ctx context.Context, s *store.Store, m *manifest.Manifest) (*preview, error) {
+	if len(m.Calendars) == 0 {
+		return nil, nil
+	}
+	there, err := s.Calendars(ctx)
+	for i := range there {
+		is := &there[i]
+		if slices.ContainsFunc(m.Calendars, func(c store.Calendar) bool { return c.Name == is.Name && c.Version() != is.Version() }) {
+			return newPreview(ctx, s, m)
+		}
+	}
+	return nil, err
 }
 
 // preview has jobs and schedules as they are now, and as they will be.
@@ -143,14 +161,16 @@ type preview struct {
 	now       time.Time
 	jobs      map[string]*store.JobStatus   // as they are, by full name
 	users     map[string][]*store.JobStatus // of shared schedules
+	observers map[string][]*store.JobStatus // of calendars
 	rules     map[int64][]store.Rule        // as they are
 	to        map[string]store.Job          // in the file, by name
 	schedules map[string]store.Schedule     // as they are to be
 	calendars map[string]*store.Calendar    // as they are to be
 }
 
-func (c *cli) newPreview(ctx context.Context, s *store.Store, m *manifest.Manifest) (*preview, error) {
-	p := &preview{jobs: map[string]*store.JobStatus{}, users: map[string][]*store.JobStatus{}, to: map[string]store.Job{}, schedules: map[string]store.Schedule{}}
+func newPreview(ctx context.Context, s *store.Store, m *manifest.Manifest) (*preview, error) {
+	p := &preview{jobs: map[string]*store.JobStatus{}, users: map[string][]*store.JobStatus{}, observers: map[string][]*store.JobStatus{},
+		to: map[string]store.Job{}, schedules: map[string]store.Schedule{}}
 	list, err := s.Jobs(ctx, store.JobFilter{})
 	if err != nil {
 		return nil, err
@@ -165,6 +185,13 @@ func (c *cli) newPreview(ctx context.Context, s *store.Store, m *manifest.Manife
 	}
 	if p.rules, _, err = s.RulesOfJobs(ctx, ids); err != nil {
 		return nil, err
+	}
+	for i := range list {
+		for _, r := range p.rules[list[i].ID] {
+			if name := r.Schedule.Calendar; name != "" {
+				p.observers[name] = append(p.observers[name], &list[i])
+			}
+		}
 	}
 	if p.now, err = s.Now(ctx); err != nil {
 		return nil, err
@@ -192,7 +219,11 @@ func (c *cli) newPreview(ctx context.Context, s *store.Store, m *manifest.Manife
 // definitions returns the schedules and the jobs of the preview, which may name calendars, together with these
 // calendars.
 func (p *preview) definitions(calendars []store.Calendar) store.Definitions {
-	return store.Definitions{Calendars: calendars, Schedules: slices.Collect(maps.Values(p.schedules)), Jobs: slices.Collect(maps.Values(p.to))}
+	d := store.Definitions{Calendars: calendars, Schedules: slices.Collect(maps.Values(p.schedules)), Jobs: slices.Collect(maps.Values(p.to))}
+	for _, v := range p.jobs {
+		d.Jobs = append(d.Jobs, v.Job)
+	}
+	return d
 }
 
 // rename lets a renamed definition be found by its new name, too.

@@ -15,6 +15,8 @@ const (
 	UnlikelyStep     = "unlikely-step"      // a step has something that is allowed, but hardly meant
 	CalendarEnds     = "calendar-ends"      // the days of a calendar end soon, or cannot be read
 
+	// LeavesNone: a change of a calendar takes away all times that a job still had. It does not run then, or is parked.
+	LeavesNone = "calendar-leaves-none"
 	// RetriesOutlast: the waits between the tries of a step, without the tries themselves, last longer than the
 	// shortest of the next 200 gaps between two times of the job. There is no warning with until-next, and if the
 	// overlap policy allows several runs.
@@ -44,6 +46,7 @@ var advice = map[string]string{
 	SecretInVariable:      "name a secret of the host, ${secret:NAME}, in its place",
 	UnlikelyStep:          "",
 	CalendarEnds:          "",
+	LeavesNone:            "if that is not meant, take days out of the calendar, or give it a rule with times to come",
 	RetriesOutlast:        "use fewer attempts or a smaller max_backoff, or attempts: until-next, which stops before the next time",
 	AllowsOne:             "give it a max_running above 1, or overlap: wait-all",
 	NeverMeets:            "",

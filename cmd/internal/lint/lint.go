@@ -25,6 +25,7 @@ type Options struct {
 	New       bool                       // there is no database yet, so everything is created
 	Shared    map[string]store.Schedule  // schedules of the database that the manifest names
 	Calendars map[string]*store.Calendar // the calendars that schedules use
+	Moved     []report.Times             // of jobs whose calendars the manifest changes: their next times, before and after
 	Env       func(string) (string, bool)
 	Host      *executor.Host // what this host allows to steps; nil: its owner has set nothing
 	Now       time.Time
@@ -43,6 +44,7 @@ func Of(o Options) []report.DefinitionWarning {
 			l.list = append(l.list, Calendar(cal, o.Now)...)
 		}
 	}
+	l.list = append(l.list, Starved(o.Moved)...)
 	for i := range o.Manifest.Schedules {
 		l.schedule(&o.Manifest.Schedules[i])
 	}
@@ -68,6 +70,17 @@ func Calendar(c *store.Calendar, now time.Time) []report.DefinitionWarning {
 	l := linter{}
 	if why := report.Outdated(c, now); why != "" {
 		l.warn("calendar", c.Name, CalendarEnds, "%s", why)
+	}
+	return l.list
+}
+
+// Starved lists the warnings about jobs that have no times left after a change of a calendar.
+func Starved(moved []report.Times) []report.DefinitionWarning {
+	l := linter{}
+	for _, t := range moved {
+		if len(t.Before) > 0 && len(t.After) == 0 {
+			l.warn("job", t.Job, LeavesNone, "has no time left with the new days of its calendar")
+		}
 	}
 	return l.list
 }
