@@ -34,8 +34,11 @@ var (
 
 func sqlserverRefuses(text string) string {
 	plain := inSQLServer(text, func(found string) string {
-		if found == "?" {
+		switch {
+		case found == "?":
 			return found
+		case strings.HasPrefix(found, "--"): // it may follow GO
+			return ""
 		}
 		return "''"
 	})

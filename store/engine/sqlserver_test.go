@@ -73,6 +73,11 @@ func TestGoOfSQLServer(t *testing.T) {
 	for text, refused := range map[string]bool{
 		"SELECT 1\nGO\nSELECT 2":             true,
 		"SELECT 'a' -- it's\n  go 5 ;\r\n":   true,
+		"SELECT 1\nGO -- of it\nSELECT 2":    true,
+		"SELECT 1\ngo 5; -- of it":           true,
+		"SELECT 1\nGO 5\r\ngo;\r\n":          true,
+		"SELECT 1 -- of it\nGO2":             false,
+		"-- of it\n-- GO\nSELECT 1":          false,
 		"PRINT 'one\nGO\ntwo'":               false,
 		"/* one /* of */\nGO\n*/ SELECT 1":   false,
 		"SELECT 1 AS [\nGO\n]":               false,
