@@ -104,9 +104,10 @@ type decision struct {
 	gaps        []store.Gap
 	settled     []store.Run // runs that this decision settles, until countEnds has counted them
 	events      []store.Event
-	missed      times     // nominal times that lie in a gap because no pass came in time
-	late        times     // nominal times of the runs that are late
-	repeatTime  time.Time // the nominal time by repeat_after; the last element of rules gives it
+	missed      times          // nominal times that lie in a gap because no pass came in time
+	counted     map[int64]bool // the times that missed has counted
+	late        times          // nominal times of the runs that are late
+	repeatTime  time.Time      // the nominal time by repeat_after; the last element of rules gives it
 }
 
 // parkUnreadable parks a job whose rows cannot be read. It decides nothing and guesses nothing. The

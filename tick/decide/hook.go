@@ -79,14 +79,21 @@ func (t *times) add(nominal time.Time) {
 // has too many.
 const mostMissed = 1000
 
-// noteMissed counts the nominal times of a rule in a gap, if there is a hook for missed times.
+// noteMissed counts the nominal times of a rule in a gap, if there is a hook for missed times. A time that several rules
+// give is one nominal time of the job.
 func (d *decision) noteMissed(l *activeRule, w window, reason string) {
 	if reason != store.Missed || d.hook(store.EventMissed) == "" {
 		return
 	}
+	if d.counted == nil {
+		d.counted = map[int64]bool{}
+	}
 	t := l.next(d, w.from)
 	for ; !t.IsZero() && !t.After(w.to) && d.missed.count < mostMissed; t = l.next(d, t) {
-		d.missed.add(t)
+		if at := t.UnixMicro(); !d.counted[at] {
+			d.counted[at] = true
+			d.missed.add(t)
+		}
 	}
 }
 

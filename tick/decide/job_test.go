@@ -56,6 +56,22 @@ func TestARuleThatGivesUpHalfWayDecidesNothing(t *testing.T) {
 	}
 }
 
+// A nominal time that two rules give is missed once.
+func TestAMissedTimeOfTwoRulesCountsOnce(t *testing.T) {
+	now := time.Date(2026, 1, 8, 8, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", Missed: store.MissedSkip, CreatedAt: now.Add(-100 * 24 * time.Hour), On: store.Hooks{Missed: "alarm"}, Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	rule := func(id int64, text string) store.Rule {
+		return store.Rule{ScheduleID: id, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: text}
+	}
+	d := Job(now, &store.Snapshot{Plan: store.Plan{JobID: 1, DecidedThrough: now.Add(-72 * time.Hour)}, Job: j, Rules: []store.Rule{
+		rule(1, "DTSTART:20260101T020000Z\nRRULE:FREQ=DAILY"), rule(2, "DTSTART:20260101T020000Z\nRRULE:FREQ=HOURLY;INTERVAL=12"),
+	}}, testPass(""))
+	if len(d.Gaps) != 2 || len(d.Events) != 1 || d.Events[0].Kind != store.EventMissed || d.Events[0].Count != 6 {
+		t.Errorf("gaps %v, events %+v", d.Gaps, d.Events)
+	}
+}
+
 // A schedule that is planned again with the same days wakes all of its jobs, also those for which nothing can come.
 func TestAJobThatRestsDecidesNothing(t *testing.T) {
 	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
