@@ -111,16 +111,31 @@ func (c *mysqlJobConn) execute(ctx context.Context, t *Told, query string, args 
 }
 
 var (
-	mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "EXECUTE", "HANDLER", "XA", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR",
+	mysqlRowVerbs = []string{"SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "CALL", "EXECUTE", "HANDLER", "XA", "CHECK", "CHECKSUM", "ANALYZE", "OPTIMIZE", "REPAIR", "HELP", "CACHE",
 		"BEGIN", "IF", "CASE", "LOOP", "WHILE", "REPEAT", "FOR"} // these begin statements of MariaDB that have others in them
 	// forOne matches the settings for one statement that MariaDB takes before it.
 	forOne = lazyregexp.New(`(?is)^\s*SET\s+STATEMENT\s.*?\bFOR\b`)
+	// maintains matches what returns rows, although other statements with its verb do not.
+	maintains = lazyregexp.New(`(?is)^\s*(LOAD\s+INDEX\b|ALTER\b.*\b(ANALYZE|CHECK|OPTIMIZE|REPAIR)\s+PARTITION\b)`)
+	// executed matches the begin of a comment that is part of the statement.
+	executed = lazyregexp.New(`^/\*M?!\d*`)
 )
 
+// mysqlPlain is a text that is blanked, with the words of comments that the server executes.
+func mysqlPlain(text string) string {
+	return placesInMySQL.ReplaceAllStringFunc(text, func(s string) string {
+		if begin := executed.FindString(s); begin != "" {
+			return blanked(s[len(begin):len(s)-len("*/")], placesInMySQL)
+		}
+		return strings.Repeat(" ", len(s))
+	})
+}
+
 func mysqlReturnsRows(text string) bool {
-	plain := blanked(text, placesInMySQL)
-	v := mainVerb(plain[len(forOne.FindString(plain)):])
-	return slices.Contains(mysqlRowVerbs, v) || returning.MatchString(text) && writes.MatchString(v)
+	plain := mysqlPlain(text)
+	plain = plain[len(forOne.FindString(plain)):]
+	v := mainVerb(plain)
+	return slices.Contains(mysqlRowVerbs, v) || returning.MatchString(text) && writes.MatchString(v) || maintains.MatchString(plain)
 }
 
 var (
@@ -129,7 +144,7 @@ var (
 )
 
 func mysqlMayWarn(text string) bool {
-	return slices.Contains(mysqlWarningVerbs, verb(text)) || ignoring.MatchString(text)
+	return slices.Contains(mysqlWarningVerbs, verb(mysqlPlain(text))) || ignoring.MatchString(text)
 }
 
 // rowCount is the number of rows that the last statement changed, such as the last of a procedure.
