@@ -14,7 +14,7 @@ import (
 const OverdueAfter = 2 * time.Minute
 
 // Standing is the state of all jobs: for each kind of trouble the number of jobs, and the first of them. Neither the
-// time to read it nor its size depends on how many jobs have no trouble.
+// time to read it nor its size depends on how many jobs have no trouble, but for paused ones that are due before others.
 type Standing struct {
 	Now     time.Time // by the database's clock
 	Overdue Kind      // the oldest first
@@ -25,8 +25,8 @@ type Standing struct {
 	Coming []JobStatus
 }
 
-// Kind is the number of jobs of a kind, and the first of them. Disabled jobs are not counted. If there are more jobs
-// than First has, a job that was paused since the last pass is counted as overdue.
+// Kind is the number of jobs of a kind, and the first of them. Disabled jobs are not counted. If there are many more jobs
+// than First has, a paused job may be counted as overdue.
 type Kind struct {
 	Count int
 	First []JobStatus
@@ -38,73 +38,116 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 	if st.Now, err = s.Now(ctx); err != nil {
 		return st, err
 	}
+	owners, err := s.planOwners(ctx)
+	if err != nil || len(owners) == 0 { // no job has a plan yet
+		return st, err
+	}
+	a := engine.Args{"ids": owners, "overdue": st.Now.Add(-late), "until": st.Now.Add(within)}
+	if err = s.db.Row(ctx, "standing", a, &st.Overdue.Count, &st.Parked.Count, &st.Failing.Count); err != nil {
+		return st, err
+	}
+	is := map[string]func(JobStatus) bool{ // what a plan says is judged again: a pass may have decided meanwhile, and the job may be paused
+		"overdue": func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue >= Duration(late) },
+		"parked":  func(v JobStatus) bool { return v.Parked != "" },
+		"failing": func(v JobStatus) bool { return v.Streak > 0 },
+		"coming":  func(v JobStatus) bool { return !v.NextRun.IsZero() },
+	}
+	known, most := map[int64]JobStatus{}, 2*limit
+	for whole := false; !whole; most *= 8 {
+		kinds, err := s.standingIDs(ctx, a.With("limit", most))
+		if err != nil {
+			return st, err
+		}
+		if err := s.addStatuses(ctx, known, kinds); err != nil {
+			return st, err
+		}
+		whole = true
+		among := func(kind string, is func(JobStatus) bool) (found []JobStatus) {
+			for _, id := range kinds[kind] {
+				if v, ok := known[id]; ok && is(v) {
+					found = append(found, v)
+				}
+			}
+			return found
+		}
+		first := func(kind string) (found []JobStatus, all bool) {
+			found, all = among(kind, is[kind]), len(kinds[kind]) < most
+			whole = whole && (all || len(found) >= limit || 8*most > mostJudged)
+			return found, all
+		}
+		for kind, k := range map[string]*Kind{"overdue": &st.Overdue, "parked": &st.Parked, "failing": &st.Failing} {
+			found, all := first(kind)
+			if k.First = found[:min(limit, len(found))]; all {
+				k.Count = len(found)
+			}
+		}
+		coming, _ := first("coming")
+		due := among("overdue", func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue < Duration(late) }) // it was due in a freeze
+		st.Coming = append(due, coming...)
+		st.Coming = st.Coming[:min(limit, len(st.Coming))]
+	}
+	return st, nil
+}
+
+func (s *Store) planOwners(ctx context.Context) ([]string, error) {
 	owners := []string{}
-	err = s.db.Query(ctx, "owners", engine.Args{}, func(r *sql.Rows) error {
+	err := s.db.Query(ctx, "owners", engine.Args{}, func(r *sql.Rows) error {
 		var owner string
 		err := r.Scan(&owner)
 		owners = append(owners, owner)
 		return err
 	})
-	if err != nil || len(owners) == 0 { // no job has a plan yet
-		return st, err
-	}
-	a := engine.Args{"ids": owners, "overdue": st.Now.Add(-late), "until": st.Now.Add(within), "limit": 2 * limit}
-	if err = s.db.Row(ctx, "standing", a, &st.Overdue.Count, &st.Parked.Count, &st.Failing.Count); err != nil {
-		return st, err
-	}
-	ids := []int64{}
+	return owners, err
+}
+
+// mostJudged bounds how many jobs of a kind Standing reads where the first ones are paused.
+const mostJudged = 20_000
+
+// standingIDs returns the first jobs of each kind, by what the plans say. The plan of a paused job has a next time, too.
+func (s *Store) standingIDs(ctx context.Context, a engine.Args) (map[string][]int64, error) {
 	kinds := map[string][]int64{}
-	take := func(kind string, id int64) { kinds[kind], ids = append(kinds[kind], id), append(ids, id) }
-	err = s.db.Query(ctx, "standing_jobs", a, func(r *sql.Rows) error {
+	err := s.db.Query(ctx, "standing_jobs", a, func(r *sql.Rows) error {
 		var kind string
 		var id int64
 		err := r.Scan(&kind, &id)
-		take(kind, id)
+		kinds[kind] = append(kinds[kind], id)
 		return err
 	})
 	if err != nil {
-		return st, err
+		return nil, err
 	}
-	err = s.db.Query(ctx, "coming_jobs", a.With("limit", 4*limit), func(r *sql.Rows) error {
+	return kinds, s.db.Query(ctx, "coming_jobs", a, func(r *sql.Rows) error {
 		var id int64
 		err := r.Scan(&id)
-		take("coming", id)
+		kinds["coming"] = append(kinds["coming"], id)
 		return err
 	})
-	if err != nil || len(ids) == 0 {
-		return st, err
-	}
-	list, err := s.statuses(ctx, s.db, ids...)
-	if err == nil {
-		err = s.deriveAll(ctx, s.db, list)
-	}
-	if err != nil {
-		return st, err
-	}
-	byID := make(map[int64]JobStatus, len(list))
-	for _, v := range list {
-		byID[v.ID] = v
-	}
-	first := func(kind string, is func(JobStatus) bool) (found []JobStatus) {
-		for _, id := range kinds[kind] {
-			if v, ok := byID[id]; ok && is(v) { // otherwise a pass has decided for it meanwhile, or it is paused
-				found = append(found, v)
+}
+
+// addStatuses reads the jobs that are not known yet.
+func (s *Store) addStatuses(ctx context.Context, known map[int64]JobStatus, kinds map[string][]int64) error {
+	var ids []int64
+	for _, list := range kinds {
+		for _, id := range list {
+			if _, ok := known[id]; !ok {
+				ids = append(ids, id)
 			}
 		}
-		return found[:min(limit, len(found))]
 	}
-	st.Overdue.First = first("overdue", func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue >= Duration(late) })
-	st.Parked.First = first("parked", func(v JobStatus) bool { return v.Parked != "" })
-	st.Failing.First = first("failing", func(v JobStatus) bool { return v.Streak > 0 })
-	due := first("overdue", func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue < Duration(late) }) // it was due in a freeze
-	st.Coming = append(due, first("coming", func(v JobStatus) bool { return !v.NextRun.IsZero() })...)
-	st.Coming = st.Coming[:min(limit, len(st.Coming))]
-	for _, k := range []*Kind{&st.Overdue, &st.Parked, &st.Failing} {
-		if len(k.First) < limit { // the list has all jobs of the kind
-			k.Count = len(k.First)
+	slices.Sort(ids)
+	for part := range slices.Chunk(slices.Compact(ids), page) {
+		list, err := s.statuses(ctx, s.db, part...)
+		if err == nil {
+			err = s.deriveAll(ctx, s.db, list)
+		}
+		if err != nil {
+			return err
+		}
+		for _, v := range list {
+			known[v.ID] = v
 		}
 	}
-	return st, nil
+	return nil
 }
 
 // Silence is an interval in which a trigger did not come, although it came regularly before.
