@@ -17,14 +17,17 @@ type MissedTimes struct {
 	// First and Last are the first and the last of these times; zero: they are not known.
 	First time.Time `json:"first,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
+
+	rule *rules.Rule // nil: it is not known
 }
 
-// mostRuns bounds how many runs are read for one gap.
+// mostRuns bounds how many runs are read for one gap, and how many times are compared with those of another one.
 const mostRuns = 10_000
 
 // Missed lists gaps of all jobs, or of one job, with the number of nominal times in each gap. It lists the gaps that end at
 // since or later, the newest first, at most limit. A gap without a nominal time is left out: it only says up to where times
-// were decided, or all of its times have been made up for.
+// were decided, or all of its times have been made up for, or two rules of the job give them and the gap of the other one
+// has them.
 func Missed(ctx context.Context, s *store.Store, job string, since time.Time, limit int) ([]MissedTimes, error) {
 	for read := limit; ; read *= 2 { // each gap that is left out makes room for an older one
 		list, err := gapsOf(ctx, s, job, since, read)
@@ -52,7 +55,7 @@ func counted(ctx context.Context, s *store.Store, list []store.JobGap, limit int
 	missed := []MissedTimes{}
 	for _, g := range list {
 		m := MissedTimes{JobGap: g}
-		if err := m.count(ctx, s); err != nil {
+		if err := m.count(ctx, s, missed); err != nil {
 			return nil, err
 		}
 		if m.Times == nil || *m.Times > 0 {
@@ -65,8 +68,9 @@ func counted(ctx context.Context, s *store.Store, list []store.JobGap, limit int
 	return missed, nil
 }
 
-// count finds the nominal times of the gap: the times of its rule, except those that have a run.
-func (m *MissedTimes) count(ctx context.Context, s *store.Store) error {
+// count finds the nominal times of the gap: the times of its rule, except those that have a run, or that are in one of the
+// gaps before it.
+func (m *MissedTimes) count(ctx context.Context, s *store.Store, before []MissedTimes) error {
 	r, err := rules.Parse(m.Rule, rules.Defaults{})
 	if err != nil {
 		return nil //nolint:nilerr // somebody has written the row by hand: the gap is listed without its times
@@ -83,19 +87,24 @@ func (m *MissedTimes) count(ctx context.Context, s *store.Store) error {
 	if err != nil || len(list) == mostRuns {
 		return err
 	}
-	const before = time.Microsecond // Next gives times after an instant, and Prev times before it
-	ran := map[int64]bool{}
-	for _, t := range list {
-		if of, err := r.Count(t.Add(-before), t); err == nil && of > 0 {
-			ran[t.Unix()] = true
-			n--
+	m.rule = r
+	out := map[int64]bool{}
+	for i := range before {
+		for _, t := range m.shared(&before[i]) {
+			out[t.Unix()] = true
 		}
 	}
+	for _, t := range list {
+		if fires(r, t) {
+			out[t.Unix()] = true
+		}
+	}
+	n -= int64(len(out))
 	m.Times = &n
-	for m.First, err = r.Next(m.From); err == nil && ran[m.First.Unix()]; {
+	for m.First, err = r.Next(m.From); err == nil && out[m.First.Unix()]; {
 		m.First, err = r.Next(m.First)
 	}
-	for m.Last, _ = r.Prev(m.Through.Add(before)); ran[m.Last.Unix()]; {
+	for m.Last, _ = r.Prev(m.Through.Add(instant)); out[m.Last.Unix()]; {
 		if m.Last, err = r.Prev(m.Last); err != nil {
 			break
 		}
@@ -104,4 +113,41 @@ func (m *MissedTimes) count(ctx context.Context, s *store.Store) error {
 		m.First, m.Last = time.Time{}, time.Time{}
 	}
 	return nil
+}
+
+const instant = time.Microsecond // Next gives times after an instant, and Prev times before it
+
+// fires reports whether a rule gives a time.
+func fires(r *rules.Rule, t time.Time) bool {
+	n, err := r.Count(t.Add(-instant), t)
+	return err == nil && n > 0
+}
+
+// shared returns the times that another gap of the job has, too, for the same reason. Where there are too many to compare, it
+// returns none.
+func (m *MissedTimes) shared(o *MissedTimes) (both []time.Time) {
+	from, to := m.From, m.Through
+	if o.From.After(from) {
+		from = o.From
+	}
+	if o.Through.Before(to) {
+		to = o.Through
+	}
+	if o.JobID != m.JobID || o.Reason != m.Reason || o.rule == nil || !from.Before(to) {
+		return nil
+	}
+	few, other := m.rule, o.rule
+	n, err := few.Count(from, to)
+	if of, wrong := other.Count(from, to); wrong == nil && (err != nil || of < n) {
+		few, other, n, err = other, few, of, nil
+	}
+	if err != nil || n > mostRuns {
+		return nil
+	}
+	for t, err := few.Next(from); err == nil && !t.IsZero() && !t.After(to); t, err = few.Next(t) {
+		if fires(other, t) {
+			both = append(both, t)
+		}
+	}
+	return both
 }

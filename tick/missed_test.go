@@ -8,6 +8,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -102,4 +103,26 @@ func TestMissedForThreeWeeks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A nominal time that two rules of a job give is missed once, however the gaps of the two are listed.
+func TestATimeOfTwoRulesIsMissedOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "a", Rule: "every 1h"}, {Name: "b", Rule: "every 2h"}, {Name: "c", Rule: "45 * * * *"}},
+			Jobs: []store.Job{{Name: "job", Schedules: []string{"a", "b", "c"}, Missed: store.MissedSkip, Steps: []store.Step{ticktest.Nop("")}}}})
+		d.Clock.Set(ticktest.Morning(8, 30))
+		ticktest.Run(t, d)
+		d.Clock.Set(ticktest.Morning(13, 30))
+		ticktest.Run(t, d)
+		list, err := tick.Missed(t.Context(), d.Store, "job", time.Time{}, 10)
+		n := int64(0)
+		for _, m := range list {
+			if m.Times != nil {
+				n += *m.Times
+			}
+		}
+		if err != nil || n != 10 {
+			t.Errorf("%v: %d times, want those of 9 to 13 and of 8:45 to 12:45: %+v", err, n, list)
+		}
+	})
 }

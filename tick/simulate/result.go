@@ -258,25 +258,33 @@ func (f *facts) why(more Why) {
 	}
 }
 
-// times finds the nominal times of a gap: those that have no run.
+// times finds the nominal times of a gap: those that have no run, and that no earlier gap of the decision has, where two
+// rules give one time.
 func (c *collector) times(e *entry, g *store.Gap, d *store.Decision) (first, last time.Time, n int) {
-	r := c.rules[g.Rule]
+	r := c.rule(e, g, d)
 	if r == nil {
-		ends := ""
-		for _, planned := range slices.Concat(e.rules, d.Rules) {
-			if planned.ScheduleID == g.ScheduleID && planned.Text == g.Rule {
-				ends = planned.Ends
+		return first, last, 0
+	}
+	counted := func(t time.Time) bool {
+		for i := range d.Gaps {
+			o := &d.Gaps[i]
+			if o == g {
+				return false
+			}
+			if !t.After(o.From) || t.After(o.Through) {
+				continue
+			}
+			if other := c.rule(e, o, d); other != nil {
+				if same, err := other.Next(t.Add(-instant)); err == nil && same.Equal(t) {
+					return true
+				}
 			}
 		}
-		var err error
-		if r, err = rules.Parse(g.Rule, rules.Defaults{Ends: ends}); err != nil {
-			return first, last, 0
-		}
-		c.rules[g.Rule] = r
+		return false
 	}
 	t, err := r.Next(g.From)
 	for ; err == nil && !t.IsZero() && !t.After(g.Through); t, err = r.Next(t) {
-		if slices.ContainsFunc(d.Made, func(m store.Run) bool { return m.ScheduledFor.Equal(t) }) {
+		if counted(t) || slices.ContainsFunc(d.Made, func(m store.Run) bool { return m.ScheduledFor.Equal(t) }) {
 			continue
 		}
 		if n++; first.IsZero() {
@@ -285,6 +293,25 @@ func (c *collector) times(e *entry, g *store.Gap, d *store.Decision) (first, las
 		last = t
 	}
 	return first, last, n
+}
+
+// rule returns the rule of a gap; nil: it cannot be read.
+func (c *collector) rule(e *entry, g *store.Gap, d *store.Decision) *rules.Rule {
+	if r := c.rules[g.Rule]; r != nil {
+		return r
+	}
+	ends := ""
+	for _, planned := range slices.Concat(e.rules, d.Rules) {
+		if planned.ScheduleID == g.ScheduleID && planned.Text == g.Rule {
+			ends = planned.Ends
+		}
+	}
+	r, err := rules.Parse(g.Rule, rules.Defaults{Ends: ends})
+	if err != nil {
+		return nil
+	}
+	c.rules[g.Rule] = r
+	return r
 }
 
 // The causes of gaps, in addition to the reason of the gap.
