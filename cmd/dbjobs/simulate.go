@@ -223,9 +223,15 @@ func (c *cli) compared(cmd *cobra.Command, o *simulation, in simulate.Input, at 
 		return in.Renamed(m.Definitions, ""), other, err
 	}
 	// Where apply refuses the file, there is nothing to compare. Whose manifest a definition is from changes no times.
-	if _, err := c.change(cmd, m, store.ApplyOptions{Manifest: m.Name, DryRun: true, TakeOwnership: true}); err != nil {
+	changes, err := c.change(cmd, m, store.ApplyOptions{Manifest: m.Name, DryRun: true, TakeOwnership: true})
+	if err != nil {
 		return in, other, err
 	}
+	m.Renames = slices.DeleteFunc(m.Renames, func(r store.Rename) bool { // the input does not have what no job uses
+		return !slices.ContainsFunc(changes, func(ch store.Change) bool {
+			return ch.Action == "rename" && ch.Kind == r.Kind && ch.PlainSubject() == r.To
+		})
+	})
 	owner, err := c.login(cmd)
 	if err != nil {
 		return in, other, err

@@ -9,7 +9,8 @@ import (
 )
 
 // Renamed returns the input after the renames of definitions, as apply does them before all else: once, and only where
-// the old name is there and the new one is not. owner is the owner of the jobs that name no owner.
+// the old name is there and the new one is not. A schedule that no job uses is not there: where the new name may be that
+// of one, d has only the renames that apply makes. owner is the owner of the jobs that name no owner.
 func (in Input) Renamed(d store.Definitions, owner string) Input {
 	if len(d.Renames) == 0 {
 		return in
