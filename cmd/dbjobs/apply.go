@@ -270,7 +270,7 @@ func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOpti
 		return changes, m.Place(err)
 	}
 	if p != nil {
-		c.moved = p.moved(changes)
+		c.starved = p.starved(changes)
 	}
 	if !o.DryRun {
 		c.ring(cmd.Context(), s)

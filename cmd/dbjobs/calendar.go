@@ -79,7 +79,7 @@ that recurs becomes single days for ten years.
 		warnings := lint.Calendar(&cal, time.Now())
 		if p != nil {
 			p.calendars[cal.Name] = &cal
-			warnings = append(warnings, lint.Starved(p.moved(changes))...)
+			warnings = append(warnings, lint.Starved(p.starved(changes))...)
 		}
 		c.warn(warnings)
 		if !c.asJSON {

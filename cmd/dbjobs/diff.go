@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -142,18 +143,63 @@ func (p *preview) moved(changes []store.Change) []report.Times {
 }
 
 // beforeDays returns the preview of a manifest that changes the days of a calendar; nil: it changes none.
-func beforeDays(ctx context.Context, s *store.Store, m *manifest.Manifest) (*preview, error) {
+func beforeDays(ctx context.Context, s *store.Store, m *manifest.Manifest) (p *preview, err error) {
 	if len(m.Calendars) == 0 {
 		return nil, nil
 	}
 	there, err := s.Calendars(ctx)
+	if err != nil {
+		return nil, err
+	}
+	old := map[string]*store.Calendar{}
 	for i := range there {
 		is := &there[i]
 		if slices.ContainsFunc(m.Calendars, func(c store.Calendar) bool { return c.Name == is.Name && c.Version() != is.Version() }) {
-			return newPreview(ctx, s, m)
+			old[is.Name] = is
 		}
 	}
-	return nil, err
+	if len(old) == 0 {
+		return nil, nil
+	}
+	if p, err = newPreview(ctx, s, m); err == nil {
+		p.old = old
+	}
+	return p, err
+}
+
+// starved returns the jobs that would have times with the old days of calendars, and have none with the new ones.
+func (p *preview) starved(changes []store.Change) (jobs []string) {
+	inFile, gone, names := map[string]string{}, map[*store.JobStatus]bool{}, map[*store.JobStatus]string{}
+	for _, ch := range changes {
+		switch is := p.jobs[ch.Subject]; {
+		case ch.Kind != "job":
+			continue
+		case ch.Action == "remove":
+			gone[is] = true
+		case ch.Action == "rename":
+			p.rename(ch)
+			names[p.jobs[ch.Subject]] = ch.Subject
+		}
+		inFile[ch.Subject] = ch.PlainSubject()
+	}
+	was, seen := maps.Clone(p.calendars), map[*store.JobStatus]bool{}
+	maps.Copy(was, p.old)
+	for calendar := range p.old {
+		for _, v := range p.observers[calendar] {
+			name := cmp.Or(names[v], v.FullName())
+			known := gone[v] || seen[v]
+			if seen[v] = true; known || len(p.times(name, inFile[name]).After) > 0 {
+				continue
+			}
+			p.calendars, was = was, p.calendars
+			had := p.times(name, inFile[name]).After
+			if p.calendars, was = was, p.calendars; len(had) > 0 {
+				jobs = append(jobs, name)
+			}
+		}
+	}
+	slices.Sort(jobs)
+	return jobs
 }
 
 // preview has jobs and schedules as they are now, and as they will be.
@@ -166,6 +212,7 @@ type preview struct {
 	to        map[string]store.Job          // in the file, by name
 	schedules map[string]store.Schedule     // as they are to be
 	calendars map[string]*store.Calendar    // as they are to be
+	old       map[string]*store.Calendar    // as they are: those whose days change; only by beforeDays
 }
 
 func newPreview(ctx context.Context, s *store.Store, m *manifest.Manifest) (*preview, error) {

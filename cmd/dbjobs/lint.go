@@ -18,7 +18,7 @@ import (
 // warnings returns the warnings about the definitions that a manifest creates or changes.
 func (c *cli) warnings(m *manifest.Manifest, changes []store.Change) []report.DefinitionWarning {
 	return report.List(lint.Of(lint.Options{
-		Manifest: m, Changes: changes, Shared: c.shared, Calendars: c.calendars, Moved: c.moved, Env: c.env, Host: c.knownLeaves(), Now: time.Now(),
+		Manifest: m, Changes: changes, Shared: c.shared, Calendars: c.calendars, Starved: c.starved, Env: c.env, Host: c.knownLeaves(), Now: time.Now(),
 	}))
 }
 
@@ -54,7 +54,7 @@ func (c *cli) strictly(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOp
 			return err
 		}
 	}
-	is.Shared, is.Calendars, is.Moved = c.shared, c.calendars, c.moved
+	is.Shared, is.Calendars, is.Starved = c.shared, c.calendars, c.starved
 	return refused(lint.Of(is))
 }
 

@@ -148,7 +148,7 @@ type cli struct {
 	settings   *host.Settings            // the settings of the host; nil until a caller needs them
 	shared     map[string]store.Schedule // schedules of the database that a manifest names
 	calendars  map[string]*store.Calendar
-	moved      []report.Times // of jobs whose calendars a manifest changes
+	starved    []string       // jobs to which the calendars of a manifest leave no time
 	secrets    *secret.Known  // secrets among the arguments and variables, wherever they stand
 	found      bool           // a command was found and its flags are valid: errors are the command's own
 	ran        *cobra.Command // the command that was asked for

@@ -25,7 +25,7 @@ type Options struct {
 	New       bool                       // there is no database yet, so everything is created
 	Shared    map[string]store.Schedule  // schedules of the database that the manifest names
 	Calendars map[string]*store.Calendar // the calendars that schedules use
-	Moved     []report.Times             // of jobs whose calendars the manifest changes: their next times, before and after
+	Starved   []string                   // the jobs to which the manifest leaves no time, by a change of their calendar
 	Env       func(string) (string, bool)
 	Host      *executor.Host // what this host allows to steps; nil: its owner has set nothing
 	Now       time.Time
@@ -44,7 +44,7 @@ func Of(o Options) []report.DefinitionWarning {
 			l.list = append(l.list, Calendar(cal, o.Now)...)
 		}
 	}
-	l.list = append(l.list, Starved(o.Moved)...)
+	l.list = append(l.list, Starved(o.Starved)...)
 	for i := range o.Manifest.Schedules {
 		l.schedule(&o.Manifest.Schedules[i])
 	}
@@ -75,12 +75,10 @@ func Calendar(c *store.Calendar, now time.Time) []report.DefinitionWarning {
 }
 
 // Starved lists the warnings about jobs that have no times left after a change of a calendar.
-func Starved(moved []report.Times) []report.DefinitionWarning {
+func Starved(jobs []string) []report.DefinitionWarning {
 	l := linter{}
-	for _, t := range moved {
-		if len(t.Before) > 0 && len(t.After) == 0 {
-			l.warn("job", t.Job, LeavesNone, "has no time left with the new days of its calendar")
-		}
+	for _, name := range jobs {
+		l.warn("job", name, LeavesNone, "has no time left with the new days of its calendar")
 	}
 	return l.list
 }
