@@ -28,8 +28,8 @@ there belongs to no manifest until a file of yours defines it, too. Where two ow
 a file for each owner: its jobs, and all schedules. With -o, a file that is there is replaced as a whole, or not at all.
 
 A definition that no apply would accept, such as that of a job whose step plain SQL has spoiled, or whose schedule it has
-deleted, is left out: a line on standard error names it and says what to do, and the exit code is 3. Do not apply such a file
-with --prune.
+deleted, is left out, and so is what needs it: a line on standard error names it and says what to do, and the exit code is 3.
+Do not apply such a file with --prune.
 
 --ical writes a calendar feed instead, to which a calendar program can subscribe: the times of the schedules, in their
 zones. Schedules that run more often than every hour are left out, unless --job names their job.`,
