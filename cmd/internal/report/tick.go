@@ -114,7 +114,7 @@ func Plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// gaps counts the nominal times that were decided not to run, by reason.
+// gaps counts the gaps that were recorded or extended, by reason.
 func gaps(byReason map[string]int) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
