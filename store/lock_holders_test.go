@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"database/sql"
 	"net/url"
 	"regexp"
@@ -56,6 +57,21 @@ func TestLockHoldersAreToldWithTheirTimes(t *testing.T) {
 		since, err := time.Parse(time.RFC3339, found[1])
 		if off := since.Sub(begun).Abs(); err != nil || off > time.Minute {
 			t.Errorf("%s: off by %s, %v", said, off, err)
+		}
+	})
+}
+
+// A database that does not answer has not said that nobody holds a lock.
+func TestLockHoldersOfADatabaseThatDoesNotAnswer(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Store.Engine().OneWriter {
+			t.Skip("SQLite does not know who has the file locked")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		const want = "the database did not tell which sessions hold locks"
+		if said := d.Store.LockHolders(ctx); said != want {
+			t.Errorf("%q, want %q", said, want)
 		}
 	})
 }

@@ -100,8 +100,10 @@ func (db *DB) LockHolders(ctx context.Context) string {
 	switch {
 	case len(list) > 0:
 		return "locks are held by " + strings.Join(list, "; ")
-	case err != nil && db.e.untold != "":
+	case errors.Is(err, ErrDenied) && db.e.untold != "":
 		return db.e.untold
+	case err != nil:
+		return "the database did not tell which sessions hold locks"
 	}
 	return "this login sees no session that still holds a lock"
 }
