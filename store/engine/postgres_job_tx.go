@@ -121,7 +121,7 @@ func (t postgresJobTx) Commit() error {
 		if t.c.pg().TxStatus() != 'I' {
 			_ = t.c.Conn.Conn().Close(t.ctx) // the error that counts is err
 		}
-		return err
+		return lostOnPostgres(err)
 	case tag.String() == "ROLLBACK":
 		return pgx.ErrTxCommitRollback
 	}

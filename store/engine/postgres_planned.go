@@ -94,7 +94,7 @@ func staleOnPostgres(err error) error {
 	if errors.As(err, &pe) && (pe.Code == "26000" || pe.Code == "0A000" && strings.Contains(pe.Routine, "RevalidateCachedQuery")) || neverSent(err) {
 		return driver.ErrBadConn
 	}
-	return err
+	return lostOnPostgres(err)
 }
 
 // ExecContext executes a statement.

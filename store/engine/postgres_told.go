@@ -46,7 +46,7 @@ func (c *postgresJobConn) ExecContext(ctx context.Context, query string, list []
 		if err != nil && neverSent(err) {
 			return nil, driver.ErrBadConn
 		}
-		return res, err
+		return res, lostOnPostgres(err)
 	}
 	if c.Conn.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
@@ -60,7 +60,7 @@ func (c *postgresJobConn) ExecContext(ctx context.Context, query string, list []
 	if err != nil && neverSent(err) {
 		return nil, driver.ErrBadConn
 	}
-	return driver.RowsAffected(affected), err
+	return driver.RowsAffected(affected), lostOnPostgres(err)
 }
 
 // execute sends several statements without arguments as one text. It sends a statement with arguments separately.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
@@ -76,5 +77,14 @@ type postgresTx struct {
 	tx  pgx.Tx
 }
 
-func (t postgresTx) Commit() error   { return t.tx.Commit(t.ctx) }
+func (t postgresTx) Commit() error   { return lostOnPostgres(t.tx.Commit(t.ctx)) }
 func (t postgresTx) Rollback() error { return t.tx.Rollback(t.ctx) }
+
+// lostOnPostgres says in words that a connection was lost. Where the server answers a statement without arguments by closing
+// the connection, the driver drops the reason and says only "conn closed".
+func lostOnPostgres(err error) error {
+	if errors.Is(err, pgconn.ErrConnClosed) {
+		return lostError{err, "the connection to the server was lost"}
+	}
+	return err
+}
