@@ -105,7 +105,14 @@ func (c *cli) offered(set *host.Settings, o manifest.Offer) *choice {
 		if err != nil {
 			return settings.Database{}, err
 		}
-		return settings.Of(url, from, c.env)
+		db, err := settings.Of(url, from, c.env)
+		if err == nil {
+			db.Follow(func() (string, error) {
+				url, _, err := set.URL(o.Source)
+				return url, err
+			})
+		}
+		return db, err
 	}}
 }
 

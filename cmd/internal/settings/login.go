@@ -98,22 +98,73 @@ func SecretURL(id, text string) (string, error) {
 // secretFresh is how long a secret is used before it is read again: a pass opens several connections.
 var secretFresh = 30 * time.Second // a variable for tests
 
-// fromSecret takes user and password from a secret. If the environment has no URL, it takes the URL from there,
-// too. A long-lived process reads user and password again for new connections, because secrets are rotated.
-func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error {
+// fresh returns a function that reads a value, and gives the last one for as long as secretFresh. last was read at the instant
+// at; zero: it was not read.
+func fresh[T any](last T, at time.Time, read func(context.Context) (T, error)) func(context.Context) (T, error) {
 	turn := make(chan struct{}, 1) // for the connection that asks; who waits for it waits no longer than ctx lasts
-	var last held
-	var at time.Time
-	read := func(ctx context.Context) (held, error) {
+	return func(ctx context.Context) (T, error) {
+		var none T
 		select {
 		case turn <- struct{}{}:
 			defer func() { <-turn }()
 		case <-ctx.Done():
-			return held{}, context.Cause(ctx)
+			return none, context.Cause(ctx)
 		}
 		if !at.IsZero() && time.Since(at) < secretFresh {
 			return last, nil
 		}
+		v, err := read(ctx)
+		if err != nil {
+			return none, err
+		}
+		last, at = v, time.Now()
+		return v, nil
+	}
+}
+
+// Follow lets new connections log in with the password that the URL has now, in the place from which again reads it: a process
+// may live longer than a password. The password stays as it is while that place cannot be read, as when its file is being
+// written, and where it names another database or another login: that is for the next process.
+func (d *Database) Follow(again func() (string, error)) {
+	first, err := secret.ParseURL(d.URL)
+	if err != nil || d.Login != nil {
+		return
+	}
+	user := first.User.Username()
+	password, _ := first.User.Password()
+	if password == "" { // it is not in the URL, but in a file of the driver
+		return
+	}
+	read := fresh(password, time.Now(), func(context.Context) (string, error) {
+		raw, err := again()
+		raw = strings.TrimSpace(raw)
+		now, wrong := secret.ParseURL(raw)
+		if err != nil || wrong != nil || now.User.Username() != user || withoutLogin(now) != withoutLogin(first) {
+			return password, nil //nolint:nilerr // as said above
+		}
+		if other, _ := now.User.Password(); other != "" && other != password {
+			d.secrets.AddURL(raw)
+			password = other
+		}
+		return password, nil
+	})
+	d.Login = func(ctx context.Context) (string, string, error) {
+		password, err := read(ctx)
+		return user, password, err
+	}
+}
+
+// withoutLogin returns the URL without user and password.
+func withoutLogin(u *url.URL) string {
+	bare := *u
+	bare.User = nil
+	return bare.String()
+}
+
+// fromSecret takes user and password from a secret. If the environment has no URL, it takes the URL from there,
+// too. A long-lived process reads user and password again for new connections, because secrets are rotated.
+func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error {
+	read := fresh(held{}, time.Time{}, func(ctx context.Context) (held, error) {
 		text, err := aws.Secret(ctx, aws.Lookup(env), id)
 		if err != nil {
 			return held{}, fmt.Errorf("%s: %w", SecretVariable, err)
@@ -122,9 +173,8 @@ func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error 
 		if err != nil {
 			return held{}, fmt.Errorf("%s: %w", SecretVariable, err)
 		}
-		last, at = h, time.Now()
 		return h, nil
-	}
+	})
 	h, err := read(ctx)
 	if err != nil {
 		return err

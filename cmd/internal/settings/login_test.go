@@ -59,6 +59,64 @@ func TestURLFile(t *testing.T) {
 	}
 }
 
+// A password that changes in its file while the process lives is that of the next connection. A file that is being written, or
+// that names another database or login, changes nothing.
+func TestPasswordThatChangesInItsFile(t *testing.T) {
+	old := secretFresh
+	secretFresh = 0
+	defer func() { secretFresh = old }()
+	file, direct := filepath.Join(t.TempDir(), "url"), filepath.Join(t.TempDir(), "direct")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, "postgres://ann:geheim@h/d\n")
+	write(direct, "postgres://ann:direkt@i/d\n")
+	hosts := func() (string, string, error) {
+		text, err := os.ReadFile(file)
+		return string(text), "config.yaml: url_file", err
+	}
+	ofFile, err := Find(t.Context(), "", false, lookup(map[string]string{FileVariable: file, DirectVariable + "_FILE": direct}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofHost, err := Find(t.Context(), "", false, lookup(nil), hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"":                              "geheim",
+		"postgres://ann:geheim2@h2/d\n": "geheim",
+		"postgres://bob:geheim2@h/d\n":  "geheim",
+		"postgres://ann:gehe":           "geheim",
+		"postgres://ann@h/d":            "geheim",
+		"postgres://ann:gehei%402@h/d":  "gehei@2",
+	} {
+		write(file, text)
+		for _, d := range []*Database{&ofFile, &ofHost} {
+			if user, password, err := d.Login(t.Context()); user != "ann" || password != want || err != nil {
+				t.Errorf("%q: %q, %q, %v; want %q", text, user, password, err, want)
+			}
+			if got := d.Scrub("refused " + want); strings.Contains(got, "gehei") {
+				t.Error(got)
+			}
+		}
+		write(file, "postgres://ann:geheim@h/d\n")
+		_, _, _ = ofFile.Login(t.Context())
+		_, _, _ = ofHost.Login(t.Context())
+	}
+	write(direct, "postgres://ann:direkt2@i/d\n")
+	if _, password, err := ofFile.Direct.Login(t.Context()); password != "direkt2" || err != nil {
+		t.Errorf("the direct way: %q, %v", password, err)
+	}
+	fixed, err := Find(t.Context(), "", false, lookup(map[string]string{URLVariable: "postgres://ann:geheim@h/d"}), nil)
+	if err != nil || fixed.Login != nil {
+		t.Errorf("a variable does not change: %v", err)
+	}
+}
+
 // serveSecret is the extension, with one secret.
 func serveSecret(t *testing.T, secret *string) map[string]string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -85,7 +85,24 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host fun
 	if err := errors.Join(d.complete(env), d.Direct.logIn(env)); err != nil {
 		return Database{}, err // an empty Database: a text that is no URL must not be shown by mistake
 	}
+	d.follow(flag, flagGiven, env, host)
 	return d, nil
+}
+
+// follow is Follow for the places where Find has found the URLs, unless these cannot change while the process lives.
+func (d *Database) follow(flag string, flagGiven bool, env Lookup, host func() (url, from string, err error)) {
+	if !flagGiven && d.From != URLVariable {
+		d.Follow(func() (string, error) {
+			raw, _, err := written(flag, flagGiven, env, host)
+			return raw, err
+		})
+	}
+	if d.Direct != nil && d.Direct.From != DirectVariable {
+		d.Direct.Follow(func() (string, error) {
+			raw, _, err := read(DirectVariable, "", env)
+			return raw, err
+		})
+	}
 }
 
 // findDirect reads the URL for the SQL of jobs. It uses the same login.
