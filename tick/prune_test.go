@@ -3,6 +3,7 @@ package tick_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,30 @@ func TestPruneOfARunThatIsOpenedAgain(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A pass that is asked to end while it looks for old history says nothing of that: a later pass looks.
+func TestPruneIsInterruptedWithoutAWord(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
+		ticktest.Request(t, d, "job")
+		var calls storetest.Calls
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		calls.Before = func(c storetest.Call) error {
+			if strings.Contains(c.SQL, "j.keep_age_ms") && strings.Contains(c.SQL, "removed_at <") {
+				stop()
+			}
+			return nil
+		}
+		tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+		var log strings.Builder
+		tk.Log = slog.New(slog.NewTextHandler(&log, nil))
+		_, _ = tk.Run(ctx) // its error, if any, is about the end of the pass
+		if ctx.Err() == nil || log.Len() > 0 {
+			t.Errorf("stopped: %v; %s", ctx.Err(), log.String())
+		}
+	})
 }
 
 // Rows that are no longer kept are also deleted if no run of their job ends any more. Any pass deletes runs that are
