@@ -74,15 +74,18 @@ func (s *Store) failedRuns(ctx context.Context, a engine.Args) (list []FailedAtt
 	return list, err
 }
 
-// NominalRuns returns the nominal times of a job that have a run, also one of a backfill, after one instant and up to and
-// including another: at most limit.
-func (s *Store) NominalRuns(ctx context.Context, job int64, after, through time.Time, limit int) (times []time.Time, err error) {
+// NominalRuns returns the nominal times of jobs that have a run, also one of a backfill, after one instant and up to and
+// including another: at most limit of all jobs together. One that was made up for twice is there twice.
+func (s *Store) NominalRuns(ctx context.Context, jobs []int64, after, through time.Time, limit int) (times map[int64][]time.Time, n int, err error) {
+	var job int64
 	var t time.Time
-	a := engine.Args{"job": job, "after": OccurrenceAt(after), "through": OccurrenceAt(through),
+	a := engine.Args{"ids": jobs, "after": OccurrenceAt(after), "through": OccurrenceAt(through),
 		"filled_after": fillsThrough(after), "filled_through": fillsThrough(through), "limit": limit}
-	err = s.db.Query(ctx, "nominal_runs", a, engine.Reads(engine.At(&t)).Each(func(string) error {
-		times = append(times, t)
+	times = map[int64][]time.Time{}
+	err = s.db.Query(ctx, "nominal_runs", a, engine.Reads(&job, engine.At(&t)).Each(func(string) error {
+		times[job] = append(times[job], t)
+		n++
 		return nil
 	}))
-	return times, err
+	return times, n, err
 }

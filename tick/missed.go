@@ -21,8 +21,11 @@ type MissedTimes struct {
 	rule *rules.Rule // nil: it is not known
 }
 
-// mostRuns bounds how many runs are read for one gap, and how many times are compared with those of another one.
+// mostRuns bounds how many runs are read at a time, and for one gap, and how many times are compared with those of another gap.
 const mostRuns = 10_000
+
+// countedTogether is how many gaps are counted with one look at the runs. The newest come first, so they are of about one time.
+const countedTogether = 100
 
 // Missed lists gaps of all jobs, or of one job, with the number of nominal times in each gap. It lists the gaps that end at
 // since or later, the newest first, at most limit. A gap without a nominal time is left out: it only says up to where times
@@ -52,25 +55,69 @@ func gapsOf(ctx context.Context, s *store.Store, job string, since time.Time, li
 
 // counted counts the nominal times of gaps, and returns the first ones that have some: at most limit.
 func counted(ctx context.Context, s *store.Store, list []store.JobGap, limit int) ([]MissedTimes, error) {
-	missed := []MissedTimes{}
-	for _, g := range list {
-		m := MissedTimes{JobGap: g}
-		if err := m.count(ctx, s, missed); err != nil {
-			return nil, err
+	missed, together := []MissedTimes{}, true
+	for page := range slices.Chunk(list, countedTogether) {
+		var ran map[int64][]time.Time
+		if together {
+			var err error
+			if ran, err = ranIn(ctx, s, page); err != nil {
+				return nil, err
+			}
+			together = ran != nil
 		}
-		if m.Times == nil || *m.Times > 0 {
-			missed = append(missed, m)
-		}
-		if len(missed) == limit {
-			break
+		for _, g := range page {
+			m := MissedTimes{JobGap: g}
+			if err := m.count(ctx, s, ran, missed); err != nil {
+				return nil, err
+			}
+			if m.Times == nil || *m.Times > 0 {
+				missed = append(missed, m)
+			}
+			if len(missed) == limit {
+				return missed, nil
+			}
 		}
 	}
 	return missed, nil
 }
 
+// ranIn returns the nominal times that have a run, by job, from the first to the last of these gaps; nil: there are too many.
+func ranIn(ctx context.Context, s *store.Store, gaps []store.JobGap) (map[int64][]time.Time, error) {
+	from, through, jobs := gaps[0].From, gaps[0].Through, []int64{}
+	for _, g := range gaps {
+		if g.From.Before(from) {
+			from = g.From
+		}
+		if g.Through.After(through) {
+			through = g.Through
+		}
+		jobs = append(jobs, g.JobID)
+	}
+	slices.Sort(jobs)
+	ran, n, err := s.NominalRuns(ctx, slices.Compact(jobs), from, through, mostRuns)
+	if n == mostRuns {
+		return nil, err
+	}
+	return ran, err
+}
+
+// ran returns those of these times that are of the gap; without times, it reads them. all is false if there are too many.
+func (m *MissedTimes) ran(ctx context.Context, s *store.Store, times map[int64][]time.Time) (list []time.Time, all bool, err error) {
+	if times == nil {
+		times, n, err := s.NominalRuns(ctx, []int64{m.JobID}, m.From, m.Through, mostRuns)
+		return times[m.JobID], n < mostRuns, err
+	}
+	for _, t := range times[m.JobID] {
+		if t.After(m.From) && !t.After(m.Through) {
+			list = append(list, t)
+		}
+	}
+	return list, true, nil
+}
+
 // count finds the nominal times of the gap: the times of its rule, except those that have a run, or that are in one of the
-// gaps before it.
-func (m *MissedTimes) count(ctx context.Context, s *store.Store, before []MissedTimes) error {
+// gaps before it. times are from ranIn.
+func (m *MissedTimes) count(ctx context.Context, s *store.Store, times map[int64][]time.Time, before []MissedTimes) error {
 	r, err := rules.Parse(m.Rule, rules.Defaults{})
 	if err != nil {
 		return nil //nolint:nilerr // somebody has written the row by hand: the gap is listed without its times
@@ -83,8 +130,8 @@ func (m *MissedTimes) count(ctx context.Context, s *store.Store, before []Missed
 		m.Times = &n
 		return nil
 	}
-	list, err := s.NominalRuns(ctx, m.JobID, m.From, m.Through, mostRuns)
-	if err != nil || len(list) == mostRuns {
+	list, all, err := m.ran(ctx, s, times)
+	if err != nil || !all {
 		return err
 	}
 	m.rule = r

@@ -7,6 +7,7 @@ import (
 	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -130,6 +131,40 @@ func TestRoundTripsOfStates(t *testing.T) {
 				if c.Count() != want {
 					t.Errorf("%s: %s", s.sql, ticktest.Kinds(&c))
 				}
+			}
+		})
+	}
+}
+
+// An outage leaves a gap of each job. Their times are counted with one statement for many gaps.
+func TestRoundTripsOfMissedTimes(t *testing.T) {
+	t.Parallel()
+	const jobs = 350
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var c storetest.Calls
+			d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
+			d.Seed(t, storetest.Seed{Jobs: jobs, Rules: []string{"every 5m", "every 10m"}, Queue: "another"})
+			tk := ticktest.New(t, d.Store)
+			for range 2 {
+				if _, err := tk.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				d.Clock.Add(2 * time.Hour)
+			}
+			c.Reset()
+			list, err := tick.Missed(t.Context(), d.Store, "", d.Clock.Now().Add(-24*time.Hour), 2000)
+			if err != nil || len(list) != jobs {
+				t.Fatalf("%v: %d gaps, want %d", err, len(list), jobs)
+			}
+			for _, m := range list {
+				if want := map[bool]int64{true: 11, false: 23}[m.JobID%2 == 1]; m.Times == nil || *m.Times != want {
+					t.Fatalf("job %d has missed %v times, want %d", m.JobID, m.Times, want)
+				}
+			}
+			if n := c.Count(); n > 1+jobs/100+1 {
+				t.Errorf("%d calls for %d gaps: %s", n, jobs, ticktest.Kinds(&c))
 			}
 		})
 	}

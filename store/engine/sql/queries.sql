@@ -1197,8 +1197,8 @@ ORDER BY r.finished_at DESC, r.id DESC LIMIT :limit;
 -- The nominal times of a range that have runs.
 
 -- name: nominal_runs
-SELECT scheduled_for FROM dbjobs.runs WHERE job_id = :job AND occurrence > :after AND occurrence <= :through
-UNION SELECT scheduled_for FROM dbjobs.runs WHERE job_id = :job AND occurrence > :filled_after AND occurrence < :filled_through LIMIT :limit;
+SELECT job_id, scheduled_for FROM dbjobs.runs WHERE job_id @among AND occurrence > :after AND occurrence <= :through
+UNION ALL SELECT job_id, scheduled_for FROM dbjobs.runs WHERE job_id @among AND occurrence > :filled_after AND occurrence < :filled_through LIMIT :limit;
 
 -- The facts that the steps of a run have reported so far: those of the last attempt of each step. Outputs are read of these
 -- attempts only, because a step may have many.

@@ -1159,9 +1159,9 @@ UPDATE dbjobs_runs SET step = ?, attempt = 1, attempts = attempts + 1, losses = 
 WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ?;
 
 -- name: nominal_runs
--- arguments: job, after, through, job, filled_after, filled_through, limit
-SELECT scheduled_for FROM dbjobs_runs WHERE job_id = ? AND occurrence > ? AND occurrence <= ?
-UNION SELECT scheduled_for FROM dbjobs_runs WHERE job_id = ? AND occurrence > ? AND occurrence < ? LIMIT ?;
+-- arguments: each_ids, after, through, each_ids, filled_after, filled_through, limit
+SELECT job_id, scheduled_for FROM dbjobs_runs WHERE job_id IN (each_) AND occurrence > ? AND occurrence <= ?
+UNION ALL SELECT job_id, scheduled_for FROM dbjobs_runs WHERE job_id IN (each_) AND occurrence > ? AND occurrence < ? LIMIT ?;
 
 -- name: old_records
 -- arguments: now, later_ms, now, later_ms, limit, now, later_ms, limit, share, limit, now, later_ms

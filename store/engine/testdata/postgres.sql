@@ -1216,9 +1216,9 @@ UPDATE dbjobs.runs SET step = $1, attempt = 1, attempts = attempts + 1, losses =
 WHERE id = $4 AND fence = $5 AND holder = $6 AND state = 'running' AND attempts = $7;
 
 -- name: nominal_runs
--- arguments: job, after, through, filled_after, filled_through, limit
-SELECT scheduled_for FROM dbjobs.runs WHERE job_id = $1 AND occurrence > $2 AND occurrence <= $3
-UNION SELECT scheduled_for FROM dbjobs.runs WHERE job_id = $1 AND occurrence > $4 AND occurrence < $5 LIMIT $6;
+-- arguments: ids, after, through, filled_after, filled_through, limit
+SELECT job_id, scheduled_for FROM dbjobs.runs WHERE job_id = ANY($1::bigint[]) AND occurrence > $2 AND occurrence <= $3
+UNION ALL SELECT job_id, scheduled_for FROM dbjobs.runs WHERE job_id = ANY($1::bigint[]) AND occurrence > $4 AND occurrence < $5 LIMIT $6;
 
 -- name: old_records
 -- arguments: now, later_ms, limit, share
