@@ -17,6 +17,7 @@ const OverdueAfter = 2 * time.Minute
 // time to read it nor its size depends on how many jobs have no trouble, but for paused ones that are due before others.
 type Standing struct {
 	Now     time.Time // by the database's clock
+	Thawed  time.Time // when the last freeze that is over has ended; zero: there was none
 	Overdue Kind      // the oldest first
 	Parked  Kind
 	Failing Kind // the jobs with the most failures in a row first
@@ -35,7 +36,7 @@ type Kind struct {
 // Standing reads the state of all jobs: at most limit jobs of each kind. Overdue are jobs whose next time passed at
 // least late ago, and coming are jobs whose next time is at most within away.
 func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit int) (st Standing, err error) {
-	if st.Now, err = s.Now(ctx); err != nil {
+	if st.Now, st.Thawed, err = s.thaw(ctx, s.db); err != nil {
 		return st, err
 	}
 	owners, err := s.planOwners(ctx)
@@ -224,7 +225,7 @@ type Figures struct {
 // nobody took it, or if nobody decided for it although its wait was over, it had ended, or its lease had ended. A freeze,
 // in which nobody does so, is no part of this length. It reads no settled run.
 func (s *Store) Figures(ctx context.Context, stuck time.Duration) (f Figures, err error) {
-	now, err := s.Now(ctx)
+	now, thaw, err := s.thaw(ctx, s.db)
 	if err != nil {
 		return f, err
 	}
@@ -236,9 +237,9 @@ func (s *Store) Figures(ctx context.Context, stuck time.Duration) (f Figures, er
 	if err = s.db.Row(ctx, "figures", a, &f.Running, &f.Stuck); err != nil || f.Stuck == 0 {
 		return f, err
 	}
-	if thaw, err := s.Thawed(ctx); err != nil || thaw.After(before) {
+	if thaw.After(before) {
 		f.Stuck = 0
-		return f, err
+		return f, nil
 	}
 	var j Job
 	rd := engine.Reads(engine.At(&f.StuckSince), engine.Nullable(&j.Owner), engine.Nullable(&j.Name))

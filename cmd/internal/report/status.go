@@ -38,6 +38,7 @@ type Status struct {
 	moreSilent  []store.Silence // those that are not shown
 	moreWaiting []WaitingRuns   // those that are not shown
 	busy        map[string]bool // queues in which runs execute
+	thawed      time.Time       // when the last freeze has ended
 	itself      int             // jobs that have paused themselves
 	firstItself string          // one of them
 }
@@ -86,7 +87,7 @@ func (s *Status) Stand(st store.Standing) {
 		}
 		return t
 	}
-	s.Now = st.Now
+	s.Now, s.thawed = st.Now, st.Thawed
 	s.Overdue = list(st.Overdue, func(v store.JobStatus) TroubledJob { return TroubledJob{Since: v.OverdueSince()} })
 	s.Parked = list(st.Parked, func(v store.JobStatus) TroubledJob { return TroubledJob{Error: v.Parked} })
 	s.Coming = []tick.UpcomingRun{}
@@ -207,13 +208,16 @@ func (s *Status) Judge() {
 
 // judgeQueued reports runs that are not taken, in a queue of which none executes. If no tick comes, judgeTriggers says
 // that, and not this. A process may have executed others before, such as those of a backlog: then it had too little time. Or it
-// is not one of the owner of the job, and may not take them.
+// is not one of the owner of the job, and may not take them. In a freeze none takes any.
 func (s *Status) judgeQueued(do func(string, ...any)) {
+	untakenAt := func(w *WaitingRuns, at time.Time) bool {
+		return at.Sub(w.Ready) > untaken && at.Sub(s.thawed) > untaken
+	}
 	var first []WaitingRuns // of each queue, those that are ready first
 	for _, w := range slices.Concat(s.Waiting, s.moreWaiting) {
 		at := slices.IndexFunc(first, func(f WaitingRuns) bool { return f.Queue == w.Queue })
 		switch {
-		case w.State != store.Queued || s.Frozen != nil || s.busy[w.Queue] || s.Now.Sub(w.Ready) <= untaken:
+		case w.State != store.Queued || s.Frozen != nil || s.busy[w.Queue] || !untakenAt(&w, s.Now):
 		case at < 0:
 			first = append(first, w)
 		case w.Ready.Before(first[at].Ready):
@@ -225,7 +229,7 @@ func (s *Status) judgeQueued(do func(string, ...any)) {
 		case w.Queue != tick.OwnQueue:
 			do("runs of the queue %s are ready since %s, such as one of job %s, and none executes: start dbjobs work --queue %s, "+
 				"let it log in as the owner of the job, or give it more time", w.Queue, Instant(w.Ready), w.Job, store.Argument(w.Queue))
-		case len(s.Triggers) > 0 && s.Triggers[0].LastAt.Sub(w.Ready) > untaken:
+		case len(s.Triggers) > 0 && untakenAt(&w, s.Triggers[0].LastAt):
 			do("ticks come and leave runs that are ready since %s, such as one of job %s: "+
 				"look at what they print, let one log in as the owner of the job, or give them more time", Instant(w.Ready), w.Job)
 		}

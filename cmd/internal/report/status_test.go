@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 // For any number of failing jobs, one line says what to do: the table above it has their names.
@@ -201,6 +202,23 @@ func TestStatusNamesTheOwnersOfRuns(t *testing.T) {
 	for _, want := range []string{"\nana/load  ", "run ana/load#7 has lost its process"} {
 		if !strings.Contains("\n"+out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}
+
+// In a freeze nobody takes a run, so just after it nobody has left one: neither a worker, nor the ticks that came meanwhile.
+func TestStatusOfRunsThatAFreezeHasHeld(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	for since, want := range map[time.Duration]int{time.Minute: 0, time.Hour: 2} {
+		var s Status
+		s.Stand(store.Standing{Now: now, Thawed: now.Add(-since)})
+		s.Triggers = []store.Trigger{{Name: "cron", LastAt: now}}
+		for _, queue := range []string{tick.OwnQueue, "reports"} {
+			s.Waiting = append(s.Waiting, WaitingRuns{OpenRuns: store.OpenRuns{State: store.Queued, Queue: queue, Runs: 1, Ready: now.Add(-3 * time.Hour), Job: "a"}})
+		}
+		if s.Judge(); len(s.ToDo) != want {
+			t.Errorf("%s after a freeze: %q, want %d of these", since, s.ToDo, want)
 		}
 	}
 }
