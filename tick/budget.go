@@ -14,6 +14,9 @@ import (
 // margin is the part of a budget that is reserved for giving back the runs that still execute.
 func margin(budget time.Duration) time.Duration { return min(budget/10, 2*time.Second) }
 
+// Longest is the time that a run may have at most in a pass with this budget: what is left is for its end, and that of the pass.
+func Longest(budget time.Duration) time.Duration { return budget - margin(budget) }
+
 // whole is the budget of all passes of the trigger. This pass has only what the earlier passes have left of it.
 func (p *pass) whole() time.Duration { return max(p.t.whole, p.t.Budget) }
 
@@ -236,7 +239,7 @@ func (p *pass) leftOver(ctx context.Context) error {
 		return err
 	}
 	for _, queue := range turns {
-		list, err := p.t.Store.TooLong(ctx, queue, whole-margin(whole))
+		list, err := p.t.Store.TooLong(ctx, queue, Longest(whole))
 		if err != nil {
 			return err
 		}

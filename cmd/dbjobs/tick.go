@@ -316,7 +316,8 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 			report.Plural(r.Ahead, "job"), report.Instant(r.AheadUntil))
 	}
 	for _, l := range r.TooLong {
-		c.tell(slog.LevelWarn, "job %s has a queued run that cannot start: its timeout is %s, but this pass has only %s; shorten the timeout or raise --budget", l.Job, l.Timeout, f.whole())
+		c.tell(slog.LevelWarn, "job %s has a queued run that cannot start: its timeout is %s, but a budget of %s leaves a run less than %s; shorten the timeout or raise --budget",
+			l.Job, l.Timeout, f.whole(), store.Duration(tick.Longest(time.Duration(f.whole()))))
 	}
 }
 
