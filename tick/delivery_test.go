@@ -3,6 +3,7 @@ package tick_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -148,6 +149,33 @@ func TestDeliveryOnceExecutesOnce(t *testing.T) {
 			t.Fatalf("executed %d times: %v", executed, got)
 		}
 	})
+}
+
+// The end of a run comes after its lease, when another pass has taken its process for dead. The message says what has become of
+// the run: with one delivery it is lost, and nobody has executed it again.
+func TestDeliveryThatIsOverSaysWhatTheRunIs(t *testing.T) {
+	for deliveries, now := range map[int]string{1: store.Lost, 3: store.Queued} {
+		t.Run(now, func(t *testing.T) {
+			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: deliveries, Steps: []store.Step{ticktest.Call("one")}}}})
+				ticktest.Request(t, d, "job")
+				tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+					d.Clock.Add(10 * time.Minute)
+					ticktest.DecideOnly(t, d)
+					return executor.Result{}, nil
+				})
+				var log strings.Builder
+				tk.Log = slog.New(slog.NewTextHandler(&log, nil))
+				tk.Limit = 1
+				if r, err := tk.Run(t.Context()); err != nil || r.Outdated != 1 {
+					t.Fatalf("%v: %+v", err, r)
+				}
+				if !strings.Contains(log.String(), "no longer holds it") || !strings.Contains(log.String(), "now="+now) {
+					t.Errorf("%d deliveries: %s", deliveries, log.String())
+				}
+			})
+		})
+	}
 }
 
 // A holder reports just after a decision has read that its lease is over. The holder keeps the run, whatever the

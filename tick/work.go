@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -151,17 +152,37 @@ func (p *pass) fileLocked(err error) bool {
 
 // again looks at a run whose end was refused. If its delivery is still ours, an earlier try took effect, and only its answer was
 // lost: then the run continues from its recorded state. The fence alone does not tell: where a standby took over that lacks our
-// take, another process may have the same one.
+// take, another process may have the same one. And a decision that has taken the run from us, because its lease was over, leaves
+// holder and fence as they are until the run is taken again. It ends our attempt as lost.
 func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
 	ctx, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
 	now, err := p.t.Store.Run(ctx, t.Run.ID)
-	if err != nil || now.Holder != p.holder.Name || now.Fence != t.Run.Fence || now.Attempts == t.Run.Attempts && now.State == store.Running {
+	if err != nil {
 		return refused
+	}
+	if now.Holder != p.holder.Name || now.Fence != t.Run.Fence || !ended(now.Tries, t.Run.Attempts) {
+		return &endRefused{refused, now.State}
 	}
 	t.Run = now.Run
 	return nil
 }
+
+// ended reports whether an attempt has an end that its own process has recorded.
+func ended(tries []store.Attempt, number int) bool {
+	return slices.ContainsFunc(tries, func(a store.Attempt) bool {
+		return a.Number == number && a.State != store.Running && a.State != store.Lost
+	})
+}
+
+// endRefused is the error of an end that came too late. Meanwhile the run was delivered again, or ended without this process: it
+// has the state now.
+type endRefused struct {
+	error
+	now string
+}
+
+func (e *endRefused) Unwrap() error { return e.error }
 
 // succeededAlready is the end of a run whose last attempt has already recorded the success.
 var succeededAlready = store.StepEnd{State: store.Succeeded, Final: store.Succeeded, Recorded: true}

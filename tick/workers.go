@@ -336,7 +336,11 @@ func (p *pass) settle(r *result) {
 	p.forget(r.held)
 	if errors.Is(r.err, store.ErrOutdated) {
 		p.report.Outdated++
-		p.log.Warn("the end of a run was refused: it was delivered again", "run", run.ID, "job", run.Job, "fence", run.Fence)
+		now := "unknown"
+		if e, ok := errors.AsType[*endRefused](r.err); ok {
+			now = e.now
+		}
+		p.log.Warn("the end of a run was refused: this process no longer holds it", "run", run.ID, "job", r.held.Job.FullName(), "fence", run.Fence, "now", now)
 		return
 	}
 	if r.err != nil { // the lease will end, and then the run is recovered
