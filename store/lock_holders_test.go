@@ -70,7 +70,7 @@ func TestLockHoldersOfADatabaseThatDoesNotAnswer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		const want = "the database did not tell which sessions hold locks"
-		if said := d.Store.LockHolders(ctx); said != want {
+		if said := d.LockHolders(ctx); said != want {
 			t.Errorf("%q, want %q", said, want)
 		}
 	})

@@ -162,7 +162,7 @@ func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
 		return refused
 	}
 	if now.Holder != p.holder.Name || now.Fence != t.Run.Fence || !ended(now.Tries, t.Run.Attempts) {
-		return &endRefused{refused, now.State}
+		return &refusedError{refused, now.State}
 	}
 	t.Run = now.Run
 	return nil
@@ -175,14 +175,14 @@ func ended(tries []store.Attempt, number int) bool {
 	})
 }
 
-// endRefused is the error of an end that came too late. Meanwhile the run was delivered again, or ended without this process: it
+// refusedError is the error of an end that came too late. Meanwhile the run was delivered again, or ended without this process: it
 // has the state now.
-type endRefused struct {
+type refusedError struct {
 	error
 	now string
 }
 
-func (e *endRefused) Unwrap() error { return e.error }
+func (e *refusedError) Unwrap() error { return e.error }
 
 // succeededAlready is the end of a run whose last attempt has already recorded the success.
 var succeededAlready = store.StepEnd{State: store.Succeeded, Final: store.Succeeded, Recorded: true}

@@ -337,7 +337,7 @@ func (p *pass) settle(r *result) {
 	if errors.Is(r.err, store.ErrOutdated) {
 		p.report.Outdated++
 		now := "unknown"
-		if e, ok := errors.AsType[*endRefused](r.err); ok {
+		if e, ok := errors.AsType[*refusedError](r.err); ok {
 			now = e.now
 		}
 		p.log.Warn("the end of a run was refused: this process no longer holds it", "run", run.ID, "job", r.held.Job.FullName(), "fence", run.Fence, "now", now)
