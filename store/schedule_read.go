@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -55,6 +56,33 @@ func (s *Store) schedulesNamed(ctx context.Context, q engine.Runner, names []str
 // KnownSchedules returns the shared schedules with these names, by name.
 func (s *Store) KnownSchedules(ctx context.Context, names []string) (map[string]Schedule, error) {
 	return s.schedulesNamed(ctx, s.db, names)
+}
+
+// Made returns, for the schedules of definitions that the database has, when they were made, by the names that they have
+// after the renames.
+func (s *Store) Made(ctx context.Context, d Definitions) (map[string]time.Time, error) {
+	var names []string
+	for i := range d.Schedules {
+		names = append(names, d.Schedules[i].Name)
+	}
+	var renames []Rename
+	for _, r := range d.RenamesInTurn() {
+		if r.Kind == KindSchedule {
+			names, renames = append(names, r.From), append(renames, r)
+		}
+	}
+	there, err := s.schedulesNamed(ctx, s.db, legible(names))
+	made := make(map[string]time.Time, len(there))
+	for name := range there {
+		made[name] = there[name].CreatedAt
+	}
+	for _, r := range renames {
+		if _, taken := made[r.To]; !taken {
+			made[r.To] = made[r.From]
+			delete(made, r.From)
+		}
+	}
+	return made, err
 }
 
 // countUsers counts the jobs that use the schedules.

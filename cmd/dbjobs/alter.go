@@ -78,7 +78,7 @@ func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, dryRun 
 	if err != nil {
 		return m.Place(err)
 	}
-	c.unknown("what holidays do to the next times", c.findCalendars(ctx, s, m.Definitions))
+	c.unknown("what holidays do to the next times", c.findTimes(ctx, s, m.Definitions))
 	a := report.NewAltered(dryRun, r.Changes)
 	if len(r.Changes) > 0 {
 		p.jobs[v.FullName()], p.to[v.Name] = &r.Before, r.After

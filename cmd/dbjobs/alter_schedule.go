@@ -46,7 +46,7 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 		if err != nil {
 			return err
 		}
-		untimed := c.findCalendars(ctx, s, store.Definitions{Schedules: []store.Schedule{r.Before, r.After}})
+		untimed := c.findTimes(ctx, s, store.Definitions{Schedules: []store.Schedule{r.Before, r.After}})
 		c.unknown("what holidays do to the next times", untimed)
 		a := report.NewAltered(dryRun, r.Changes)
 		if len(r.Changes) > 0 && untimed == nil {

@@ -248,7 +248,7 @@ func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOpti
 		return nil, err
 	}
 	defer c.close(s)
-	if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
+	if err := c.findTimes(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
 		return nil, err
 	}
 	p, err := beforeDays(cmd.Context(), s, m)
@@ -278,9 +278,18 @@ func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOpti
 	return changes, nil
 }
 
-// findCalendars reads the calendars of definitions, and of the schedules that they use: without them, neither the next times
-// are known nor what to warn of.
-func (c *cli) findCalendars(ctx context.Context, s *store.Store, d store.Definitions) (err error) {
+// findTimes reads what the next times of definitions depend on, and what to warn of: the calendars of definitions, and of the
+// schedules that they use; and when their schedules were made, if the database has them, since a rule may count from there.
+func (c *cli) findTimes(ctx context.Context, s *store.Store, d store.Definitions) error {
+	made, err := s.Made(ctx, d)
+	if err != nil {
+		return err
+	}
+	for i := range d.Schedules {
+		if is := &d.Schedules[i]; is.CreatedAt.IsZero() {
+			is.CreatedAt = made[is.Name]
+		}
+	}
 	d.Schedules = slices.AppendSeq(slices.Clone(d.Schedules), maps.Values(c.shared))
 	c.calendars, err = s.KnownCalendars(ctx, d)
 	return err

@@ -254,7 +254,7 @@ func newPreview(ctx context.Context, s *store.Store, m *manifest.Manifest) (*pre
 		p.schedules[sc.Name] = sc
 	}
 	for _, sc := range m.Schedules {
-		if sc.CreatedAt = p.schedules[sc.Name].CreatedAt; sc.CreatedAt.IsZero() {
+		if sc.CreatedAt.IsZero() { // see findTimes
 			sc.CreatedAt = p.now
 		}
 		p.schedules[sc.Name] = sc
@@ -281,6 +281,13 @@ func (p *preview) rename(ch store.Change) {
 		}
 		if ch.Kind == "schedule" {
 			p.users[ch.Subject] = p.users[f.Before]
+			for _, v := range p.users[ch.Subject] {
+				for i := range p.rules[v.ID] {
+					if is := &p.rules[v.ID][i].Schedule; is.Name == f.Before {
+						is.Name = ch.Subject
+					}
+				}
+			}
 			continue
 		}
 		owner := strings.TrimSuffix(ch.Subject, ch.PlainSubject())

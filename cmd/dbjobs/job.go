@@ -109,7 +109,7 @@ func (c *cli) jobCreate() *cobra.Command {
 			return err
 		}
 		defer c.close(s)
-		if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
+		if err := c.findTimes(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
 			return err
 		}
 		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), Start: decide.Start, First: decide.First})

@@ -203,7 +203,7 @@ func (c *cli) shares(cmd *cobra.Command, paths []string) (m *manifest.Manifest, 
 		return m, shared, err
 	}
 	defer c.close(s)
-	if err := c.findCalendars(cmd.Context(), s, m.Definitions); err != nil {
+	if err := c.findTimes(cmd.Context(), s, m.Definitions); err != nil {
 		return m, shared, err
 	}
 	shared.Schedules, shared.Calendars = c.shared, c.calendars

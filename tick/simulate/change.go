@@ -22,6 +22,9 @@ func (in Input) With(d store.Definitions, shared Shared, owner string, at time.T
 	at = at.Add(-instant)
 	became := Input{Groups: withGroups(d.Groups, in.Groups), Pauses: in.Pauses, Whole: in.Whole}
 	k := in.known()
+	for i := range d.Schedules {
+		k.made[d.Schedules[i].Name] = d.Schedules[i].CreatedAt
+	}
 	redefined := map[string]bool{}
 	for i := range added.Jobs {
 		j := &added.Jobs[i]
@@ -80,10 +83,11 @@ type known struct {
 	last      int64 // the greatest id of a job or a schedule
 	jobs      map[string]*Job
 	schedules map[string]store.Rule
+	made      map[string]time.Time // the schedules of a file that the database has already, also those that no job uses
 }
 
 func (in Input) known() *known {
-	k := &known{jobs: map[string]*Job{}, schedules: map[string]store.Rule{}}
+	k := &known{jobs: map[string]*Job{}, schedules: map[string]store.Rule{}, made: map[string]time.Time{}}
 	for i := range in.Jobs {
 		j := &in.Jobs[i]
 		k.jobs[j.FullName()], k.last = j, max(k.last, j.ID)
@@ -124,6 +128,9 @@ func (k *known) replace(j *Job, at time.Time) {
 			r.ScheduleID, r.Schedule.CreatedAt = shared.ScheduleID, shared.Schedule.CreatedAt
 		default:
 			r.ScheduleID += k.last
+			if t := k.made[r.Schedule.Name]; !t.IsZero() {
+				r.Schedule.CreatedAt = t
+			}
 		}
 		j.AsPlanned = false
 	}
