@@ -317,8 +317,11 @@ func (p *preview) times(full, inFile string) report.Times {
 		}
 		if j.Own != nil {
 			own := *j.Own
-			if own.CreatedAt = p.now; will.Own != nil {
-				own.CreatedAt = will.Own.CreatedAt
+			own.CreatedAt = p.now
+			for _, r := range p.rules[will.ID] {
+				if r.Schedule.Name == "" { // the job has a rule of its own already: the new text counts from when that was made
+					own.CreatedAt = r.Schedule.CreatedAt
+				}
 			}
 			j.Own = &own
 		}
