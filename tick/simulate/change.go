@@ -142,8 +142,8 @@ func (k *known) replace(j *Job, at time.Time) {
 
 // changedFrom compares the job with what it was.
 func (j *Job) changedFrom(was *Job, at time.Time) {
-	if j.Start == was.Start && j.StartZone == was.StartZone && j.NotBefore.IsZero() {
-		j.NotBefore = was.NotBefore // the start was resolved when the job was made
+	if j.Start != "" && j.Start == was.Start && j.StartZone == was.StartZone {
+		j.NotBefore = was.NotBefore // the start was resolved when it was written
 	}
 	if j.Alike(&was.Job) {
 		return
