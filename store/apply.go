@@ -155,6 +155,9 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 		return err
 	}
 	for _, r := range a.dry.shared {
+		if schedules[r.from].ID == r.is.ID { // the name is free for a new schedule
+			delete(schedules, r.from)
+		}
 		schedules[r.is.Name] = r.is
 	}
 	a.schedules = schedules
