@@ -140,7 +140,10 @@ func (l *linter) zoneless(kind, subject, name string) {
 
 // rule warns about the same things as rule lint.
 func (l *linter) rule(kind, subject, name, seed string, s *store.Schedule) {
-	is := rules.Defaults{Zone: s.Zone, Start: l.Now, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
+	is := rules.Defaults{Zone: s.Zone, Start: s.CreatedAt, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
+	if is.Start.IsZero() { // it is made now
+		is.Start = l.Now
+	}
 	if cal := l.Calendars[s.Calendar]; cal != nil {
 		is.OnHoliday = s.OnHoliday
 		is.Calendar, _ = rules.ParseCalendar(cal.Name, cal.WorkingDays, cal.Text()) // if the calendar cannot be read, calendar-ends says so
