@@ -141,6 +141,11 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 		}
 		in.Jobs = append(in.Jobs, j)
 	}
+	for i := range pauses { // a job that a file adds may be among those that are paused
+		if p := &pauses[i]; p.Holds(now) && !slices.ContainsFunc(in.Pauses, func(o store.Pause) bool { return o.ID == p.ID }) {
+			in.Pauses = append(in.Pauses, *p)
+		}
+	}
 	slices.SortFunc(in.Pauses, func(x, y store.Pause) int { return cmp.Compare(x.ID, y.ID) })
 	return in, left, nil
 }
