@@ -309,7 +309,7 @@ func TestPassWhoseRecordIsNotAnswered(t *testing.T) {
 }
 
 // A pass with nothing to do whose record is locked has done its work, and names the session that has the lock, as far as its
-// engine and its login see it. After five minutes the pass fails: a database that takes no writes, as on a full disk, must not
+// login sees it. Of a locked file it says nothing: another pass may be writing. After five minutes the pass fails: a database that takes no writes, as on a full disk, must not
 // stay unnoticed until something is due. It does not say that the trigger was silent.
 func TestPassesWhoseRecordStaysLocked(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -330,7 +330,7 @@ func TestPassesWhoseRecordStaysLocked(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), lock[storetest.Dialect(d.Engine)]); err != nil {
 			t.Fatal(err)
 		}
-		if r := pass(t, tk); !strings.Contains(r.Unrecorded, why) || d.Engine != "sqlite" && !strings.Contains(r.Unrecorded, "session") {
+		if r := pass(t, tk); d.Engine == "sqlite" && r.Unrecorded != "" || d.Engine != "sqlite" && (!strings.Contains(r.Unrecorded, why) || !strings.Contains(r.Unrecorded, "session")) {
 			t.Errorf("not recorded: %q", r.Unrecorded)
 		}
 		d.Clock.Add(5 * time.Minute)

@@ -339,9 +339,10 @@ func (p *pass) unseen(ctx context.Context, err error) error {
 	return nil
 }
 
-// record writes the row of the pass. If another session has locked that row or the whole file, or no answer comes, the report
-// says so, and this is no error: the pass has done its work. It is an error after lockedLong, if the trigger came regularly before:
-// otherwise nobody would know that the database takes no writes, until something is due.
+// record writes the row of the pass. If another session has locked that row, or no answer comes, the report says so, and
+// this is no error: the pass has done its work. If another process has locked the file, not even the report says it. It is an
+// error after lockedLong, if the trigger came regularly before: otherwise nobody would know that the database takes no writes,
+// until something is due.
 func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	most := 2 * time.Second
 	if p.t.Store.Engine().OneWriter {
@@ -369,6 +370,10 @@ func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 		p.report.SilentSince = time.Time{} // passes may have come, and nobody could record them
 		return fmt.Errorf("no pass of the trigger %q is on record since %s, and this one could not be recorded: %s",
 			p.t.Name, since.UTC().Format(time.RFC3339), why)
+	}
+	if p.t.Store.Engine().OneWriter { // another pass or a step writes, or the disk is slow: nobody has to do anything about it
+		p.log.Info("the pass is not on record", "why", why)
+		return nil
 	}
 	p.report.Unrecorded = why
 	return nil
