@@ -315,17 +315,17 @@ func (p *preview) times(full, inFile string) report.Times {
 		if j.Start != "" && j.Start == will.Start && j.StartZone == will.StartZone { // it was resolved when it was written
 			j.NotBefore = will.NotBefore
 		}
-		if j.Own != nil {
-			own := *j.Own
-			own.CreatedAt = p.now
-			for _, r := range p.rules[will.ID] {
-				if r.Schedule.Name == "" { // the job has a rule of its own already: the new text counts from when that was made
-					own.CreatedAt = r.Schedule.CreatedAt
-				}
-			}
-			j.Own = &own
-		}
 		will.Job, will.Parked = j, ""
+	}
+	if will.Own != nil {
+		own := *will.Own
+		own.CreatedAt = p.now
+		for _, r := range p.rules[will.ID] {
+			if r.Schedule.Name == "" { // the job has a rule of its own already: a new text, or other days, count from when that was made
+				own.CreatedAt = r.Schedule.CreatedAt
+			}
+		}
+		will.Own = &own
 	}
 	t.After = append(t.After, p.next(will, p.rulesOf(&will.Job, p.rules[will.ID]), was)...)
 	return t
