@@ -85,9 +85,15 @@ func New(rawURL string, o Options) (*DB, error) {
 	}
 	db.secrets.AddURL(rawURL)
 	if login := o.Login; login != nil {
+		inURL := ""
+		if u, err := secret.ParseURL(rawURL); err == nil {
+			inURL, _ = u.User.Password()
+		}
 		o.Login = func(ctx context.Context) (string, string, error) {
 			user, password, err := login(ctx)
-			db.secrets.Issue(password)
+			if password != inURL { // AddURL knows that one, and what of it is public: it may be the name of the login, too
+				db.secrets.Issue(password)
+			}
 			return user, password, err
 		}
 	}

@@ -160,9 +160,9 @@ func mysqlConnector(raw string, o Options) (driver.Connector, error) {
 		c.Timeout = 10 * time.Second
 	}
 	c.Logger = silent{}
-	// The password from Login may be a token that the server wants in plain text. It is sent only over
-	// verified TLS.
-	c.AllowCleartextPasswords = c.AllowCleartextPasswords || o.Login != nil && checked
+	// The password from Login may be a token that the server wants in plain text, unless the URL has a password, too. It is
+	// sent only over verified TLS.
+	c.AllowCleartextPasswords = c.AllowCleartextPasswords || o.Login != nil && checked && c.Passwd == ""
 	mysqlSession(c, o.forJobs)
 	if err := c.Apply(mysql.BeforeConnect(func(ctx context.Context, c *mysql.Config) error {
 		if l, ok := ctx.Value(lossOf{}).(*mysqlLoss); ok {
