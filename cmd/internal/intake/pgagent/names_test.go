@@ -164,6 +164,8 @@ func TestDatabaseOfAConnection(t *testing.T) {
 		"postgres://ann@db/other?dbname=stock&x=1&host=next": "stock@next",
 		"postgresql://ann:gehe%ZZ@db/stock":                  "another server",
 		"postgresql://ann:12/geheim@db/stock":                "another server",
+		"postgresql://ann:12?geheim@db/stock":                "another server",
+		"postgresql://ann:12#geheim@db/stock":                "another server",
 		"host=db":                                            "@db",
 	} {
 		var notes string

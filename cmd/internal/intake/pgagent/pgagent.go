@@ -233,7 +233,7 @@ func databaseOf(connect string) string {
 	parts := map[string]string{}
 	if strings.HasPrefix(connect, "postgresql://") || strings.HasPrefix(connect, "postgres://") {
 		u, err := url.Parse(connect)
-		if err != nil || strings.Contains(u.Path, "@") { // the password has a slash in it, and is read as other parts
+		if err != nil || strings.Contains(u.Path, "@") || u.User == nil && strings.Contains(connect, "@") { // the password has a sign in it that ends the host, and is read as other parts
 			return ""
 		}
 		parts["dbname"], parts["host"], parts["port"] = strings.TrimPrefix(u.Path, "/"), u.Hostname(), u.Port()
