@@ -142,7 +142,9 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 		in.Jobs = append(in.Jobs, j)
 	}
 	for i := range pauses { // a job that a file adds may be among those that are paused
-		if p := &pauses[i]; p.Holds(now) && !slices.ContainsFunc(in.Pauses, func(o store.Pause) bool { return o.ID == p.ID }) {
+		p := &pauses[i]
+		byID := p.Scope == store.ScopeJob || p.Scope == store.ScopeSchedule // what a file adds has no id of the database
+		if !byID && p.Holds(now) && !slices.ContainsFunc(in.Pauses, func(o store.Pause) bool { return o.ID == p.ID }) {
 			in.Pauses = append(in.Pauses, *p)
 		}
 	}
