@@ -125,7 +125,7 @@ var (
 func mysqlPlain(text string) string {
 	return placesInMySQL.ReplaceAllStringFunc(text, func(s string) string {
 		if begin := executed.FindString(s); begin != "" {
-			return blanked(s[len(begin):len(s)-len("*/")], placesInMySQL)
+			return " " + blanked(s[len(begin):len(s)-len("*/")], placesInMySQL) + " "
 		}
 		return strings.Repeat(" ", len(s))
 	})
