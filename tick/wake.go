@@ -232,19 +232,19 @@ func (t *Tick) lookBeyond(ctx context.Context, r *Report) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, beyondPatience)
 	defer cancel()
 	now := r.NextRun // by the database's clock: something is due
-	newest, err := t.Store.NewestDue(ctx, now)
-	if err != nil {
-		return err
-	}
 	if r.later, err = t.Store.NextAfter(ctx, now); err != nil {
 		return err
-	}
-	if newest.After(r.due) {
-		r.left = append(r.left, newest)
 	}
 	lately, err := t.Store.NextAfter(ctx, now.Add(-heartbeat))
 	if at := Recovers(lately); !lately.IsZero() && !lately.After(now) && (r.later.IsZero() || at.Before(r.later)) {
 		r.later = at
+	}
+	if err != nil {
+		return err
+	}
+	newest, err := t.Store.NewestDue(ctx, now)
+	if newest.After(r.due) {
+		r.left = append(r.left, newest)
 	}
 	return err
 }

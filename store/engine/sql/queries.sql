@@ -123,13 +123,14 @@ SELECT MIN(t.due) FROM (
   SELECT MIN(wake_at) AS due FROM dbjobs.runs WHERE wake_at > :after
 ) AS t;
 
--- What of an owner became due last, up to an instant, or which run did. It is sent where next_after is.
+-- What of an owner became due last, up to an instant, or which run did, among the thousand that were made last. It is sent where
+-- next_after is.
 
 -- name: newest_due
 SELECT MAX(t.due) FROM (
   SELECT MAX(next_run) AS due FROM dbjobs.plans WHERE owner = COALESCE(:owner, @served) AND next_run <= :up_to
   UNION ALL
-  SELECT MAX(@woken) AS due FROM dbjobs.runs WHERE wake_at <= :up_to
+  SELECT MAX(w.since) AS due FROM (SELECT @woken AS since FROM dbjobs.runs WHERE wake_at <= :up_to ORDER BY wake_at DESC LIMIT 1000) AS w
 ) AS t;
 
 -- name: record_tick

@@ -1134,7 +1134,7 @@ WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner
 SELECT MAX(t.due) FROM (
   SELECT MAX(next_run) AS due FROM dbjobs_plans WHERE owner = COALESCE(?, CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)) AND next_run <= ?
   UNION ALL
-  SELECT MAX(CASE WHEN finished_at > wake_at AND finished_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN finished_at ELSE wake_at END) AS due FROM dbjobs_runs WHERE wake_at <= ?
+  SELECT MAX(w.since) AS due FROM (SELECT CASE WHEN finished_at > wake_at AND finished_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN finished_at ELSE wake_at END AS since FROM dbjobs_runs WHERE wake_at <= ? ORDER BY wake_at DESC LIMIT 1000) AS w
 ) AS t;
 
 -- name: next_after

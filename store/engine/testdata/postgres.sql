@@ -1191,7 +1191,7 @@ WHERE j.on_startup = true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.ow
 SELECT pg_catalog.MAX(t.due) FROM (
   SELECT pg_catalog.MAX(next_run) AS due FROM dbjobs.plans WHERE owner = COALESCE($1, session_user::text) AND next_run <= $2
   UNION ALL
-  SELECT pg_catalog.MAX(CASE WHEN finished_at > wake_at AND finished_at <= coalesce($3::timestamptz, pg_catalog.statement_timestamp()) THEN finished_at ELSE wake_at END) AS due FROM dbjobs.runs WHERE wake_at <= $2
+  SELECT pg_catalog.MAX(w.since) AS due FROM (SELECT CASE WHEN finished_at > wake_at AND finished_at <= coalesce($3::timestamptz, pg_catalog.statement_timestamp()) THEN finished_at ELSE wake_at END AS since FROM dbjobs.runs WHERE wake_at <= $2 ORDER BY wake_at DESC LIMIT 1000) AS w
 ) AS t;
 
 -- name: next_after

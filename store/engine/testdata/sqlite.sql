@@ -1114,7 +1114,7 @@ WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND '' = CO
 SELECT MAX(t.due) FROM (
   SELECT MAX(next_run) AS due FROM dbjobs_plans WHERE owner = COALESCE(?1, '') AND next_run <= ?2
   UNION ALL
-  SELECT MAX(CASE WHEN finished_at > wake_at AND finished_at <= coalesce(?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN finished_at ELSE wake_at END) AS due FROM dbjobs_runs WHERE wake_at <= ?2
+  SELECT MAX(w.since) AS due FROM (SELECT CASE WHEN finished_at > wake_at AND finished_at <= coalesce(?3, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN finished_at ELSE wake_at END AS since FROM dbjobs_runs WHERE wake_at <= ?2 ORDER BY wake_at DESC LIMIT 1000) AS w
 ) AS t;
 
 -- name: next_after
