@@ -87,6 +87,9 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 		st.Coming = append(due, coming...)
 		st.Coming = st.Coming[:min(limit, len(st.Coming))]
 	}
+	if st.Thawed.After(st.Now.Add(-late)) { // nothing is late yet
+		st.Overdue = Kind{}
+	}
 	return st, nil
 }
 
