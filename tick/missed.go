@@ -55,15 +55,11 @@ func gapsOf(ctx context.Context, s *store.Store, job string, since time.Time, li
 
 // counted counts the nominal times of gaps, and returns the first ones that have some: at most limit.
 func counted(ctx context.Context, s *store.Store, list []store.JobGap, limit int) ([]MissedTimes, error) {
-	missed, together := []MissedTimes{}, true
+	missed := []MissedTimes{}
 	for page := range slices.Chunk(list, countedTogether) {
-		var ran map[int64][]time.Time
-		if together {
-			var err error
-			if ran, err = ranIn(ctx, s, page); err != nil {
-				return nil, err
-			}
-			together = ran != nil
+		ran, err := ranIn(ctx, s, page)
+		if err != nil {
+			return nil, err
 		}
 		for _, g := range page {
 			m := MissedTimes{JobGap: g}
