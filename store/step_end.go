@@ -42,7 +42,7 @@ type StepEnd struct {
 }
 
 // EndStep records the end of the task's attempt and moves its run, in one transaction and only with the fence of the
-// delivery. It also updates the task's run. ErrOutdated says that the run was delivered again meanwhile. ErrRecorded
+// delivery. It also updates the task's run. ErrOutdated says that the run is no longer ours. ErrRecorded
 // says that the attempt has succeeded, and that its own transaction has recorded the success. In both cases nothing
 // was written.
 //

@@ -24,7 +24,7 @@ type Report struct {
 	Cancelled  int             `json:"cancelled,omitempty"` // runs stopped, on request or because they were replaced
 	Waiting    int             `json:"waiting"`             // runs that wait for a retry
 	Pruned     int             `json:"pruned,omitempty"`    // old runs deleted
-	Outdated   int             `json:"outdated,omitempty"`  // ends that were refused, because the run was delivered again
+	Outdated   int             `json:"outdated,omitempty"`  // ends that were refused, because this process no longer held the run
 	Runs       []Ended         `json:"runs,omitempty"`      // the first runs that ended or wait for a retry, in that order: see Report.name
 	MoreRuns   int             `json:"more_runs,omitempty"` // those that are not among Runs
 	Due        []Coming        `json:"due,omitempty"`       // in a dry run: the jobs for which a pass would decide
