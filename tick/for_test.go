@@ -106,14 +106,7 @@ func TestForRestsWhileAJobStaysDue(t *testing.T) {
 		}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 10s")}})
 		ticktest.Run(t, d)
-		tx, err := d.SQL.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback() }() // nothing was written
-		if _, err := tx.Exec("SELECT job_id FROM " + d.Table("plans") + " FOR UPDATE"); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.LockPlans(t, d)
 		d.Clock.Add(10 * time.Second)
 		tk, slept := repeating(t, d)
 		r, err := tk.RunFor(t.Context(), 20*time.Second)

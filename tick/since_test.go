@@ -47,14 +47,7 @@ func TestEndOfALongRunIsNotLate(t *testing.T) {
 func TestEndOfALongRunThatIsLocked(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		ended := worked(t, d)
-		tx, err := d.SQL.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback() }() // nothing was written
-		if _, err := tx.Exec("SELECT job_id FROM " + d.Table("plans") + " FOR UPDATE"); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.LockPlans(t, d)
 		for _, late := range []bool{false, true} {
 			d.Clock.Add(3 * time.Minute)
 			r, err := ticktest.New(t, d.Store).Run(t.Context())

@@ -80,14 +80,7 @@ func TestLocksJustAfterAFreeze(t *testing.T) {
 		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, d.Clock.Now().Add(3*time.Hour), store.Author{}); err != nil {
 			t.Fatal(err)
 		}
-		tx, err := d.SQL.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback() }() // nothing was written
-		if _, err := tx.Exec("SELECT job_id FROM " + d.Table("plans") + " FOR UPDATE"); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.LockPlans(t, d)
 		d.Clock.Add(3*time.Hour + time.Minute)
 		for _, fails := range []bool{false, true} {
 			if r, err := ticktest.New(t, d.Store).Run(t.Context()); errors.Is(err, store.ErrLocked) != fails || r.LockedJobs != 1 {

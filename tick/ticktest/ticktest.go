@@ -73,6 +73,19 @@ func OnServers(t *testing.T, fn func(t *testing.T, d *storetest.DB)) {
 	})
 }
 
+// LockPlans locks the plans of all jobs until the test ends, as another session may.
+func LockPlans(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	tx, err := d.SQL.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() }) // nothing was written
+	if _, err := tx.Exec("SELECT job_id FROM " + d.Table("plans") + " FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // OpenBeside opens the test's database once more, with options of the URL, such as "a=b", and of
 // the store.
 func OpenBeside(t *testing.T, d *storetest.DB, options string, o store.Options) *store.Store {
