@@ -171,14 +171,16 @@ func beforeDays(ctx context.Context, s *store.Store, m *manifest.Manifest) (p *p
 func (p *preview) starved(changes []store.Change) (jobs []string) {
 	inFile, gone, names := map[string]string{}, map[*store.JobStatus]bool{}, map[*store.JobStatus]string{}
 	for _, ch := range changes {
+		if ch.Action == "rename" {
+			p.rename(ch)
+		}
 		switch is := p.jobs[ch.Subject]; {
 		case ch.Kind != "job":
 			continue
 		case ch.Action == "remove":
 			gone[is] = true
 		case ch.Action == "rename":
-			p.rename(ch)
-			names[p.jobs[ch.Subject]] = ch.Subject
+			names[is] = ch.Subject
 		}
 		inFile[ch.Subject] = ch.PlainSubject()
 	}
@@ -282,6 +284,12 @@ func (p *preview) rename(ch store.Change) {
 		if ch.Kind == "schedule" {
 			p.users[ch.Subject] = p.users[f.Before]
 			for _, v := range p.users[ch.Subject] {
+				v.Schedules = slices.Clone(v.Schedules)
+				for i, name := range v.Schedules {
+					if name == f.Before {
+						v.Schedules[i] = ch.Subject
+					}
+				}
 				for i := range p.rules[v.ID] {
 					if is := &p.rules[v.ID][i].Schedule; is.Name == f.Before {
 						is.Name = ch.Subject
