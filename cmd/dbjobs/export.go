@@ -67,7 +67,11 @@ zones. Schedules that run more often than every hour are left out, unless --job 
 		}
 		var left []error
 		for _, u := range out {
-			left = append(left, fmt.Errorf("%w: %s %s: %s; put its rows right by SQL, or apply a file that has it", errLeftOut, u.Kind, u.Name, u.Problem))
+			advice := "put its rows right by SQL, or apply a file that has it"
+			if u.Follows {
+				advice = "it needs that one"
+			}
+			left = append(left, fmt.Errorf("%w: %s %s: %s; %s", errLeftOut, u.Kind, u.Name, u.Problem, advice))
 		}
 		_, err = c.writeTo(feed.path, func(w io.Writer) error { return manifest.Encode(w, name, d, login) })
 		return errors.Join(append(left, err)...)

@@ -15,11 +15,15 @@ import (
 )
 
 // Unreadable is a definition that plain SQL has left so that it cannot be part of a file.
-type Unreadable struct{ Kind, Name, Problem string }
+type Unreadable struct {
+	Kind, Name, Problem string
+	Follows             bool // nothing is wrong with it but that it needs another one that is left out
+}
 
 // examined is a definition read back from its own entry of a file.
 type examined struct {
 	problem string
+	follows bool // the problem is that another definition is left out
 	uses    []use
 	job     store.Job
 	rule    *store.Schedule // the schedule, or the rule of the job's own; nil: it has none
@@ -53,25 +57,33 @@ func TakeUnreadable(d *store.Definitions, find func([]store.Reference) (*store.K
 		return nil, err
 	}
 	out := map[store.Reference]bool{} // what is removed, by kind and name
-	taken := func(kind, name, problem string) bool {
+	taken := func(kind, name, problem string, follows bool) bool {
 		if problem != "" {
-			list = append(list, Unreadable{kind, name, problem})
+			list = append(list, Unreadable{kind, name, problem, follows})
 			out[store.Reference{Kind: kind, Name: name}] = true
 		}
 		return problem != ""
 	}
-	d.Groups = slices.DeleteFunc(d.Groups, func(g store.Group) bool { return taken("group", g.Name, cmp.Or(ofRow(g.Fault), said(g.Validate()))) })
-	d.Calendars = slices.DeleteFunc(d.Calendars, func(c store.Calendar) bool { return taken("calendar", c.Name, cmp.Or(ofRow(c.Fault), ofDays(&c))) })
+	d.Groups = slices.DeleteFunc(d.Groups, func(g store.Group) bool {
+		return taken("group", g.Name, cmp.Or(ofRow(g.Fault), said(g.Validate())), false)
+	})
+	d.Calendars = slices.DeleteFunc(d.Calendars, func(c store.Calendar) bool {
+		return taken("calendar", c.Name, cmp.Or(ofRow(c.Fault), ofDays(&c)), false)
+	})
 	i := 0
 	d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool {
 		i++
-		return taken("schedule", s.Name, schedules[i-1].wrong(known, out))
+		x := &schedules[i-1]
+		problem := x.wrong(known, out)
+		return taken("schedule", s.Name, problem, x.follows)
 	})
 	for n := -1; n < len(out); { // a job may name one that comes later
 		n, i = len(out), 0
 		d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool {
 			i++
-			return taken("job", j.FullName(), jobs[i-1].wrong(known, out))
+			x := &jobs[i-1]
+			problem := x.wrong(known, out)
+			return taken("job", j.FullName(), problem, x.follows)
 		})
 		jobs = slices.DeleteFunc(jobs, func(x examined) bool { return x.problem != "" })
 	}
@@ -89,7 +101,7 @@ func (x *examined) wrong(known *store.Known, out map[store.Reference]bool) strin
 			full = store.FullName(r.Owner, full)
 		}
 		if x.problem = known.Missing(r.Reference); x.problem == "" && out[store.Reference{Kind: r.Kind, Name: full}] {
-			x.problem = fmt.Sprintf("%s %q is left out, too", r.Kind, full)
+			x.problem, x.follows = fmt.Sprintf("%s %q is left out, too", r.Kind, full), true
 		}
 		if x.problem != "" {
 			x.problem = r.key + ": " + x.problem
