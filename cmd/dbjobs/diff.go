@@ -320,9 +320,7 @@ func (p *preview) times(full, inFile string) report.Times {
 		if j.Owner = will.Owner; j.CreatedAt.IsZero() {
 			j.CreatedAt, j.Owner = p.now, strings.TrimSuffix(strings.TrimSuffix(full, inFile), "/")
 		}
-		if j.Start != "" && j.Start == will.Start && j.StartZone == will.StartZone { // it was resolved when it was written
-			j.NotBefore = will.NotBefore
-		}
+		decide.KeepStart(&j, &will.Job, p.now)
 		will.Job, will.Parked = j, ""
 	}
 	if will.Own != nil {

@@ -58,9 +58,7 @@ func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedul
 	}
 	var when []string
 	if j.RepeatAfter > 0 {
-		if j.Start != "" {
-			j.NotBefore, _ = decide.Start(j.Start, j.StartZone, now) // the change has resolved it: this is no mistake
-		}
+		decide.KeepStart(&j, &store.Job{}, now)
 		switch t := decide.NextRepeat(&store.JobStatus{Job: j}, 0, now); {
 		case !j.NotAfter.IsZero() && t.After(j.NotAfter):
 		case j.NotBefore.After(now):

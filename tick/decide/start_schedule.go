@@ -27,6 +27,18 @@ func Start(rule, zone string, after time.Time) (time.Time, error) {
 	return t, nil
 }
 
+// KeepStart gives a job the not_before that apply gives it: that of the job before it as long as the start is the same, and
+// otherwise the first time of the start after the change. A start without such a time is refused by apply.
+func KeepStart(j, before *store.Job, now time.Time) {
+	switch {
+	case j.Start == "":
+	case j.Start == before.Start && j.StartZone == before.StartZone: // it was resolved when it was written
+		j.NotBefore = before.NotBefore
+	case j.NotBefore.IsZero():
+		j.NotBefore, _ = Start(j.Start, j.StartZone, now)
+	}
+}
+
 // resolveStart sets the not_before of a job that plain SQL has created with only a start schedule. The
 // command apply does the same when it creates a job.
 func resolveStart(j *store.Job) error {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 // With returns the input after definitions have been applied just before an instant: definitions of the
@@ -142,9 +143,7 @@ func (k *known) replace(j *Job, at time.Time) {
 
 // changedFrom compares the job with what it was.
 func (j *Job) changedFrom(was *Job, at time.Time) {
-	if j.Start != "" && j.Start == was.Start && j.StartZone == was.StartZone {
-		j.NotBefore = was.NotBefore // the start was resolved when it was written
-	}
+	decide.KeepStart(&j.Job, &was.Job, at)
 	if j.Alike(&was.Job) {
 		return
 	}
