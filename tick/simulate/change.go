@@ -21,7 +21,7 @@ func (in Input) With(d store.Definitions, shared Shared, owner string, at time.T
 		return in, err
 	}
 	at = at.Add(-instant)
-	became := Input{Groups: withGroups(d.Groups, in.Groups), Pauses: in.Pauses, Whole: in.Whole}
+	became := Input{Groups: withGroups(d.Groups, in.Groups), Pauses: in.Pauses}
 	k := in.known()
 	for i := range d.Schedules {
 		k.made[d.Schedules[i].Name] = d.Schedules[i].CreatedAt
@@ -109,7 +109,7 @@ func (k *known) replace(j *Job, at time.Time) {
 		j.ID = k.last
 	} else {
 		next := *was
-		next.Job, next.Rules = j.Job, j.Rules
+		next.Job, next.Rules, next.AfterLost = j.Job, j.Rules, false // apply refuses a job that runs after one that is not there
 		next.ID, next.CreatedAt = was.ID, was.CreatedAt
 		*j = next
 		j.changedFrom(was, at)

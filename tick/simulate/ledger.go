@@ -36,7 +36,6 @@ type ledger struct {
 	moved    int
 	woken    int
 	metMoved int
-	whole    bool // each job that another job names is here
 	out      *collector
 }
 
@@ -49,7 +48,6 @@ type entry struct {
 	queuedUp  bool // it is in ledger.changed
 	gone      bool
 	circle    bool
-	lost      bool // a job that it runs after is not there
 	steps     map[int]store.Attempts
 	open      []*run // in the order in which they were made
 	followers []follower
@@ -147,11 +145,7 @@ func (l *ledger) circular(e *entry) bool {
 	up = func(f *entry) bool {
 		for _, a := range f.job.After {
 			g := l.named(a.Job, f.job.Owner)
-			if g == nil {
-				e.lost = e.lost || f == e && l.whole
-				continue
-			}
-			if g == e || !seen[g] && func() bool { seen[g] = true; return up(g) }() {
+			if g == e || g != nil && !seen[g] && func() bool { seen[g] = true; return up(g) }() {
 				return true
 			}
 		}
@@ -256,7 +250,7 @@ func (l *ledger) wake(x *run) {
 
 // snapshot returns the data from which a decision for the job is made.
 func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad) store.Snapshot {
-	c := store.Snapshot{Plan: e.plan, Job: e.job.Job, Stale: e.stale, ChangedAt: e.job.ChangedAt, Rules: e.rules, StepAttempts: e.steps, Circle: e.circle, AfterLost: e.lost}
+	c := store.Snapshot{Plan: e.plan, Job: e.job.Job, Stale: e.stale, ChangedAt: e.job.ChangedAt, Rules: e.rules, StepAttempts: e.steps, Circle: e.circle, AfterLost: e.job.AfterLost}
 	if e.stale {
 		c.Planned = e.job.Planned
 	}
@@ -267,7 +261,7 @@ func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad) store.Sna
 		}
 	}
 	for _, f := range e.followers {
-		if !f.gone && !f.circle && !f.lost {
+		if !f.gone && !f.circle && !f.job.AfterLost {
 			f.UsedUp = f.job.UsedUp(f.plan.RunsMade)
 			c.Followers = append(c.Followers, f.Follower)
 		}

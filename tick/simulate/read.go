@@ -74,7 +74,7 @@ const mostPauses = 100_000
 // the open runs continue, and times that are due are decided. Otherwise everything before from counts as
 // decided, and no run is open.
 func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []string, error) {
-	in := Input{Whole: true}
+	var in Input
 	var left []string
 	jobs, err := s.Jobs(ctx, store.JobFilter{})
 	if err != nil {
@@ -89,6 +89,10 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 		return in, nil, err
 	}
 	planned, err := s.PlannedJobs(ctx, ids)
+	if err != nil {
+		return in, nil, err
+	}
+	lost, err := afterLost(ctx, s, jobs)
 	if err != nil {
 		return in, nil, err
 	}
@@ -115,7 +119,7 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 			left = append(left, v.FullName())
 			continue
 		}
-		j := Job{Job: v.Job, Rules: list[v.ID], Open: open[v.ID], Ends: ends[v.ID], Plan: store.Plan{JobID: v.ID, NextRun: v.NextRun, DecidedThrough: v.DecidedThrough, Parked: v.Parked,
+		j := Job{Job: v.Job, Rules: list[v.ID], AfterLost: lost[v.ID], Open: open[v.ID], Ends: ends[v.ID], Plan: store.Plan{JobID: v.ID, NextRun: v.NextRun, DecidedThrough: v.DecidedThrough, Parked: v.Parked,
 			LastScheduledFor: v.LastScheduled, LastState: v.LastState, LastFinishedAt: v.LastFinished, LastSuccessAt: v.LastSuccess, LastError: v.LastError,
 			Streak: v.Streak, Cycles: v.Cycles, RunsMade: v.RunsMade}}
 		if j.Tried, err = tried(ctx, s, j.Open); err != nil {
@@ -150,6 +154,39 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 	}
 	slices.SortFunc(in.Pauses, func(x, y store.Pause) int { return cmp.Compare(x.ID, y.ID) })
 	return in, left, nil
+}
+
+// afterLost returns which of the jobs run after a job whose row was deleted. What remove_when_done has removed has a row.
+func afterLost(ctx context.Context, s *store.Store, jobs []store.JobStatus) (map[int64]bool, error) {
+	here := make(map[string]bool, len(jobs))
+	for i := range jobs {
+		here[jobs[i].FullName()] = true
+	}
+	var names []store.Reference
+	of := map[store.Reference][]int64{}
+	for i := range jobs {
+		v := &jobs[i]
+		for _, a := range v.After {
+			r := store.Reference{Kind: store.KindJob, Name: a.Job, Owner: v.Owner, Done: true}
+			if !here[a.Job] && !here[store.FullName(v.Owner, a.Job)] {
+				names, of[r] = append(names, r), append(of[r], v.ID)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	known, err := s.Known(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	lost := map[int64]bool{}
+	for r, ids := range of {
+		for _, id := range ids {
+			lost[id] = lost[id] || known.Missing(r) != ""
+		}
+	}
+	return lost, nil
 }
 
 // pause adds the pauses of which the next decision for a job has to know: those in force, and those that have ended since its

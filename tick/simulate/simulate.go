@@ -45,6 +45,9 @@ type Job struct {
 	Planned   store.PlannedPolicies
 	ChangedAt time.Time
 	Took      Took
+	// AfterLost says that the row of a job that it runs after was deleted. A job that is not here for another reason, such as one
+	// that is done, never runs.
+	AfterLost bool
 }
 
 // Took says how long a run of a job takes.
@@ -58,9 +61,6 @@ type Input struct {
 	Jobs   []Job
 	Groups []store.Group
 	Pauses []store.Pause
-	// Whole says what it means if a job runs after another job that is not here. If Whole is true, the other
-	// job was deleted; otherwise it is elsewhere, and never runs.
-	Whole bool
 }
 
 // Outage is a time without passes: from From on, and before To.
@@ -117,7 +117,7 @@ const heartbeat = 30 * time.Second // the same as in a pass
 
 // newLedger is the state at the beginning.
 func newLedger(in Input, o Options) *ledger {
-	l := &ledger{o: o, now: o.From, byID: map[int64]*entry{}, byName: map[string]*entry{}, runs: map[string]*run{}, pauses: slices.Clone(in.Pauses), whole: in.Whole,
+	l := &ledger{o: o, now: o.From, byID: map[int64]*entry{}, byName: map[string]*entry{}, runs: map[string]*run{}, pauses: slices.Clone(in.Pauses),
 		caps: map[string]int{}, members: map[string][]*entry{}, users: map[string][]*entry{}, pass: &decide.Pass{Heartbeat: heartbeat}}
 	l.out = newCollector(l)
 	for _, g := range in.Groups {
