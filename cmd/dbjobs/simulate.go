@@ -227,11 +227,13 @@ func (c *cli) compared(cmd *cobra.Command, o *simulation, in simulate.Input, at 
 	if err != nil {
 		return in, other, err
 	}
-	m.Renames = slices.DeleteFunc(m.Renames, func(r store.Rename) bool { // the input does not have what no job uses
-		return !slices.ContainsFunc(changes, func(ch store.Change) bool {
-			return ch.Action == "rename" && ch.Kind == r.Kind && ch.PlainSubject() == r.To
-		})
-	})
+	made := map[[3]string]bool{} // what apply does, by action, kind and name
+	for _, ch := range changes {
+		made[[3]string{ch.Action, ch.Kind, ch.PlainSubject()}] = true
+	}
+	// The input has no schedules that no job uses, and no jobs that are done.
+	m.Renames = slices.DeleteFunc(m.Renames, func(r store.Rename) bool { return !made[[3]string{"rename", r.Kind, r.To}] })
+	m.Jobs = slices.DeleteFunc(m.Jobs, func(j store.Job) bool { return made[[3]string{"done", store.KindJob, j.Name}] })
 	owner, err := c.login(cmd)
 	if err != nil {
 		return in, other, err
