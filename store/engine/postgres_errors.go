@@ -116,6 +116,16 @@ func heldByPooler(err error) bool {
 	return e.Code == "08P01" && strings.HasPrefix(e.Message, "server login has been failing")
 }
 
+// ofOthers is the detail of an error, with one line for each object, in one line.
+func ofOthers(detail string) string {
+	const most = 5
+	lines := strings.Split(strings.TrimSpace(detail), "\n")
+	if more := len(lines) - most; more > 0 {
+		lines = append(lines[:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(lines, ", ")
+}
+
 // ofPooler is the advice about errors that poolers send. All of them have the same code.
 func ofPooler(e *pgconn.PgError) string {
 	switch {
@@ -179,6 +189,9 @@ func adviseOnPostgres(err error) string {
 	}
 	if pe.Code == "08P01" {
 		return ofPooler(pe)
+	}
+	if pe.Code == "2BP01" && pe.Detail != "" { // the message says that there are such objects, the detail which ones
+		return "; " + ofOthers(pe.Detail) + ": drop what is not of dbjobs first"
 	}
 	return postgresAdvice[pe.Code]
 }
