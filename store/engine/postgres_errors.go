@@ -129,6 +129,12 @@ func ofOthers(detail string) string {
 // ofPooler is the advice about errors that poolers send. All of them have the same code.
 func ofPooler(e *pgconn.PgError) string {
 	switch {
+	case strings.HasPrefix(e.Message, "unsupported startup parameter"):
+		return "; PgBouncer passes this parameter of the URL, after ?, not on: leave it out, and set it with ALTER ROLE … SET"
+	case strings.HasPrefix(e.Message, "no more connections allowed"), strings.HasPrefix(e.Message, "client connections exceeded"):
+		return "; all connections that PgBouncer takes are in use: raise that setting of PgBouncer, or start fewer processes at a time"
+	case strings.HasPrefix(e.Message, "server login has been failing"):
+		return "; PgBouncer itself could not log in to the server: the log of PgBouncer says why"
 	case e.Message == "query_wait_timeout" || e.Message == "query_timeout":
 		return "; PgBouncer had no free session of the server for that long: raise its default_pool_size, or use pool_mode = transaction"
 	case strings.Contains(e.Message, "statement pooling mode"):
