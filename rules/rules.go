@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Defaults has what the text of a rule does not say.
@@ -142,9 +143,11 @@ func checkText(in *input) error {
 	if len(in.text) > longest {
 		return refuse("rule", in.at, in.text, "a rule has at most %d bytes, this one has %d", longest, len(in.text))
 	}
-	for i, c := range []byte(in.text) {
+	for i := range len(in.text) {
+		c := in.text[i]
 		if c < ' ' && c != '\n' && c != '\t' && !(c == '\r' && i+1 < len(in.text) && in.text[i+1] == '\n') || c >= 0x7f {
-			return refuse("rule", in.at+i, in.text[i:i+1], "a rule is printable ASCII")
+			_, size := utf8.DecodeRuneInString(in.text[i:])
+			return refuse("rule", in.at+i, in.text[i:i+size], "a rule is printable ASCII")
 		}
 	}
 	return nil

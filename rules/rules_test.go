@@ -20,7 +20,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"", "rule", "", "a rule is", 0},
 		{"whenever", "rule", "whenever", "five or six cron fields", 0},
 		{"0 0\x01 * * *", "rule", "\x01", "printable", 3},
-		{"0 0 * * ✓", "rule", "\xe2", "printable", 8},
+		{"0 0 * * ✓", "rule", "✓", "printable", 8},
 		{"FREQ=DAILY\r", "rrule", "", "", -1}, // white space at the end does not count
 		{"FREQ=DAILY\rX", "rule", "\r", "printable", 10},
 		{strings.Repeat("0,", 1<<19), "rule", strings.Repeat("0,", 20) + "…", "at most 65535 bytes", 0},
@@ -48,6 +48,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"RRULE:FREQ=DAI\n LY;COUN\r\n\tT=3", "rrule", "", "", -1}, // folded lines are joined
 		{"RRULE:FREQ=DAI\n LY;COUN\r\n\tT=0", "rrule", "0", "COUNT is 1", 28},
 		{"every 5 eons", "interval", "eons", "units:", 8},
+		{"0 8 * * MON–FRI", "rule", "–", "printable ASCII", 11},
 		{"D 32 7:00", "pgjobs", "32", "D 1-31", 2},
 		{"monthly on 32 at 7:00", "calendar", "32", "days: 1 to 31", 11},
 		{"at 2026-13-01T00:00", "once", "2026-13-01T00:00", "YYYY-MM-DDTHH:MM", 3},
