@@ -22,6 +22,10 @@ var intervalUnits = []struct {
 	{"s", "second", secondly}, {"m", "minute", minutely}, {"h", "hour", hourly}, {"d", "day", daily}, {"w", "week", weekly},
 }
 
+// capitalM is no unit, though the others may be in capital letters: to many it means months, and a job of each month would
+// run each minute.
+const capitalM = "M"
+
 const intervalGrammar = "an interval is `every N UNIT [starting YYYY-MM-DD[THH:MM[:SS]]]`; units: s, m, h, d, w, second(s), minute(s), hour(s), day(s), week(s)"
 
 func parseInterval(r *Rule, in *input) error {
@@ -42,7 +46,7 @@ func parseInterval(r *Rule, in *input) error {
 	}
 	freq, ok := intervalUnit(amount, digits > 0)
 	if !ok {
-		return w.refuse(amount, "%s", insteadOfUnit(strings.ToLower(amount), c.interval))
+		return w.refuse(amount, "%s", insteadOfUnit(amount, c.interval))
 	}
 	c.freq = freq
 	start, given, err := w.starting()
@@ -55,6 +59,10 @@ func parseInterval(r *Rule, in *input) error {
 
 // insteadOfUnit is the hint for a word that is not a unit.
 func insteadOfUnit(unit string, n int) string {
+	if unit == capitalM {
+		return "M may stand for minutes or for months: write m for minutes, or `monthly on 1 at H:MM`"
+	}
+	unit = strings.ToLower(unit)
 	if _, ok := agentWeekday(strings.TrimSuffix(unit, "s")); ok || unit == "weekday" {
 		return insteadOfEvery(unit)
 	}
@@ -73,9 +81,11 @@ func insteadOfUnit(unit string, n int) string {
 // asInterval returns the interval that is meant by a text such as 10 seconds, 10s
 // or 5 min. It returns an empty text if no interval is meant.
 func asInterval(text string) string {
-	unit := strings.ToLower(strings.TrimLeft(text, "0123456789"))
+	unit := strings.TrimLeft(text, "0123456789")
 	amount := text[:len(text)-len(unit)]
-	unit = strings.TrimSpace(unit)
+	if unit = strings.TrimSpace(unit); unit != capitalM {
+		unit = strings.ToLower(unit)
+	}
 	if short := strings.TrimSuffix(unit, "s"); short == "min" || short == "sec" {
 		unit = short[:1]
 	}
@@ -91,7 +101,7 @@ func asInterval(text string) string {
 // intervalUnit reads a unit; the short ones need a number before them.
 func intervalUnit(text string, counted bool) (frequency, bool) {
 	for _, u := range intervalUnits {
-		if counted && strings.EqualFold(text, u.short) || strings.EqualFold(text, u.word) || strings.EqualFold(text, u.word+"s") {
+		if counted && text != capitalM && strings.EqualFold(text, u.short) || strings.EqualFold(text, u.word) || strings.EqualFold(text, u.word+"s") {
 			return u.freq, true
 		}
 	}

@@ -48,6 +48,8 @@ func TestSyntaxErrors(t *testing.T) {
 		{"RRULE:FREQ=DAI\n LY;COUN\r\n\tT=3", "rrule", "", "", -1}, // folded lines are joined
 		{"RRULE:FREQ=DAI\n LY;COUN\r\n\tT=0", "rrule", "0", "COUNT is 1", 28},
 		{"every 5 eons", "interval", "eons", "units:", 8},
+		{"every 3M", "interval", "M", "minutes or for months", 7},
+		{"every 1 M starting 2026-01-01", "interval", "M", "minutes or for months", 8},
 		{"0 8 * * MON–FRI", "rule", "–", "printable ASCII", 11},
 		{"D 32 7:00", "pgjobs", "32", "D 1-31", 2},
 		{"monthly on 32 at 7:00", "calendar", "32", "days: 1 to 31", 11},

@@ -20,12 +20,13 @@ var (
 	durationUnits = map[string]string{"millisecond": "ms", "second": "s", "sec": "s", "minute": "m", "min": "m", "hour": "h", "day": "d"}
 )
 
-// inUnits returns a duration in words, such as 1 hour 30 minutes, as 1h30m, and any other text as it is.
+// inUnits returns a duration in words, such as 1 hour 30 minutes, as 1h30m, and any other text as it is. So is a unit M: it
+// may mean months, and a history that is kept for 3 minutes is lost.
 func inUnits(s string) string {
 	short := ""
 	for rest := s; rest != ""; {
 		m := durationWord.FindStringSubmatch(rest)
-		if m == nil {
+		if m == nil || m[2] == "M" {
 			return s
 		}
 		unit := strings.ToLower(m[2])

@@ -16,7 +16,7 @@ func TestDurationIsReadInUnitsAndInWords(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %v", text, time.Duration(d), err, want)
 		}
 	}
-	for _, text := range []string{"", "90", "minutes", "2 months", "2  minutes", "1 hour,30 minutes", "-2 minutes", "2 minutes 5", "-1d", "1d-5s", "d"} {
+	for _, text := range []string{"", "90", "minutes", "2 months", "3M", "1h 30 M", "2  minutes", "1 hour,30 minutes", "-2 minutes", "2 minutes 5", "-1d", "1d-5s", "d"} {
 		if d, err := ParseDuration(text); err == nil {
 			t.Errorf("%q was read as %v", text, time.Duration(d))
 		}

@@ -264,7 +264,7 @@ func TestRoutinesReadLengthsInEachSession(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, options := range []string{`{"timeout": "1-5s"}`, `{"timeout": "1 30s"}`, `{"not_after": "2026-12-05T00:00:00x5Z"}`} {
+			for _, options := range []string{`{"timeout": "1-5s"}`, `{"timeout": "1 30s"}`, `{"keep": {"age": "3M"}}`, `{"timeout": "1h 30 M"}`, `{"not_after": "2026-12-05T00:00:00x5Z"}`} {
 				text, args := routine("alter_job", "tidy", options).text(engine)
 				if _, err := conn.ExecContext(t.Context(), text, args...); err == nil {
 					t.Errorf("%s is not refused", options)

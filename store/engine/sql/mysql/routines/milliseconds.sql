@@ -4,7 +4,7 @@ BEGIN
   DECLARE rest, part text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE total decimal(40, 6) DEFAULT 0;
   SET rest = LOWER(length);
-  IF rest REGEXP '^([0-9]{1,5} ?d(ays?)?)?( ?([0-9]{1,12}([.][0-9]*)?|[.][0-9]+) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?))*$' AND rest <> '' THEN
+  IF rest REGEXP '^([0-9]{1,5} ?d(ays?)?)?( ?([0-9]{1,12}([.][0-9]*)?|[.][0-9]+) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?))*$' AND NOT length REGEXP 'M([^A-Za-z]|$)' AND rest <> '' THEN
     WHILE rest <> '' DO
       SET rest = TRIM(rest);
       SET part = REGEXP_SUBSTR(rest, '^[0-9.]+');
