@@ -92,21 +92,30 @@ func counted(n int, what string) string {
 var namesColumn = lazyregexp.New(`(?i)^#.*\b(dow|week)\b.*\buser(-?name)?\b\s+command`)
 
 // hasUsers guesses whether lines name a user: by the path of the file, by the comment with which all of these
-// files begin, or because root is no command.
+// files begin, or because root is no command. One line that names root in the crontab of a user is a mistake: if as
+// many lines have a command there, no line names a user, or each command would lose its first word.
 func hasUsers(name string, lines []string) bool {
 	if filepath.Base(filepath.Dir(name)) == "cron.d" || name == "/etc/crontab" {
 		return true
 	}
+	roots, commands := 0, 0
 	for _, line := range lines {
 		if namesColumn.MatchString(line) {
 			return true
 		}
-		if f := strings.Fields(line); len(f) > 6 && f[5] == "root" && strings.ContainsAny(f[0][:1], "*0123456789") ||
-			len(f) > 2 && f[0][0] == '@' && f[1] == "root" {
-			return true
+		f, times := strings.Fields(line), 5
+		if len(f) > 0 && f[0][0] == '@' {
+			times = 1
+		}
+		switch {
+		case len(f) <= times || !strings.ContainsAny(f[0][:1], "@*0123456789"):
+		case f[times] == "root" && len(f) > times+1:
+			roots++
+		case strings.ContainsAny(f[times][:1], "/.~[{($\"'") || strings.Contains(f[times], "="):
+			commands++
 		}
 	}
-	return false
+	return roots > commands
 }
 
 // line reads one line. It is exactly one of: blank, a comment, a setting, an item.

@@ -112,6 +112,24 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// One line with a user in the crontab of a user takes no word from the commands of the other lines.
+func TestUsersAreGuessed(t *testing.T) {
+	for text, want := range map[string]string{
+		"0 8 * * 7 root /opt/a\n0 9 * * * cd /srv && /opt/b\n0 10 * * * /opt/c\n":              "",
+		"0 8 * * 7 root /opt/a\n0 9 * * * cd /srv && /opt/b\n@daily /opt/c\n":                  "",
+		"0 8 * * 7 root /opt/a\n0 9 * * * cd /srv && /opt/b\n0 10 * * * A=1 c\n":               "",
+		"0 8 * * 7 root /opt/a\n0 9 * * * ann /srv/b\n":                                        "ann",
+		"0 8 * * 7 root /opt/a\n0 9 * * * ann /srv/b\n0 10 * * * /opt/c\n@daily root /opt/d\n": "ann",
+		"# m h dom mon dow user command\n0 8 * * * /opt/a x\n0 9 * * * ann /srv/b\n":           "ann",
+		"0 8 * * 7 /opt/a\n0 9 * * * cd /srv && /opt/b\n":                                      "",
+	} {
+		r := Read(text, Options{Name: "it", Zone: "UTC", Users: UsersGuess, From: from})
+		if got := r.Items[1].Definition.Queue; got != want {
+			t.Errorf("%q: the queue is %q, want %q", text, got, want)
+		}
+	}
+}
+
 // In a folder, each file has its own settings. A file that cron ignores is named.
 func TestFolder(t *testing.T) {
 	r := ReadFolder([]File{
