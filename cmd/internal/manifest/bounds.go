@@ -45,9 +45,9 @@ func (d *decoder) spend(n *yaml.Node, path string) bool {
 	}
 	d.problems = nil // the other problems do not matter beside this one
 	if d.values > maxValues {
-		d.problem(n, path, "the aliases of this file expand to more than %d values", maxValues)
+		d.problem(n, path, "this file has more than %d keys and values, where aliases count each time; split it into several files", maxValues)
 	} else {
-		d.problem(n, path, "the aliases of this file expand to more than %d bytes", d.mostBytes())
+		d.problem(n, path, "the values of this file, where aliases count each time, have more than %d bytes", d.mostBytes())
 	}
 	d.over = true
 	return false
