@@ -37,7 +37,7 @@ func (f *file) useSchedule(name string, n *yaml.Node, path string) {
 	}
 	hint := ""
 	if err := asRule(name, "UTC", f.now); err == nil {
-		hint = "; for a rule of the job's own, write rule"
+		hint = "; define it under schedules, with a name, and write that name here; a job may also have one rule of its own: rule"
 	} else if strings.ContainsAny(name, " \t@=") {
 		hint = ", and it is not a valid rule either: " + strings.TrimPrefix(err.Error(), "rule: ")
 	}
