@@ -63,10 +63,15 @@ func (a *applier) lockJob(ctx context.Context, name string) (JobStatus, error) {
 	if err != nil || a.dry.on {
 		return v, err
 	}
+	return a.lockFound(ctx, v)
+}
+
+// lockFound is lockJob for a job that has been read.
+func (a *applier) lockFound(ctx context.Context, v JobStatus) (JobStatus, error) {
 	if err := a.lock(ctx, "lock_jobs", v.ID); err != nil {
 		return v, err
 	}
-	return a.s.jobByID(ctx, a.tx, v.ID, name) // as it is now that no session can change it
+	return a.s.jobByID(ctx, a.tx, v.ID, v.FullName()) // as it is now that no session can change it
 }
 
 func (a *applier) lock(ctx context.Context, statement string, ids ...int64) error {

@@ -73,11 +73,13 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 				return err
 			}
 		}
-		j := v.Job
 		if runOnly {
-			return a.record("job", j.FullName(), "cancel", j.ID, nil, runsChanged{asked})
+			return a.record("job", v.FullName(), "cancel", v.ID, nil, runsChanged{asked})
 		}
-		return a.enable(ctx, j, false, "abort")
+		if v, err = a.lockFound(ctx, v); err != nil {
+			return err
+		}
+		return a.enable(ctx, v.Job, false, "abort")
 	})
 	return asked, err
 }
@@ -103,7 +105,7 @@ func (s *Store) lockPlans(ctx context.Context, tx *engine.Tx, j Job) error {
 func (s *Store) EnableJob(ctx context.Context, name string, enabled bool, who Author) error {
 	action := map[bool]string{true: "enable", false: "disable"}[enabled]
 	return s.change(ctx, who, func(a *applier) error {
-		v, err := s.findJob(ctx, a.tx, name)
+		v, err := a.lockJob(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -114,6 +116,7 @@ func (s *Store) EnableJob(ctx context.Context, name string, enabled bool, who Au
 	})
 }
 
+// enable enables or disables a locked job: the change log has its whole definition.
 func (a *applier) enable(ctx context.Context, j Job, enabled bool, action string) error {
 	n, err := a.tx.Exec(ctx, "enable_job", engine.Args{"now": a.s.now(), "id": j.ID, "enabled": enabled})
 	if err == nil && n == 0 { // it was removed just now

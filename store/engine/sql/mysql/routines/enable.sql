@@ -3,7 +3,7 @@ CREATE PROCEDURE dbjobs_enable(IN job text CHARACTER SET utf8mb4 COLLATE utf8mb4
 MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'enables a job that was disabled; what fell due meanwhile becomes a gap'
 BEGIN
   DECLARE mine boolean;
-  DECLARE its_id bigint;
+  DECLARE its_id, already bigint;
   DECLARE named text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
   BEGIN
@@ -12,7 +12,8 @@ BEGIN
   END;
   CALL dbjobs_begin(mine);
   CALL dbjobs_find_job(job, its_id, named);
-  IF EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = its_id AND j.enabled = true) THEN
+  SELECT MAX(j.id) INTO already FROM dbjobs_jobs j WHERE j.id = its_id AND j.enabled = true FOR UPDATE; -- an IF would share its lock, and two calls wait for each other
+  IF already IS NOT NULL THEN
     CALL dbjobs_refuse('JB004', CONCAT('job ', LEFT(named, 60), ': is enabled already; there is nothing to do'));
   END IF;
   CALL dbjobs_set_enabled(its_id, named, true, 'enable', reason);

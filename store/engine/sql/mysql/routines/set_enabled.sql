@@ -2,7 +2,10 @@ CREATE PROCEDURE dbjobs_set_enabled(IN its_id bigint, IN named text CHARACTER SE
 MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: enables or disables a job'
 BEGIN
   DECLARE was, became longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-  SELECT j.id INTO its_id FROM dbjobs_jobs j WHERE j.id = its_id FOR UPDATE; -- before the locks of its steps
+  SELECT MAX(j.id) INTO its_id FROM dbjobs_jobs j WHERE j.id = its_id AND j.removed_at IS NULL FOR UPDATE; -- before the locks of its steps
+  IF its_id IS NULL THEN -- it was removed just now
+    CALL dbjobs_refuse('JB001', CONCAT('job ', LEFT(named, 60), ': not found; give its name, or owner/name of dbjobs_jobs'));
+  END IF;
   CALL dbjobs_job_document(its_id, was);
   UPDATE dbjobs_jobs j SET j.enabled = is_enabled, j.changed_at = UTC_TIMESTAMP(6) WHERE j.id = its_id;
   CALL dbjobs_job_document(its_id, became);

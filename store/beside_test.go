@@ -1,0 +1,176 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+)
+
+// arming lets do happen once, before the store sends the first statement that has one of the texts. An error of do stands for a
+// connection that breaks.
+type arming func(do func() error, texts ...string)
+
+// beside runs a test on each engine to which several sessions write at once, in a database that has one job.
+func beside(t *testing.T, job store.Job, fn func(t *testing.T, d *storetest.DB, arm arming)) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		if storetest.Dialect(e) == "sqlite" {
+			continue // one writer at a time
+		}
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var calls storetest.Calls
+			var armed func() error
+			var at []string
+			calls.Before = func(c storetest.Call) error {
+				for _, text := range at {
+					if do := armed; do != nil && strings.Contains(c.SQL, text) {
+						armed = nil
+						return do()
+					}
+				}
+				return nil
+			}
+			d := storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
+			job.Name, job.Steps = "job", []store.Step{{Name: "a", Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}
+			if _, err := d.Apply(t.Context(), store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}, Jobs: []store.Job{job}}, store.ApplyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			fn(t, d, func(do func() error, texts ...string) { armed, at = do, texts })
+		})
+	}
+}
+
+// other opens the database of a test once more.
+func other(t *testing.T, d *storetest.DB) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), d.URL, store.Options{Clock: d.Clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// holds begins a transaction of another session, and executes statements in it.
+func holds(t *testing.T, d *storetest.DB, statements ...string) *sql.Tx {
+	t.Helper()
+	tx, err := d.SQL.BeginTx(context.Background(), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tx.Rollback() })
+	for _, text := range statements {
+		if _, err := tx.Exec(text); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	return tx
+}
+
+// A job is altered while another command is about to change it. The change log says what that command changed, and what the
+// definition became: with that, an apply compares the definition of a job that is done.
+func TestAJobThatIsAlteredMeanwhile(t *testing.T) {
+	beside(t, store.Job{}, func(t *testing.T, d *storetest.DB, arm arming) {
+		alters := other(t, d)
+		for i, c := range []struct {
+			action string
+			do     func() error
+		}{
+			{"disable", func() error { return d.EnableJob(t.Context(), "job", false, store.Author{}) }},
+			{"enable", func() error { return d.EnableJob(t.Context(), "job", true, store.Author{}) }},
+			{"abort", func() error { _, err := d.AbortJob(t.Context(), "job", false, store.Author{}); return err }},
+		} {
+			arm(func() error {
+				if _, err := alters.AlterJob(t.Context(), "job", store.AlterOptions{}, func(j store.Job) (store.Job, error) {
+					j.Priority = i + 1
+					return j, nil
+				}); err != nil {
+					t.Error(err)
+				}
+				return nil
+			}, "SET enabled = ", "ORDER BY id FOR UPDATE")
+			if err := c.do(); err != nil {
+				t.Fatal(c.action, err)
+			}
+			list, err := d.Changes(t.Context(), "job", "", 1)
+			if err != nil || len(list) != 1 || list[0].Action != c.action {
+				t.Fatal(c.action, list, err)
+			}
+			if l := list[0]; len(l.Fields) != 1 || l.Fields[0].Field != "disabled" || !strings.Contains(strings.ReplaceAll(string(l.After), " ", ""), fmt.Sprintf(`"priority":%d`, i+1)) {
+				t.Errorf("%s: changed %v, became %s", c.action, l.Fields, l.After)
+			}
+		}
+	})
+}
+
+// A routine waits for a session that has locked what it is about to change, and finds what is there then. Other things that
+// routines find then are in TestRoutinesChangeWhatIsThereNow (cmd/dbjobs).
+func TestARoutineThatWaitsFindsWhatIsThereThen(t *testing.T) {
+	beside(t, store.Job{}, func(t *testing.T, d *storetest.DB, _ arming) {
+		table := d.Table
+		for _, c := range []struct{ before, meanwhile, postgres, mariadb, answer string }{
+			{"UPDATE " + table("jobs") + " SET priority = 0", "UPDATE " + table("jobs") + " SET priority = 7",
+				"SELECT dbjobs.disable('job')", "CALL dbjobs_disable('job', NULL)", ""},
+			{"UPDATE " + table("jobs") + " SET enabled = true", "UPDATE " + table("jobs") + " SET removed_at = created_at",
+				"SELECT dbjobs.disable('job')", "CALL dbjobs_disable('job', NULL)", "not found"},
+		} {
+			call := map[string]string{"postgres": c.postgres, "mariadb": c.mariadb}[d.Engine]
+			d.Exec(t, c.before)
+			theirs := holds(t, d, c.meanwhile)
+			answer := make(chan string, 1)
+			go func() {
+				var text string
+				if err := d.SQL.QueryRow(call).Scan(&text); err != nil && !errors.Is(err, sql.ErrNoRows) {
+					text = err.Error()
+				}
+				answer <- text
+			}()
+			time.Sleep(300 * time.Millisecond) // it has begun, and waits
+			if err := theirs.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if text := <-answer; !strings.Contains(text, c.answer) {
+				t.Errorf("%s answers %q, want %q", call, text, c.answer)
+			}
+		}
+		list, err := d.Changes(t.Context(), "job", "", 10)
+		if err != nil || len(list) == 0 || list[0].Action != "disable" || len(list[0].Fields) != 1 || list[0].Fields[0].Field != "disabled" {
+			t.Errorf("the change log has %+v, %v; want that only disabled has changed", list, err)
+		}
+	})
+}
+
+// Two sessions disable a job that a third one has locked. One of them does it, and the other hears that it is done: they do not wait
+// for each other.
+func TestTwoRoutinesDisableAJob(t *testing.T) {
+	beside(t, store.Job{}, func(t *testing.T, d *storetest.DB, _ arming) {
+		call := map[string]string{"postgres": "SELECT dbjobs.disable('job')", "mariadb": "CALL dbjobs_disable('job', NULL)"}[d.Engine]
+		theirs := holds(t, d, "UPDATE "+d.Table("jobs")+" SET priority = 7")
+		answers := make(chan string, 2)
+		for range 2 {
+			go func() {
+				text := "done"
+				if _, err := d.SQL.ExecContext(t.Context(), call); err != nil {
+					text = err.Error()
+				}
+				answers <- text
+			}()
+		}
+		time.Sleep(300 * time.Millisecond) // both have begun
+		if err := theirs.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		first, second := <-answers, <-answers
+		if all := first + ", " + second; !strings.Contains(all, "done") || !strings.Contains(all, "is disabled already") {
+			t.Errorf("they hear: %s", all)
+		}
+	})
+}
