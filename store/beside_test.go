@@ -111,6 +111,26 @@ func TestAJobThatIsAlteredMeanwhile(t *testing.T) {
 	})
 }
 
+// Two sessions end one pause: the second one hears that nothing is paused, and not that the pause is somebody else's.
+func TestAPauseThatIsEndedMeanwhile(t *testing.T) {
+	beside(t, store.Job{}, func(t *testing.T, d *storetest.DB, arm arming) {
+		everything := store.Subject{Scope: store.ScopeAll}
+		if _, err := d.Pause(t.Context(), everything, time.Time{}, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		ends := other(t, d)
+		arm(func() error {
+			if _, err := ends.Resume(t.Context(), everything, false, store.Author{}); err != nil {
+				t.Error(err)
+			}
+			return nil
+		}, "SET resumed_at = ")
+		if _, err := d.Resume(t.Context(), everything, false, store.Author{}); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%v, want that nothing is paused", err)
+		}
+	})
+}
+
 // A routine waits for a session that has locked what it is about to change, and finds what is there then. Other things that
 // routines find then are in TestRoutinesChangeWhatIsThereNow (cmd/dbjobs).
 func TestARoutineThatWaitsFindsWhatIsThereThen(t *testing.T) {

@@ -95,16 +95,25 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 			return err
 		}
 		known := engine.Args{"now": s.now(), "scope": on.Scope, "subject_id": id, "subject": subject, "resumed_by": a.o.By, "missed": missed}
-		ended = Pause{}
-		if err := s.openPause(ctx, a.tx, known, &ended); err != nil {
+		open := func() error {
+			ended = Pause{}
+			err := s.openPause(ctx, a.tx, known, &ended)
 			if errors.Is(err, ErrNotFound) {
 				err = fmt.Errorf("%s: not paused: %w; `dbjobs pauses` lists the pauses", on, ErrNotFound)
 			}
 			return err
 		}
-		if n, err := a.tx.Exec(ctx, "resume", known); err != nil {
+		if err := open(); err != nil {
 			return err
-		} else if n == 0 { // a login sees all pauses, but may end only its own
+		}
+		n, err := a.tx.Exec(ctx, "resume", known)
+		if err == nil && n == 0 { // somebody else has just ended it, or it is not this login's
+			err = open()
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 { // a login sees all pauses, but may end only its own
 			return &FieldError{on.String(), "pause", fmt.Sprintf("belongs to %s; only an administrator may end it", ended.By)}
 		}
 		ended.Subject, ended.ResumedAt, ended.ResumedBy, ended.Missed = on.Name, a.now, a.o.By, missed
