@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +128,20 @@ func TestAPauseThatIsEndedMeanwhile(t *testing.T) {
 		}, "SET resumed_at = ")
 		if _, err := d.Resume(t.Context(), everything, false, store.Author{}); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%v, want that nothing is paused", err)
+		}
+	})
+}
+
+// The connection breaks while a command looks its job up. The command tries again, with the name that it was given.
+func TestAPauseWhoseConnectionBreaks(t *testing.T) {
+	beside(t, store.Job{}, func(t *testing.T, d *storetest.DB, arm arming) {
+		broken := false
+		arm(func() error {
+			broken = true
+			return io.ErrUnexpectedEOF
+		}, "SELECT id, owner, name, manifest FROM")
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{}, store.Author{}); err != nil || !broken {
+			t.Errorf("broken: %t, then %v", broken, err)
 		}
 	})
 }

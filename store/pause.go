@@ -146,7 +146,9 @@ func (a *applier) subject(ctx context.Context, on *Subject) (id int64, subject s
 		return 0, "", nil
 	case ScopeJob:
 		j, err := a.s.findJob(ctx, a.tx, on.Name)
-		on.Name = j.FullName()
+		if err == nil { // otherwise it may be tried again, with the name that was given
+			on.Name = j.FullName()
+		}
 		return j.ID, "", err
 	case ScopeSchedule:
 		c, err := a.s.findSchedule(ctx, a.tx, on.Name)
