@@ -146,6 +146,41 @@ func TestAPauseWhoseConnectionBreaks(t *testing.T) {
 	})
 }
 
+// A run is opened again while a pass removes its job as done. Then there is no such job any more. Otherwise the run would be open,
+// and the next pass would cancel it.
+func TestARetryWhileTheJobIsRemoved(t *testing.T) {
+	beside(t, store.Job{RemoveDone: true, Own: &store.Schedule{Rule: "at 2026-01-05T08:05:00Z"}}, func(t *testing.T, d *storetest.DB, arm arming) {
+		r, err := d.RunNow(t.Context(), "job", store.Request{}) // it makes the plan, too
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'failed', finished_at = created_at, settled_at = created_at")
+		routine := map[string]string{"postgres": "SELECT dbjobs.retry('" + r.ID + "')", "mariadb": "CALL dbjobs_retry('" + r.ID + "', NULL, NULL)"}[d.Engine]
+		for name, retry := range map[string]func() error{
+			"the command": func() error { _, err := d.RetryRun(t.Context(), r.ID, "", store.Author{}); return err },
+			"the routine": func() error { _, err := d.SQL.ExecContext(t.Context(), routine); return err },
+		} {
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET removed_at = NULL")
+			pass := holds(t, d, "SELECT job_id FROM "+d.Table("plans")+" FOR UPDATE", "UPDATE "+d.Table("jobs")+" SET removed_at = created_at")
+			answer := make(chan error, 1)
+			go func() { answer <- retry() }()
+			select { // it waits for the pass
+			case err := <-answer:
+				t.Errorf("%s waits for no pass: %v", name, err)
+				answer <- err
+			case <-time.After(300 * time.Millisecond):
+			}
+			if err := pass.Commit(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-answer; err == nil || !strings.Contains(err.Error(), "was removed") {
+				t.Errorf("%s: %v, want that the job was removed", name, err)
+			}
+			d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'failed', finished_at = created_at, settled_at = created_at")
+		}
+	})
+}
+
 // A routine waits for a session that has locked what it is about to change, and finds what is there then. Other things that
 // routines find then are in TestRoutinesChangeWhatIsThereNow (cmd/dbjobs).
 func TestARoutineThatWaitsFindsWhatIsThereThen(t *testing.T) {

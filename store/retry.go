@@ -27,6 +27,11 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 			return err
 		}
 		list, err := s.statuses(ctx, a.tx, r.JobID)
+		if err == nil && len(list) > 0 && list[0].RemoveDone { // see jobToRun
+			if err = s.lockPlans(ctx, a.tx, list[0].Job); err == nil {
+				list, err = s.statuses(ctx, a.tx, r.JobID)
+			}
+		}
 		if err != nil {
 			return err
 		}
