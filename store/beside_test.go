@@ -185,8 +185,18 @@ func TestARetryWhileTheJobIsRemoved(t *testing.T) {
 // routines find then are in TestRoutinesChangeWhatIsThereNow (cmd/dbjobs).
 func TestARoutineThatWaitsFindsWhatIsThereThen(t *testing.T) {
 	beside(t, store.Job{}, func(t *testing.T, d *storetest.DB, _ arming) {
+		r, err := d.RunNow(t.Context(), "job", store.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		table := d.Table
 		for _, c := range []struct{ before, meanwhile, postgres, mariadb, answer string }{
+			{"UPDATE " + table("runs") + " SET state = 'waiting'", "UPDATE " + table("runs") + " SET state = 'succeeded'",
+				"SELECT dbjobs.cancel('" + r.ID + "')", "CALL dbjobs_cancel('" + r.ID + "', NULL)", "has ended: succeeded"},
+			{"UPDATE " + table("runs") + " SET state = 'failed', settled_at = created_at", "UPDATE " + table("runs") + " SET state = 'waiting', settled_at = NULL",
+				"SELECT dbjobs.retry('" + r.ID + "')", "CALL dbjobs_retry('" + r.ID + "', NULL, NULL)", "is waiting"},
+			{"UPDATE " + table("runs") + " SET state = 'waiting'", "UPDATE " + table("runs") + " SET state = 'succeeded'",
+				"SELECT dbjobs.abort('job', true)", "CALL dbjobs_abort('job', true, NULL)", "0"},
 			{"UPDATE " + table("jobs") + " SET priority = 0", "UPDATE " + table("jobs") + " SET priority = 7",
 				"SELECT dbjobs.disable('job')", "CALL dbjobs_disable('job', NULL)", ""},
 			{"UPDATE " + table("jobs") + " SET enabled = true", "UPDATE " + table("jobs") + " SET removed_at = created_at",

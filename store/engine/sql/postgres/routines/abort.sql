@@ -13,7 +13,8 @@ BEGIN
   WHERE NOT EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = i.id)
   ON CONFLICT DO NOTHING;
   PERFORM p.job_id FROM dbjobs.plans p WHERE p.job_id = ANY(deciding) ORDER BY p.job_id FOR UPDATE;
-  SELECT array_agg(r.id ORDER BY r.id) INTO asked FROM dbjobs.runs r WHERE r.settled_at IS NULL AND r.job_id = its_id AND r.state IN ('waiting', 'queued', 'running');
+  SELECT array_agg(r.id) INTO asked FROM (SELECT o.id FROM dbjobs.runs o WHERE o.settled_at IS NULL AND o.job_id = its_id AND o.state IN ('waiting', 'queued', 'running')
+    ORDER BY o.id FOR UPDATE) AS r; -- none of them ends before it is cancelled
   UPDATE dbjobs.runs u SET cancel_at = statement_timestamp(), cancel_by = session_user, state = CASE WHEN u.state = 'queued' THEN 'waiting' ELSE u.state END
   WHERE u.id = ANY(asked) AND u.state IN ('waiting', 'queued', 'running') AND u.cancel_at IS NULL;
   IF run_only THEN

@@ -5,7 +5,7 @@ DECLARE
   its_id uuid := dbjobs.run_id(run);
   r dbjobs.runs;
 BEGIN
-  SELECT * INTO r FROM dbjobs.runs WHERE id = its_id;
+  SELECT * INTO r FROM dbjobs.runs WHERE id = its_id FOR UPDATE;
   IF r.state IN ('succeeded', 'failed', 'cancelled', 'lost') THEN
     RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('run %s: has ended: %s', cancel.run, r.state), HINT = 'Only a run that has not ended can be cancelled.';
   END IF;

@@ -9,7 +9,7 @@ DECLARE
   start_at integer;
 BEGIN
   PERFORM p.job_id FROM dbjobs.plans p WHERE p.job_id = (SELECT j.id FROM dbjobs.jobs j WHERE j.remove_when_done AND j.id = (SELECT o.job_id FROM dbjobs.runs o WHERE o.id = its_id)) FOR UPDATE; -- see jobToRun (store/request.go)
-  SELECT * INTO r FROM dbjobs.runs WHERE id = its_id;
+  SELECT * INTO r FROM dbjobs.runs WHERE id = its_id FOR UPDATE;
   SELECT dbjobs.full_name(j.owner, j.name), (SELECT array_agg(s.name ORDER BY s.position) FROM dbjobs.steps s WHERE s.job_id = j.id)
   INTO named, steps FROM dbjobs.jobs j WHERE j.id = r.job_id AND j.removed_at IS NULL;
   IF named IS NULL THEN
