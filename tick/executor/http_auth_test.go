@@ -18,7 +18,13 @@ import (
 // it.
 func cloud(t *testing.T, h *Host, env map[string]string) (*HTTP, func() []received) {
 	t.Helper()
-	plain, got := receiver(t, nil)
+	return cloudThat(t, h, env, nil)
+}
+
+// cloudThat is cloud with an answer.
+func cloudThat(t *testing.T, h *Host, env map[string]string, answer http.HandlerFunc) (*HTTP, func() []received) {
+	t.Helper()
+	plain, got := receiver(t, answer)
 	s := httptest.NewTLSServer(plain.Config.Handler)
 	t.Cleanup(s.Close)
 	x := NewHTTP(h)

@@ -290,7 +290,7 @@ func portOf(u *url.URL) string {
 // judge decides whether an answer means success, and keeps the head of its body.
 func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	defer resp.Body.Close()
-	head, facts := c.head(resp)
+	head, facts, undone := c.head(resp)
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s %s\n", resp.Proto, resp.Status)
 	for _, name := range []string{"Content-Type", "Content-Length", "Retry-After", "X-Request-Id", "X-Amzn-Requestid"} {
@@ -302,14 +302,16 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 		fmt.Fprintf(&out, "\n%s", head)
 	}
 	res := Result{Output: out.String(), Facts: facts}
-	if c.spec.expects(resp.StatusCode) {
+	problem := "want 2xx"
+	switch expected := c.spec.expects(resp.StatusCode); {
+	case expected && undone == "":
 		return res, nil
+	case expected:
+		problem = "but " + undone
+	case len(c.spec.Expect) > 0:
+		problem = "want " + strings.Join(c.spec.Expect, " or ")
 	}
-	want := "2xx"
-	if len(c.spec.Expect) > 0 {
-		want = strings.Join(c.spec.Expect, " or ")
-	}
-	err := fmt.Errorf("the answer is %s, want %s", strings.TrimSpace(resp.Status), want)
+	err := fmt.Errorf("the answer is %s, %s", strings.TrimSpace(resp.Status), problem)
 	if refused != nil {
 		err = fmt.Errorf("%w: %w", err, refused)
 	} else if brief := strings.Join(strings.Fields(strings.ToValidUTF8(head, "")), " "); brief != "" {
@@ -324,19 +326,27 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 
 // head returns the head of an answer's body. An error while the body is read changes nothing, because the status is known. If
 // the server quotes a secret, the secret is hidden before the text is cut: the cut could leave a part of it. So a little more
-// is read. facts is the whole answer, for later steps, if it is JSON and not too long.
-func (c *call) head(resp *http.Response) (head, facts string) {
+// is read. facts is the whole answer, for later steps, if it is JSON and not too long. undone is what an answer of AWS says was
+// not done, although its status is that of a success.
+func (c *call) head(resp *http.Response) (head, facts, undone string) {
 	most := 2 * httpHead
 	if c.task.Job.TellsSteps() {
 		most = httpFacts + 1
 	}
-	read, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)))
+	byAWS, whole := c.spec.Auth != nil && c.spec.Auth.AWS != nil, most
+	if byAWS {
+		whole = aws.AnswerMost
+	}
+	read, err := io.ReadAll(io.LimitReader(resp.Body, int64(whole)))
+	if byAWS {
+		undone = fmt.Sprintf("%.200s", c.host.hide(c.task.Job.Owner, aws.Undone(c.spec.Auth.AWS.Service, c.spec.method(), c.header, resp.Header, read)))
+	}
 	facts = fmt.Sprintf(`{"code": %d}`, resp.StatusCode)
 	if err == nil && len(read) < most && utf8.Valid(read) && json.Valid(read) {
 		facts = fmt.Sprintf(`{"code": %d, "body": %s}`, resp.StatusCode, read)
 	}
 	text := c.host.hide(c.task.Job.Owner, secret.Cut(string(read[:min(len(read), 2*httpHead)]), 2*httpHead-1))
-	return text[:min(len(text), httpHead)], facts
+	return text[:min(len(text), httpHead)], facts, undone
 }
 
 // retryAfter returns how long the server asks to wait before another try. A date is compared with the
