@@ -144,26 +144,15 @@ func (r Reader) s3URL(o Object, region string) (*url.URL, error) {
 	}
 	other, variable := aws.Lookup(r.Env).Endpoint("S3")
 	if other == "" && !strings.Contains(o.bucket, ".") {
-		return at(&url.URL{Scheme: "https", Host: o.bucket + "." + domain}, o.key), nil
+		return &url.URL{Scheme: "https", Host: o.bucket + "." + domain, Path: "/" + o.key}, nil
 	}
 	u, err := platform.Endpoint(cmp.Or(other, "https://"+domain))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", variable, err)
 	}
-	return at(u, o.bucket+"/"+o.key), nil
+	u.Path = "/" + o.bucket + "/" + o.key
+	return u, nil
 }
-
-// at adds a path, escaped in the form that Signature Version 4 requires.
-func at(u *url.URL, path string) *url.URL {
-	parts := strings.Split(path, "/")
-	for i, p := range parts {
-		parts[i] = escape(p)
-	}
-	u.Path, u.RawPath = "/"+path, "/"+strings.Join(parts, "/")
-	return u
-}
-
-func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }
 
 // gs is the method get of Objects, of the JSON API.
 func (r Reader) gs(ctx context.Context, o Object, most int64) ([]byte, error) {
@@ -171,7 +160,7 @@ func (r Reader) gs(ctx context.Context, o Object, most int64) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("STORAGE_EMULATOR_HOST: %w", err)
 	}
-	u.Path, u.RawPath = "/storage/v1/b/"+o.bucket+"/o/"+o.key, "/storage/v1/b/"+o.bucket+"/o/"+escape(o.key)
+	u.Path, u.RawPath = "/storage/v1/b/"+o.bucket+"/o/"+o.key, "/storage/v1/b/"+o.bucket+"/o/"+strings.ReplaceAll(url.QueryEscape(o.key), "+", "%20")
 	u.RawQuery = "alt=media"
 	return platform.Call{Method: http.MethodGet, URL: u, Login: platform.GCP(gcp.Lookup(r.Env), r.Secrets), Most: most}.Send(ctx)
 }

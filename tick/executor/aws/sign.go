@@ -14,7 +14,8 @@ import (
 const algorithm = "AWS4-HMAC-SHA256"
 
 // Sign adds to the headers of a request what says by whose credentials it is: Signature Version 4, over all headers, the
-// host, the URL and the body. The request is good for five minutes around now, and for no other host.
+// host, the URL and the body. The request is good for five minutes around now, and for no other host. S3 judges the path in one
+// spelling, whichever was sent, so the URL of a request to S3 gets that one.
 func Sign(h http.Header, method string, u *url.URL, body []byte, c Credentials, region, service string, now time.Time) {
 	stamp := now.UTC().Format("20060102T150405Z")
 	h.Del("Authorization")
@@ -22,10 +23,17 @@ func Sign(h http.Header, method string, u *url.URL, body []byte, c Credentials, 
 	if c.SessionToken != "" {
 		h.Set("X-Amz-Security-Token", c.SessionToken)
 	}
-	path, hashed := canonicalPath(u), hex.EncodeToString(hash(string(body)))
-	if service == "s3" { // which takes paths as they are, and the hash as a header
+	hashed := hex.EncodeToString(hash(string(body)))
+	path := u.EscapedPath()
+	if service == "s3" { // which also wants the hash as a header
 		h.Set("X-Amz-Content-Sha256", hashed)
-		path = u.EscapedPath()
+		path = eachPart(path, func(part string) string {
+			plain, _ := url.PathUnescape(part) // it is escaped
+			return escape(plain)
+		})
+		u.RawPath = path
+	} else { // escaped once more
+		path = eachPart(path, escape)
 	}
 	if path == "" {
 		path = "/"
@@ -67,11 +75,11 @@ func signature(c Credentials, stamp, region, service, request string) string {
 	return hex.EncodeToString(key)
 }
 
-// canonicalPath is the path as it is sent, with each part of it escaped once more.
-func canonicalPath(u *url.URL) string {
-	parts := strings.Split(u.EscapedPath(), "/")
+// eachPart changes each part of a path.
+func eachPart(path string, change func(string) string) string {
+	parts := strings.Split(path, "/")
 	for i := range parts {
-		parts[i] = escape(parts[i])
+		parts[i] = change(parts[i])
 	}
 	return strings.Join(parts, "/")
 }

@@ -47,13 +47,18 @@ func TestSign(t *testing.T) {
 			t.Errorf("%s:\ngot  %s\nwant %s", v.name, got, want)
 		}
 	}
-	u, _ := url.Parse("https://lambda.eu-central-1.amazonaws.com/functions/arn:aws:x%20y/invocations")
-	if got := canonicalPath(u); got != "/functions/arn%3Aaws%3Ax%2520y/invocations" {
+	if got := eachPart("/functions/arn:aws:x%20y/invocations", escape); got != "/functions/arn%3Aaws%3Ax%2520y/invocations" {
 		t.Error(got)
 	}
-	u, _ = url.Parse("https://h/?a-=1&a=2&a=10")
+	u, _ := url.Parse("https://h/?a-=1&a=2&a=10")
 	if got := canonicalQuery(u); got != "a=10&a=2&a-=1" {
 		t.Error(got)
+	}
+	for path, want := range map[string]string{"": "/", "/day=2026-11-20/a b+c.json": "/day%3D2026-11-20/a%20b%2Bc.json", "/%7Ea%2Fb/%C3%A4": "/~a%2Fb/%C3%A4"} {
+		u, _ = url.Parse("https://h" + path)
+		if Sign(http.Header{}, "GET", u, nil, c, "us-east-1", "s3", now); u.RequestURI() != want {
+			t.Errorf("%s is sent as %s", path, u.RequestURI())
+		}
 	}
 	h := http.Header{}
 	if Sign(h, "GET", u, nil, c, "us-east-1", "s3", now); !strings.Contains(h.Get("Authorization"), "x-amz-content-sha256") {
@@ -62,7 +67,7 @@ func TestSign(t *testing.T) {
 }
 
 // TestSignS3: the examples GET Object and PUT Object that AWS publishes for Signature Version 4 in S3; the key of the second
-// has a character that is escaped, once.
+// has a character that is escaped, once, and is sent so, however the URL spells it.
 func TestSignS3(t *testing.T) {
 	c := Credentials{KeyID: "AKIAIOSFODNN7EXAMPLE", Secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"}
 	for _, e := range []struct {
@@ -71,13 +76,21 @@ func TestSignS3(t *testing.T) {
 		want                        string
 	}{
 		{"GET", "/test.txt", "/test.txt", "", http.Header{"Range": {"bytes=0-9"}}, "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"},
+		{"PUT", "/test%24file.text", "/test%24file.text", "Welcome to Amazon S3.", http.Header{"Date": {"Fri, 24 May 2013 00:00:00 GMT"}, "X-Amz-Storage-Class": {"REDUCED_REDUNDANCY"}},
+			"98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"},
 		{"PUT", "/test$file.text", "/test%24file.text", "Welcome to Amazon S3.", http.Header{"Date": {"Fri, 24 May 2013 00:00:00 GMT"}, "X-Amz-Storage-Class": {"REDUCED_REDUNDANCY"}},
 			"98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"},
 	} {
-		u := &url.URL{Scheme: "https", Host: "examplebucket.s3.amazonaws.com", Path: e.path, RawPath: e.escaped}
+		u, err := url.Parse("https://examplebucket.s3.amazonaws.com" + e.path)
+		if err != nil {
+			t.Fatal(err)
+		}
 		Sign(e.headers, e.method, u, []byte(e.body), c, "us-east-1", "s3", time.Date(2013, 5, 24, 0, 0, 0, 0, time.UTC))
 		if a := e.headers.Get("Authorization"); !strings.HasSuffix(a, "Signature="+e.want) {
 			t.Errorf("%s %s: %s, want %s", e.method, e.path, a, e.want)
+		}
+		if sent := u.RequestURI(); sent != e.escaped {
+			t.Errorf("%s %s: sent as %s", e.method, e.path, sent)
 		}
 	}
 }
