@@ -266,6 +266,11 @@ func TestIdentityTokens(t *testing.T) {
 		}
 	}
 
+	checked := g.Check(request(t, "Authorization", "Bearer "+parts[0]+"."+parts[1]+".SIGNATURE_REMOVED_BY_GOOGLE"), nil)
+	if got := status(t, checked); got != http.StatusUnauthorized || !strings.Contains(checked.Error(), "--no-invoker-iam-check") {
+		t.Errorf("checked by Cloud Run: %d, %v", got, checked)
+	}
+
 	asked := p.asked.Load()
 	for range 20 {
 		if got := check(whole); got != http.StatusOK {

@@ -90,9 +90,16 @@ func (i *issuer) discover(ctx context.Context) (*oidc.Provider, error) {
 // noKeys begins the error for keys that could not be fetched. The library gives that error no type.
 const noKeys = "failed to verify signature: fetching keys "
 
+// unsigned is what Cloud Run puts in the place of the signature where it has checked a token itself. Nobody can check it again.
+const unsigned = ".SIGNATURE_REMOVED_BY_GOOGLE"
+
 // check returns nil for a token that the issuer has signed for our audience and for one of the callers, and that
 // has not expired.
 func (i *issuer) check(ctx context.Context, token string) error {
+	if strings.HasSuffix(token, unsigned) {
+		return unknown("Cloud Run has checked its identity token and taken the signature away, so it cannot be checked here: " +
+			"turn off that check (--no-invoker-iam-check of gcloud), or this one (--allow-unauthenticated in place of the audience and the callers)")
+	}
 	p, err := i.discover(ctx)
 	if err != nil {
 		return i.absent(err)
