@@ -53,10 +53,15 @@ func newTasks(s *settings, queue string) (tick.Alarm, error) {
 
 // task is the task of CreateTask, of the API's version 2.
 type task struct {
-	Name         string      `json:"name"`
-	ScheduleTime time.Time   `json:"scheduleTime"`
-	HTTPRequest  taskRequest `json:"httpRequest"`
+	Name             string      `json:"name"`
+	ScheduleTime     time.Time   `json:"scheduleTime"`
+	DispatchDeadline string      `json:"dispatchDeadline"`
+	HTTPRequest      taskRequest `json:"httpRequest"`
 }
+
+// taskWaits is how long Cloud Tasks waits for the answer to a call: the longest time that it can. After its default, ten minutes, it
+// would hang up and call again while the pass runs, and a service that has no caller gets no processor.
+const taskWaits = "1800s"
 
 type taskRequest struct {
 	URL        string     `json:"url"`
@@ -73,7 +78,7 @@ type taskToken struct {
 // Set creates a task. A task with the same name is the same alarm: Cloud Tasks refuses the second one with 409.
 func (a *tasks) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	at = a.up(at, time.Second, 0)
-	t := task{Name: a.queue + "/tasks/" + a.alarm(at), ScheduleTime: at, HTTPRequest: taskRequest{URL: a.target, HTTPMethod: http.MethodPost}}
+	t := task{Name: a.queue + "/tasks/" + a.alarm(at), ScheduleTime: at, DispatchDeadline: taskWaits, HTTPRequest: taskRequest{URL: a.target, HTTPMethod: http.MethodPost}}
 	u, err := url.Parse(a.target)
 	if err != nil {
 		return at, err

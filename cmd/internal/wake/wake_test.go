@@ -43,7 +43,8 @@ type fakeCloud struct {
 	asked   int
 	refused string // what was wrong with a request
 
-	deadLetters []string // the queues that alarms named
+	deadLetters []string      // the queues that alarms named
+	waits       time.Duration // how long the last task waits for its answer
 }
 
 func (p *fakeCloud) refuse(w http.ResponseWriter, status int, name, format string, args ...any) {
@@ -134,9 +135,10 @@ func (p *fakeCloud) createTask(w http.ResponseWriter, r *http.Request) {
 	}
 	var b struct {
 		Task struct {
-			Name         string    `json:"name"`
-			ScheduleTime time.Time `json:"scheduleTime"`
-			HTTPRequest  struct {
+			Name             string    `json:"name"`
+			ScheduleTime     time.Time `json:"scheduleTime"`
+			DispatchDeadline string    `json:"dispatchDeadline"`
+			HTTPRequest      struct {
 				URL         string `json:"url"`
 				HTTPMethod  string `json:"httpMethod"`
 				OIDC, OAuth *struct {
@@ -152,16 +154,17 @@ func (p *fakeCloud) createTask(w http.ResponseWriter, r *http.Request) {
 	dec.DisallowUnknownFields()
 	err := dec.Decode(&b)
 	call := b.Task.HTTPRequest
+	deadline, wrong := time.ParseDuration(cmp.Or(b.Task.DispatchDeadline, "10m"))
 	switch {
 	case r.Header.Get("Authorization") != "Bearer ya29.t0ken":
 		p.refuse(w, http.StatusUnauthorized, "UNAUTHENTICATED", "no token")
 	case err != nil, !taskNames.MatchString(b.Task.Name), call.HTTPMethod != "POST", (call.OIDC == nil) == (call.OAuth == nil),
-		b.Task.ScheduleTime.After(noon.Add(30 * 24 * time.Hour)):
+		b.Task.ScheduleTime.After(noon.Add(30 * 24 * time.Hour)), wrong != nil, b.Task.DispatchDeadline != "" && !strings.HasSuffix(b.Task.DispatchDeadline, "s"), deadline < 15*time.Second, deadline > 30*time.Minute:
 		p.refuse(w, http.StatusBadRequest, "INVALID_ARGUMENT", "%v %s", err, body)
 	case !p.alarms[b.Task.Name].IsZero(), p.rung[b.Task.Name]:
 		p.refuse(w, http.StatusConflict, "ALREADY_EXISTS", "The task cannot be created because a task with this name existed too recently.")
 	default:
-		p.alarms[b.Task.Name] = b.Task.ScheduleTime
+		p.alarms[b.Task.Name], p.waits = b.Task.ScheduleTime, deadline
 		_, _ = fmt.Fprint(w, "{}")
 	}
 }
@@ -281,6 +284,15 @@ func TestAlarmsNameTheQueueOfFailedStarts(t *testing.T) {
 		if got := strings.Join(p.deadLetters, " "); got != arn {
 			t.Errorf("the queue is %q, want %q", got, arn)
 		}
+	}
+}
+
+// A task that gives up before the pass has ended would start another one, and may leave this one without a processor.
+func TestTasksWaitForLongPasses(t *testing.T) {
+	kind := "gcp-tasks:" + queue
+	p, a := start(t, kind, clouds[kind])
+	if _, err := a.Set(t.Context(), noon); err != nil || p.waits != 30*time.Minute {
+		t.Errorf("%v; %s; the task waits for %s", err, p.refused, p.waits)
 	}
 }
 
