@@ -132,9 +132,6 @@ func bearer(req *http.Request, token string) error {
 	return nil
 }
 
-// regionOfService finds the region in the name of a service's host, such as sqs.eu-central-1.amazonaws.com.
-var regionOfService = lazyregexp.New(`\.([a-z]{2}(?:-[a-z]+)+-\d+)\.(?:amazonaws\.com(?:\.cn)?|api\.aws|on\.aws)$`)
-
 func (c *call) loginAWS(ctx context.Context, req *http.Request) error {
 	if err := c.host.AllowsCloud(c.task.Job.Owner, "aws"); err != nil {
 		return err
@@ -145,10 +142,7 @@ func (c *call) loginAWS(ctx context.Context, req *http.Request) error {
 	}
 	c.host.Known.For(c.task.Job.Owner).Issue(credentials.Secret)
 	c.host.Known.For(c.task.Job.Owner).Issue(credentials.SessionToken)
-	region := c.spec.Auth.AWS.Region
-	if m := regionOfService.FindStringSubmatch(req.URL.Hostname()); region == "" && m != nil {
-		region = m[1]
-	}
+	region := cmp.Or(c.spec.Auth.AWS.Region, aws.RegionIn(req.URL.Hostname()))
 	if region == "" {
 		value, _ := c.env("AWS_REGION")
 		other, _ := c.env("AWS_DEFAULT_REGION")

@@ -50,6 +50,7 @@ func TestHTTPSignsForAWS(t *testing.T) {
 	for spec, want := range map[string]string{
 		`{"url": "https://sqs.eu-central-1.amazonaws.com/", "json": {}, "auth": {"aws": {"service": "sqs"}}}`:                             "/eu-central-1/sqs/",
 		`{"url": "https://x.lambda-url.eu-west-1.on.aws/", "method": "GET", "auth": {"aws": {"service": "lambda"}}}`:                      "/eu-west-1/lambda/",
+		`{"url": "https://sqs.eusc-de-east-1.amazonaws.eu/", "json": {}, "auth": {"aws": {"service": "sqs"}}}`:                            "/eusc-de-east-1/sqs/",
 		`{"url": "https://sqs.eu-central-1.amazonaws.com/", "auth": {"aws": {"service": "sqs", "region": "eu-west-2"}}}`:                  "/eu-west-2/sqs/",
 		`{"url": "https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08", "method": "GET", "auth": {"aws": {"service": "iam"}}}`: "/us-east-1/iam/",
 	} {

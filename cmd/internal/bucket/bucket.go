@@ -108,7 +108,7 @@ func (r Reader) value(name string) string {
 	return v
 }
 
-var validRegion = lazyregexp.New(`^[a-z]{2}(-[a-z0-9]+)+$`)
+var validRegion = lazyregexp.New(`^[a-z]{2,4}(-[a-z0-9]+)+$`)
 
 // s3 is GetObject. If the bucket is in another region than the process, S3 names that region.
 func (r Reader) s3(ctx context.Context, o Object, most int64) ([]byte, error) {
@@ -138,10 +138,7 @@ func (r Reader) s3URL(o Object, region string) (*url.URL, error) {
 	if !validRegion.MatchString(region) {
 		return nil, fmt.Errorf("AWS_REGION: found %.40q, want a region, such as eu-central-1", region)
 	}
-	domain := "s3." + region + ".amazonaws.com"
-	if strings.HasPrefix(region, "cn-") {
-		domain += ".cn"
-	}
+	domain := "s3." + region + "." + aws.Domain(region)
 	other, variable := aws.Lookup(r.Env).Endpoint("S3")
 	if other == "" && !strings.Contains(o.bucket, ".") {
 		return &url.URL{Scheme: "https", Host: o.bucket + "." + domain, Path: "/" + o.key}, nil

@@ -178,6 +178,8 @@ func TestWhere(t *testing.T) {
 		"s3://acme-config/a b.yaml":       {"eu-central-1", "https://acme-config.s3.eu-central-1.amazonaws.com/a%20b.yaml"},
 		"s3://config.acme.com/jobs/a.yml": {"us-east-1", "https://s3.us-east-1.amazonaws.com/config.acme.com/jobs/a.yml"},
 		"s3://acme-config/a.yaml":         {"cn-north-1", "https://acme-config.s3.cn-north-1.amazonaws.com.cn/a.yaml"},
+		"s3://acme-sovereign/a.yaml":      {"eusc-de-east-1", "https://acme-sovereign.s3.eusc-de-east-1.amazonaws.eu/a.yaml"},
+		"s3://acme-secret/a.yaml":         {"us-iso-east-1", "https://acme-secret.s3.us-iso-east-1.c2s.ic.gov/a.yaml"},
 	} {
 		o, err := Parse(path)
 		if err != nil {

@@ -58,16 +58,12 @@ func newScheduler(s *settings, group string) (tick.Alarm, error) {
 		return nil, fmt.Errorf("%s: found %.120q, want the ARN of a queue of SQS, in which Scheduler keeps what it could not start", deadLettersVariable, a.deadLetters)
 	}
 	a.region = target[3]
-	domain := "amazonaws.com"
-	if target[1] == "aws-cn" {
-		domain += ".cn"
-	}
 	at, variable := s.Env.value(endpointVariable), endpointVariable
 	if at == "" {
 		at, variable = aws.Lookup(s.Env).Endpoint("SCHEDULER")
 	}
 	var err error
-	if a.url, err = platform.Endpoint(cmp.Or(at, "https://scheduler."+a.region+"."+domain)); err != nil {
+	if a.url, err = platform.Endpoint(cmp.Or(at, "https://scheduler."+a.region+"."+aws.Domain(a.region))); err != nil {
 		return nil, fmt.Errorf("%s: %w", variable, err)
 	}
 	return a, nil

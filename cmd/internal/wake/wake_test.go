@@ -367,3 +367,20 @@ func TestAlarmAMinuteAheadIsNotPutOff(t *testing.T) {
 		}
 	}
 }
+
+// Each partition of AWS has a domain of its own.
+func TestWhereSchedulerIs(t *testing.T) {
+	for region, want := range map[string]string{
+		"aws eu-central-1": "amazonaws.com", "aws-us-gov us-gov-west-1": "amazonaws.com", "aws-cn cn-north-1": "amazonaws.com.cn",
+		"aws-eusc eusc-de-east-1": "amazonaws.eu", "aws-iso us-iso-east-1": "c2s.ic.gov", "aws-iso-b us-isob-east-1": "sc2s.sgov.gov",
+	} {
+		partition, region, _ := strings.Cut(region, " ")
+		own := func(arn string) string {
+			return strings.Replace(strings.Replace(arn, "arn:aws:", "arn:"+partition+":", 1), "eu-central-1", region, 1)
+		}
+		a, err := New("aws-scheduler", Settings{Env: lookup(map[string]string{targetVariable: own(functionARN), roleVariable: own(roleARN)}), Now: time.Now})
+		if err != nil || a.(*scheduler).url.String() != "https://scheduler."+region+"."+want {
+			t.Errorf("%s: %+v, %v, want the domain %s", region, a, err, want)
+		}
+	}
+}

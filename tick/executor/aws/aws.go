@@ -7,6 +7,12 @@
 // the machine's network, or a few hashes.
 package aws
 
+import (
+	"strings"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
+)
+
 // Lookup finds a variable of the environment, as os.LookupEnv does.
 type Lookup func(name string) (value string, found bool)
 
@@ -24,4 +30,32 @@ func (env Lookup) Endpoint(service string) (url, variable string) {
 		}
 	}
 	return "", ""
+}
+
+// partitions are the parts of AWS whose APIs have a domain of their own, by how the names of their regions begin.
+var partitions = []struct{ regions, domain string }{
+	{"cn-", "amazonaws.com.cn"}, {"eusc-", "amazonaws.eu"},
+	{"us-iso-", "c2s.ic.gov"}, {"us-isob-", "sc2s.sgov.gov"}, {"eu-isoe-", "cloud.adc-e.uk"}, {"us-isof-", "csp.hci.ic.gov"}, {"eu-isof-", "csp.hci.ic.gov"},
+}
+
+// Domain returns the domain of the APIs in a region.
+func Domain(region string) string {
+	for _, p := range partitions {
+		if strings.HasPrefix(region, p.regions) {
+			return p.domain
+		}
+	}
+	return "amazonaws.com"
+}
+
+// regionOfHost finds the region in the name of a host: of a service, or of an instance, cluster or proxy of RDS.
+var regionOfHost = lazyregexp.New(`\.([a-z]{2,4}(?:-[a-z]+)+-\d+)\.(?:rds\.)?` +
+	`(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|c2s\.ic\.gov|sc2s\.sgov\.gov|cloud\.adc-e\.uk|csp\.hci\.ic\.gov|api\.aws|on\.aws)$`)
+
+// RegionIn returns the region in the name of a host of AWS; empty: the name has none.
+func RegionIn(host string) string {
+	if m := regionOfHost.FindStringSubmatch(host); m != nil {
+		return m[1]
+	}
+	return ""
 }

@@ -47,6 +47,9 @@ func TestRegionOf(t *testing.T) {
 		{"p.proxy-abc.cn-north-1.rds.amazonaws.com.cn", "", "cn-north-1"},
 		{"mydb.c1fycpveg7nf.rds.cn-northwest-1.amazonaws.com.cn", "us-east-1", "cn-northwest-1"},
 		{"db.us-gov-west-1.rds.amazonaws.com", "", "us-gov-west-1"},
+		{"mydb.c1fycpveg7nf.eusc-de-east-1.rds.amazonaws.eu", "eu-west-1", "eusc-de-east-1"},
+		{"mydb.c1fycpveg7nf.us-isob-east-1.rds.sc2s.sgov.gov", "eu-west-1", "us-isob-east-1"},
+		{"mydb.eu-central-1.rds.amazonaws.com.example.org", "eu-west-1", "eu-west-1"},
 		{"db.internal", "eu-west-1", "eu-west-1"},
 		{"db.internal", "", ""},
 	} {

@@ -90,12 +90,16 @@ func startPlatform(t *testing.T) *platform {
 	return p
 }
 
-// STS is asked in the region of the process, whichever variable names it. The one of all knows no role in China.
+// STS is asked in the region of the process, whichever variable names it. The one of all knows no role of another partition, and
+// each partition has a domain of its own.
 func TestRegionOfSTS(t *testing.T) {
 	for want, vars := range map[string]map[string]string{
-		"https://sts.amazonaws.com/":               {},
-		"https://sts.eu-west-1.amazonaws.com/":     {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-2"},
-		"https://sts.cn-north-1.amazonaws.com.cn/": {"AWS_DEFAULT_REGION": "cn-north-1"},
+		"https://sts.amazonaws.com/":                 {},
+		"https://sts.eu-west-1.amazonaws.com/":       {"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-2"},
+		"https://sts.cn-north-1.amazonaws.com.cn/":   {"AWS_DEFAULT_REGION": "cn-north-1"},
+		"https://sts.us-gov-west-1.amazonaws.com/":   {"AWS_REGION": "us-gov-west-1"},
+		"https://sts.eusc-de-east-1.amazonaws.eu/":   {"AWS_REGION": "eusc-de-east-1"},
+		"https://sts.eu-isoe-west-1.cloud.adc-e.uk/": {"AWS_REGION": "eu-isoe-west-1"},
 	} {
 		if got := NewSource(environment(vars)).stsEndpoint(); got != want {
 			t.Errorf("%v: %s, want %s", vars, got, want)

@@ -174,11 +174,8 @@ func (s *Source) stsEndpoint() string {
 		return at
 	}
 	region := cmp.Or(s.env.value("AWS_REGION"), s.env.value("AWS_DEFAULT_REGION"))
-	switch {
-	case region == "":
+	if region == "" {
 		return "https://sts.amazonaws.com/"
-	case strings.HasPrefix(region, "cn-"):
-		return "https://sts." + region + ".amazonaws.com.cn/"
 	}
-	return "https://sts." + region + ".amazonaws.com/"
+	return "https://sts." + region + "." + Domain(region) + "/"
 }

@@ -6,19 +6,11 @@ import (
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
-
-// regionOfHost finds the region in the host name of an RDS instance, cluster or proxy. In China it may stand after rds.
-var regionOfHost = lazyregexp.New(`\.(?:([a-z]{2}(?:-[a-z]+)+-\d+)\.rds\.amazonaws\.com(?:\.cn)?|rds\.([a-z]{2}(?:-[a-z]+)+-\d+)\.amazonaws\.com\.cn)$`)
 
 // RegionOf returns the region in the name of the database's host, or else that of the function.
 func RegionOf(host string, env Lookup) (string, error) {
-	if m := regionOfHost.FindStringSubmatch(host); m != nil {
-		return m[1] + m[2], nil
-	}
-	if region := cmp.Or(env.value("AWS_REGION"), env.value("AWS_DEFAULT_REGION")); region != "" {
+	if region := cmp.Or(RegionIn(host), env.value("AWS_REGION"), env.value("AWS_DEFAULT_REGION")); region != "" {
 		return region, nil
 	}
 	return "", fmt.Errorf("the region of the database is unknown: its host name %s does not contain it; set AWS_REGION", host)
