@@ -17,14 +17,9 @@ import (
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick/executor/again"
 	"github.com/dbjobs/dbjobs/tick/executor/aws"
 	"github.com/dbjobs/dbjobs/tick/executor/gcp"
-)
-
-// How often a request is sent if the platform does not accept it at once, and the first wait, which doubles.
-const (
-	tries      = 3
-	firstPause = 200 * time.Millisecond
 )
 
 // client follows no redirect, because the request contains a token. It keeps no connection: a process sends few requests, and
@@ -91,19 +86,12 @@ type Call struct {
 }
 
 // Send sends the request until the platform answers it with 200. Any other answer is a *RefusedError.
-func (c Call) Send(ctx context.Context) ([]byte, error) {
-	for try := 1; ; try++ {
-		text, err := c.once(ctx)
-		refused, ok := errors.AsType[*RefusedError](err)
-		if err == nil || try == tries || ok && !refused.passes() {
-			return text, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(firstPause << (try - 1)):
-		}
-	}
+func (c Call) Send(ctx context.Context) (text []byte, err error) {
+	err = again.Until(ctx, func() (passes bool, err error) {
+		text, passes, err = c.once(ctx)
+		return passes, err
+	})
+	return text, err
 }
 
 // RefusedError is the answer of a platform that does not do what the request asks for.
@@ -122,29 +110,24 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s answers with status %d%s", e.Host, e.Status, why)
 }
 
-// passes reports whether a later try may succeed.
-func (e *RefusedError) passes() bool {
-	return e.Status >= 500 || e.Status == http.StatusTooManyRequests
-}
-
 // reason matches the names of errors, in the forms that the clouds use. The text beside the name may quote the
 // request.
 var reason = lazyregexp.New(`<Code>([A-Za-z.]+)</Code>|\b([A-Z][A-Za-z]+Exception)\b|\b([A-Z]+(?:_[A-Z]+)+)\b`)
 
-func (c Call) once(ctx context.Context) ([]byte, error) {
+func (c Call) once(ctx context.Context) (text []byte, passes bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, c.Method, c.URL.String(), bytes.NewReader(c.Body))
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", c.URL.Host, err)
+		return nil, false, fmt.Errorf("ask %s: %w", c.URL.Host, err)
 	}
 	if len(c.Body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if err := c.Login(req, c.Body); err != nil {
-		return nil, err
+	if err := c.Login(req, c.Body); err != nil { // it was tried again already
+		return nil, false, err
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	defer resp.Body.Close()
 	const refusal = 64 << 10
@@ -152,17 +135,17 @@ func (c Call) once(ctx context.Context) ([]byte, error) {
 	if resp.StatusCode != http.StatusOK {
 		most = refusal
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	text, err = io.ReadAll(io.LimitReader(resp.Body, most))
 	if resp.StatusCode == http.StatusOK {
 		if err != nil {
-			return nil, fmt.Errorf("read the answer of %s: %w", c.URL.Host, err)
+			return nil, true, fmt.Errorf("read the answer of %s: %w", c.URL.Host, err)
 		}
-		return text, nil
+		return text, false, nil
 	}
 	refused := &RefusedError{Host: c.URL.Host, Status: resp.StatusCode, Why: resp.Header.Get("X-Amzn-Errortype"), Header: resp.Header}
 	if m := reason.FindStringSubmatch(string(text)); refused.Why == "" && m != nil {
 		refused.Why = strings.Join(m[1:], "") // one of the groups has a text, the others are empty
 	}
 	refused.Why = fmt.Sprintf("%.60s", refused.Why)
-	return nil, refused
+	return nil, again.Passes(refused.Status), refused
 }

@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/lazyregexp"
+	"github.com/dbjobs/dbjobs/tick/executor/again"
 )
 
 // Credentials say by whom a request is: a key, its secret, and the token of a session where there is one.
@@ -40,7 +43,7 @@ func NewSource(env Lookup) *Source {
 const (
 	early   = 5 * time.Minute  // before they expire, others are asked for
 	patient = 10 * time.Second // with all that is asked
-	brief   = 2 * time.Second  // with the metadata of a machine, which elsewhere than on EC2 nobody has
+	brief   = 3 * time.Second  // with the metadata of a machine, which elsewhere than on EC2 nobody has
 )
 
 // Credentials are those that are good at now and for some minutes. A caller that waits while another one asks waits no longer than ctx lasts.
@@ -120,24 +123,40 @@ type answer struct {
 	Expiration      time.Time
 }
 
-// get sends a request, and reads an answer 200. No error has what was answered: it may be, or quote, a secret.
-func get(c *http.Client, req *http.Request) ([]byte, error) {
+// get sends a request, again if the platform is throttling or failing for a moment, and reads an answer 200. No error has what
+// was answered: it may be, or quote, a secret.
+func get(c *http.Client, req *http.Request) (body []byte, err error) {
+	err = again.Until(req.Context(), func() (passes bool, err error) {
+		if req.GetBody != nil {
+			if req.Body, err = req.GetBody(); err != nil {
+				return false, err
+			}
+		}
+		body, passes, err = getOnce(c, req)
+		return passes, err
+	})
+	return body, err
+}
+
+func getOnce(c *http.Client, req *http.Request) (body []byte, passes bool, err error) {
 	resp, err := c.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, true, err
 	}
 	defer resp.Body.Close()
 	const most = 64 << 10
-	body, err := io.ReadAll(io.LimitReader(resp.Body, most))
-	if err != nil {
-		return nil, err
+	if body, err = io.ReadAll(io.LimitReader(resp.Body, most)); err != nil {
+		return nil, true, err
 	}
 	if resp.StatusCode != http.StatusOK {
 		why := ""
 		if name := refusal.Find(body); name != nil {
 			why = ": " + string(name)
 		}
-		return nil, fmt.Errorf("%s answers with status %d%s", req.URL.Host, resp.StatusCode, why)
+		return nil, again.Passes(resp.StatusCode) || momentary.MatchString(why), fmt.Errorf("%s answers with status %d%s", req.URL.Host, resp.StatusCode, why)
 	}
-	return body, nil
+	return body, false, nil
 }
+
+// momentary matches the names of errors that STS answers with status 400, and that pass.
+var momentary = lazyregexp.New(`Throttling|IDPCommunicationError`)

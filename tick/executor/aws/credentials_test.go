@@ -17,11 +17,11 @@ import (
 var at = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // platform gives credentials in all ways in which AWS does, by the requests that AWS documents. Each time they are new ones, and
-// good for an hour; while down, it refuses, and quotes what it was sent.
+// good for an hour; while down, it refuses, and quotes what it was sent. It is busy for a number of requests.
 type platform struct {
 	*httptest.Server
-	given atomic.Int32
-	down  atomic.Bool
+	given, busy atomic.Int32
+	down        atomic.Bool
 }
 
 func startPlatform(t *testing.T) *platform {
@@ -80,6 +80,14 @@ func startPlatform(t *testing.T) *platform {
 		if !r.Close { // after a freeze of the process, a kept connection may lead nowhere
 			t.Errorf("%s: the connection is to be kept", r.URL.Path)
 		}
+		if p.busy.Add(-1) >= 0 {
+			if r.URL.Path == "/sts" {
+				http.Error(w, "<ErrorResponse><Error><Type>Sender</Type><Code>Throttling</Code><Message>Rate exceeded</Message></Error></ErrorResponse>", http.StatusBadRequest)
+				return
+			}
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
 		if p.down.Load() {
 			refuse(w, fmt.Sprint(r.Header))
 			return
@@ -133,6 +141,7 @@ func TestSource(t *testing.T) {
 			want  int // which of them; 0: an error
 		}{{0, false, 1}, {54 * time.Minute, false, 1}, {56 * time.Minute, true, 1}, {56 * time.Minute, false, 2}, {2 * time.Hour, true, 0}, {2 * time.Hour, false, 3}} {
 			p.down.Store(step.down)
+			p.busy.Store(2) // it is asked again, as AWS's own tools do
 			c, err := s.Credentials(t.Context(), at.Add(step.after))
 			want := Credentials{fmt.Sprint("ASIA", step.want), fmt.Sprint("secret", step.want), fmt.Sprint("token", step.want)}
 			if (err == nil) != (step.want > 0) || err == nil && c != want {

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
+	"github.com/dbjobs/dbjobs/tick/executor/again"
 )
 
-// The extension begins to answer while the function starts. Until then, the request is repeated.
+// The extension begins to answer while the function starts. Until then, and while Secrets Manager fails for a moment, the request
+// is repeated.
 const (
 	secretPatience = 3 * time.Second
 	secretPause    = 50 * time.Millisecond
@@ -28,8 +30,8 @@ func Secret(ctx context.Context, env Lookup, id string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, secretPatience)
 	defer cancel()
 	for {
-		text, again, err := askExtension(ctx, env, id)
-		if err == nil || !again {
+		text, passes, err := askExtension(ctx, env, id)
+		if err == nil || !passes {
 			return text, err
 		}
 		select {
@@ -49,9 +51,9 @@ var direct = &http.Client{
 }
 
 // refusal matches the names of AWS's errors, such as AccessDeniedException.
-var refusal = lazyregexp.New(`\b(?:AccessDenied|ResourceNotFound|DecryptionFailure|InvalidParameter|InvalidRequest|InternalServiceError|Throttling|ExpiredToken|UnrecognizedClient|InvalidIdentityToken|ExpiredTokenException|IDPRejectedClaim)(?:Exception)?\b`)
+var refusal = lazyregexp.New(`\b(?:AccessDenied|ResourceNotFound|DecryptionFailure|InvalidParameter|InvalidRequest|InternalServiceError|Throttling|ExpiredToken|UnrecognizedClient|InvalidIdentityToken|ExpiredTokenException|IDPRejectedClaim|IDPCommunicationError)(?:Exception)?\b`)
 
-func askExtension(ctx context.Context, env Lookup, id string) (secret string, again bool, err error) {
+func askExtension(ctx context.Context, env Lookup, id string) (secret string, passes bool, err error) {
 	port := env.value("PARAMETERS_SECRETS_EXTENSION_HTTP_PORT")
 	if port == "" {
 		port = "2773"
@@ -78,7 +80,7 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, ag
 		if name := refusal.Find(body); name != nil {
 			why = ": " + string(name)
 		}
-		return "", bytes.Contains(body, []byte("not ready")), fmt.Errorf("the secrets extension refuses %s with status %d%s (does the function's role allow secretsmanager:GetSecretValue on it, and kms:Decrypt if it has a key of its own?)",
+		return "", again.Passes(resp.StatusCode) || bytes.Contains(body, []byte("not ready")), fmt.Errorf("the secrets extension refuses %s with status %d%s (does the function's role allow secretsmanager:GetSecretValue on it, and kms:Decrypt if it has a key of its own?)",
 			id, resp.StatusCode, why)
 	}
 	var answer struct{ SecretString *string }

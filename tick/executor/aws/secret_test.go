@@ -8,6 +8,24 @@ import (
 	"testing"
 )
 
+// TestASecretIsAskedForAgain: Secrets Manager, behind the extension, may fail for a moment.
+func TestASecretIsAskedForAgain(t *testing.T) {
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked < 3 {
+			http.Error(w, "InternalServiceError", http.StatusInternalServerError)
+			return
+		}
+		_, _ = w.Write([]byte(`{"SecretString": "postgres://jobs@db/app"}`))
+	}))
+	t.Cleanup(s.Close)
+	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
+	text, err := Secret(t.Context(), environment(map[string]string{"PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": port}), "arn:jobs")
+	if err != nil || text != "postgres://jobs@db/app" || asked != 3 {
+		t.Errorf("%q, %v after %d requests", text, err, asked)
+	}
+}
+
 // TestARefusalIsNotQuoted: what answers on the extension's port may be anything, and is sent the session's token.
 func TestARefusalIsNotQuoted(t *testing.T) {
 	followed := false

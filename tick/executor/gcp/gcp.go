@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/dbjobs/dbjobs/tick/executor/again"
 )
 
 // Lookup finds a variable of the environment, as os.LookupEnv does.
@@ -48,18 +50,22 @@ func Identity(ctx context.Context, env Lookup, audience string) (string, error) 
 }
 
 func ask(ctx context.Context, env Lookup, what string) ([]byte, error) {
-	text, err := get(ctx, env, "instance/service-accounts/default/"+what)
+	var text []byte
+	err := again.Until(ctx, func() (passes bool, err error) { // the metadata server is out of reach for a moment while its host is maintained
+		text, passes, err = get(ctx, env, "instance/service-accounts/default/"+what)
+		return passes, err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("the metadata server of Google Cloud gives no token: %w", err)
 	}
 	return text, nil
 }
 
-func get(ctx context.Context, env Lookup, path string) ([]byte, error) {
+func get(ctx context.Context, env Lookup, path string) (text []byte, passes bool, err error) {
 	host, _ := env("GCE_METADATA_HOST")
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+cmp.Or(host, "169.254.169.254")+"/computeMetadata/v1/"+path, nil)
 	if err != nil {
-		return nil, errors.New("GCE_METADATA_HOST is no host")
+		return nil, false, errors.New("GCE_METADATA_HOST is no host")
 	}
 	req.Header.Set("Metadata-Flavor", "Google")
 	resp, err := metadata.Do(req)
@@ -67,12 +73,13 @@ func get(ctx context.Context, env Lookup, path string) ([]byte, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, err
+		return nil, true, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Metadata-Flavor") != "Google" {
-		return nil, fmt.Errorf("status %d", resp.StatusCode)
+		return nil, again.Passes(resp.StatusCode), fmt.Errorf("status %d", resp.StatusCode)
 	}
 	const most = 64 << 10
-	return io.ReadAll(io.LimitReader(resp.Body, most))
+	text, err = io.ReadAll(io.LimitReader(resp.Body, most))
+	return text, true, err
 }
