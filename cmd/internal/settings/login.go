@@ -65,11 +65,14 @@ func (h held) address(id string) (string, error) {
 		return h.url, nil
 	}
 	schemes := map[string]string{"postgres": "postgres", "postgresql": "postgres", "aurora-postgresql": "postgres",
-		"mysql": "mysql", "mariadb": "mysql", "aurora-mysql": "mysql", "aurora": "mysql"}
+		"mysql": "mysql", "mariadb": "mysql", "aurora-mysql": "mysql", "aurora": "mysql", "sqlserver": "sqlserver"}
 	if h.Host == "" || h.Database == "" || schemes[h.Engine] == "" {
 		return "", fmt.Errorf("the secret %s does not name engine, host and dbname (secrets that RDS manages never do)", id)
 	}
 	u := url.URL{Scheme: schemes[h.Engine], Host: h.Host, Path: "/" + h.Database, User: url.User(h.Username)}
+	if h.Engine == "sqlserver" { // in its path is the name of an instance
+		u.Path, u.RawQuery = "", url.Values{"database": {h.Database}}.Encode()
+	}
 	if h.Port != "" {
 		u.Host = net.JoinHostPort(h.Host, h.Port.String())
 	}

@@ -252,3 +252,20 @@ func TestRDSAuthentication(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsThatRDSWrites: each kind of server has its own form of a URL. That of SQL Server, which only a target can have, names
+// the database as a parameter, because what stands in its path is the name of an instance.
+func TestSecretsThatRDSWrites(t *testing.T) {
+	for engine, want := range map[string]string{
+		"postgres": "postgres://u:p%40%2F@h:1234/a%20b", "aurora-mysql": "mysql://u:p%40%2F@h:1234/a%20b", "mariadb": "mysql://u:p%40%2F@h:1234/a%20b",
+		"sqlserver": "sqlserver://u:p%40%2F@h:1234?database=a+b",
+	} {
+		got, err := SecretURL("arn:x", `{"engine": "`+engine+`", "host": "h", "port": 1234, "username": "u", "password": "p@/", "dbname": "a b"}`)
+		if err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", engine, got, err, want)
+		}
+	}
+	if _, err := SecretURL("arn:x", `{"engine": "oracle", "host": "h", "username": "u", "password": "geheim", "dbname": "d"}`); err == nil || strings.Contains(err.Error(), "geheim") {
+		t.Error(err)
+	}
+}
