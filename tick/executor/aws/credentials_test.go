@@ -129,28 +129,31 @@ func TestSource(t *testing.T) {
 		"STS at the URL of all":   {"AWS_WEB_IDENTITY_TOKEN_FILE": file, "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/jobs", "AWS_ENDPOINT_URL": "URL/sts"},
 		"EC2":                     {"AWS_EC2_METADATA_SERVICE_ENDPOINT": "URL/"},
 	} {
-		p := startPlatform(t)
-		for variable, v := range vars {
-			vars[variable] = strings.Replace(v, "URL", p.URL, 1)
-		}
-		s := NewSource(environment(vars))
-		s.task = p.URL
-		for _, step := range []struct {
-			after time.Duration
-			down  bool
-			want  int // which of them; 0: an error
-		}{{0, false, 1}, {54 * time.Minute, false, 1}, {56 * time.Minute, true, 1}, {56 * time.Minute, false, 2}, {2 * time.Hour, true, 0}, {2 * time.Hour, false, 3}} {
-			p.down.Store(step.down)
-			p.busy.Store(2) // it is asked again, as AWS's own tools do
-			c, err := s.Credentials(t.Context(), at.Add(step.after))
-			want := Credentials{fmt.Sprint("ASIA", step.want), fmt.Sprint("secret", step.want), fmt.Sprint("token", step.want)}
-			if (err == nil) != (step.want > 0) || err == nil && c != want {
-				t.Errorf("%s, after %s: %+v, %v, want %+v", name, step.after, c, err, want)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startPlatform(t)
+			for variable, v := range vars {
+				vars[variable] = strings.Replace(v, "URL", p.URL, 1)
 			}
-			if err != nil && (!strings.Contains(err.Error(), "status 403: AccessDenied") || strings.Contains(err.Error(), "pod-token")) {
-				t.Errorf("%s: %v", name, err)
+			s := NewSource(environment(vars))
+			s.task = p.URL
+			for _, step := range []struct {
+				after time.Duration
+				down  bool
+				want  int // which of them; 0: an error
+			}{{0, false, 1}, {54 * time.Minute, false, 1}, {56 * time.Minute, true, 1}, {56 * time.Minute, false, 2}, {2 * time.Hour, true, 0}, {2 * time.Hour, false, 3}} {
+				p.down.Store(step.down)
+				p.busy.Store(2) // it is asked again, as AWS's own tools do
+				c, err := s.Credentials(t.Context(), at.Add(step.after))
+				want := Credentials{fmt.Sprint("ASIA", step.want), fmt.Sprint("secret", step.want), fmt.Sprint("token", step.want)}
+				if (err == nil) != (step.want > 0) || err == nil && c != want {
+					t.Errorf("%s, after %s: %+v, %v, want %+v", name, step.after, c, err, want)
+				}
+				if err != nil && (!strings.Contains(err.Error(), "status 403: AccessDenied") || strings.Contains(err.Error(), "pod-token")) {
+					t.Errorf("%s: %v", name, err)
+				}
 			}
-		}
+		})
 	}
 }
 
