@@ -21,9 +21,10 @@ import (
 // same whole minute stay there while the request is made.
 const schedulerLeast = 50 * time.Second
 
-// How often, and for how long, Scheduler repeats a start that has failed.
+// How often, and for how long, Scheduler repeats a start that has failed. The pauses begin with seconds, so only the most tries
+// that there are leave the end to the time.
 const (
-	startTries = 5
+	startTries = 185
 	startAge   = time.Hour
 )
 

@@ -44,6 +44,7 @@ type fakeCloud struct {
 	refused string // what was wrong with a request
 
 	deadLetters []string      // the queues that alarms named
+	tries, age  int           // of the last schedule
 	waits       time.Duration // how long the last task waits for its answer
 }
 
@@ -106,6 +107,7 @@ func (p *fakeCloud) createSchedule(w http.ResponseWriter, r *http.Request) {
 	if m != nil {
 		at, err = time.Parse("2006-01-02T15:04:05", m[1])
 	}
+	p.tries, p.age = s.Target.RetryPolicy.MaximumRetryAttempts, s.Target.RetryPolicy.MaximumEventAgeInSeconds
 	if s.Target.DeadLetterConfig != nil {
 		p.deadLetters = append(p.deadLetters, s.Target.DeadLetterConfig.Arn)
 	}
@@ -271,6 +273,15 @@ func TestAlarmsOfClouds(t *testing.T) {
 				t.Error("set after the end")
 			}
 		})
+	}
+}
+
+// A start that fails is tried for an hour, as the page says: no number of tries, of which the first ones follow within minutes, ends
+// that before. 185 is the most that there is.
+func TestAlarmsAreTriedForAnHour(t *testing.T) {
+	p, a := start(t, "aws-scheduler", clouds["aws-scheduler"])
+	if _, err := a.Set(t.Context(), noon.Add(time.Hour)); err != nil || p.tries != 185 || p.age != 3600 {
+		t.Errorf("%v; tried %d times, for %d s", err, p.tries, p.age)
 	}
 }
 
