@@ -233,6 +233,7 @@ func (t *rruleText) readStart(r *Rule, in *input) (*stamp, error) {
 // creation returns the instant at which a rule without a start begins, on the
 // wall clock of its zone. It is the Unix epoch if no start was given.
 func (r *Rule) creation(in *input) int64 {
+	in.made = true
 	if in.start.IsZero() {
 		return r.zone.civil(0)
 	}

@@ -61,6 +61,7 @@ type input struct {
 	at    int    // its offset in the text that was given
 	seed  string
 	start time.Time
+	made  bool // the rule begins at start: its text names no other beginning
 }
 
 // longest is the longest text of a rule, in bytes. It is that of a column of MySQL.
@@ -88,6 +89,14 @@ func Parse(text string, d Defaults) (*Rule, error) {
 		return nil, refuse("rule", in.at, in.text, "a rule has at most %d bytes as RFC 5545 text, with each date as a time and the days of its calendar, this one has %d", longest, n)
 	}
 	return r, nil
+}
+
+// BeginsWhenMade reports whether a rule counts from Defaults.Start, the creation of
+// its schedule. Such a rule may never fire from one start and fire from another,
+// so Parse refuses it only for the start that was given.
+func BeginsWhenMade(text string) bool {
+	r, in, err := begin(text, Defaults{})
+	return err == nil && r.form.parse(r, in) == nil && in.made
 }
 
 // begin resolves the defaults and finds the form of a text.

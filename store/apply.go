@@ -45,8 +45,8 @@ type ApplyOptions struct {
 	// Start resolves a start schedule: it returns its first time after an instant. If it is nil, the first decision
 	// does that.
 	Start func(rule, zone string, after time.Time) (time.Time, error)
-	// First returns the first time of a rule, after an instant. It refuses a rule to which its calendar leaves no time:
-	// the next tick would park its jobs. If it is nil, nothing is refused.
+	// First returns the first time of a rule, after an instant. It refuses a rule that has no time, such as one to which
+	// its calendar leaves none: the next tick would park its jobs. If it is nil, nothing is refused.
 	First func(Job, Schedule, *Calendar, time.Time) (time.Time, error)
 	// Progress, if set, is called after each batch with the number of jobs that are done.
 	Progress func(done, of int)
@@ -72,7 +72,8 @@ type Change struct {
 func (c *Change) PlainSubject() string { return plainName(c.Subject) }
 
 // Apply makes the database match the definitions, in one transaction, and returns what it changed: nothing if the
-// database matches them already. Groups, calendars and schedules come first, so that jobs may use them.
+// database matches them already. Groups, calendars and schedules come first, so that jobs may use them. In the rules
+// that jobs have of their own, Apply notes when the database got them.
 func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Change, error) {
 	return s.inTurn(ctx, o, func(a *applier) error { return a.all(ctx, d) })
 }
@@ -247,11 +248,11 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 	if err := c.Validate(); err != nil {
 		return err
 	}
+	old, ok := known[c.Name]
+	c.Manifest, c.CreatedAt = a.o.Manifest, old.CreatedAt
 	if err := a.observes("schedule "+c.Name, Job{}, c); err != nil {
 		return err
 	}
-	c.Manifest = a.o.Manifest
-	old, ok := known[c.Name]
 	old.Normalize() // plain SQL may have written it in another way
 	err := a.mayTake("schedule "+c.Name, old.Manifest)
 	switch {

@@ -220,6 +220,10 @@ func (a *applier) check(given *fitting, there map[string]*Job, twice func(j Job,
 	if err := a.start(j, old); err != nil {
 		return nil, err
 	}
+	if err := a.ownRule(j, old); err != nil {
+		a.refuse(err)
+		return nil, nil
+	}
 	j.ID = old.ID
 	if len(j.After) > 0 || j.On != (Hooks{}) { // which jobs those are is found out when all jobs exist
 		return &edit{job: *j, old: old}, nil
@@ -228,6 +232,15 @@ func (a *applier) check(given *fitting, there map[string]*Job, twice func(j Job,
 		return &edit{job: *j, old: old, differs: true}, nil
 	}
 	return nil, nil
+}
+
+// ownRule notes in a job's own rule when the database got it, and refuses a rule that has no time from then on.
+func (a *applier) ownRule(j, old *Job) error {
+	if j.Own == nil {
+		return nil
+	}
+	j.Own.madeAs(old.Own)
+	return a.observes("job "+j.FullName(), *j, *j.Own)
 }
 
 // changed reports whether a job is not as it should be. Its predecessor may be another job of the same name.

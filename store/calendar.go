@@ -221,29 +221,24 @@ func (a *applier) allCalendars(ctx context.Context, d Definitions) (err error) {
 			return err
 		}
 	}
-	for i := range d.Jobs {
-		if own := d.Jobs[i].Own; own != nil {
-			if err := a.observes("job "+d.Jobs[i].FullName(), d.Jobs[i], *own); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }
 
-// observes refuses a calendar that does not exist, or that leaves its rule no time.
+// observes refuses a calendar that does not exist, and a rule that has no time from when its schedule was made, be it
+// that the calendar leaves it none.
 func (a *applier) observes(subject string, j Job, c Schedule) error {
-	if c.Calendar == "" {
+	var calendar *Calendar
+	if c.Calendar != "" {
+		is, ok := a.calendars[c.Calendar]
+		if !ok {
+			return &FieldError{subject, "calendar", fmt.Sprintf("there is no calendar %q; `dbjobs calendar list` shows them", c.Calendar)}
+		}
+		calendar = &is
+	}
+	if a.o.First == nil || calendar == nil && !c.Past {
 		return nil
 	}
-	calendar, ok := a.calendars[c.Calendar]
-	if !ok {
-		return &FieldError{subject, "calendar", fmt.Sprintf("there is no calendar %q; `dbjobs calendar list` shows them", c.Calendar)}
-	}
-	if a.o.First == nil {
-		return nil
-	}
-	if _, err := a.o.First(j, c, &calendar, a.now); err != nil {
+	if _, err := a.o.First(j, c, calendar, a.now); err != nil {
 		return &FieldError{subject, "rule", err.Error()}
 	}
 	return nil

@@ -104,10 +104,33 @@ type Schedule struct {
 	CreatedAt   time.Time `json:"created_at,omitzero"`
 	Jobs        int       `json:"jobs"` // how many jobs use it
 
-	stale bool // it changed since the plans of its jobs were made
+	// Past is set by who has read the rule from a file: it has no time if it counts from now. Apply refuses it, unless
+	// the database has the schedule already, from an instant at which the rule has times.
+	Past bool `json:"-"`
+
+	made  time.Time // CreatedAt of a job's own rule, which is no part of the job's definition
+	stale bool      // it changed since the plans of its jobs were made
 
 	parked string // why it cannot be used, as found by the last pass that looked at it
 	Fault  string `json:"unreadable,omitempty"` // which columns of its row cannot be read
+}
+
+// Made is when the database got the schedule, or the rule that a job has of its own; zero: it does not have it yet, or that
+// was not looked up.
+func (c *Schedule) Made() time.Time {
+	if c.CreatedAt.IsZero() {
+		return c.made
+	}
+	return c.CreatedAt
+}
+
+// madeAs notes when the database got the rule that a job has of its own. was is the rule that it has; nil: it has none.
+func (c *Schedule) madeAs(was *Schedule) {
+	var made time.Time
+	if was != nil {
+		made = was.Made()
+	}
+	c.made = made
 }
 
 // Retry says how often a step is tried. In a step, a nil field means the value of the job.

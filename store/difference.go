@@ -219,7 +219,7 @@ func sameJob(old, j *Job) bool {
 	is.changedAt, is.removedAt, is.fault = j.changedAt, j.removedAt, j.fault
 	if is.Own != nil && j.Own != nil {
 		own := *is.Own
-		own.ID, own.stale = j.Own.ID, j.Own.stale
+		own.ID, own.stale, own.made, own.Past = j.Own.ID, j.Own.stale, j.Own.made, j.Own.Past
 		is.Own = &own
 	}
 	return reflect.DeepEqual(&is, j) || same(*old, *j)

@@ -49,7 +49,7 @@ func (j *Job) Normalize() {
 	if j.Own != nil {
 		own := *j.Own
 		own.Normalize()
-		own.Name, own.Manifest, own.Jobs, own.CreatedAt = "", "", 0, time.Time{}
+		own.Name, own.Manifest, own.Jobs, own.made, own.CreatedAt = "", "", 0, own.Made(), time.Time{}
 		j.Own = &own
 	}
 	for i := range j.Steps {

@@ -20,10 +20,11 @@ type Forecast struct {
 	Problem string
 }
 
-// First is the first nominal time that a schedule gives to a job that is created now; zero: there is none. The calendar is
-// the one that the schedule names; nil: it names none.
+// First is the first nominal time that a schedule gives to a job that is created now; zero: there is none. A schedule that
+// the database does not have yet is made now. The calendar is the one that the schedule names; nil: it names none.
 func First(j store.Job, s store.Schedule, c *store.Calendar, now time.Time) (time.Time, error) {
-	if j.CreatedAt = now; s.CreatedAt.IsZero() {
+	j.CreatedAt = now
+	if s.CreatedAt = s.Made(); s.CreatedAt.IsZero() {
 		s.CreatedAt = now
 	}
 	n, err := NewNominal(&j, nil)

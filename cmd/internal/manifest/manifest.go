@@ -106,11 +106,11 @@ type file struct {
 	open     func(path string) (io.ReadCloser, error)
 	zone     string // zone of rules that have none; empty: the file names no zone, and the rules are read in UTC
 	defaults store.Job
-	job      *jobReading        // nil: no job was read yet
-	names    map[string]bool    // of the schedules read so far
-	usual    map[string]Problem // where the defaults are, by path below defaults
-	defined  map[string]Problem // where definitions are; nil: there are no others
-	rules    map[ruleText]bool  // the rules that were read, and the answer of parseRule for each
+	job      *jobReading         // nil: no job was read yet
+	names    map[string]bool     // of the schedules read so far
+	usual    map[string]Problem  // where the defaults are, by path below defaults
+	defined  map[string]Problem  // where definitions are; nil: there are no others
+	rules    map[ruleText]parsed // the rules that were read, and the answer of parseRule for each
 
 	calendars map[string]*rules.Calendar // of the calendars read so far; any other is looked up in the database
 

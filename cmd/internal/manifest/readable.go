@@ -25,7 +25,7 @@ type examined struct {
 	problem string
 	follows bool // the problem is that another definition is left out
 	uses    []use
-	job     store.Job
+	job     store.Job       // its names: a rule needs no more of it
 	rule    *store.Schedule // the schedule, or the rule of the job's own; nil: it has none
 	now     time.Time
 }
@@ -107,10 +107,10 @@ func (x *examined) wrong(known *store.Known, out map[store.Reference]bool) strin
 			x.problem = r.key + ": " + x.problem
 		}
 	}
-	if x.problem != "" || x.rule == nil || x.rule.Calendar == "" {
+	if x.problem != "" || x.rule == nil {
 		return x.problem
 	}
-	if _, err := decide.First(x.job, *x.rule, known.Calendar(x.rule.Calendar), x.now); err != nil { // its calendar leaves it no time
+	if _, err := decide.First(x.job, *x.rule, known.Calendar(x.rule.Calendar), x.now); err != nil { // it has no time, or its calendar leaves it none
 		x.problem = "rule: " + err.Error()
 	}
 	return x.problem
@@ -170,7 +170,7 @@ func examineJob(j *store.Job, now time.Time) examined {
 		return examined{problem: err.Error()}
 	}
 	x := examine("jobs", j.Name, node, now, func(f *file, all *yaml.Node) { f.readJob(pair{all.Content[0], all.Content[1]}) })
-	x.job, x.rule = *j, j.Own
+	x.job, x.rule = store.Job{Owner: j.Owner, Name: j.Name}, j.Own
 	return x
 }
 

@@ -105,43 +105,60 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 		return false
 	}
 	d := rules.Defaults{Zone: s.Zone, Start: f.now, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
-	if d.Calendar = f.calendars[s.Calendar]; d.Calendar != nil { // a calendar of the database is read when the rule is planned
-		d.OnHoliday = s.OnHoliday
-	}
-	needsZone, err := f.parseRule(s.Rule, d, zoneless)
-	if err != nil {
-		f.problem(f.places[rulePath], rulePath, "%s", strings.TrimPrefix(err.Error(), "rule: "))
-	} else if needsZone {
+	is := f.parseRule(s, d, zoneless)
+	if is.err != nil {
+		f.problem(f.places[rulePath], rulePath, "%s", strings.TrimPrefix(is.err.Error(), "rule: "))
+	} else if is.needsZone {
 		f.m.Zoneless = append(f.m.Zoneless, subject)
 	}
-	return err == nil
+	s.Past = is.past
+	return is.err == nil
 }
 
 // ruleText is a rule with everything that decides how it is read.
 type ruleText struct {
-	text     string
-	by       rules.Defaults
-	zoneless bool
+	text, calendar, onHoliday string
+	by                        rules.Defaults
+	zoneless                  bool
 }
 
-// parseRule parses a rule. If several jobs have the same rule, it parses it once. For a rule without a zone, it
-// reports whether the rule needs one.
-func (f *file) parseRule(text string, d rules.Defaults, zoneless bool) (needsZone bool, err error) {
-	if !strings.Contains(text, "~") { // a ~ takes its time from the name
+// parsed is what is known of a rule.
+type parsed struct {
+	needsZone bool // it has no zone, and means other times in another one
+	past      bool // see store.Schedule
+	err       error
+}
+
+// parseRule parses a rule, without its calendar: how many times that leaves it may depend on when the schedule was made,
+// which the database knows. If several jobs have the same rule, parseRule parses it once.
+func (f *file) parseRule(s *store.Schedule, d rules.Defaults, zoneless bool) parsed {
+	if !strings.Contains(s.Rule, "~") { // a ~ takes its time from the name
 		d.Seed = ""
 	}
-	key := ruleText{text, d, zoneless}
-	if needs, known := f.rules[key]; known {
-		return needs, nil
+	key := ruleText{s.Rule, s.Calendar, s.OnHoliday, d, zoneless}
+	if is, known := f.rules[key]; known {
+		return is
 	}
-	if _, err := rules.Parse(text, d); err != nil {
-		return false, err
+	_, err := rules.Parse(s.Rule, d)
+	is := parsed{past: onlyNow(err, s.Rule)}
+	if !is.past {
+		is.err = err
 	}
+	if d.Calendar = f.calendars[s.Calendar]; d.Calendar != nil { // a calendar of the database is read when the rule is planned
+		d.OnHoliday = s.OnHoliday
+	}
+	is.needsZone = is.err == nil && zoneless && f.dependsOnZone(s.Rule, d)
 	if f.rules == nil {
-		f.rules = map[ruleText]bool{}
+		f.rules = map[ruleText]parsed{}
 	}
-	f.rules[key] = zoneless && f.dependsOnZone(text, d)
-	return f.rules[key], nil
+	f.rules[key] = is
+	return is
+}
+
+// onlyNow reports whether a rule is refused only because it counts from now: if the database has it already, it counts from
+// when it was made.
+func onlyNow(err error, text string) bool {
+	return (errors.Is(err, rules.ErrNeverFires) || errors.Is(err, rules.ErrUndecided)) && rules.BeginsWhenMade(text)
 }
 
 // dependsOnZone reports whether a rule in UTC means other times in another zone. "Every five minutes" does not, nor does
