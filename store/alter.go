@@ -48,6 +48,9 @@ func (s *Store) AlterJob(ctx context.Context, name string, o AlterOptions, edit 
 		if r.After, err = edit(*was); err != nil {
 			return err
 		}
+		if r.After.Own != nil {
+			r.After.Own.madeAs(was.Own)
+		}
 		r.After.ID, r.After.Owner, r.After.Name, r.After.CreatedAt = was.ID, was.Owner, was.Name, was.CreatedAt
 		r.After, err = a.rewrite(ctx, was, r.After)
 		return err

@@ -140,7 +140,7 @@ func (l *linter) zoneless(kind, subject, name string) {
 
 // rule warns about the same things as rule lint.
 func (l *linter) rule(kind, subject, name, seed string, s *store.Schedule) {
-	is := rules.Defaults{Zone: s.Zone, Start: s.CreatedAt, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
+	is := rules.Defaults{Zone: s.Zone, Start: s.Made(), Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
 	if is.Start.IsZero() { // it is made now
 		is.Start = l.Now
 	}

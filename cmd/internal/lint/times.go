@@ -70,7 +70,7 @@ func (l *linter) nominal(j *store.Job, list []store.Schedule, at time.Time) *dec
 	of.CreatedAt = at
 	all := make([]store.Rule, len(list))
 	for i, s := range list {
-		if s.CreatedAt.IsZero() {
+		if s.CreatedAt = s.Made(); s.CreatedAt.IsZero() {
 			s.CreatedAt = at
 		}
 		all[i] = store.Rule{Schedule: s, Calendar: l.Calendars[s.Calendar]}
