@@ -27,6 +27,7 @@ type jobSQL struct {
 	unsent          func(error) bool       // see Engine.Unsent
 	held            func(error) bool       // see Engine.Held
 	savepointGone   func(error) bool
+	commitsNothing  func(text string) bool                                              // see Engine.CommitsNothing; nil: nothing is known of a text
 	undone          func(ctx context.Context, tx *sql.Tx, err error, stopped bool) bool // nil: see Witness
 	tableOptions    string                                                              // of a temporary table that knows transactions
 	describe        func(err error, text string) (Failure, bool)
@@ -69,6 +70,11 @@ func (e *Engine) InstantArgument(at time.Time) any {
 
 // RunsOn reports whether statements may follow one another without a semicolon, so that each text may be several.
 func (e *Engine) RunsOn() bool { return e.jobs.runsOn }
+
+// CommitsNothing reports whether a text can certainly not end the transaction in which it is executed.
+func (e *Engine) CommitsNothing(text string) bool {
+	return e.jobs.commitsNothing != nil && e.jobs.commitsNothing(text)
+}
 
 // Stop returns how to stop a statement on a server, if the driver would leave it running when its
 // context ends: the statement (with %d for the Session's number) that stops it from another connection.

@@ -23,6 +23,25 @@ var postgresJobs = jobSQL{
 	savepointGone:   postgresSavepointGone,
 	describe:        describePostgres,
 	forRecord:       postgresForRecord,
+	commitsNothing:  postgresCommitsNothing,
+}
+
+// Single statements, and the two ends of a DO block whose text is between dollar signs.
+var (
+	oneStatement = lazyregexp.New(`(?i)^\s*(ANALYZE|CALL|COPY|LOCK|MERGE|REFRESH|TRUNCATE|WITH)\s[^;]*;?\s*$`)
+	beginOfBlock = lazyregexp.New(`(?i)^\s*DO\s+(LANGUAGE\s+\w+\s+)?\$\w*\$`)
+	endOfBlock   = lazyregexp.New(`(?i)^\s*(LANGUAGE\s+\w+\s*)?;?\s*$`)
+)
+
+// postgresCommitsNothing knows that in a transaction which a client has begun, PostgreSQL refuses COMMIT and ROLLBACK in
+// procedures and in DO.
+func postgresCommitsNothing(text string) bool {
+	begin := beginOfBlock.FindString(text)
+	if begin == "" {
+		return oneStatement.MatchString(text)
+	}
+	_, after, closed := strings.Cut(text[len(begin):], begin[strings.IndexByte(begin, '$'):])
+	return closed && endOfBlock.MatchString(after)
 }
 
 func postgresTransactionOpen(_ context.Context, conn *sql.Conn) (open bool, err error) {

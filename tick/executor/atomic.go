@@ -41,7 +41,7 @@ func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Requ
 		case err == nil || errors.Is(err, errHeld) || errors.Is(err, ErrNotAtomic):
 		case d.engine.TakesNoWrites(err): // the answer of a server that is there, so all is rolled back
 			err = nothingDone("the database took no writes before COMMIT", err)
-		case !asked && d.engine.Broken(err) && !(sent && slices.ContainsFunc(list, mayCommit)):
+		case !asked && d.engine.Broken(err) && !(sent && slices.ContainsFunc(list, d.mayHaveCommitted)):
 			err = nothingDone("the connection was lost before COMMIT was sent", err)
 		}
 	}()
@@ -141,6 +141,11 @@ func (d *database) witness(ctx context.Context, conn *sql.Conn, list []Statement
 var plain = lazyregexp.New(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE)\s[^;]*;?\s*$`)
 
 func mayCommit(st Statement) bool { return !plain.MatchString(st.Text) }
+
+// mayHaveCommitted reports whether a text may have committed something in a transaction that is lost.
+func (d *database) mayHaveCommitted(st Statement) bool {
+	return mayCommit(st) && !d.engine.CommitsNothing(st.Text)
+}
 
 // inserts returns the statements to execute at the beginning of the transaction.
 func (w witness) inserts() []string {
