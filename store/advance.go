@@ -210,7 +210,7 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 		w.park(p.JobID, p.Parked, p.NextRun)
 		return
 	}
-	if !d.Replan && w.goneOn(&c.Plan, &p) {
+	if !d.Replan && !c.Recalled && w.goneOn(&c.Plan, &p) {
 		w.due = append(w.due, dueRow{p.JobID, p.Version, at(p.NextRun), at(p.LastScheduledFor)})
 		return
 	}

@@ -360,7 +360,7 @@ func (d *deciding) write(ctx context.Context, w *writer, made decisions, refused
 
 // add adds a decision to the batch and to the writer.
 func (b *Batch) add(w *writer, c *Snapshot, d *Decision) {
-	if d.Nothing(&c.Plan) {
+	if d.Nothing(&c.Plan) && !c.Recalled {
 		return
 	}
 	w.add(c, d)

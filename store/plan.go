@@ -96,7 +96,7 @@ type Snapshot struct {
 	Circle       bool // the job runs after itself, through others; read where that may have changed
 	AfterLost    bool // the row of the job that it runs after was deleted; read where that may have changed
 	AfterChanged bool // no decision has seen one of the jobs that it runs after
-	Recalled     bool // the plan was deleted, and is made again from the records
+	Recalled     bool // the plan was deleted, and is made again from the records: its row has nothing of it yet
 	// Mistake says why no run could execute the steps. It is checked where the definition may be new, and after a
 	// failure.
 	Mistake string

@@ -41,7 +41,7 @@ func (s *Store) recall(ctx context.Context, tx *engine.Tx, cases []Snapshot) err
 	}))
 	for i := range cases {
 		c := &cases[i]
-		c.Recalled = fresh[c.Plan.JobID] != nil && !c.Plan.DecidedThrough.IsZero()
+		c.Recalled = fresh[c.Plan.JobID] != nil && (c.Plan.RunsMade > 0 || !c.Plan.DecidedThrough.IsZero())
 	}
 	return err
 }

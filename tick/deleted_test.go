@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,45 @@ func TestDeletedPlanIsMadeAgain(t *testing.T) {
 		}
 		if r := ticktest.Run(t, d); r.Decided != 0 {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// In a plan that is made again, the runs that the job has made count towards its max_runs, also when the last of them is deleted,
+// and whether or not the job has more to do.
+func TestDeletedPlanCountsTheRuns(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		job := store.Job{Name: "job", Own: ticktest.EveryFiveMinutes(), MaxRuns: 2, Steps: []store.Step{ticktest.Nop("")}}
+		more := job
+		more.Name, more.MaxRuns = "more", 10
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job, more, onRequest("asked")}})
+		ticktest.Run(t, d)
+		if _, err := d.RunNow(t.Context(), "asked", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, minute := range []int{5, 10, 15} {
+			d.Clock.Set(ticktest.Morning(8, minute))
+			ticktest.Run(t, d)
+		}
+		d.Exec(t, "DELETE FROM "+d.Table("plans"))
+		d.Clock.Set(ticktest.Morning(9, 0))
+		if r := ticktest.Run(t, d); r.Made != 1 || len(r.Gaps) != 1 { // of the job that has more to do
+			t.Errorf("%+v", r)
+		}
+		for name, made := range map[string]int64{"job": 2, "more": 4, "asked": 1} {
+			if j, err := d.Job(t.Context(), name); err != nil || j.RunsMade != made {
+				t.Errorf("%s: %v: %d runs are counted", name, err, j.RunsMade)
+			}
+		}
+		d.Exec(t, "DELETE FROM "+d.Table("runs")) // as if pruned
+		job.MaxRuns = 3
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job}})
+		for _, minute := range []int{5, 10, 15} {
+			d.Clock.Set(ticktest.Morning(9, minute))
+			ticktest.Run(t, d)
+		}
+		if got := ticktest.States(t, d, "job"); !slices.Equal(got, []string{"succeeded"}) {
+			t.Errorf("%q", got)
 		}
 	})
 }
