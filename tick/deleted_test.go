@@ -109,6 +109,37 @@ func TestDeletedPlanCountsTheRuns(t *testing.T) {
 	})
 }
 
+// A job with repeat_after waits for the end of its run. Where that run is gone, or had ended when an older plan was brought
+// back, no end comes: the job goes on from the pass that finds this.
+func TestRepeatAfterARunThatIsGone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", RepeatAfter: store.Duration(10 * time.Minute), Steps: []store.Step{ticktest.Nop("")}}}})
+		made := func(hour, minute, want int) {
+			t.Helper()
+			d.Clock.Set(ticktest.Morning(hour, minute))
+			if r := ticktest.Run(t, d); r.Made != want || r.Succeeded != want {
+				t.Errorf("%d:%02d: %+v", hour, minute, r)
+			}
+		}
+		ticktest.DecideOnly(t, d)
+		d.Exec(t, "DELETE FROM "+d.Table("runs"))
+		made(8, 30, 0) // it is found
+		made(8, 39, 0)
+		made(8, 40, 1)
+		made(8, 50, 1)
+		old := ticktest.Literal(d, ticktest.Morning(8, 40))
+		d.Exec(t, "UPDATE "+d.Table("plans")+" SET repeat_from = "+old+", last_scheduled_for = "+old+", decided_through = "+old+
+			", next_run = "+ticktest.Literal(d, ticktest.Morning(8, 50)))
+		d.Clock.Set(ticktest.Morning(9, 0))
+		if r := ticktest.Run(t, d); r.Started != 0 { // 8:50 has its run
+			t.Errorf("%+v", r)
+		}
+		made(9, 9, 0)
+		made(9, 10, 1)
+		made(9, 20, 1)
+	})
+}
+
 // onRequest is a job without a schedule.
 func onRequest(name string) store.Job {
 	return store.Job{Name: name, Steps: []store.Step{ticktest.Nop("")}}

@@ -16,7 +16,8 @@ import (
 // cancellation and loss. The end of a requested run, or of a run that was tried again, counts if it comes
 // before the next time. While the run of the last time is open, there is no next time. If a time becomes
 // a gap, the next time counts from that decision. If an edit would make a time due in the past, the time
-// counts from the edit instead.
+// counts from the edit instead. If the run of the last time is gone, the time counts from the decision that
+// finds this.
 
 // addRepetition adds the nominal time by repeat_after to those of the rules.
 func (d *decision) addRepetition() {
@@ -29,6 +30,9 @@ func (d *decision) addRepetition() {
 	}
 	if d.job().RepeatAfter <= 0 {
 		return
+	}
+	if d.lostRun() {
+		d.plan.RepeatFrom = d.now
 	}
 	d.countEnds()
 	if was := d.snapshot.Planned; d.usedUp() && (!was.Known || was.MaxRuns == d.job().MaxRuns) { // it is finished
@@ -84,6 +88,14 @@ func (d *decision) repeating() bool {
 		return false
 	}
 	return is(d.active) || is(d.made)
+}
+
+// lostRun reports whether the plan waits for the end of a run, and there is none whose end could come: somebody has deleted the
+// run, or has brought back a plan that is older than that end.
+func (d *decision) lostRun() bool {
+	was := &d.snapshot.Plan
+	waits := !was.RepeatFrom.IsZero() && was.RepeatFrom.Equal(was.LastScheduledFor) && was.NextRun.IsZero() && was.Parked == ""
+	return waits && !d.snapshot.Stale && !d.job().Disabled && len(d.active)+d.unreadable+len(d.settled) == 0
 }
 
 // countEnds moves RepeatFrom to the ends of the runs that this decision settles, in their order. An

@@ -288,8 +288,8 @@ SELECT @now, u.id, NULL, u.id FROM (
 ) AS u ORDER BY u.id LIMIT :limit;
 
 -- Rows that leave no mark when plain SQL deletes them: a plan, a predecessor, the schedule of a link, the calendar of
--- a schedule, the job of a run. They are looked for once an hour. Parked jobs are included: the cause may have been
--- repaired elsewhere. So are jobs with a run that waits for its group: the job that had the place may be gone.
+-- a schedule, the job of a run, the run for whose end a job with repeat_after waits. They are looked for once an hour.
+-- Parked jobs are included: the cause may have been repaired elsewhere. So are jobs with a run that waits for its group: the job that had the place may be gone.
 
 -- name: need_check
 SELECT @now, u.id, NULL, u.id FROM (
@@ -307,6 +307,10 @@ SELECT @now, u.id, NULL, u.id FROM (
   SELECT r.job_id FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id WHERE @open > 0 AND j.id IS NULL
   UNION
   SELECT r.job_id FROM dbjobs.runs r WHERE @open > 0 AND r.state = 'waiting' AND r.held_by = 'group'
+  UNION
+  SELECT p.job_id FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
+  WHERE j.repeat_after_ms IS NOT NULL AND j.enabled = @true AND j.removed_at IS NULL AND (j.max_runs IS NULL OR j.max_runs > p.runs_made)
+    AND p.next_run IS NULL AND p.repeat_from = p.last_scheduled_for AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE @open = j.id)
   UNION
   SELECT p.job_id FROM dbjobs.plans p WHERE @parked
 ) AS u WHERE u.id > :id ORDER BY u.id LIMIT :limit;
