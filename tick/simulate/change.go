@@ -85,10 +85,11 @@ type known struct {
 	jobs      map[string]*Job
 	schedules map[string]store.Rule
 	made      map[string]time.Time // the schedules of a file that the database has already, also those that no job uses
+	paused    map[string]int64     // the ids of schedules with a pause
 }
 
 func (in Input) known() *known {
-	k := &known{jobs: map[string]*Job{}, schedules: map[string]store.Rule{}, made: map[string]time.Time{}}
+	k := &known{jobs: map[string]*Job{}, schedules: map[string]store.Rule{}, made: map[string]time.Time{}, paused: map[string]int64{}}
 	for i := range in.Jobs {
 		j := &in.Jobs[i]
 		k.jobs[j.FullName()], k.last = j, max(k.last, j.ID)
@@ -97,6 +98,11 @@ func (in Input) known() *known {
 			if r.Schedule.Name != "" {
 				k.schedules[r.Schedule.Name] = r
 			}
+		}
+	}
+	for i := range in.Pauses {
+		if p := &in.Pauses[i]; p.Scope == store.ScopeSchedule {
+			k.paused[p.Subject], k.last = p.SubjectID, max(k.last, p.SubjectID)
 		}
 	}
 	return k
@@ -129,6 +135,9 @@ func (k *known) replace(j *Job, at time.Time) {
 			r.ScheduleID, r.Schedule.CreatedAt = shared.ScheduleID, shared.Schedule.CreatedAt
 		default:
 			r.ScheduleID += k.last
+			if id := k.paused[r.Schedule.Name]; id != 0 && r.Schedule.Name != "" { // its pause names it by its id
+				r.ScheduleID = id
+			}
 			if t := k.made[r.Schedule.Name]; !t.IsZero() {
 				r.Schedule.CreatedAt = t
 			}

@@ -147,8 +147,7 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 	}
 	for i := range pauses { // a job that a file adds may be among those that are paused
 		p := &pauses[i]
-		byID := p.Scope == store.ScopeJob || p.Scope == store.ScopeSchedule // what a file adds has no id of the database
-		if !byID && p.Holds(now) && !slices.ContainsFunc(in.Pauses, func(o store.Pause) bool { return o.ID == p.ID }) {
+		if p.Scope != store.ScopeJob && p.Holds(now) && !slices.ContainsFunc(in.Pauses, func(o store.Pause) bool { return o.ID == p.ID }) {
 			in.Pauses = append(in.Pauses, *p)
 		}
 	}
