@@ -127,6 +127,7 @@ func (l *linter) job(j *store.Job) {
 			l.step(j, &j.Steps[i])
 			l.allowed(j, &j.Steps[i])
 		}
+		l.swallowed(j)
 	}
 	l.times(j)
 }

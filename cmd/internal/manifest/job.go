@@ -50,6 +50,7 @@ func (f *file) readJob(p pair) {
 	}
 	k := f.job
 	k.begin(p.key.Value, f.defaults)
+	f.swallowed = nil
 	path := join("jobs", k.job.Name)
 	f.mapping(p.value, path, k.fields)
 	j := &k.job // begin resets it for the next job
@@ -75,6 +76,7 @@ func (f *file) readJob(p pair) {
 		return
 	}
 	f.m.Jobs = append(f.m.Jobs, *j)
+	f.swallowedOf(j)
 	f.renamed("job", k.former, j.Name, path)
 }
 

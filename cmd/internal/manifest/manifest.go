@@ -33,6 +33,8 @@ type Manifest struct {
 
 	// Variables are the places in the file that named variables of the environment.
 	Variables []Variable
+	// Swallowed are the places in the file where a comment takes more of a step than its author sees.
+	Swallowed []Swallowed
 
 	problems   []Problem
 	references []reference        // names that the manifest uses and does not define
@@ -67,6 +69,7 @@ func (d *decoder) document(data []byte) *yaml.Node {
 		return nil
 	}
 	data = Paired(data)
+	d.source = data
 	if len(data) >= manyBytes {
 		if root := parseInParts(data, runtime.GOMAXPROCS(0)); root != nil {
 			return root

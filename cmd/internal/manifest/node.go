@@ -22,6 +22,10 @@ type decoder struct {
 	problems   []Problem
 	places     map[string]*yaml.Node // fields of the job or schedule that is being read, by path
 	references []reference           // names of other definitions, and of targets of the host
+	swallowed  []Swallowed           // of the job that is being read
+
+	source []byte  // the file
+	lines  []int32 // where its lines begin; nil: not known yet
 
 	length, values, bytes int                         // length of the file; values and bytes read so far
 	env                   func(string) (string, bool) // variables of the environment; nil: the file has none

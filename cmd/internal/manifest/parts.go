@@ -60,6 +60,7 @@ func (f *file) readInParts(jobs []pair) bool {
 		f.m.Renames = append(f.m.Renames, part.m.Renames...)
 		f.m.Chosen = append(f.m.Chosen, part.m.Chosen...)
 		f.m.Zoneless = append(f.m.Zoneless, part.m.Zoneless...)
+		f.m.Swallowed = append(f.m.Swallowed, part.m.Swallowed...)
 	}
 	for _, p := range jobs {
 		f.once(p.key, join("jobs", p.key.Value))
