@@ -210,7 +210,7 @@ func TestAliasBomb(t *testing.T) {
 		b.WriteString("  job" + string(rune('a'+i%26)) + strings.Repeat("x", i/26) + ": {steps: *steps}\n")
 	}
 	_, err := decode(t, b.String())
-	if e, ok := errors.AsType[*Error](err); !ok || len(e.Problems) != 1 || !strings.Contains(err.Error(), "expand to more than") {
+	if e, ok := errors.AsType[*Error](err); !ok || len(e.Problems) != 1 || !strings.Contains(err.Error(), "where aliases count each time") {
 		t.Errorf("got %v", err)
 	}
 }
