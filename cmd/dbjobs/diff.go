@@ -129,7 +129,8 @@ func (p *preview) moved(changes []store.Change) []report.Times {
 		if ch.Kind == "calendar" {
 			users = p.observers[ch.Subject]
 		}
-		if ch.Action != "change" || ch.Kind != "calendar" && ch.Kind != "schedule" {
+		moves := ch.Action == "change" && ch.Kind == "calendar" || (ch.Action == "change" || ch.Action == "rename") && ch.Kind == "schedule"
+		if !moves {
 			continue
 		}
 		for _, v := range users {
@@ -291,8 +292,8 @@ func (p *preview) rename(ch store.Change) {
 					}
 				}
 				for i := range p.rules[v.ID] {
-					if is := &p.rules[v.ID][i].Schedule; is.Name == f.Before {
-						is.Name = ch.Subject
+					if is := &p.rules[v.ID][i]; is.Schedule.Name == f.Before && is.Text != "" { // else ~ has other values by the new name
+						is.Schedule.Name = ch.Subject
 					}
 				}
 			}
