@@ -25,7 +25,7 @@ var damages = []struct {
 	kind  string
 	later time.Duration
 }{
-	{"twice", 0}, {"numbers", 0}, {"attempts", 0}, {"runs", skewed}, {"gaps", 0}, {"stuck", -skewed}, {"queued", -time.Hour},
+	{"twice", 0}, {"numbers", 0}, {"older", 0}, {"attempts", 0}, {"runs", skewed}, {"gaps", 0}, {"stuck", -skewed}, {"queued", -time.Hour},
 	{"unplanned", -skewed}, {"orphans", 0}, {"links", 0}, {"after", 0}, {"groups", 0}, {"calendars", 0}, {"pauses", 0}, {"ticks", skewed},
 }
 

@@ -1495,6 +1495,10 @@ GROUP BY r.job_id, r.scheduled_for HAVING COUNT(*) > 1 ORDER BY r.job_id, r.sche
 SELECT p.job_id, NULL, NULL, p.runs_made FROM dbjobs.plans p
 WHERE p.runs_made < (SELECT MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT :limit;
 
+-- name: examine_older
+SELECT r.job_id, MIN(r.created_at), NULL, COUNT(*) FROM dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.created_at < j.created_at GROUP BY r.job_id ORDER BY r.job_id LIMIT :limit;
+
 -- name: examine_attempts
 SELECT r.job_id, MIN(a.started_at), MIN(CAST(a.run_id AS CHAR(36))), COUNT(*)
 FROM dbjobs.attempts a LEFT JOIN dbjobs.runs r ON r.id = a.run_id

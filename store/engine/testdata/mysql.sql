@@ -428,6 +428,11 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs_schedules s WHERE s.id = l.schedule_id) G
 SELECT p.job_id, NULL, NULL, p.runs_made FROM dbjobs_plans p
 WHERE p.runs_made < (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT ?;
 
+-- name: examine_older
+-- arguments: limit
+SELECT r.job_id, MIN(r.created_at), NULL, COUNT(*) FROM dbjobs_runs r JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE r.created_at < j.created_at GROUP BY r.job_id ORDER BY r.job_id LIMIT ?;
+
 -- name: examine_orphans
 -- arguments: limit
 SELECT o.job_id, NULL, o.what, COUNT(*) FROM (

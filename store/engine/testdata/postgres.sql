@@ -438,6 +438,11 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs.schedules s WHERE s.id = l.schedule_id) G
 SELECT p.job_id, NULL, NULL, p.runs_made FROM dbjobs.plans p
 WHERE p.runs_made < (SELECT pg_catalog.MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT $1;
 
+-- name: examine_older
+-- arguments: limit
+SELECT r.job_id, pg_catalog.MIN(r.created_at), NULL, pg_catalog.COUNT(*) FROM dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.created_at < j.created_at GROUP BY r.job_id ORDER BY r.job_id LIMIT $1;
+
 -- name: examine_orphans
 -- arguments: limit
 SELECT o.job_id, NULL, o.what, pg_catalog.COUNT(*) FROM (
