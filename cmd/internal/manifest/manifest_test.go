@@ -108,6 +108,7 @@ func checkRoundTrip(t *testing.T, m *Manifest) {
 		t.Fatalf("what was written is refused: %v\n%s", err, out.String())
 	}
 	again.references, m.references, m.Named = nil, nil, again.Named
+	m.Swallowed = nil // what is written keeps its lines
 	again.places, m.places = nil, nil
 	if len(again.Zoneless) > 0 {
 		t.Errorf("what was written names no zone for %q\n%s", again.Zoneless, out.String())
