@@ -139,9 +139,6 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	if err != nil {
 		return err
 	}
-	if err := a.lockCaps(ctx, d.Groups, groups); err != nil {
-		return err
-	}
 	for _, g := range d.Groups {
 		if err := a.group(ctx, g, groups); err != nil {
 			return err
@@ -200,21 +197,6 @@ func (a *applier) takeTurns(ctx context.Context) error {
 	}
 	var version int
 	return a.tx.Row(ctx, "lock_installation", engine.Args{}, &version)
-}
-
-// lockCaps locks the plan rows of groups whose caps change, as decisions for their jobs do. A decision that reads a cap while
-// it changes would let a run wait by the old one, after wake_group has woken those that wait.
-func (a *applier) lockCaps(ctx context.Context, list []Group, known map[string]Group) error {
-	var names []string
-	for _, g := range list {
-		if old, ok := known[g.Name]; ok && !same(old, g) {
-			names = append(names, g.Name)
-		}
-	}
-	if len(names) == 0 || a.dry.on {
-		return nil
-	}
-	return lockGroupPlans(ctx, a.tx, names)
 }
 
 func (a *applier) group(ctx context.Context, g Group, known map[string]Group) error {

@@ -189,39 +189,6 @@ func TestARetryWhileTheJobIsRemoved(t *testing.T) {
 	})
 }
 
-// A decision for a job of a group, which has read the cap, lets a run wait for the group while a file is applied that raises the
-// cap. The run is woken, too: otherwise it would wait, though there is room, until something else in the group happens.
-func TestACapThatIsRaisedWhileARunBeginsToWait(t *testing.T) {
-	beside(t, store.Job{Group: "g"}, func(t *testing.T, d *storetest.DB, arm arming) {
-		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
-		d.Exec(t, "INSERT INTO "+d.Table("group_plans")+" (name) VALUES ('g')")
-		decision := holds(t, d, "SELECT name FROM "+d.Table("group_plans")+" FOR UPDATE", "UPDATE "+d.Table("runs")+" SET held_by = 'group', number = 1")
-		waits, answer := make(chan bool), make(chan error, 1)
-		arm(func() error { close(waits); return nil }, "group_plans WHERE", "held_by = NULL")
-		go func() {
-			_, err := d.Apply(t.Context(), store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 2}}}, store.ApplyOptions{})
-			answer <- err
-		}()
-		select {
-		case <-waits:
-		case err := <-answer:
-			t.Fatalf("it looks for no run that waits: %v", err)
-		}
-		time.Sleep(100 * time.Millisecond) // without its lock, the apply finds no run that waits
-		if err := decision.Commit(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-answer; err != nil {
-			t.Fatal(err)
-		}
-		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE held_by = 'group'"); n != 0 {
-			t.Error("the run still waits for its group, and nothing wakes it")
-		}
-	})
-}
-
 // A routine waits for a session that has locked what it is about to change, and finds what is there then. Other things that
 // routines find then are in TestRoutinesChangeWhatIsThereNow (cmd/dbjobs).
 func TestARoutineThatWaitsFindsWhatIsThereThen(t *testing.T) {

@@ -50,11 +50,23 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*
 	if err := readLeft(ctx, tx, cases, caps); err != nil || len(caps) == 0 {
 		return err
 	}
-	names := slices.Sorted(maps.Keys(caps))
-	if err := lockGroupPlans(ctx, tx, names); err != nil {
+	a := engine.Args{"ids": slices.Sorted(maps.Keys(caps))}
+	locked := 0
+	lock := func() error {
+		locked = 0
+		return tx.Query(ctx, "lock_groups", a, func(r *sql.Rows) error { locked++; return r.Scan(new(string)) })
+	}
+	if err := lock(); err != nil {
 		return err
 	}
-	a := engine.Args{"ids": names}
+	if locked < len(caps) { // the first decision in a group
+		if _, err := tx.Exec(ctx, "enlist_groups", a); err != nil {
+			return err
+		}
+		if err := lock(); err != nil {
+			return err
+		}
+	}
 	most := 0
 	var found GroupLoad
 	err := tx.Query(ctx, "group_caps", a, engine.Reads(&found.Name, &found.MaxRunning, &found.Active).Each(func(fault string) error {
@@ -78,23 +90,6 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*
 		h = GroupWaiter{}
 		return nil
 	}))
-}
-
-// lockGroupPlans locks the plan rows of groups, and makes those that are missing.
-func lockGroupPlans(ctx context.Context, tx *engine.Tx, names []string) error {
-	a := engine.Args{"ids": names}
-	locked := 0
-	lock := func() error {
-		locked = 0
-		return tx.Query(ctx, "lock_groups", a, func(r *sql.Rows) error { locked++; return r.Scan(new(string)) })
-	}
-	if err := lock(); err != nil || locked == len(names) {
-		return err
-	}
-	if _, err := tx.Exec(ctx, "enlist_groups", a); err != nil { // the first decision in a group
-		return err
-	}
-	return lock()
 }
 
 // readLeft adds the groups from which edits have taken jobs: the runs that wait there may have a place now.

@@ -122,8 +122,7 @@
 //
 //  1. plans, by Store.readSnapshots (store/batch.go). The lock of a plan is the right to decide for
 //     its job.
-//  2. groups, by Store.lockGroups (store/group.go), where the job shares a cap with others; a file that changes a cap locks its
-//     group, too, by applier.lockCaps (store/apply.go).
+//  2. groups, by Store.lockGroups (store/group.go), where the job shares a cap with others.
 //  3. runs: those whose lease has expired, by Store.lockExpired (store/batch.go); then those that the
 //     decision changes, by Store.lockMoved (store/decide.go).
 //  4. definitions, to mark them as planned, by writer.writeRules (store/advance.go), and to remove
