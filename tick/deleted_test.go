@@ -140,6 +140,29 @@ func TestRepeatAfterARunThatIsGone(t *testing.T) {
 	})
 }
 
+// A job had no schedule, and its plan is deleted. The rule that it gets then counts from that change, and not from when the job was
+// made: nothing was due before.
+func TestDeletedPlanOfAJobThatGetsARule(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{onRequest("job")}})
+		ticktest.Request(t, d, "job")
+		ticktest.Run(t, d)
+		d.Exec(t, "DELETE FROM "+d.Table("plans"))
+		d.Clock.Set(ticktest.Morning(10, 2))
+		job := onRequest("job")
+		job.Own = ticktest.EveryFiveMinutes()
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job}})
+		d.Clock.Set(ticktest.Morning(10, 4))
+		if r := ticktest.Run(t, d); r.Made != 0 || len(r.Gaps) != 0 {
+			t.Errorf("%+v", r)
+		}
+		d.Clock.Set(ticktest.Morning(10, 5))
+		if r := ticktest.Run(t, d); r.Made != 1 || len(r.Gaps) != 0 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 // onRequest is a job without a schedule.
 func onRequest(name string) store.Job {
 	return store.Job{Name: name, Steps: []store.Step{ticktest.Nop("")}}

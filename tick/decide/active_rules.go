@@ -49,7 +49,7 @@ func (d *decision) readRules() {
 		switch {
 		case r.Input == "" && r.Linked && r.LinkedAt.IsZero(): // plain SQL has changed the link: the rule counts from now
 			from = d.now
-		case r.Input == "" && d.snapshot.Recalled: // the plan was deleted: the rules count from the last record
+		case r.Input == "" && d.snapshot.Recalled && !d.snapshot.Plan.DecidedThrough.IsZero(): // the plan was deleted: the rules count from the last record
 		case r.Input == "":
 			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no pass has seen an earlier text
 		case changed && r.Linked && r.ChangedAt.After(through):
