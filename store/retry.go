@@ -31,6 +31,9 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 			if err = s.lockPlans(ctx, a.tx, list[0].Job); err == nil {
 				list, err = s.statuses(ctx, a.tx, r.JobID)
 			}
+			if err == nil { // the pass for which that waited may have counted its end
+				r, err = a.runNow(ctx, found.ID)
+			}
 		}
 		if err != nil {
 			return err

@@ -12,7 +12,7 @@ BEGIN
   END;
   CALL dbjobs_begin(mine);
   CALL dbjobs_find_job(job, its_id, named);
-  SELECT MAX(j.id) INTO already FROM dbjobs_jobs j WHERE j.id = its_id AND j.enabled = true FOR UPDATE; -- an IF would share its lock, and two calls wait for each other
+  SELECT MAX(j.id) INTO already FROM dbjobs_jobs j WHERE j.id = its_id AND j.enabled = true AND j.removed_at IS NULL FOR UPDATE; -- an IF would share its lock, and two calls wait for each other
   IF already IS NOT NULL THEN
     CALL dbjobs_refuse('JB004', CONCAT('job ', LEFT(named, 60), ': is enabled already; there is nothing to do'));
   END IF;

@@ -4,7 +4,7 @@ MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'opens a run again that failed, w
 BEGIN
   DECLARE mine boolean;
   DECLARE its_id char(36) CHARACTER SET ascii COLLATE ascii_bin;
-  DECLARE of_job bigint;
+  DECLARE of_job, removable bigint;
   DECLARE named, is_state text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE start_at, steps int;
   DECLARE is_settled boolean;
@@ -15,6 +15,10 @@ BEGIN
   END;
   CALL dbjobs_begin(mine);
   CALL dbjobs_find_run(run, its_id, of_job, named);
+  SELECT MAX(j.id) INTO removable FROM dbjobs_jobs j WHERE j.id = of_job AND j.remove_when_done;
+  IF removable IS NOT NULL THEN -- see jobToRun (store/request.go)
+    SELECT MAX(p.job_id) INTO removable FROM dbjobs_plans p WHERE p.job_id = removable FOR UPDATE;
+  END IF;
   IF NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = of_job AND j.removed_at IS NULL) THEN
     CALL dbjobs_refuse('JB004', CONCAT('run ', LEFT(run, 50), ': its job was removed; create it again, and request a run of it'));
   END IF;
