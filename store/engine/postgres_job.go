@@ -28,7 +28,7 @@ var postgresJobs = jobSQL{
 
 // Single statements, and the two ends of a DO block whose text is between dollar signs.
 var (
-	oneStatement = lazyregexp.New(`(?i)^\s*(ANALYZE|CALL|COPY|LOCK|MERGE|REFRESH|TRUNCATE|WITH)\s[^;]*;?\s*$`)
+	oneStatement = lazyregexp.New(`(?i)^\s*(CALL|MERGE|REFRESH|TRUNCATE|WITH)\s[^;]*;?\s*$`)
 	beginOfBlock = lazyregexp.New(`(?i)^\s*DO\s+(LANGUAGE\s+\w+\s+)?\$\w*\$`)
 	endOfBlock   = lazyregexp.New(`(?i)^\s*(LANGUAGE\s+\w+\s*)?;?\s*$`)
 )

@@ -53,7 +53,7 @@ func Undone(service, method string, sent, answer http.Header, body []byte) strin
 	if json.Compact(&short, value) != nil || slices.Contains(done, short.String()) {
 		return ""
 	}
-	return member + " is " + string(value)
+	return member + " is " + short.String()
 }
 
 // valueOf returns a member of a JSON object, as far as the text goes.
