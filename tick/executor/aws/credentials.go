@@ -29,6 +29,8 @@ type Credentials struct{ KeyID, Secret, SessionToken string }
 type Source struct {
 	env  Lookup
 	task string // URL of the endpoint of a task of ECS
+	// brief is how long the metadata of a machine may take, which elsewhere than on EC2 nobody has.
+	brief time.Duration
 
 	turn  chan struct{} // has one place, for the attempt that reads the next fields and asks
 	kept  Credentials
@@ -37,13 +39,12 @@ type Source struct {
 
 // NewSource makes a source that looks into env.
 func NewSource(env Lookup) *Source {
-	return &Source{env: env, task: taskHost, turn: make(chan struct{}, 1)}
+	return &Source{env: env, task: taskHost, brief: 3 * time.Second, turn: make(chan struct{}, 1)}
 }
 
 const (
 	early   = 5 * time.Minute  // before they expire, others are asked for
 	patient = 10 * time.Second // with all that is asked
-	brief   = 3 * time.Second  // with the metadata of a machine, which elsewhere than on EC2 nobody has
 )
 
 // Credentials are those that are good at now and for some minutes. A caller that waits while another one asks waits no longer than ctx lasts.

@@ -80,7 +80,7 @@ func (s *Source) container(ctx context.Context) (*answer, error) {
 
 // machine asks the metadata service of the machine, version 2: a session first, then the role, then its credentials.
 func (s *Source) machine(ctx context.Context) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, brief)
+	ctx, cancel := context.WithTimeout(ctx, s.brief)
 	defer cancel()
 	at := "http://169.254.169.254"
 	if strings.EqualFold(s.env.value("AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE"), "ipv6") {
