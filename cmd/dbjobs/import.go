@@ -144,7 +144,7 @@ The comments name each night of the coming year on which cron and dbjobs do not 
   dbjobs import crontab /etc/crontab --zone Europe/Berlin`,
 	}
 	cmd.Flags().String("zone", "", "time zone of the machine that runs the crontab (default: this machine's)")
-	cmd.Flags().BoolVar(&column, "user-column", false, "lines name a user before the command, or with =false, do not (automatic for /etc/crontab, files in cron.d, and files in which a comment names this column, or more lines root than a command)")
+	cmd.Flags().BoolVar(&column, "user-column", false, "lines name a user before the command, or with =false, do not (automatic for /etc/crontab, files in cron.d, and files in which a comment names this column, or more lines name root than begin with a command)")
 	return c.importing(cmd, func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
 		o := crontab.Options{Zone: f.zone, From: from, Users: crontab.UsersGuess}
 		var err error

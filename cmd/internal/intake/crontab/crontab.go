@@ -4,6 +4,7 @@ package crontab
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,6 +92,10 @@ func counted(n int, what string) string {
 
 var namesColumn = lazyregexp.New(`(?i)^#.*\b(dow|week)\b.*\buser(-?name)?\b\s+command`)
 
+// usual are commands with which lines of a user often begin. None of them is the name of a user.
+var usual = []string{"bash", "cd", "curl", "docker", "echo", "env", "export", "find", "flock", "nice", "node", "perl", "php", "python", "python3", "rm", "rsync",
+	"ruby", "sh", "sleep", "sudo", "tar", "test", "timeout", "wget"}
+
 // hasUsers guesses whether lines name a user: by the path of the file, by the comment with which all of these
 // files begin, or because root is no command. One line that names root in the crontab of a user is a mistake: if as
 // many lines have a command there, no line names a user, or each command would lose its first word.
@@ -111,7 +116,7 @@ func hasUsers(name string, lines []string) bool {
 		case len(f) <= times || !strings.ContainsAny(f[0][:1], "@*0123456789"):
 		case f[times] == "root" && len(f) > times+1:
 			roots++
-		case strings.ContainsAny(f[times][:1], "/.~[{($\"'") || strings.Contains(f[times], "="):
+		case strings.ContainsAny(f[times][:1], "/.~[{($\"'") || strings.Contains(f[times], "=") || slices.Contains(usual, f[times]):
 			commands++
 		}
 	}

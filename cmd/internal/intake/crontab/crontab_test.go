@@ -121,6 +121,7 @@ func TestUsersAreGuessed(t *testing.T) {
 		"0 8 * * 7 root /opt/a\n0 9 * * * ann /srv/b\n":                                        "ann",
 		"0 8 * * 7 root /opt/a\n0 9 * * * ann /srv/b\n0 10 * * * /opt/c\n@daily root /opt/d\n": "ann",
 		"# m h dom mon dow user command\n0 8 * * * /opt/a x\n0 9 * * * ann /srv/b\n":           "ann",
+		"0 8 * * 7 root /opt/a\n0 9 * * * cd /srv && php x\n":                                  "",
 		"0 8 * * 7 /opt/a\n0 9 * * * cd /srv && /opt/b\n":                                      "",
 	} {
 		r := Read(text, Options{Name: "it", Zone: "UTC", Users: UsersGuess, From: from})
