@@ -60,7 +60,7 @@ func parseInterval(r *Rule, in *input) error {
 // insteadOfUnit is the hint for a word that is not a unit.
 func insteadOfUnit(unit string, n int) string {
 	if unit == capitalM {
-		return "M may stand for minutes or for months: write m for minutes, or `monthly on 1 at H:MM`"
+		return "M may stand for minutes or for months: write m for minutes; " + insteadOfUnit("month", n)
 	}
 	unit = strings.ToLower(unit)
 	if _, ok := agentWeekday(strings.TrimSuffix(unit, "s")); ok || unit == "weekday" {
