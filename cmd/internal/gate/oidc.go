@@ -97,8 +97,8 @@ const unsigned = ".SIGNATURE_REMOVED_BY_GOOGLE"
 // has not expired.
 func (i *issuer) check(ctx context.Context, token string) error {
 	if strings.HasSuffix(token, unsigned) {
-		return unknown("Cloud Run has checked its identity token and taken the signature away, so it cannot be checked here: " +
-			"turn off that check (--no-invoker-iam-check of gcloud), or this one (--allow-unauthenticated in place of the audience and the callers)")
+		return unknown("its identity token has no signature, as where Cloud Run has checked it and taken it away, so it cannot be checked here: " +
+			"turn off the check of Cloud Run (--no-invoker-iam-check of gcloud)")
 	}
 	p, err := i.discover(ctx)
 	if err != nil {
