@@ -194,7 +194,7 @@ func TestDamageIsNamed(t *testing.T) {
 			{"clock-back shared", "UPDATE runs SET created_at = " + later + " WHERE job_id = " + id("shared")},
 			{"clock-back edited", "UPDATE runs SET state = 'waiting', settled_at = NULL, finished_at = NULL, held_by = NULL, ready_at = " + later +
 				", started_at = " + later + " WHERE job_id = " + id("edited")},
-			{"older few", "UPDATE jobs SET created_at = " + later + " WHERE name = 'few'"},
+			{"older few", "UPDATE runs SET created_at = " + ticktest.Literal(d, d.Clock.Now().Add(-24*time.Hour)) + " WHERE job_id = " + id("few")},
 			{"pauses", "INSERT INTO pauses (scope, subject_id) VALUES ('job', 4711)"},
 		} {
 			d.Exec(t, table.ReplaceAllStringFunc(damage.statement, func(found string) string {
