@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -166,8 +167,11 @@ func afterLost(ctx context.Context, s *store.Store, jobs []store.JobStatus) (map
 	for i := range jobs {
 		v := &jobs[i]
 		for _, a := range v.After {
-			r := store.Reference{Kind: store.KindJob, Name: a.Job, Owner: v.Owner, Done: true}
-			if !here[a.Job] && !here[store.FullName(v.Owner, a.Job)] {
+			r, full := store.Reference{Kind: store.KindJob, Name: a.Job, Owner: v.Owner, Done: true}, a.Job
+			if !strings.Contains(full, "/") { // a job of the same owner
+				full = store.FullName(v.Owner, full)
+			}
+			if !here[full] {
 				names, of[r] = append(names, r), append(of[r], v.ID)
 			}
 		}
