@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -91,12 +92,28 @@ func Parse(text string, d Defaults) (*Rule, error) {
 	return r, nil
 }
 
-// BeginsWhenMade reports whether a rule counts from Defaults.Start, the creation of
-// its schedule. Such a rule may never fire from one start and fire from another,
-// so Parse refuses it only for the start that was given.
-func BeginsWhenMade(text string) bool {
-	r, in, err := begin(text, Defaults{})
-	return err == nil && r.form.parse(r, in) == nil && in.made
+// DependsOnStart reports whether it may depend on Defaults.Start, the creation of
+// its schedule, that Parse refuses a rule as one that never fires: the rule counts
+// from there, and may fire from another start. It returns false only if the rule
+// surely fires from no start.
+func DependsOnStart(text string) bool {
+	// What a start can bar is left out. Of the days of a month, the first ones exist
+	// always, and seven days of January have all weekdays.
+	for day := range 7 {
+		r, in, err := begin(text, Defaults{Start: time.Date(2001, 1, 1+day, 0, 0, 0, 0, time.UTC)})
+		if err != nil || r.form.parse(r, in) != nil || !in.made {
+			return false
+		}
+		r.excludes, r.exdates, r.exdays = nil, nil, nil
+		for i := range r.includes {
+			c := &r.includes[i]
+			c.interval, c.count, c.until = 1, 0, noUntil
+		}
+		if !errors.Is(r.finish(""), ErrNeverFires) {
+			return true
+		}
+	}
+	return false
 }
 
 // begin resolves the defaults and finds the form of a text.

@@ -251,7 +251,8 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 	old, ok := known[c.Name]
 	c.Manifest, c.CreatedAt = a.o.Manifest, old.CreatedAt
 	if err := a.observes("schedule "+c.Name, Job{}, c); err != nil {
-		return err
+		a.refuse(err)
+		c.Calendar = "" // which may not exist; the schedule is written, and rolled back, for the jobs that name it
 	}
 	old.Normalize() // plain SQL may have written it in another way
 	err := a.mayTake("schedule "+c.Name, old.Manifest)

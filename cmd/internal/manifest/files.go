@@ -82,6 +82,9 @@ func Read(inputs []Input, o Options) (*Manifest, error) {
 	for _, to := range r.m.references {
 		r.m.places[to.at.Path] = to.at
 	}
+	for _, at := range r.m.rulePlaces {
+		r.m.places[at.Path] = at
+	}
 	r.m.references = slices.DeleteFunc(r.m.references, r.defines)
 	if len(r.m.problems) > 0 {
 		return r.m, bounded(r.m.problems)

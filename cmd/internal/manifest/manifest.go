@@ -39,6 +39,7 @@ type Manifest struct {
 	problems   []Problem
 	references []reference        // names that the manifest uses and does not define
 	places     map[string]Problem // of definitions and of the names that they use, by path
+	rulePlaces []Problem          // of rules that the database may refuse
 	flags      []Flag             // of the command that stands in place of a file
 }
 

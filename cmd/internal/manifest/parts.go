@@ -59,6 +59,7 @@ func (f *file) readInParts(jobs []pair) bool {
 		f.m.Jobs = append(f.m.Jobs, part.m.Jobs...)
 		f.m.Renames = append(f.m.Renames, part.m.Renames...)
 		f.m.Chosen = append(f.m.Chosen, part.m.Chosen...)
+		f.m.rulePlaces = append(f.m.rulePlaces, part.m.rulePlaces...)
 		f.m.Zoneless = append(f.m.Zoneless, part.m.Zoneless...)
 		f.m.Swallowed = append(f.m.Swallowed, part.m.Swallowed...)
 	}

@@ -111,7 +111,10 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 	} else if is.needsZone {
 		f.m.Zoneless = append(f.m.Zoneless, subject)
 	}
-	s.Past = is.past
+	if s.Past = is.past; is.err == nil && (is.past || s.Calendar != "") { // the database decides whether it has a time
+		kind, name, _ := strings.Cut(subject, " ")
+		f.m.rulePlaces = append(f.m.rulePlaces, f.place(cmp.Or(f.places[rulePath], n), join(join(kind+"s", name), "rule")))
+	}
 	return is.err == nil
 }
 
@@ -158,7 +161,7 @@ func (f *file) parseRule(s *store.Schedule, d rules.Defaults, zoneless bool) par
 // onlyNow reports whether a rule is refused only because it counts from now: if the database has it already, it counts from
 // when it was made.
 func onlyNow(err error, text string) bool {
-	return (errors.Is(err, rules.ErrNeverFires) || errors.Is(err, rules.ErrUndecided)) && rules.BeginsWhenMade(text)
+	return (errors.Is(err, rules.ErrNeverFires) || errors.Is(err, rules.ErrUndecided)) && rules.DependsOnStart(text)
 }
 
 // dependsOnZone reports whether a rule in UTC means other times in another zone. "Every five minutes" does not, nor does
