@@ -189,6 +189,14 @@ func (c *cli) inputOf(cmd *cobra.Command, paths []string, at time.Time) (in simu
 	if err != nil {
 		return in, err
 	}
+	return ofFile(m, shared, at)
+}
+
+// ofFile returns what a manifest alone defines. It refuses the rules that apply would refuse at that instant.
+func ofFile(m *manifest.Manifest, shared simulate.Shared, at time.Time) (in simulate.Input, err error) {
+	if err := simulate.Refused(m.Definitions, shared, at); err != nil {
+		return in, m.Place(err)
+	}
 	return simulate.Of(m.Definitions, shared, at)
 }
 
@@ -218,7 +226,7 @@ func (c *cli) compared(cmd *cobra.Command, o *simulation, in simulate.Input, at 
 		return in, other, err
 	}
 	if len(o.file) > 0 {
-		other, err = simulate.Of(m.Definitions, shared, at)
+		other, err = ofFile(m, shared, at)
 		other.SetTook(nil, 0, time.Duration(o.took))
 		return in.Renamed(m.Definitions, ""), other, err
 	}

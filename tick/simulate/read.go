@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 const instant = time.Microsecond // the smallest step of time that is stored
@@ -32,11 +33,7 @@ func Of(d store.Definitions, shared Shared, at time.Time) (Input, error) {
 		s.CreatedAt = at
 		schedules[s.Name] = s
 	}
-	calendars := map[string]*store.Calendar{}
-	maps.Copy(calendars, shared.Calendars)
-	for i := range d.Calendars {
-		calendars[d.Calendars[i].Name] = &d.Calendars[i]
-	}
+	calendars := shared.calendarsWith(d)
 	ids := map[string]int64{}
 	for i := range d.Jobs {
 		j := Job{Job: d.Jobs[i], AsPlanned: d.Jobs[i].Disabled}
@@ -66,6 +63,40 @@ func Of(d store.Definitions, shared Shared, at time.Time) (Input, error) {
 		in.Jobs = append(in.Jobs, j)
 	}
 	return in, nil
+}
+
+// calendarsWith returns the calendars by name, with those of definitions.
+func (s Shared) calendarsWith(d store.Definitions) map[string]*store.Calendar {
+	calendars := map[string]*store.Calendar{}
+	maps.Copy(calendars, s.Calendars)
+	for i := range d.Calendars {
+		calendars[d.Calendars[i].Name] = &d.Calendars[i]
+	}
+	return calendars
+}
+
+// Refused returns the rules of definitions, as Of makes them, that apply would refuse because they have no time: each is
+// a *store.FieldError, and they are joined.
+func Refused(d store.Definitions, shared Shared, at time.Time) error {
+	var refused []error
+	calendars := shared.calendarsWith(d)
+	examine := func(subject string, j store.Job, s store.Schedule) {
+		if s.CreatedAt = (time.Time{}); !s.Past && s.Calendar == "" {
+			return
+		}
+		if _, err := decide.First(j, s, calendars[s.Calendar], at.Add(-instant)); err != nil {
+			refused = append(refused, &store.FieldError{Subject: subject, Field: "rule", Problem: err.Error()})
+		}
+	}
+	for i := range d.Schedules {
+		examine("schedule "+d.Schedules[i].Name, store.Job{}, d.Schedules[i])
+	}
+	for i := range d.Jobs {
+		if j := &d.Jobs[i]; j.Own != nil {
+			examine("job "+j.FullName(), *j, *j.Own)
+		}
+	}
+	return errors.Join(refused...)
 }
 
 // mostPauses bounds the pauses that are read.
