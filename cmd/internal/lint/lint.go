@@ -33,10 +33,13 @@ type Options struct {
 
 // Of lists the warnings about what changes. The work for each definition is limited.
 func Of(o Options) []report.DefinitionWarning {
-	l := linter{Options: o, changes: map[string][]store.Change{}}
+	l := linter{Options: o, changes: map[string][]store.Change{}, swallowed: map[string][]manifest.Swallowed{}}
 	for _, c := range o.Changes {
 		key := c.Kind + " " + c.PlainSubject()
 		l.changes[key] = append(l.changes[key], c)
+	}
+	for _, s := range o.Manifest.Swallowed {
+		l.swallowed[s.Job] = append(l.swallowed[s.Job], s)
 	}
 	l.variables()
 	for i := range o.Manifest.Calendars {
@@ -56,8 +59,9 @@ func Of(o Options) []report.DefinitionWarning {
 
 type linter struct {
 	Options
-	changes map[string][]store.Change // by kind and name
-	list    []report.DefinitionWarning
+	changes   map[string][]store.Change       // by kind and name
+	swallowed map[string][]manifest.Swallowed // by job
+	list      []report.DefinitionWarning
 }
 
 // warn adds a warning. The advice is that of the code, unless the text already says what to do.
@@ -127,7 +131,7 @@ func (l *linter) job(j *store.Job) {
 			l.step(j, &j.Steps[i])
 			l.allowed(j, &j.Steps[i])
 		}
-		l.swallowed(j)
+		l.comments(j)
 	}
 	l.times(j)
 }

@@ -22,12 +22,10 @@ func (l *linter) step(j *store.Job, s *store.Step) {
 	}
 }
 
-// swallowed warns of what comments take of the steps, because of how YAML reads the file.
-func (l *linter) swallowed(j *store.Job) {
-	for _, s := range l.Manifest.Swallowed {
-		if s.Job == j.Name {
-			l.warn("job", j.FullName(), UnlikelyStep, "in line %d of %s, %s", s.Place.Line, s.Place.File, s.Text)
-		}
+// comments warns of what comments take of the steps, because of how YAML reads the file.
+func (l *linter) comments(j *store.Job) {
+	for _, s := range l.swallowed[j.Name] {
+		l.warn("job", j.FullName(), UnlikelyStep, "in line %d of %s, %s", s.Place.Line, s.Place.File, s.Text)
 	}
 }
 
