@@ -17,8 +17,8 @@ type Swallowed struct {
 	Place Problem
 }
 
-// quotes matches what is quoted in SQL and by the shell, and what may begin a comment.
-var quotes = lazyregexp.New(`(?s)'[^']*'|"[^"]*"|/\*.*?\*/|--|(?:^|[\s;,)])#`)
+// quotes matches what is quoted in SQL and by the shell, what may begin a comment, and a quote that does not end.
+var quotes = lazyregexp.New(`(?s)'[^']*'|"[^"]*"|/\*.*?\*/|--|[#'"]`)
 
 // swallows finds what comments take of a text, in which mark begins a comment that ends with the line. Two ways of YAML
 // make lines other than they look: where lines are joined, a comment takes those after it, too, such as the WHERE of a
@@ -42,38 +42,111 @@ func (d *decoder) swallows(n *yaml.Node, path, mark string) {
 	}
 }
 
-// joined returns the first comment of a text as its line in the file has it, and what YAML has put after it on the same
-// line; that is empty if the comment ends where it ends in the file.
+// joined returns the first comment of a text that YAML has made longer, as its line in the file has it, and what is lost
+// in it. That is empty if no comment takes more than its line.
 func (d *decoder) joined(n *yaml.Node, mark string) (comment, rest string) {
-	text := n.Value
-	for {
-		at := quotes.FindStringIndex(text)
-		if at == nil {
-			return "", ""
-		}
-		found := text[at[0]:at[1]]
-		if text = text[at[1]:]; !strings.HasSuffix(found, mark) || len(found) > len(mark)+1 {
+	lines, looked := d.linesOf(n), 0
+	for at := 0; at < len(n.Value) && looked < 2*mostLines; {
+		t := next(n.Value, at, mark)
+		if at = t.end; !t.comment {
 			continue
 		}
-		whole, _, _ := strings.Cut(mark+text, "\n")
-		line := d.lineWith(n, mark)
-		for from := 0; strings.Contains(line[from:], mark); from += len(mark) {
-			from += strings.Index(line[from:], mark)
-			comment = strings.TrimSpace(line[from:])
-			if rest, more := strings.CutPrefix(whole, comment+" "); more {
-				return comment, strings.TrimSpace(rest)
+		whole := n.Value[t.start:t.end]
+		for i, line := range lines {
+			looked++
+			if comment = commentIn(line, whole, mark); comment != "" {
+				lines = lines[i+1:]
+				if rest = lost(whole[len(comment):], lines, mark); rest != "" {
+					return comment, rest
+				}
+				break
 			}
 		}
-		return "", ""
 	}
+	return "", ""
+}
+
+// commentIn returns the comment of a line of the file with which a comment of a text begins.
+func commentIn(line, whole, mark string) string {
+	line = strings.TrimSpace(line)
+	for at := 0; ; at += len(mark) {
+		i := strings.Index(line[at:], mark)
+		if i < 0 {
+			return ""
+		}
+		at += i
+		if rest, ok := strings.CutPrefix(whole, line[at:]); ok && (rest == "" || rest[0] == ' ') {
+			return line[at:]
+		}
+	}
+}
+
+// lost returns what a comment has taken from the lines after it, without those that are comments, too.
+func lost(rest string, lines []string, mark string) string {
+	rest = strings.TrimSpace(rest)
+	for _, line := range lines {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(rest, mark) {
+			break
+		}
+		if strings.HasPrefix(line, rest) { // after the last line, there may be the end of the quotes
+			return ""
+		}
+		after, ok := strings.CutPrefix(rest, line)
+		if !ok {
+			break
+		}
+		rest = strings.TrimSpace(after)
+	}
+	if strings.Trim(rest, "; ") == "" {
+		return ""
+	}
+	return rest
+}
+
+// token is a place in a text: something quoted, what ends with its line as a comment, or what was neither.
+type token struct {
+	start, end    int
+	comment, open bool // open: a quote that does not end
+}
+
+// next returns the first token from a place on. An open quote is only its first character, for it may be an apostrophe.
+func next(text string, from int, mark string) token {
+	at := quotes.FindStringIndex(text[from:])
+	if at == nil {
+		return token{start: len(text), end: len(text)}
+	}
+	t := token{start: from + at[0], end: from + at[1]}
+	switch found := text[t.start:t.end]; {
+	case found == mark && begins(text[:t.start], mark):
+		t.comment = true
+		if i := strings.IndexByte(text[t.end:], '\n'); i >= 0 {
+			t.end += i
+		} else {
+			t.end = len(text)
+		}
+	case found == "'" || found == `"`:
+		t.open = true
+	}
+	return t
+}
+
+// begins reports whether a mark begins a comment after a text: # does not within a word, as in $#.
+func begins(before, mark string) bool {
+	return mark != "#" || before == "" || strings.ContainsRune(" \t\n;,)", rune(before[len(before)-1]))
 }
 
 // afterText returns what follows a text without quotes on its line, if that is a comment of YAML and looks like a part of
 // the text: an operator of PostgreSQL, or anything after a quote that is still open.
 func (d *decoder) afterText(n *yaml.Node) string {
 	const mark = " #"
-	line := d.lineWith(n, mark)
-	before, rest, _ := strings.Cut(line, mark)
+	var before, rest string
+	for _, line := range d.linesOf(n) {
+		var within bool
+		if before, rest, within = strings.Cut(line, mark); within {
+			break
+		}
+	}
 	if before = strings.TrimSpace(before); before == "" || !strings.HasSuffix(before, n.Value) && !strings.HasSuffix(n.Value, before) {
 		return ""
 	}
@@ -83,27 +156,30 @@ func (d *decoder) afterText(n *yaml.Node) string {
 	return "#" + rest
 }
 
-// lineWith returns the first line of a value, as it is in the file, that contains a text. It is empty if there is none.
-func (d *decoder) lineWith(n *yaml.Node, text string) string {
+// linesOf returns the lines of a value as they are in the file, up to the first that is not as in the value, with it.
+func (d *decoder) linesOf(n *yaml.Node) (lines []string) {
 	rest := n.Value
 	for i := n.Line; i < n.Line+mostLines; i++ {
 		line, short := d.line(i)
-		if strings.Contains(line, text) {
-			return line
+		if !short {
+			break
+		}
+		lines = append(lines, line)
+		if i == n.Line {
+			continue // it may have a key, too
 		}
 		_, after, within := strings.Cut(rest, strings.TrimSpace(line))
-		switch {
-		case !short || i > n.Line && !within:
-			return ""
-		case i > n.Line:
-			rest = after
+		if !within {
+			break
 		}
+		rest = after
 	}
-	return ""
+	return lines
 }
 
 // Each text has its lines looked at, and thousands of texts may be on one line, or be one by aliases. So a line that is
-// longer than people write is left out, and the lines of a text after the first mostLines.
+// longer than people write is left out, and the lines of a text after the first mostLines. A comment that is on none of them,
+// as it has an escape, has been looked for in all.
 const (
 	longestLine = 4 << 10
 	mostLines   = 500

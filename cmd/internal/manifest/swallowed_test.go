@@ -21,6 +21,12 @@ func TestSwallowed(t *testing.T) {
 		"sql: UPDATE t\n      SET x = 'no #1'":                                 `the text ends before "#1'"`,
 		"shell: echo \"a #x\"":                                                 `the text ends before "#x\""`,
 
+		"sql: >\n      -- nightly\n\n      DELETE FROM t -- old ones\n      WHERE at < 1": `the comment "-- old ones" takes "WHERE at < 1"`,
+		"sql: >\n      SELECT '--' AS x,\n      y -- comment\n      FROM t":               `the comment "-- comment" takes "FROM t"`,
+		"sql: \"DELETE FROM t -- a\n      -- b\n      WHERE at < 1\"":                     `the comment "-- a" takes "WHERE at < 1"`,
+
+		"sql: >\n      SELECT 1\n      -- a\n      -- b\n      ;":     "",
+		"sql: \"SELECT 1 -- a\n      -- b\"":                          "",
 		"sql: |\n      DELETE FROM t -- old ones\n      WHERE at < 1": "",
 		"sql: >\n      SELECT 1\n\n      -- x\n\n      FROM t -- y":   "",
 		"sql: >\n      SELECT '-- x'\n      FROM t":                   "",
