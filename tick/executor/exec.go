@@ -34,12 +34,12 @@ type ProgramSpec struct {
 const shellPath = "/bin/sh"
 
 var (
-	execKind  = programKind("exec", List, "", "program to run, then its arguments, each with an --exec of its own", checkProgram)
-	shellKind = programKind("shell", Text, "#", "text that /bin/sh runs", checkShell)
+	execKind  = programKind("exec", List, nil, "program to run, then its arguments, each with an --exec of its own", checkProgram)
+	shellKind = programKind("shell", Text, []string{"#"}, "text that /bin/sh runs", checkShell)
 )
 
-// programKind makes a kind of executor that runs a program. comment begins a comment in what it runs. check refuses programs or texts that could never run.
-func programKind(name string, run Type, comment, help string, check func(run []string) error) Kind {
+// programKind makes a kind of executor that runs a program. comments are what begins a comment in what it runs. check refuses programs or texts that could never run.
+func programKind(name string, run Type, comments []string, help string, check func(run []string) error) Kind {
 	read := func(raw json.RawMessage) (v ProgramSpec, err error) {
 		if err := strictly(raw, &v); err != nil {
 			return v, fmt.Errorf(`the spec is not of the form {"run": ["…"]}: %w`, err)
@@ -49,7 +49,7 @@ func programKind(name string, run Type, comment, help string, check func(run []s
 	return Kind{
 		Name: name,
 		Keys: []Key{{Name: name, Type: Mapping, Short: true, Help: help, Keys: []Key{
-			{Name: "run", Type: run, Comment: comment}, {Name: "dir", Type: Text}, {Name: "env", Type: Pairs}, {Name: "grace", Type: Text},
+			{Name: "run", Type: run, Comments: comments}, {Name: "dir", Type: Text}, {Name: "env", Type: Pairs}, {Name: "grace", Type: Text},
 			{Name: "retry_exit", Type: List}, {Name: "skip_exit", Type: List},
 		}}},
 		Spec: func(given map[string]any) (json.RawMessage, error) {

@@ -69,8 +69,8 @@ type Key struct {
 	Flag string // the flag of job create, if it is not the name; for a key of a Mapping, if it has a flag
 	Help string // the help of the flag: required
 	Keys []Key  // the keys of a Mapping
-	// Comment begins a comment in the value that ends with the line, such as -- in SQL; empty: the value has none.
-	Comment string
+	// Comments are what begins a comment in the value that ends with the line, such as -- in SQL; none: the value has none.
+	Comments []string
 	// Short says that a value that is not a mapping is the value of the first of Keys, and that this key is required.
 	Short bool
 }

@@ -140,7 +140,7 @@ func strictly(b []byte, into any) error {
 var sqlKind = Kind{
 	Name: "sql",
 	Keys: []Key{
-		{Name: "sql", Type: Statements, Comment: "--", Help: "statement to run; given several times, they run in order"},
+		{Name: "sql", Type: Statements, Comments: []string{"--", "#"}, Help: "statement to run; given several times, they run in order"},
 		{Name: "args", Type: Arguments, Flag: "arg", Help: "argument of the statement, as text; may be given several times"},
 		{Name: "atomic", Type: Switch, Help: "run the statements in one transaction with the record of their success"},
 		{Name: "fail_if", Type: Text, Flag: "fail-if", Help: "rows or no-rows: fail if the statements return rows, or none"},

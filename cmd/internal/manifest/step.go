@@ -150,7 +150,7 @@ func readValue(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 		if text(&s)(d, n, path); s != "" && key.Type == executor.TargetName {
 			d.refer(store.Reference{Kind: kindTarget, Name: s}, d.place(n, path))
 		}
-		d.swallows(n, path, key.Comment)
+		d.swallows(n, path, key.Comments)
 		if s != "" {
 			return s
 		}
@@ -159,7 +159,7 @@ func readValue(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 			return list
 		}
 	case executor.Statements:
-		if list := readStatements(d, n, path, key.Comment); len(list) > 0 {
+		if list := readStatements(d, n, path, key.Comments); len(list) > 0 {
 			return list
 		}
 	default:
@@ -168,10 +168,10 @@ func readValue(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 	return nil
 }
 
-func readStatements(d *decoder, n *yaml.Node, path, comment string) (list []executor.Statement) {
+func readStatements(d *decoder, n *yaml.Node, path string, comments []string) (list []executor.Statement) {
 	before := len(d.problems)
 	for i, c := range d.items(n, path) {
-		st := readStatement(d, c, fmt.Sprintf("%s[%d]", path, i), comment)
+		st := readStatement(d, c, fmt.Sprintf("%s[%d]", path, i), comments)
 		if st.Text = strings.TrimSpace(st.Text); st.Text == "" && len(d.problems) == before {
 			d.problem(n, path, "found an empty statement")
 		}
@@ -183,21 +183,21 @@ func readStatements(d *decoder, n *yaml.Node, path, comment string) (list []exec
 	return list
 }
 
-// readStatement reads a text, or a mapping that also has arguments. comment is what begins a comment in the text.
-func readStatement(d *decoder, n *yaml.Node, path, comment string) (st executor.Statement) {
+// readStatement reads a text, or a mapping that also has arguments. comments are what begins a comment in the text.
+func readStatement(d *decoder, n *yaml.Node, path string, comments []string) (st executor.Statement) {
 	at := n // aliases followed, but not counted yet
 	for at.Kind == yaml.AliasNode {
 		at = at.Alias
 	}
 	if at.Kind == yaml.MappingNode {
 		d.mapping(n, path, []field{
-			{"text", func(d *decoder, n *yaml.Node, path string) { text(&st.Text)(d, n, path); d.swallows(n, path, comment) }},
+			{"text", func(d *decoder, n *yaml.Node, path string) { text(&st.Text)(d, n, path); d.swallows(n, path, comments) }},
 			{"args", func(d *decoder, n *yaml.Node, path string) { st.Args = readArgs(d, n, path) }},
 		})
 		return st
 	}
 	text(&st.Text)(d, n, path)
-	d.swallows(n, path, comment)
+	d.swallows(n, path, comments)
 	return st
 }
 

@@ -2,7 +2,10 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
@@ -20,16 +23,16 @@ type Swallowed struct {
 // quotes matches what is quoted in SQL and by the shell, what may begin a comment, and a quote that does not end.
 var quotes = lazyregexp.New(`(?s)'[^']*'|"[^"]*"|/\*.*?\*/|--|[#'"]`)
 
-// swallows finds what comments take of a text, in which mark begins a comment that ends with the line. Two ways of YAML
+// swallows finds what comments take of a text, in which each of marks begins a comment that ends with the line. Two ways of YAML
 // make lines other than they look: where lines are joined, a comment takes those after it, too, such as the WHERE of a
 // DELETE; and in a text without quotes, # begins a comment of YAML, also where an operator of PostgreSQL is meant, such
 // as #>>.
-func (d *decoder) swallows(n *yaml.Node, path, mark string) {
-	if n = followed(n); mark == "" || n.Kind != yaml.ScalarNode {
+func (d *decoder) swallows(n *yaml.Node, path string, marks []string) {
+	if n = followed(n); len(marks) == 0 || n.Kind != yaml.ScalarNode {
 		return
 	}
-	if n.Style&yaml.LiteralStyle == 0 && strings.Contains(n.Value, mark) {
-		if comment, rest := d.joined(n, mark); rest != "" {
+	if n.Style&yaml.LiteralStyle == 0 && slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(n.Value, mark) }) {
+		if comment, rest := d.joined(n, marks); rest != "" {
 			d.swallowed = append(d.swallowed, Swallowed{Place: d.place(n, path), Text: fmt.Sprintf("the comment %s takes %s with it, because YAML joins these lines; "+
 				"write the text below |, which keeps its lines", excerpt(comment), excerpt(rest))})
 		}
@@ -44,19 +47,19 @@ func (d *decoder) swallows(n *yaml.Node, path, mark string) {
 
 // joined returns the first comment of a text that YAML has made longer, as its line in the file has it, and what is lost
 // in it. That is empty if no comment takes more than its line.
-func (d *decoder) joined(n *yaml.Node, mark string) (comment, rest string) {
+func (d *decoder) joined(n *yaml.Node, marks []string) (comment, rest string) {
 	lines, looked := d.linesOf(n), 0
 	for at := 0; at < len(n.Value) && looked < 2*mostLines; {
-		t := next(n.Value, at, mark)
-		if at = t.end; !t.comment {
+		t := next(n.Value, at, marks)
+		if at = t.end; t.mark == "" {
 			continue
 		}
 		whole := n.Value[t.start:t.end]
 		for i, line := range lines {
 			looked++
-			if comment = commentIn(line, whole, mark); comment != "" {
+			if comment = commentIn(line, whole, t.mark); comment != "" {
 				lines = lines[i+1:]
-				if rest = lost(whole[len(comment):], lines, mark); rest != "" {
+				if rest = lost(whole[len(comment):], lines, marks); rest != "" {
 					return comment, rest
 				}
 				break
@@ -82,11 +85,11 @@ func commentIn(line, whole, mark string) string {
 }
 
 // lost returns what a comment has taken from the lines after it, without those that are comments, too.
-func lost(rest string, lines []string, mark string) string {
+func lost(rest string, lines, marks []string) string {
 	rest = strings.TrimSpace(rest)
 	for _, line := range lines {
 		line = strings.TrimSpace(line)
-		if !strings.HasPrefix(rest, mark) {
+		if t := next(rest, 0, marks); t.mark == "" || t.start > 0 {
 			break
 		}
 		if strings.HasPrefix(line, rest) { // after the last line, there may be the end of the quotes
@@ -106,20 +109,21 @@ func lost(rest string, lines []string, mark string) string {
 
 // token is a place in a text: something quoted, what ends with its line as a comment, or what was neither.
 type token struct {
-	start, end    int
-	comment, open bool // open: a quote that does not end
+	start, end int
+	mark       string // what begins the comment
+	open       bool   // a quote that does not end
 }
 
 // next returns the first token from a place on. An open quote is only its first character, for it may be an apostrophe.
-func next(text string, from int, mark string) token {
+func next(text string, from int, marks []string) token {
 	at := quotes.FindStringIndex(text[from:])
 	if at == nil {
 		return token{start: len(text), end: len(text)}
 	}
 	t := token{start: from + at[0], end: from + at[1]}
 	switch found := text[t.start:t.end]; {
-	case found == mark && begins(text[:t.start], mark):
-		t.comment = true
+	case slices.Contains(marks, found) && (found != "#" || hash(text[:t.start], text[t.end:], len(marks) > 1)):
+		t.mark = found
 		if i := strings.IndexByte(text[t.end:], '\n'); i >= 0 {
 			t.end += i
 		} else {
@@ -131,9 +135,16 @@ func next(text string, from int, mark string) token {
 	return t
 }
 
-// begins reports whether a mark begins a comment after a text: # does not within a word, as in $#.
-func begins(before, mark string) bool {
-	return mark != "#" || before == "" || strings.ContainsRune(" \t\n;,)", rune(before[len(before)-1]))
+// hash reports whether # begins a comment between two texts. To the shell it does at the beginning of a word. In SQL it
+// does with MySQL and MariaDB only, and a file does not say which database it is for: before what is no blank and no letter,
+// it is taken for the beginning of an operator of PostgreSQL, such as #>, #- or ##, and otherwise for a comment. That is
+// a guess: PostgreSQL's # between two blanks is an exclusive or.
+func hash(before, after string, sql bool) bool {
+	if before != "" && !strings.ContainsRune(" \t\n;,)", rune(before[len(before)-1])) {
+		return false
+	}
+	c, _ := utf8.DecodeRuneInString(after)
+	return !sql || after == "" || unicode.IsSpace(c) || unicode.IsLetter(c)
 }
 
 // afterText returns what follows a text without quotes on its line, if that is a comment of YAML and looks like a part of
