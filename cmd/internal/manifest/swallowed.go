@@ -38,7 +38,7 @@ func (d *decoder) swallows(n *yaml.Node, path string, marks []string) {
 		}
 	}
 	if n.Style == 0 {
-		if rest := d.afterText(n); rest != "" {
+		if rest := d.afterText(n, marks); rest != "" {
 			d.swallowed = append(d.swallowed, Swallowed{Place: d.place(n, path), Text: fmt.Sprintf("the text ends before %s, which is a comment of YAML; "+
 				"put the text in quotes, or write it below |", excerpt(rest))})
 		}
@@ -147,24 +147,49 @@ func hash(before, after string, sql bool) bool {
 	return !sql || after == "" || unicode.IsSpace(c) || unicode.IsLetter(c)
 }
 
+// cutOff matches the end of a statement that hardly ends there, and goesOn what hardly begins a comment after it: an operator
+// of PostgreSQL.
+var (
+	cutOff = lazyregexp.New(`(?i)(?:[=,(]|\b(?:and|or|where|set))$`)
+	goesOn = lazyregexp.New(`(?i)^#(?:>|-\s*(?:['$?(]|array\b))`)
+)
+
 // afterText returns what follows a text without quotes on its line, if that is a comment of YAML and looks like a part of
-// the text: an operator of PostgreSQL, or anything after a quote that is still open.
-func (d *decoder) afterText(n *yaml.Node) string {
-	const mark = " #"
-	var before, rest string
-	for _, line := range d.linesOf(n) {
-		var within bool
-		if before, rest, within = strings.Cut(line, mark); within {
-			break
+// the text: anything after a quote that is still open, an operator of PostgreSQL, or anything after a statement that ends
+// in its middle. What is in a comment of the text itself is not lost.
+func (d *decoder) afterText(n *yaml.Node, marks []string) string {
+	rest := d.besides(n)
+	if rest == "" {
+		return ""
+	}
+	for at := 0; at < len(n.Value); {
+		t := next(n.Value, at, marks)
+		switch at = t.end; {
+		case t.open:
+			return rest
+		case t.mark != "" && at == len(n.Value):
+			return ""
 		}
 	}
-	if before = strings.TrimSpace(before); before == "" || !strings.HasSuffix(before, n.Value) && !strings.HasSuffix(n.Value, before) {
-		return ""
+	if goesOn.MatchString(rest) || len(marks) > 1 && cutOff.MatchString(n.Value) {
+		return rest
 	}
-	if open := strings.Count(n.Value, "'")%2 == 1 || strings.Count(n.Value, `"`)%2 == 1; !open && !strings.HasPrefix(rest, ">") {
-		return ""
+	return ""
+}
+
+// besides returns the comment of YAML that follows a text without quotes on its line.
+func (d *decoder) besides(n *yaml.Node) string {
+	for _, line := range d.linesOf(n) {
+		before, rest, within := strings.Cut(line, " #")
+		if !within {
+			continue
+		}
+		if before = strings.TrimSpace(before); before != "" && (strings.HasSuffix(before, n.Value) || strings.HasSuffix(n.Value, before)) {
+			return "#" + rest
+		}
+		break
 	}
-	return "#" + rest
+	return ""
 }
 
 // linesOf returns the lines of a value as they are in the file, up to the first that is not as in the value, with it.
