@@ -20,8 +20,8 @@ type Swallowed struct {
 	Place Problem
 }
 
-// quotes matches what is quoted in SQL and by the shell, what may begin a comment, and a quote that does not end.
-var quotes = lazyregexp.New(`(?s)'[^']*'|"[^"]*"|/\*.*?\*/|--|[#'"]`)
+// quotes matches what is quoted in SQL and by the shell, a quote that does not end, and what may begin a comment.
+var quotes = lazyregexp.New(`'[^']*'|"[^"]*"|/\*|--|[#'"]`)
 
 // swallows finds what comments take of a text, in which each of marks begins a comment that ends with the line. Two ways of YAML
 // make lines other than they look: where lines are joined, a comment takes those after it, too, such as the WHERE of a
@@ -107,7 +107,7 @@ func lost(rest string, lines, marks []string) string {
 	return rest
 }
 
-// token is a place in a text: something quoted, what ends with its line as a comment, or what was neither.
+// token is a place in a text: something quoted or between /* and */, what ends with its line as a comment, or what was neither.
 type token struct {
 	start, end int
 	mark       string // what begins the comment
@@ -128,6 +128,10 @@ func next(text string, from int, marks []string) token {
 			t.end += i
 		} else {
 			t.end = len(text)
+		}
+	case found == "/*":
+		if i := strings.Index(text[t.end:min(len(text), t.end+longestLine)], "*/"); i >= 0 {
+			t.end += i + len("*/")
 		}
 	case found == "'" || found == `"`:
 		t.open = true
@@ -215,7 +219,8 @@ func (d *decoder) linesOf(n *yaml.Node) (lines []string) {
 
 // Each text has its lines looked at, and thousands of texts may be on one line, or be one by aliases. So a line that is
 // longer than people write is left out, and the lines of a text after the first mostLines. A comment that is on none of them,
-// as it has an escape, has been looked for in all.
+// as it has an escape, has been looked for in all; and the end of /* is looked for as far as a line may be long, as the shell
+// has /* that do not end.
 const (
 	longestLine = 4 << 10
 	mostLines   = 500

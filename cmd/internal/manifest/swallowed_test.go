@@ -41,6 +41,7 @@ func TestSwallowed(t *testing.T) {
 		"sql: DELETE FROM t #--- old ---":                                          "",
 		"sql: DELETE FROM brand # all brands":                                      "",
 		"shell: set # shows the variables":                                         "",
+		"sql: >\n      SELECT 1 /* it's\n      -- x\n      */ FROM t":              "",
 		"sql: |\n      DELETE FROM t -- old ones\n      WHERE at < 1":              "",
 		"sql: >\n      SELECT 1\n\n      -- x\n\n      FROM t -- y":                "",
 		"sql: >\n      SELECT '-- x'\n      FROM t":                                "",
