@@ -33,8 +33,12 @@ func (d *decoder) swallows(n *yaml.Node, path string, marks []string) {
 	}
 	if n.Style&yaml.LiteralStyle == 0 && slices.ContainsFunc(marks, func(mark string) bool { return strings.Contains(n.Value, mark) }) {
 		if comment, rest := d.joined(n, marks); rest != "" {
-			d.swallowed = append(d.swallowed, Swallowed{Place: d.place(n, path), Text: fmt.Sprintf("the comment %s takes %s with it, because YAML joins these lines; "+
-				"write the text below |, which keeps its lines", excerpt(comment), excerpt(rest))})
+			where := ""
+			if comment[0] == '#' && len(marks) > 1 {
+				where = "on MySQL and MariaDB, "
+			}
+			d.swallowed = append(d.swallowed, Swallowed{Place: d.place(n, path), Text: fmt.Sprintf("%sthe comment %s takes %s with it, because YAML joins these lines; "+
+				"write the text below |, which keeps its lines", where, excerpt(comment), excerpt(rest))})
 		}
 	}
 	if n.Style == 0 {
@@ -129,7 +133,7 @@ func next(text string, from int, marks []string) token {
 		} else {
 			t.end = len(text)
 		}
-	case found == "/*":
+	case found == "/*" && len(marks) > 1: // the shell has no such comment
 		if i := strings.Index(text[t.end:min(len(text), t.end+longestLine)], "*/"); i >= 0 {
 			t.end += i + len("*/")
 		}
@@ -140,15 +144,15 @@ func next(text string, from int, marks []string) token {
 }
 
 // hash reports whether # begins a comment between two texts. To the shell it does at the beginning of a word. In SQL it
-// does with MySQL and MariaDB only, and a file does not say which database it is for: before what is no blank and no letter,
-// it is taken for the beginning of an operator of PostgreSQL, such as #>, #- or ##, and otherwise for a comment. That is
-// a guess: PostgreSQL's # between two blanks is an exclusive or.
+// does with MySQL and MariaDB only, and a file does not say which database it is for: before a blank it is taken for a
+// comment, and otherwise for an operator of PostgreSQL, such as #>, #- or ##, or a temporary table of SQL Server. That is a
+// guess: PostgreSQL's # between two blanks is an exclusive or.
 func hash(before, after string, sql bool) bool {
 	if before != "" && !strings.ContainsRune(" \t\n;,)", rune(before[len(before)-1])) {
 		return false
 	}
 	c, _ := utf8.DecodeRuneInString(after)
-	return !sql || after == "" || unicode.IsSpace(c) || unicode.IsLetter(c)
+	return !sql || after == "" || unicode.IsSpace(c)
 }
 
 // cutOff matches the end of a statement that hardly ends there, and goesOn what hardly begins a comment after it: an operator
@@ -203,6 +207,9 @@ func (d *decoder) linesOf(n *yaml.Node) (lines []string) {
 		line, short := d.line(i)
 		if !short {
 			break
+		}
+		if n.Style&yaml.SingleQuotedStyle != 0 {
+			line = strings.ReplaceAll(line, "''", "'")
 		}
 		lines = append(lines, line)
 		if i == n.Line {
