@@ -28,7 +28,8 @@ var postgresJobs = jobSQL{
 
 // Single statements, and the two ends of a DO block whose text is between dollar signs.
 var (
-	oneStatement = lazyregexp.New(`(?i)^\s*(CALL|MERGE|REFRESH|TRUNCATE|WITH)\s[^;]*;?\s*$`)
+	oneStatement = lazyregexp.New(`(?i)^\s*(ANALYZE|CALL|COPY|LOCK|MERGE|REFRESH|TRUNCATE|WITH)\s[^;]*;?\s*$`)
+	program      = lazyregexp.New(`(?i)\bPROGRAM\b`) // COPY may start one, and what it has done stays
 	beginOfBlock = lazyregexp.New(`(?i)^\s*DO\s+(LANGUAGE\s+\w+\s+)?\$\w*\$`)
 	endOfBlock   = lazyregexp.New(`(?i)^\s*(LANGUAGE\s+\w+\s*)?;?\s*$`)
 )
@@ -36,6 +37,9 @@ var (
 // postgresCommitsNothing knows that in a transaction which a client has begun, PostgreSQL refuses COMMIT and ROLLBACK in
 // procedures and in DO.
 func postgresCommitsNothing(text string) bool {
+	if program.MatchString(text) {
+		return false
+	}
 	begin := beginOfBlock.FindString(text)
 	if begin == "" {
 		return oneStatement.MatchString(text)
