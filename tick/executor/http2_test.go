@@ -137,7 +137,7 @@ func TestHTTP2RefusedUnread(t *testing.T) {
 			})
 			x := NewHTTP(loopback(nil))
 			x.transport("ann").TLSClientConfig = &tls.Config{RootCAs: s.roots}
-			ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			spec := attempt(`{"url": "https://` + s.Addr().String() + `", "method": "` + method + `"}`)
 			if _, err := x.Execute(ctx, spec); err != nil {
