@@ -25,7 +25,7 @@ var damages = map[string]damage{
 	}, "the row in plans is older than the runs, as after restoring one table; set its runs_made to the highest number"},
 	"older": {Warning, func(d *store.Damage) string {
 		return fmt.Sprintf("it has runs that are older than the job: %d, the first made at %s", d.Count, instant(d.At))
-	}, "another job had its number before the rows of jobs were deleted and numbers began anew, as after TRUNCATE, or the clock was ahead when the job was made; look at these runs with dbjobs run list: if they are another job's, the count of its runs has them, too, so raise its max_runs by as many"},
+	}, "another job had its number before the rows of jobs were deleted and numbers began anew, as after TRUNCATE, or the clock was ahead when the job was made; look at these runs with dbjobs run list: if they are another job's, the count of its runs has them, too, so raise its max_runs, if it has one, by as many; if they are its own, there is nothing to do"},
 	"attempts": {Warning, func(d *store.Damage) string {
 		return fmt.Sprintf("attempts of runs that are gone or do not know them: %d, such as of the run %s", d.Count, d.What)
 	}, "rows were deleted or changed by hand; delete these rows of attempts"},

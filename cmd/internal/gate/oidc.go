@@ -97,8 +97,8 @@ const unsigned = ".SIGNATURE_REMOVED_BY_GOOGLE"
 // has not expired.
 func (i *issuer) check(ctx context.Context, token string) error {
 	if strings.HasSuffix(token, unsigned) {
-		return unknown("its identity token has no signature, as where Cloud Run has checked it and taken it away, so it cannot be checked here: " +
-			"turn off the check of Cloud Run (--no-invoker-iam-check of gcloud)")
+		return unknown("the signature of its identity token is missing, so the token cannot be checked here; Cloud Run removes it when it checks callers itself: " +
+			"turn that check off (--no-invoker-iam-check of gcloud)")
 	}
 	p, err := i.discover(ctx)
 	if err != nil {

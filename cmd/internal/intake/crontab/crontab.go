@@ -92,8 +92,8 @@ func counted(n int, what string) string {
 
 var namesColumn = lazyregexp.New(`(?i)^#.*\b(dow|week)\b.*\buser(-?name)?\b\s+command`)
 
-// usual are commands with which lines of a user often begin. None of them is the name of a user.
-var usual = []string{"bash", "cd", "curl", "docker", "echo", "env", "export", "find", "flock", "nice", "node", "perl", "php", "python", "python3", "rm", "rsync",
+// usual are commands with which lines of a user often begin. Names that users have, too, are not among them.
+var usual = []string{"bash", "cd", "curl", "echo", "env", "export", "find", "flock", "nice", "perl", "php", "python", "python3", "rm", "rsync",
 	"ruby", "sh", "sleep", "sudo", "tar", "test", "timeout", "wget"}
 
 // hasUsers guesses whether lines name a user: by the path of the file, by the comment with which all of these
