@@ -84,9 +84,13 @@ func blocked[T any](t *testing.T, d *storetest.DB, n int, answer chan T) {
 		time.Sleep(300 * time.Millisecond)
 		return
 	}
-	for len(answer) == 0 && d.Int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") < n {
+	for range 12_000 {
+		if len(answer) > 0 || d.Int(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") >= n {
+			return
+		}
 		time.Sleep(5 * time.Millisecond)
 	}
+	t.Fatalf("no %d sessions wait for a lock, and none has answered", n)
 }
 
 // A job is altered while another command is about to change it. The change log says what that command changed, and what the
@@ -185,6 +189,27 @@ func TestARetryWhileTheJobIsRemoved(t *testing.T) {
 				t.Errorf("%s: %v, want that the job was removed", name, err)
 			}
 			d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'failed', finished_at = created_at, settled_at = created_at")
+		}
+	})
+}
+
+// A run is opened again while a pass counts its end, which the retry waits for. Then nothing speaks against the retry.
+func TestARetryWhileTheEndIsCounted(t *testing.T) {
+	beside(t, store.Job{RemoveDone: true, Own: &store.Schedule{Rule: "at 2026-01-05T08:05:00Z"}}, func(t *testing.T, d *storetest.DB, _ arming) {
+		r, err := d.RunNow(t.Context(), "job", store.Request{}) // it makes the plan, too
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'failed', finished_at = created_at")
+		pass := holds(t, d, "SELECT job_id FROM "+d.Table("plans")+" FOR UPDATE", "UPDATE "+d.Table("runs")+" SET settled_at = created_at")
+		answer := make(chan error, 1)
+		go func() { _, err := d.RetryRun(t.Context(), r.ID, "", store.Author{}); answer <- err }()
+		blocked(t, d, 1, answer)
+		if err := pass.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-answer; err != nil {
+			t.Error(err)
 		}
 	})
 }
