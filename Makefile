@@ -124,7 +124,7 @@ WITH_POSTGRES = $(findstring postgres,$(DBJOBS_TEST_DATABASES))
 test: $(SERVERS) $(SUITE) ## the whole suite on SQLite, PostgreSQL and MariaDB, which it starts itself; 6 to 16 minutes on two cores
 	@if [ -n "$$DBJOBS_REQUIRE_RACE" ] && [ -z "$(RACE)" ]; then \
 		echo "DBJOBS_REQUIRE_RACE is set, but there is no C compiler for the race detector: apt-get install gcc libc6-dev" >&2; exit 1; fi
-	@DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES)$(if $(WITH_POSTGRES),$(comma)pgcron) $(SERVERS) \
+	@DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES)$(if $(WITH_POSTGRES),$(comma)pgcron) $(SERVERS) -exit-at-once \
 		-tools systemd,$(TOOLS)$(if $(WITH_POSTGRES),$(comma)pgagent$(comma)pgbouncer-stable) $(NOTE) -- \
 		env DBJOBS_TEST_DATABASES=$(DBJOBS_TEST_DATABASES) $(LEGS) $(MAIN) $(RACED) $(MODULES) $(if $(WITH_POSTGRES),$(POOLED) $(QUEUES))
 	$(if $(WITH_POSTGRES),@$(NODE_QUEUES))

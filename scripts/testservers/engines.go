@@ -40,6 +40,8 @@ type engine struct {
 	args func(*server) []string
 	// ready reports whether the server lets clients in.
 	ready func(*server) bool
+	// forks: each session is a process of its own.
+	forks bool
 	// stop ends the server at once: its files are thrown away.
 	stop syscall.Signal
 }

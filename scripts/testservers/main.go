@@ -23,9 +23,9 @@ const (
 	exitNotRun   = 127 // the command is not there, as a shell says it
 )
 
-const usage = `usage: testservers [-note TEXT] [-tools NAME,...] [-versions ENGINE=VERSION,...] -- COMMAND [ARG...]   run COMMAND with the servers
-       testservers -print [-tools NAME,...] [-versions ENGINE=VERSION,...]                             print their URLs, keep them until Ctrl-C
-       testservers -fetch [-versions ENGINE=VERSION,...]                                               see that their programs are here, start none
+const usage = `usage: testservers [-note TEXT] [-exit-at-once] [-tools NAME,...] [-versions ENGINE=VERSION,...] -- COMMAND [ARG...]   run COMMAND with the servers
+       testservers -print [-tools NAME,...] [-versions ENGINE=VERSION,...]                                             print their URLs, keep them until Ctrl-C
+       testservers -fetch [-versions ENGINE=VERSION,...]                                                               see that their programs are here, start none
 `
 
 func main() {
@@ -46,6 +46,7 @@ func launcher(args []string) int {
 	named := flags.String("tools", "", "")
 	versions := flags.String("versions", "", "")
 	only := flags.Bool("fetch", false, "")
+	exitAtOnce := flags.Bool("exit-at-once", false, "")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return 0
@@ -73,6 +74,7 @@ func launcher(args []string) int {
 		return exitFailed
 	}
 	defer r.close()
+	r.exitAtOnce = *exitAtOnce
 	if *only {
 		return r.atHand(ctx, picked)
 	}
@@ -88,6 +90,8 @@ type run struct {
 	sweeper *exec.Cmd
 	apt     *apt
 	trusted *authority
+
+	exitAtOnce bool // see server.exitAtOnce
 }
 
 func newRun(ctx context.Context) (*run, error) {

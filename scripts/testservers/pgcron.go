@@ -40,6 +40,7 @@ var pgcron = &engine{
 	},
 	args:  func(s *server) []string { return append(postgresArgs(s), pgcronArgs(s)...) },
 	ready: postgresReady,
+	forks: postgres.forks,
 	stop:  postgres.stop,
 }
 

@@ -38,6 +38,7 @@ var postgres = &engine{
 	init:      initPostgres,
 	args:      postgresArgs,
 	ready:     postgresReady,
+	forks:     true,
 	stop:      syscall.SIGQUIT, // immediate shutdown, which still frees its shared memory
 }
 

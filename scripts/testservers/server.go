@@ -76,7 +76,7 @@ func (s *server) launch(ctx context.Context) error {
 	}
 	defer log.Close() // the server has its own by now
 
-	cmd := &exec.Cmd{Env: s.environ(), Dir: s.dir, Stdout: log, Stderr: log}
+	cmd := &exec.Cmd{Env: append(s.environ(), s.exitAtOnce(ctx)...), Dir: s.dir, Stdout: log, Stderr: log}
 	s.kept, err = s.owner.keep(cmd, orders{
 		Args: s.inst.argv(s.inst.server, append(s.args(s), s.extra()...)...), User: s.owner.user, Stop: s.stop,
 	})
