@@ -82,6 +82,7 @@ func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Cha
 // whole take turns. A dry run only reads.
 func (s *Store) inTurn(ctx context.Context, o ApplyOptions, fn func(*applier) error) ([]Change, error) {
 	var changes []Change
+	var raised []string
 	login, err := s.Login(ctx)
 	if err != nil {
 		return nil, err
@@ -104,9 +105,12 @@ func (s *Store) inTurn(ctx context.Context, o ApplyOptions, fn func(*applier) er
 		if err := fn(a); err != nil {
 			return err
 		}
-		changes = a.changes
+		changes, raised = a.changes, a.raised
 		return a.flush(ctx)
 	})
+	if err == nil {
+		s.wakeRaised(ctx, raised)
+	}
 	return changes, err
 }
 
@@ -126,6 +130,7 @@ type applier struct {
 	refused   []error // mistakes, to be returned together: the first ones
 	refusals  int     // how many such mistakes there are
 	changes   []Change
+	raised    []string          // groups whose caps were raised
 	log       []json.RawMessage // rows for the change log, not written yet
 	dry       dryRun
 }
@@ -210,6 +215,9 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 	case ok && same(old, g): // a definition that cannot be read never counts as the same
 		return nil
 	case ok:
+		if g.MaxRunning > old.MaxRunning && !a.dry.on {
+			a.raised = append(a.raised, g.Name)
+		}
 		if err := a.run(ctx, "update_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
 			return err
 		}

@@ -50,24 +50,11 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*
 	if err := readLeft(ctx, tx, cases, caps); err != nil || len(caps) == 0 {
 		return err
 	}
-	a := engine.Args{"ids": slices.Sorted(maps.Keys(caps))}
-	locked := 0
-	lock := func() error {
-		locked = 0
-		return tx.Query(ctx, "lock_groups", a, func(r *sql.Rows) error { locked++; return r.Scan(new(string)) })
-	}
-	if err := lock(); err != nil {
+	names := slices.Sorted(maps.Keys(caps))
+	if err := lockGroupPlans(ctx, tx, names); err != nil {
 		return err
 	}
-	if locked < len(caps) { // the first decision in a group
-		if _, err := tx.Exec(ctx, "enlist_groups", a); err != nil {
-			return err
-		}
-		if err := lock(); err != nil {
-			return err
-		}
-	}
-	most := 0
+	a, most := engine.Args{"ids": names}, 0
 	var found GroupLoad
 	err := tx.Query(ctx, "group_caps", a, engine.Reads(&found.Name, &found.MaxRunning, &found.Active).Each(func(fault string) error {
 		if c := caps[found.Name]; c != nil && fault == "" {
@@ -90,6 +77,44 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*
 		h = GroupWaiter{}
 		return nil
 	}))
+}
+
+// lockGroupPlans locks the plan rows of groups, and makes those that are missing.
+func lockGroupPlans(ctx context.Context, tx *engine.Tx, names []string) error {
+	a := engine.Args{"ids": names}
+	locked := 0
+	lock := func() error {
+		locked = 0
+		return tx.Query(ctx, "lock_groups", a, func(r *sql.Rows) error { locked++; return r.Scan(new(string)) })
+	}
+	if err := lock(); err != nil || locked == len(names) {
+		return err
+	}
+	if _, err := tx.Exec(ctx, "enlist_groups", a); err != nil { // the first decision in a group
+		return err
+	}
+	return lock()
+}
+
+// wakeRaised wakes the runs that began to wait for a group while its cap was raised. It comes after the COMMIT of the new cap. A
+// decision that has read the old cap has the lock of the group until its own COMMIT. So once that lock was free, such runs are
+// there to be woken, and later decisions read the new cap. No lock is kept meanwhile: passes must not wait for a large file that
+// is applied, nor for one of the runs. The new cap stands whether this succeeds or not: what still waits then goes on with the
+// next event of the group, or with the check of each hour.
+func (s *Store) wakeRaised(ctx context.Context, names []string) {
+	if len(names) == 0 || s.Engine().OneWriter { // one writer at a time: no decision was under way
+		return
+	}
+	slices.Sort(names)
+	if err := s.db.InTx(ctx, func(tx *engine.Tx) error { return lockGroupPlans(ctx, tx, names) }); err != nil {
+		return
+	}
+	for _, name := range names {
+		_ = s.db.InTx(ctx, func(tx *engine.Tx) error {
+			_, err := tx.Exec(ctx, "wake_group", engine.Args{"name": name})
+			return err
+		})
+	}
 }
 
 // readLeft adds the groups from which edits have taken jobs: the runs that wait there may have a place now.
