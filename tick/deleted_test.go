@@ -140,6 +140,26 @@ func TestRepeatAfterARunThatIsGone(t *testing.T) {
 	})
 }
 
+// Another run of that job is open meanwhile, such as a long one that somebody has requested. The job does not wait for its end.
+func TestRepeatAfterARunThatIsGoneBesideAnother(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", RepeatAfter: store.Duration(10 * time.Minute), Overlap: store.OverlapAllow, MaxRunning: 2,
+			Queue: "other", Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.Run(t, d)
+		d.Exec(t, "DELETE FROM "+d.Table("runs")+" WHERE occurrence LIKE 'at:%'")
+		for _, at := range []struct{ hour, minute, made int }{{8, 5, 0}, {9, 30, 0}, {9, 39, 0}, {9, 40, 1}, {9, 50, 0}} { // at 9:30 it is found
+			d.Clock.Set(ticktest.Morning(at.hour, at.minute))
+			if r := ticktest.Run(t, d); r.Made != at.made {
+				t.Errorf("%d:%02d: %+v", at.hour, at.minute, r)
+			}
+		}
+		if got := ticktest.States(t, d, "job"); !slices.Equal(got, []string{"queued", "queued"}) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 // A job had no schedule, and its plan is deleted. The rule that it gets then counts from that change, and not from when the job was
 // made: nothing was due before.
 func TestDeletedPlanOfAJobThatGetsARule(t *testing.T) {

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
@@ -81,7 +82,7 @@ func (d *decision) nextRepeat() time.Time {
 func (d *decision) repeating() bool {
 	is := func(list []store.Run) bool {
 		for i := range list {
-			if r := &list[i]; !r.Ended() && !r.Requested() && r.ScheduledFor.Equal(d.plan.RepeatFrom) {
+			if r := &list[i]; !r.Ended() && d.repeats(r) {
 				return true
 			}
 		}
@@ -90,12 +91,21 @@ func (d *decision) repeating() bool {
 	return is(d.active) || is(d.made)
 }
 
+// repeats reports whether a run is that of the last nominal time.
+func (d *decision) repeats(r *store.Run) bool {
+	return !r.Requested() && r.ScheduledFor.Equal(d.plan.RepeatFrom)
+}
+
 // lostRun reports whether the plan waits for the end of a run, and there is none whose end could come: somebody has deleted the
-// run, or has brought back a plan that is older than that end.
+// run, or has brought back a plan that is older than that end. Other runs of the job, such as requested ones, change nothing.
 func (d *decision) lostRun() bool {
 	was := &d.snapshot.Plan
 	waits := !was.RepeatFrom.IsZero() && was.RepeatFrom.Equal(was.LastScheduledFor) && was.NextRun.IsZero() && was.Parked == ""
-	return waits && !d.snapshot.Stale && !d.job().Disabled && len(d.active)+d.unreadable+len(d.settled) == 0
+	if !waits || d.snapshot.Stale || d.job().Disabled || d.unreadable > 0 {
+		return false
+	}
+	own := func(r store.Run) bool { return d.repeats(&r) }
+	return !slices.ContainsFunc(d.active, own) && !slices.ContainsFunc(d.settled, own)
 }
 
 // countEnds moves RepeatFrom to the ends of the runs that this decision settles, in their order. An
@@ -103,7 +113,7 @@ func (d *decision) lostRun() bool {
 func (d *decision) countEnds() {
 	for _, r := range d.settled {
 		end, from := earlier(r.FinishedAt, d.now), d.plan.RepeatFrom
-		own := !r.Requested() && r.ScheduledFor.Equal(from)
+		own := d.repeats(&r)
 		if t := d.nextRepeat(); own || !t.IsZero() && !end.After(t) {
 			d.plan.RepeatFrom = later(from, end)
 		}

@@ -310,7 +310,8 @@ SELECT @now, u.id, NULL, u.id FROM (
   UNION
   SELECT p.job_id FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
   WHERE j.repeat_after_ms IS NOT NULL AND j.enabled = @true AND j.removed_at IS NULL AND (j.max_runs IS NULL OR j.max_runs > p.runs_made)
-    AND p.next_run IS NULL AND p.repeat_from = p.last_scheduled_for AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE @open = j.id)
+    AND p.next_run IS NULL AND p.repeat_from = p.last_scheduled_for
+    AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE @open = j.id AND r.scheduled_for = p.repeat_from AND r.occurrence LIKE 'at:%')
   UNION
   SELECT p.job_id FROM dbjobs.plans p WHERE @parked
 ) AS u WHERE u.id > :id ORDER BY u.id LIMIT :limit;

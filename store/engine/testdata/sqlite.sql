@@ -1054,7 +1054,8 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
   UNION
   SELECT p.job_id FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
   WHERE j.repeat_after_ms IS NOT NULL AND j.enabled = 1 AND j.removed_at IS NULL AND (j.max_runs IS NULL OR j.max_runs > p.runs_made)
-    AND p.next_run IS NULL AND p.repeat_from = p.last_scheduled_for AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id = j.id)
+    AND p.next_run IS NULL AND p.repeat_from = p.last_scheduled_for
+    AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id = j.id AND r.scheduled_for = p.repeat_from AND r.occurrence LIKE 'at:%')
   UNION
   SELECT p.job_id FROM dbjobs_plans p WHERE parked IS NOT NULL
 ) AS u WHERE u.id > ?2 ORDER BY u.id LIMIT ?3;
