@@ -183,6 +183,33 @@ func TestDeletedPlanOfAJobThatGetsARule(t *testing.T) {
 	})
 }
 
+// A job has runs on record, and its plan is deleted with the rules in it. A rule that it gets, or that is edited, before the next
+// pass counts from that change, and not from the last record: no edit starts runs for times before it. They are on record as a gap.
+func TestDeletedPlanOfAJobWhoseRuleIsEdited(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		edited, gets := onRequest("edited"), onRequest("gets")
+		edited.Own, gets.Own = &store.Schedule{Rule: "every 20m"}, &store.Schedule{Rule: "every 20m"}
+		often := store.Schedule{Name: "often", Rule: "every 5m"}
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{often}, Jobs: []store.Job{edited, gets}})
+		ticktest.Run(t, d)
+		d.Clock.Set(ticktest.Morning(8, 20))
+		ticktest.Run(t, d)
+		d.Exec(t, "DELETE FROM "+d.Table("plans"))
+		d.Exec(t, "DELETE FROM "+d.Table("plan_rules"))
+		d.Clock.Set(ticktest.Morning(8, 37))
+		edited.Own, gets.Schedules = &store.Schedule{Rule: "every 5m"}, []string{"often"}
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{often}, Jobs: []store.Job{edited, gets}})
+		d.Clock.Set(ticktest.Morning(8, 39))
+		if r := ticktest.Run(t, d); r.Made != 0 || fmt.Sprint(r.Gaps) != "map[edited:1]" {
+			t.Errorf("after the edit: %d made, gaps %v", r.Made, r.Gaps)
+		}
+		d.Clock.Set(ticktest.Morning(8, 40))
+		if r := ticktest.Run(t, d); r.Made != 2 || len(r.Gaps) != 0 {
+			t.Errorf("at the next time: %d made, gaps %v", r.Made, r.Gaps)
+		}
+	})
+}
+
 // onRequest is a job without a schedule.
 func onRequest(name string) store.Job {
 	return store.Job{Name: name, Steps: []store.Step{ticktest.Nop("")}}

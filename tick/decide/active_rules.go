@@ -46,10 +46,12 @@ func (d *decision) readRules() {
 	for _, r := range d.snapshot.Rules {
 		changed := (r.Changed() || !r.Linked) && !(r.Lost && r.Input == "") // the loss of a schedule is a change only once
 		from := through
+		forgotten := r.Input == "" && d.snapshot.Recalled && !d.snapshot.Plan.DecidedThrough.IsZero()
 		switch {
 		case r.Input == "" && r.Linked && r.LinkedAt.IsZero(): // plain SQL has changed the link: the rule counts from now
 			from = d.now
-		case r.Input == "" && d.snapshot.Recalled && !d.snapshot.Plan.DecidedThrough.IsZero(): // the plan was deleted: the rules count from the last record
+		case forgotten: // the plan was deleted: the rules count from the last record, or from an edit after it
+			from = later(through, earlier(d.now, later(r.LinkedAt, r.ChangedAt)))
 		case r.Input == "":
 			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no pass has seen an earlier text
 		case changed && r.Linked && r.ChangedAt.After(through):
@@ -89,6 +91,9 @@ func (d *decision) readRules() {
 			continue
 		}
 		d.addRule(r, from, changed)
+		if n := len(d.rules); forgotten && n > 0 && d.rules[n-1].ScheduleID == r.ScheduleID { // the only text that is known
+			d.lapse(&d.rules[n-1], window{later(through, later(r.LinkedAt, r.Schedule.CreatedAt)), from}, store.Edited)
+		}
 	}
 }
 
