@@ -223,6 +223,7 @@ func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int
 		c := byJob[j.ID]
 		c.Job, c.Stale, c.ChangedAt, c.follows = j, planned.Valid, j.changedAt, follows
 		if c.Stale {
+			c.Unseen = planned.String == ""
 			c.Planned, c.leftGroup = readPlanned(planned.String), leftGroup(planned.String, string(input))
 		}
 		if c.fault("its definition", fault); fault != "" {

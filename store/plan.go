@@ -74,6 +74,7 @@ type Snapshot struct {
 	Plan    Plan
 	Job     Job             // Removed is set for a removed job; ID is zero where the row was deleted
 	Stale   bool            // the definition may differ from the plan
+	Unseen  bool            // no decision has planned the job, as its row says
 	Planned PlannedPolicies // read where Stale is set
 	// ChangedAt is the instant at which a command last changed the job.
 	ChangedAt time.Time

@@ -183,6 +183,37 @@ func TestDeletedPlanOfAJobThatGetsARule(t *testing.T) {
 	})
 }
 
+// All rows of jobs are deleted, and ids begin anew, as after TRUNCATE. A new job does not execute what waited for the job that had
+// its id. A run that was requested of the new job before any pass is its own.
+func TestDeletedJobWhoseIDAnotherHas(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		old := onRequest("old")
+		old.Queue = "other"
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{old}})
+		ticktest.Request(t, d, "old")
+		ticktest.DecideOnly(t, d)
+		id := d.Int(t, "SELECT id FROM "+d.Table("jobs"))
+		d.Exec(t, "DELETE FROM "+d.Table("steps"))
+		d.Exec(t, "DELETE FROM "+d.Table("jobs"))
+		d.Clock.Add(5 * time.Minute)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{onRequest("job")}})
+		is := d.Int(t, "SELECT id FROM "+d.Table("jobs"))
+		for _, table := range []string{"runs", "plans"} {
+			d.Exec(t, fmt.Sprintf("UPDATE %s SET job_id = %d WHERE job_id = %d", d.Table(table), is, id))
+		}
+		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		r := ticktest.Run(t, d)
+		if got := ticktest.States(t, d, "job"); !slices.Equal(got, []string{"cancelled", "succeeded"}) {
+			t.Errorf("%q, %+v", got, r)
+		}
+		if runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"}); err != nil || !strings.Contains(runs[len(runs)-1].Error, "for another one that had the same id") {
+			t.Errorf("%v: %+v", err, runs)
+		}
+	})
+}
+
 // A job has runs on record, and its plan is deleted with the rules in it. A rule that it gets, or that is edited, before the next
 // pass counts from that change, and not from the last record: no edit starts runs for times before it. They are on record as a gap.
 func TestDeletedPlanOfAJobWhoseRuleIsEdited(t *testing.T) {

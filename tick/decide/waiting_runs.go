@@ -86,6 +86,8 @@ func (d *decision) cancelOrHold(r *store.Run) {
 		cancel("the row of its job was deleted")
 	case d.gone():
 		cancel("the job was removed")
+	case d.othersRun(r):
+		cancel("it was made before the job, for another one that had the same id")
 	case r.Begun():
 	case d.pauseHolds(r):
 		r.State, r.HeldBy = store.Waiting, store.HeldByPause
@@ -95,6 +97,14 @@ func (d *decision) cancelOrHold(r *store.Run) {
 	if q := d.job().Queue; q != "" { // the job's queue has changed, or plain SQL has requested the run without naming it
 		r.Queue = q
 	}
+}
+
+// othersRun reports whether a run is one of a job whose row is gone, and whose id a new job has: ids begin anew when all rows of
+// jobs were deleted, as by TRUNCATE. A run of a new job may be somewhat older than the job: a decision that finds a new follower
+// makes its run at the instant at which the pass read the page.
+func (d *decision) othersRun(r *store.Run) bool {
+	made := d.job().CreatedAt
+	return d.snapshot.Unseen && !made.After(d.now) && !r.CreatedAt.IsZero() && r.CreatedAt.Before(made.Add(-time.Minute))
 }
 
 // update records what the decision changes in a run. A run that waits for its group is always recorded,
