@@ -101,7 +101,7 @@ func (s *Store) Skips(ctx context.Context, name, action string, who Author, choo
 		in.Job.passSkips(a.now)
 		// Skips of times that have come stay in the plan.
 		come := slices.DeleteFunc(slices.Clone(in.Job.OpenSkips), func(k Skip) bool { return k.At.After(a.now) })
-		in.Job.hold(pauses)
+		in.Job.Hold(pauses)
 		if in.Rules, err = s.rulesOf(ctx, a.tx, v.ID); err != nil {
 			return err
 		}

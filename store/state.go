@@ -33,7 +33,7 @@ func (v *JobStatus) Failing() bool { return v.Streak > 0 && !v.Disabled }
 //
 // A time in a freeze is overdue from the end of the freeze on, thaw: before, no pass decides.
 func (v *JobStatus) derive(now, thaw time.Time, pauses, left []Pause) {
-	v.hold(pauses)
+	v.Hold(pauses)
 	v.passSkips(now)
 	ends := v.Own != nil || len(v.Schedules) > 0 || v.RepeatAfter > 0
 	if v.Stale && !ends { // what gave it the next time of its plan is gone
@@ -130,9 +130,9 @@ func (c *ScheduleStatus) derive(pauses []Pause, calendar *Calendar) {
 	}
 }
 
-// hold sets the pause that holds the job, and the pauses of its schedules. Of several pauses of the whole job, the one that
+// Hold sets the pause that holds the job, and the pauses of its schedules. Of several pauses of the whole job, the one that
 // ends last holds it. Otherwise, if each of the job's schedules is paused, the pause of a schedule that ends first does.
-func (v *JobStatus) hold(pauses []Pause) {
+func (v *JobStatus) Hold(pauses []Pause) {
 	v.SchedulePauses = nil
 	c := Snapshot{Plan: Plan{JobID: v.ID}, Job: v.Job}
 	var whole, one *Pause

@@ -279,7 +279,8 @@ func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOpti
 }
 
 // findTimes reads what the next times of definitions depend on, and what to warn of: the calendars of definitions, and of the
-// schedules that they use; and when their schedules were made, if the database has them, since a rule may count from there.
+// schedules that they use; when their schedules were made, if the database has them, since a rule may count from there; and the
+// pauses in force.
 func (c *cli) findTimes(ctx context.Context, s *store.Store, d store.Definitions) error {
 	made, err := s.Made(ctx, d)
 	if err != nil {
@@ -291,7 +292,10 @@ func (c *cli) findTimes(ctx context.Context, s *store.Store, d store.Definitions
 		}
 	}
 	d.Schedules = slices.AppendSeq(slices.Clone(d.Schedules), maps.Values(c.shared))
-	c.calendars, err = s.KnownCalendars(ctx, d)
+	if c.calendars, err = s.KnownCalendars(ctx, d); err != nil {
+		return err
+	}
+	c.inForce, err = s.Pauses(ctx, false, mostPauses)
 	return err
 }
 

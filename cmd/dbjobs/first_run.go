@@ -2,6 +2,8 @@ package main
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,9 +38,13 @@ func (c *cli) firstRuns(d store.Definitions, changes []store.Change) []report.Fi
 	return list
 }
 
-// firstRun returns the first nominal time of a job, by all rules or by repeat_after, or the reason why there is none.
+// firstRun returns the first nominal time of a job, by all rules or by repeat_after, that no pause in force takes away, or the
+// reason why there is none.
 func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedule) report.FirstRun {
 	now, first := time.Now(), report.FirstRun{Job: name}
+	is := store.JobStatus{Job: j}
+	is.Owner = strings.TrimSuffix(strings.TrimSuffix(name, j.Name), "/")
+	is.Hold(c.inForce)
 	rules := make([]store.Schedule, 0, 1+len(j.Schedules))
 	if j.Own != nil {
 		rules = append(rules, *j.Own)
@@ -50,8 +56,17 @@ func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedul
 		}
 		rules = append(rules, s)
 	}
+	held := holds(&is) // by a pause without an end
+	if held != nil && !held.Until.IsZero() {
+		held = nil
+	}
 	for _, s := range rules {
-		t, err := decide.First(j, s, c.calendars[s.Calendar], now)
+		after, by := pausedUntil(&is, s.Name, now)
+		if by != nil {
+			held = by
+			continue
+		}
+		t, err := decide.FirstAfter(j, s, c.calendars[s.Calendar], now, after)
 		if err == nil && !t.IsZero() && (first.At.IsZero() || t.Before(first.At)) {
 			first.At, first.Zone = t, s.Zone
 		}
@@ -59,8 +74,10 @@ func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedul
 	var when []string
 	if j.RepeatAfter > 0 {
 		decide.KeepStart(&j, &store.Job{}, now)
-		switch t := decide.NextRepeat(&store.JobStatus{Job: j}, 0, now); {
+		switch t, p := decide.NextRepeat(&store.JobStatus{Job: j}, 0, now), holds(&is); {
 		case !j.NotAfter.IsZero() && t.After(j.NotAfter):
+		case p != nil && (p.Until.IsZero() || p.Until.After(t)): // the time in the pause becomes a gap, and the next one counts from there
+			when = append(when, "after the pause of "+pausedSubject(p).String())
 		case j.NotBefore.After(now):
 			first.At, first.Zone = t, cmp.Or(j.StartZone, "UTC")
 		default:
@@ -76,10 +93,39 @@ func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedul
 	switch {
 	case j.Disabled:
 		first = report.FirstRun{Job: name, Why: "none, it is disabled"}
+	case held != nil && first.At.IsZero() && (held.Scope != store.ScopeSchedule || len(when) == 0):
+		first = report.FirstRun{Job: name, Why: fmt.Sprintf("none, the pause of %s holds it; `dbjobs %s` ends that", pausedSubject(held), endsPause(pausedSubject(held)))}
 	case first.At.IsZero() && (len(rules) > 0 || j.RepeatAfter > 0) && len(when) == 0:
 		first.Why = "none, its schedule has no time left"
 	case first.At.IsZero():
 		first.Why = cmp.Or(strings.Join(when, ", or "), "on request only")
 	}
 	return first
+}
+
+// pausedUntil returns the instant after which the times of one of a job's schedules count, or a pause without an end that takes
+// all of them away. A time at the end of a pause is outside of it.
+func pausedUntil(v *store.JobStatus, schedule string, now time.Time) (after time.Time, by *store.Pause) {
+	list := v.SchedulePauses
+	if p := holds(v); p != nil {
+		list = append(slices.Clone(list), *p)
+	}
+	after = now
+	for i := range list {
+		p := &list[i]
+		if p.Scope == store.ScopeSchedule && p.Subject != schedule {
+			continue
+		}
+		if p.Until.IsZero() {
+			return after, p
+		}
+		if end := p.Until.Add(-time.Microsecond); end.After(after) {
+			after = end
+		}
+	}
+	return after, nil
+}
+
+func pausedSubject(p *store.Pause) store.Subject {
+	return store.Subject{Scope: p.Scope, Name: p.Subject}
 }

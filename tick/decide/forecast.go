@@ -23,6 +23,11 @@ type Forecast struct {
 // First is the first nominal time that a schedule gives to a job that is created now; zero: there is none. A schedule that
 // the database does not have yet is made now. The calendar is the one that the schedule names; nil: it names none.
 func First(j store.Job, s store.Schedule, c *store.Calendar, now time.Time) (time.Time, error) {
+	return FirstAfter(j, s, c, now, now)
+}
+
+// FirstAfter is First for a job whose pause lasts until an instant: the first time after that.
+func FirstAfter(j store.Job, s store.Schedule, c *store.Calendar, now, after time.Time) (time.Time, error) {
 	j.CreatedAt = now
 	if s.CreatedAt = s.Made(); s.CreatedAt.IsZero() {
 		s.CreatedAt = now
@@ -36,7 +41,7 @@ func First(j store.Job, s store.Schedule, c *store.Calendar, now time.Time) (tim
 		return time.Time{}, err
 	}
 	n.rules = append(n.rules, r)
-	return n.Next(now)
+	return n.Next(after)
 }
 
 // Forecast finds the next nominal times, at most count of them, and the other facts of a Forecast. A job
