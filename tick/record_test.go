@@ -46,16 +46,21 @@ func TestSuccessesRecordedLater(t *testing.T) {
 }
 
 // The answer to the record of a success is lost, and comes so late that a heartbeat before it no longer finds the run. The run is
-// reported as succeeded, and not as delivered again.
+// reported as succeeded, and not as delivered again, also where no answer comes in time when the pass looks at the run.
 func TestSuccessWhoseAnswerIsLost(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		var executed, lost atomic.Bool
+		var executed, lost, looked atomic.Bool
 		calls := storetest.Calls{After: func(c storetest.Call) error {
 			if c.Kind != storetest.Commit || !executed.Load() || lost.Swap(true) {
 				return nil
 			}
 			time.Sleep(15 * time.Second) // a heartbeat comes meanwhile
 			return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+		}, Before: func(c storetest.Call) error {
+			if !lost.Load() || !strings.Contains(c.SQL, "WHERE r.id >= ") || looked.Swap(true) {
+				return nil
+			}
+			return context.DeadlineExceeded
 		}}
 		d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
@@ -65,8 +70,8 @@ func TestSuccessWhoseAnswerIsLost(t *testing.T) {
 			executed.Store(true)
 			return executor.Result{}, nil
 		})
-		if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != 1 || r.Outdated != 0 {
-			t.Errorf("%v: %+v", err, r)
+		if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != 1 || r.Outdated != 0 || !looked.Load() {
+			t.Errorf("looked %t, %v: %+v", looked.Load(), err, r)
 		}
 	})
 }

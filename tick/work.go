@@ -84,22 +84,23 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tried error) error {
 	last, stop := p.until(ctx, p.lastEnd, closing)
 	defer stop()
-	if errors.Is(context.Cause(ctx), store.ErrOutdated) { // a heartbeat did not find the run: it also finds none that has ended
-		return p.again(last, t, store.ErrOutdated)
-	}
-	if end.RunError == "" {
+	missed := errors.Is(context.Cause(ctx), store.ErrOutdated) // a heartbeat did not find the run: it also finds none that has ended
+	if end.RunError == "" && !missed {
 		end.RunError = p.runError(last, t, end)
 	}
 	patient, done := context.WithTimeout(last, lease)
 	defer done()
 	for try := 1; ; try++ {
-		err := p.endOnce(last, t, end, tried)
-		tried = nil
+		err := store.ErrOutdated
+		if !missed {
+			err = p.endOnce(last, t, end, tried)
+		}
+		if tried = nil; errors.Is(err, store.ErrOutdated) {
+			err = p.again(last, t, err)
+		}
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, store.ErrOutdated):
-			return p.again(last, t, err)
 		case errors.Is(err, store.ErrUncommitted): // the effects are gone with the record
 			end = store.StepEnd{State: "cut", Redeliver: true, Backoff: time.Second, Error: err.Error(), RunError: err.Error()}
 			continue
@@ -153,11 +154,15 @@ func (p *pass) fileLocked(err error) bool {
 // again looks at a run whose end was refused. If its delivery is still ours, an earlier try took effect, and only its answer was
 // lost: then the run continues from its recorded state. The fence alone does not tell: where a standby took over that lacks our
 // take, another process may have the same one. And a decision that has taken the run from us, because its lease was over, leaves
-// holder and fence as they are until the run is taken again. It ends our attempt as lost.
+// holder and fence as they are until the run is taken again. It ends our attempt as lost. If the look fails for a cause that may
+// pass, again returns that error: without an answer, nobody knows that the run is not ours.
 func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
 	ctx, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
 	now, err := p.t.Store.Run(ctx, t.Run.ID)
+	if err != nil && p.passes(err) {
+		return err
+	}
 	if err != nil {
 		return refused
 	}
