@@ -38,7 +38,7 @@ func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) ([]Sn
 		locked[i] = cases[i].Plan.JobID
 		byJob[locked[i]] = &cases[i]
 	}
-	if err := s.recall(ctx, tx, cases); err != nil {
+	if err := s.recall(ctx, tx, p.need, cases); err != nil {
 		return nil, err
 	}
 	return cases, s.readDefinitions(ctx, tx, p, locked, byJob)

@@ -97,7 +97,7 @@ type Snapshot struct {
 	Circle       bool // the job runs after itself, through others; read where that may have changed
 	AfterLost    bool // the row of the job that it runs after was deleted; read where that may have changed
 	AfterChanged bool // no decision has seen one of the jobs that it runs after
-	Recalled     bool // the plan was deleted, and is made again from the records: its row has nothing of it yet
+	Recalled     bool // the plan was deleted, or is older than the runs, and is made again from the records: its row has nothing of that yet
 	// Mistake says why no run could execute the steps. It is checked where the definition may be new, and after a
 	// failure.
 	Mistake string
@@ -188,6 +188,9 @@ const (
 	Startup = needs
 	// Check finds rows that plain SQL has deleted, since a deleted row leaves no mark: see Probe.CheckDue.
 	Check = needs + 1
+	// Older finds plans that are older than the runs of their jobs, as from an older copy of the table. It comes with Check, and
+	// before all other needs: nothing must be decided from such a plan.
+	Older = needs + 2
 )
 
 // Needs are the needs that a probe finds.
@@ -201,11 +204,11 @@ func Needs() []Need {
 
 // String returns the need in words.
 func (n Need) String() string {
-	return [...]string{"job changed", "schedules of the job changed", "schedule changed", "pause changed", "run ended or waits no longer", "due", "runs of other jobs ended", "start-up", "hourly check"}[n]
+	return [...]string{"job changed", "schedules of the job changed", "schedule changed", "pause changed", "run ended or waits no longer", "due", "runs of other jobs ended", "start-up", "hourly check", "plan older than the runs"}[n]
 }
 
 func (n Need) statement() string {
-	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan", "need_ended", "need_startup", "need_check"}[n]
+	return [...]string{"need_job", "need_link", "need_schedule", "need_pause", "need_run", "need_plan", "need_ended", "need_startup", "need_check", "need_older"}[n]
 }
 
 // Page is a position in the list of a need. Paging by key skips the rows that other sessions have locked. It also

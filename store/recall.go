@@ -7,14 +7,16 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// recall makes deleted plans again, from the runs and gaps on record, so that no nominal time is decided twice.
-func (s *Store) recall(ctx context.Context, tx *engine.Tx, cases []Snapshot) error {
+// recall makes deleted plans again, from the runs and gaps on record, so that no nominal time is decided twice. For the need
+// Older, it also brings plans that are older than the runs up to these.
+func (s *Store) recall(ctx context.Context, tx *engine.Tx, n Need, cases []Snapshot) error {
 	var ids []int64
-	fresh := map[int64]*Plan{}
+	asked := map[int64]*Snapshot{}
 	for i := range cases {
-		if l := &cases[i].Plan; cases[i].PlanFault == "" && l.Version == 0 && l.DecidedThrough.IsZero() {
-			ids = append(ids, l.JobID)
-			fresh[l.JobID] = l
+		c := &cases[i]
+		if fresh := c.Plan.Version == 0 && c.Plan.DecidedThrough.IsZero(); c.PlanFault == "" && (fresh || n == Older) {
+			ids = append(ids, c.Plan.JobID)
+			asked[c.Plan.JobID] = c
 		}
 	}
 	if len(ids) == 0 {
@@ -22,26 +24,23 @@ func (s *Store) recall(ctx context.Context, tx *engine.Tx, cases []Snapshot) err
 	}
 	var job, number int64
 	var scheduled, through time.Time
-	err := tx.Query(ctx, "recall", engine.Args{"ids": ids}, engine.Reads(&job, counter[int64]{&number}, engine.At(&scheduled), engine.At(&through)).Each(func(fault string) error {
+	return tx.Query(ctx, "recall", engine.Args{"ids": ids}, engine.Reads(&job, counter[int64]{&number}, engine.At(&scheduled), engine.At(&through)).Each(func(fault string) error {
 		defer func() { number, scheduled, through = 0, time.Time{}, time.Time{} }()
-		l := fresh[job]
-		if fault != "" {
-			for i := range cases {
-				if cases[i].Plan.JobID == job {
-					cases[i].fault("its record", fault)
-				}
-			}
-			return nil
-		}
-		l.RunsMade, l.Cycles, l.LastScheduledFor, l.DecidedThrough = number, number, scheduled, scheduled
-		if through.After(scheduled) {
-			l.DecidedThrough = through
+		c := asked[job]
+		c.fault("its record", fault)
+		if l := &c.Plan; fault == "" && (l.Version == 0 && l.DecidedThrough.IsZero() || number > l.RunsMade) {
+			l.Cycles, l.RunsMade = l.Cycles+max(0, number-l.RunsMade), max(number, l.RunsMade)
+			l.LastScheduledFor = later(l.LastScheduledFor, scheduled)
+			l.DecidedThrough = later(l.DecidedThrough, later(scheduled, through))
+			c.Recalled = l.RunsMade > 0 || !l.DecidedThrough.IsZero()
 		}
 		return nil
 	}))
-	for i := range cases {
-		c := &cases[i]
-		c.Recalled = fresh[c.Plan.JobID] != nil && (c.Plan.RunsMade > 0 || !c.Plan.DecidedThrough.IsZero())
+}
+
+func later(x, y time.Time) time.Time {
+	if y.After(x) {
+		return y
 	}
-	return err
+	return x
 }

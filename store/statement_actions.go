@@ -136,6 +136,7 @@ var actions = map[string]string{
 	"login":              "read the name of this login",
 	"lose_attempts":      "end the attempts of lost runs",
 	"need_check":         "look for jobs to check",
+	"need_older":         "look for plans that are older than the runs",
 	"need_job":           "look for changed jobs",
 	"need_link":          "look for jobs with other schedules",
 	"need_pause":         "look for changed pauses",

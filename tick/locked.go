@@ -34,7 +34,7 @@ type Locked struct {
 // pass has waited.
 func (p *pass) stuck() (list []store.PassedOver, waited bool) {
 	seen := map[int64]bool{}
-	for _, n := range append(store.Needs(), store.Startup, store.Check) {
+	for _, n := range append(store.Needs(), store.Startup, store.Check, store.Older) {
 		for _, l := range p.passed[n] {
 			if !seen[l.JobID] && (l.Waited || p.long(l)) {
 				seen[l.JobID] = true

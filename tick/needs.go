@@ -16,6 +16,9 @@ import (
 // needed returns the needs that the probe found, and the needs that this host adds.
 func (p *pass) needed() []store.Need {
 	var list []store.Need
+	if p.probe.CheckDue() {
+		list = append(list, store.Older)
+	}
 	for _, n := range store.Needs() {
 		if p.probe.Need[n] {
 			list = append(list, n)

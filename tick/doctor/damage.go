@@ -21,8 +21,8 @@ var damages = map[string]damage{
 		return fmt.Sprintf("its nominal time %s has %d runs", instant(d.At), d.Count)
 	}, "look at both with dbjobs run list: if both were executed, the work was done more than once"},
 	"numbers": {Warning, func(d *store.Damage) string {
-		return fmt.Sprintf("it has runs with higher numbers than its plan has counted (%d), so the next ones repeat numbers", d.Count)
-	}, "the row in plans is older than the runs, as after restoring one table; set its runs_made to the highest number"},
+		return fmt.Sprintf("it has runs with higher numbers than its plan has counted (%d), so the next ones may repeat numbers", d.Count)
+	}, "the row in plans is older than the runs, as after restoring one table; the first pass of an hour brings it up to them"},
 	"older": {Warning, func(d *store.Damage) string {
 		return fmt.Sprintf("it has runs that are older than the job: %d, the first made at %s", d.Count, instant(d.At))
 	}, "another job had its number before the rows of jobs were deleted and numbers began anew, as after TRUNCATE, or the clock was ahead when the job was made; look at these runs with dbjobs run list: if they are another job's, the count of its runs has them, too, so raise its max_runs, if it has one, by as many; if they are its own, there is nothing to do"},

@@ -48,7 +48,7 @@ func crowded(t *testing.T, d *storetest.DB, n extent) {
 	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET remove_when_done = "+w.yes+", not_after = "+w.at("-360")+", priority = 9 WHERE id % 1000 = 650")
 	exec("INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at, seen) SELECT 107 + 1000 * (i %% 3), "+w.text("i")+", 100 + 1000 * (i %% 3), %s, %s, %s FROM NUMBERS", 300, w.id("i"), now, w.yes)
 	exec("INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at, seen) SELECT 5 + 10 * (i %% 100), "+w.text("i")+", 6 + 10 * (i %% 100), %s, %s, %s FROM NUMBERS", n.jobs/2, w.id("i"), now, w.yes)
-	exec(`INSERT INTO dbjobs.plans (job_id, version, decided_through) SELECT i, 1, %s FROM NUMBERS`, n.jobs, now)
+	exec(`INSERT INTO dbjobs.plans (job_id, version, decided_through, runs_made) SELECT i, 1, %s, %d FROM NUMBERS`, n.jobs, now, n.runs/n.jobs+1)
 	exec(`INSERT INTO dbjobs.jobs (id, name, removed_at, planned) SELECT i + %d, 'removed', %s, 'x' FROM NUMBERS`, 20, n.jobs, w.at("86400 * 500"))
 	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET planned = plan_input WHERE removed_at IS NOT NULL")
 

@@ -130,6 +130,9 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 				if strings.Contains(call.SQL, "LEFT JOIN") && strings.Contains(call.SQL, "UNION") && strings.Contains(call.SQL, "o.id IS NULL") {
 					continue // need_check, once an hour: it looks at all jobs by the keys
 				}
+				if strings.Contains(call.SQL, "p.runs_made < (SELECT ") {
+					continue // need_older, once an hour: it looks at all plans by the keys
+				}
 				if strings.HasPrefix(call.SQL, "SHOW ") {
 					continue // of the server's settings and counters: there is no plan
 				}

@@ -158,6 +158,7 @@ func openRuns(t *testing.T, d *storetest.DB, n int) {
 			1, 1, 1, 'a host', 'another', %s, %s, CASE WHEN i %% 10 IN (6, 9) THEN NULL ELSE %s END, %s, CASE WHEN i %% 10 IN (6, 9) THEN %s END,
 			CASE i %% 10 WHEN 0 THEN %s WHEN 6 THEN NULL WHEN 9 THEN NULL ELSE %s END
 		FROM NUMBERS AND i %% 10 IN (0, 3, 4, 5, 6, 9)`, n, w.id("i"), now, now, w.at("1200"), now, now, w.at("-90"), w.at("-86400"))
+	d.Exec(t, "UPDATE "+d.Table("plans")+" SET runs_made = 1 WHERE job_id % 10 IN (0, 3, 4, 5, 6, 9)")
 	exec(`INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, state, started_at)
 		SELECT %s, 1, 1, 'one', 1, 1, 'a host', 'running', %s FROM NUMBERS AND i %% 10 = 0`, n, w.id("i"), now)
 	exec(`INSERT INTO dbjobs.runs (id, job_id, occurrence, queue, ready_at, created_at)

@@ -316,6 +316,12 @@ SELECT @now, u.id, NULL, u.id FROM (
   SELECT p.job_id FROM dbjobs.plans p WHERE @parked
 ) AS u WHERE u.id > :id ORDER BY u.id LIMIT :limit;
 
+-- Plans that are older than the runs, since somebody has brought back a copy of the table. They are looked for once an hour.
+
+-- name: need_older
+SELECT @now, p.job_id, NULL, p.job_id FROM dbjobs.plans p
+WHERE p.job_id > :id AND p.runs_made < (SELECT MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT :limit;
+
 -- name: need_startup
 SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND @knows
 WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND @plan_owner = COALESCE(:owner, @served) AND j.id > :id ORDER BY j.id LIMIT :limit;
@@ -366,7 +372,7 @@ SELECT @job_columns, j.plan_input FROM dbjobs.jobs j WHERE j.id @among ORDER BY 
 -- name: known_jobs
 SELECT @job_beside, j.plan_input FROM dbjobs.jobs j WHERE j.id @among;
 
--- The history of jobs whose plans are new: a deleted plan is made again from it. Runs on request, such as those of a
+-- The history of jobs whose plans are new, or older than the runs: a deleted plan is made again from it. Runs on request, such as those of a
 -- backfill, do not say which nominal times are decided.
 
 -- name: recall

@@ -1094,6 +1094,11 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
   SELECT * FROM (SELECT job_id AS id FROM dbjobs_job_after WHERE stale = 1 AND job_id > ? ORDER BY job_id LIMIT ?) AS a
 ) AS u ORDER BY u.id LIMIT ?;
 
+-- name: need_older
+-- arguments: now, id, limit
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), p.job_id, NULL, p.job_id FROM dbjobs_plans p
+WHERE p.job_id > ? AND p.runs_made < (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT ?;
+
 -- name: need_pause
 -- arguments: window, now, id, id, wide, limit, limit
 WITH p AS (SELECT scope, subject_id, subject FROM dbjobs_pauses WHERE stale = 1 ORDER BY id LIMIT ?)

@@ -1153,6 +1153,11 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
   SELECT * FROM (SELECT job_id AS id FROM dbjobs.job_after WHERE planned IS DISTINCT FROM after_job_id AND job_id > $2 ORDER BY job_id LIMIT $3) AS a
 ) AS u ORDER BY u.id LIMIT $3;
 
+-- name: need_older
+-- arguments: now, id, limit
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), p.job_id, NULL, p.job_id FROM dbjobs.plans p
+WHERE p.job_id > $2 AND p.runs_made < (SELECT pg_catalog.MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT $3;
+
 -- name: need_pause
 -- arguments: window, now, id, wide, limit
 WITH p AS (SELECT scope, subject_id, subject FROM dbjobs.pauses WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT $1)

@@ -1076,6 +1076,11 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
   SELECT * FROM (SELECT job_id AS id FROM dbjobs_job_after WHERE planned IS NOT after_job_id AND job_id > ?2 ORDER BY job_id LIMIT ?3) AS a
 ) AS u ORDER BY u.id LIMIT ?3;
 
+-- name: need_older
+-- arguments: now, id, limit
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), p.job_id, NULL, p.job_id FROM dbjobs_plans p
+WHERE p.job_id > ?2 AND p.runs_made < (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT ?3;
+
 -- name: need_pause
 -- arguments: window, now, id, wide, limit
 WITH p AS (SELECT scope, subject_id, subject FROM dbjobs_pauses WHERE planned IS NOT plan_input ORDER BY id LIMIT ?1)
