@@ -47,8 +47,9 @@ resource "aws_iam_role_policy" "function" {
         Effect   = "Allow"
         Action   = ["kms:Decrypt"]
         Resource = var.database_secret_kms_key_arn
+        # AWS itself says by which service a request came. The domain after the region differs between the parts of AWS.
         Condition = {
-          StringEquals = { "kms:ViaService" = "secretsmanager.${local.region}.amazonaws.com" }
+          StringLike = { "kms:ViaService" = "secretsmanager.${local.region}.*" }
         }
       }],
       length(var.rds_iam_user_arns) == 0 ? [] : [{

@@ -354,9 +354,29 @@ run "key" {
       Effect    = "Allow"
       Action    = ["kms:Decrypt"]
       Resource  = "arn:aws:kms:eu-central-1:111122223333:key/0a1b2c3d-0000-1111-2222-333344445555"
-      Condition = { StringEquals = { "kms:ViaService" = "secretsmanager.eu-central-1.amazonaws.com" } }
+      Condition = { StringLike = { "kms:ViaService" = "secretsmanager.eu-central-1.*" } }
     }]
     error_message = "the key is used for more than this secret, or not at all"
+  }
+}
+
+run "key_in_china" {
+  state_key = "china" # another account
+  variables {
+    database_secret_arn         = "arn:aws-cn:secretsmanager:cn-north-1:111122223333:secret:prod/db-AbC123"
+    database_secret_kms_key_arn = "arn:aws-cn:kms:cn-north-1:111122223333:key/0a1b2c3d-0000-1111-2222-333344445555"
+  }
+
+  override_resource {
+    target = aws_cloudwatch_log_group.this
+    values = { arn = "arn:aws-cn:logs:cn-north-1:111122223333:log-group:/aws/lambda/dbjobs" }
+  }
+
+  # IAM compares with * as this does. In China, the name of a service ends in .cn.
+  assert {
+    condition = alltrue([for s in jsondecode(aws_iam_role_policy.function.policy).Statement :
+    can(regex("^${replace(replace(s.Condition.StringLike["kms:ViaService"], ".", "\\."), "*", ".*")}$", "secretsmanager.cn-north-1.amazonaws.com.cn")) if s.Sid == "DecryptTheSecret"])
+    error_message = "the secret could not be decrypted in China"
   }
 }
 
