@@ -159,5 +159,5 @@ func getOnce(c *http.Client, req *http.Request) (body []byte, passes bool, err e
 	return body, false, nil
 }
 
-// momentary matches the names of errors that STS answers with status 400, and that pass.
+// momentary matches the names of errors that STS and Secrets Manager answer with status 400, and that pass.
 var momentary = lazyregexp.New(`Throttling|IDPCommunicationError`)

@@ -16,30 +16,37 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor/again"
 )
 
-// The extension begins to answer while the function starts. Until then, and while Secrets Manager fails for a moment, the request
-// is repeated.
+// The extension begins to answer while the function starts. Until then, it is asked again after each pause.
 const (
 	secretPatience = 3 * time.Second
 	secretPause    = 50 * time.Millisecond
 )
 
+// notReady is the error of an extension that does not take requests yet.
+type notReady struct{ error }
+
+func (e notReady) Unwrap() error { return e.error }
+
 // Secret reads a secret of Secrets Manager through the AWS Parameters and Secrets Lambda Extension. The
 // extension caches a secret for some minutes, so after a rotation it may return the old value for that
 // long. id is the secret's ARN or name. No error holds the secret.
-func Secret(ctx context.Context, env Lookup, id string) (string, error) {
+func Secret(ctx context.Context, env Lookup, id string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, secretPatience)
 	defer cancel()
-	for {
-		text, passes, err := askExtension(ctx, env, id)
-		if err == nil || !passes {
-			return text, err
+	err = again.Until(ctx, func() (passes bool, err error) { // Secrets Manager may throttle, or fail for a moment
+		for {
+			text, passes, err = askExtension(ctx, env, id)
+			if _, waits := errors.AsType[notReady](err); !waits {
+				return passes, err
+			}
+			select {
+			case <-ctx.Done():
+				return false, err
+			case <-time.After(secretPause):
+			}
 		}
-		select {
-		case <-ctx.Done():
-			return "", err
-		case <-time.After(secretPause):
-		}
-	}
+	})
+	return text, err
 }
 
 // direct is a client that uses no proxy, because the extension is on the loopback interface, and
@@ -66,7 +73,7 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, pa
 	req.Header.Set("X-Aws-Parameters-Secrets-Token", env.value("AWS_SESSION_TOKEN"))
 	resp, err := direct.Do(req)
 	if err != nil {
-		return "", true, fmt.Errorf("the AWS Parameters and Secrets extension does not answer on port %s; add its layer to the function: %w", port, err)
+		return "", true, notReady{fmt.Errorf("the AWS Parameters and Secrets extension does not answer on port %s; add its layer to the function: %w", port, err)}
 	}
 	defer resp.Body.Close()
 	const most = 1 << 20 // a secret has 64 KiB at most
@@ -80,8 +87,12 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, pa
 		if name := refusal.Find(body); name != nil {
 			why = ": " + string(name)
 		}
-		return "", again.Passes(resp.StatusCode) || bytes.Contains(body, []byte("not ready")), fmt.Errorf("the secrets extension refuses %s with status %d%s (does the function's role allow secretsmanager:GetSecretValue on it, and kms:Decrypt if it has a key of its own?)",
+		err := fmt.Errorf("the secrets extension refuses %s with status %d%s (does the function's role allow secretsmanager:GetSecretValue on it, and kms:Decrypt if it has a key of its own?)",
 			id, resp.StatusCode, why)
+		if bytes.Contains(body, []byte("not ready")) {
+			err = notReady{err}
+		}
+		return "", again.Passes(resp.StatusCode) || momentary.MatchString(why), err
 	}
 	var answer struct{ SecretString *string }
 	if err := json.Unmarshal(body, &answer); err != nil { // its text may quote the secret

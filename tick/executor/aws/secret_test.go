@@ -8,21 +8,42 @@ import (
 	"testing"
 )
 
-// TestASecretIsAskedForAgain: Secrets Manager, behind the extension, may fail for a moment.
+// TestASecretIsAskedForAgain: Secrets Manager, behind the extension, may fail or throttle for a moment, and is asked as often as
+// any other platform. The extension itself may begin to answer later.
 func TestASecretIsAskedForAgain(t *testing.T) {
-	asked := 0
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if asked++; asked < 3 {
-			http.Error(w, "InternalServiceError", http.StatusInternalServerError)
-			return
+	type answer struct {
+		status int
+		text   string
+	}
+	const secret = "postgres://jobs@db/app"
+	given := answer{http.StatusOK, `{"SecretString": "` + secret + `"}`}
+	fails, throttles := answer{http.StatusInternalServerError, "InternalServiceError"}, answer{http.StatusTooManyRequests, "too many connections"}
+	begins := answer{http.StatusBadRequest, "not ready to serve traffic, please wait"}
+	for name, c := range map[string]struct {
+		answers []answer // the last one again and again
+		given   bool
+		asked   int
+	}{
+		"fails for a moment":         {[]answer{fails, fails, given}, true, 3},
+		"throttles for a moment":     {[]answer{{http.StatusBadRequest, "ThrottlingException: Rate exceeded"}, throttles, given}, true, 3},
+		"throttles":                  {[]answer{throttles}, false, 3},
+		"begins":                     {[]answer{begins, begins, begins, begins, begins, given}, true, 6},
+		"begins, then fails, and so": {[]answer{begins, fails, begins, fails, given}, true, 5},
+		"refuses":                    {[]answer{{http.StatusBadRequest, "AccessDeniedException"}}, false, 1},
+	} {
+		asked := 0
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			a := c.answers[min(asked, len(c.answers)-1)]
+			asked++
+			w.WriteHeader(a.status)
+			_, _ = w.Write([]byte(a.text))
+		}))
+		t.Cleanup(s.Close)
+		_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
+		text, err := Secret(t.Context(), environment(map[string]string{"PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": port}), "arn:jobs")
+		if (err == nil && text == secret) != c.given || asked != c.asked {
+			t.Errorf("%s: %q, %v after %d requests; want %d", name, text, err, asked, c.asked)
 		}
-		_, _ = w.Write([]byte(`{"SecretString": "postgres://jobs@db/app"}`))
-	}))
-	t.Cleanup(s.Close)
-	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
-	text, err := Secret(t.Context(), environment(map[string]string{"PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": port}), "arn:jobs")
-	if err != nil || text != "postgres://jobs@db/app" || asked != 3 {
-		t.Errorf("%q, %v after %d requests", text, err, asked)
 	}
 }
 
