@@ -25,7 +25,7 @@ func Sign(h http.Header, method string, u *url.URL, body []byte, c Credentials, 
 	}
 	hashed := hex.EncodeToString(hash(string(body)))
 	path := u.EscapedPath()
-	if service == "s3" { // which also wants the hash as a header
+	if isS3(service) { // which also wants the hash as a header
 		h.Set("X-Amz-Content-Sha256", hashed)
 		path = eachPart(path, func(part string) string {
 			plain, _ := url.PathUnescape(part) // it is escaped
@@ -61,6 +61,12 @@ func Sign(h http.Header, method string, u *url.URL, body []byte, c Credentials, 
 	request := strings.Join([]string{method, path, canonicalQuery(u), headers.String(), signed, hashed}, "\n")
 	h.Set("Authorization", algorithm+" Credential="+c.KeyID+"/"+stamp[:8]+"/"+region+"/"+service+"/aws4_request, SignedHeaders="+signed+
 		", Signature="+signature(c, stamp, region, service, request))
+}
+
+// isS3 reports whether a service signs, and answers, as S3 does: S3 itself, and those of its parts that have a name of their own in
+// signatures.
+func isS3(service string) bool {
+	return service == "s3" || service == "s3express" || service == "s3-object-lambda" || service == "s3-outposts"
 }
 
 // signature is that of a request in its canonical form.

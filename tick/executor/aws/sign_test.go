@@ -94,3 +94,24 @@ func TestSignS3(t *testing.T) {
 		}
 	}
 }
+
+// TestSignPartsOfS3: what has a name of its own in signatures, and is a part of S3, is signed as S3: a path is escaped once.
+func TestSignPartsOfS3(t *testing.T) {
+	signed := func(service string) (path, signature string) {
+		u, err := url.Parse("https://jobs.example.com/day=2026-11-20/a b.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := http.Header{}
+		Sign(h, "GET", u, nil, Credentials{KeyID: "AKIDEXAMPLE", Secret: "x"}, "us-west-2", service, time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC))
+		return u.RequestURI(), h.Get("Authorization")
+	}
+	for _, service := range []string{"s3", "s3express", "s3-object-lambda", "s3-outposts"} {
+		if path, by := signed(service); path != "/day%3D2026-11-20/a%20b.json" || !strings.Contains(by, "/"+service+"/aws4_request") || !strings.Contains(by, "x-amz-content-sha256") {
+			t.Errorf("%s: %s is sent, signed with %s", service, path, by)
+		}
+	}
+	if path, by := signed("s3tables"); path != "/day=2026-11-20/a%20b.json" || strings.Contains(by, "x-amz-content-sha256") {
+		t.Errorf("s3tables is a service like others: %s is sent, signed with %s", path, by)
+	}
+}
