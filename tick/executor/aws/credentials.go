@@ -45,6 +45,7 @@ func NewSource(env Lookup) *Source {
 const (
 	early   = 5 * time.Minute  // before they expire, others are asked for
 	patient = 10 * time.Second // with all that is asked
+	oneTry  = 3 * time.Second  // so that one that hangs leaves time for another one
 )
 
 // Credentials are those that are good at now and for some minutes. A caller that waits while another one asks waits no longer than ctx lasts.
@@ -140,7 +141,9 @@ func get(c *http.Client, req *http.Request) (body []byte, err error) {
 }
 
 func getOnce(c *http.Client, req *http.Request) (body []byte, passes bool, err error) {
-	resp, err := c.Do(req)
+	ctx, cancel := context.WithTimeout(req.Context(), oneTry)
+	defer cancel()
+	resp, err := c.Do(req.WithContext(ctx))
 	if err != nil {
 		return nil, true, err
 	}

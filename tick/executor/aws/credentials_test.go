@@ -204,7 +204,7 @@ func TestSourceProblems(t *testing.T) {
 
 // An attempt that waits while another one asks a platform that does not answer waits no longer than its own time.
 func TestSourceThatDoesNotAnswer(t *testing.T) {
-	asked, over := make(chan bool, 1), make(chan bool)
+	asked, over := make(chan bool, 3), make(chan bool) // it may be asked again
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		asked <- true
 		<-over
@@ -232,5 +232,23 @@ func TestSourceThatDoesNotAnswer(t *testing.T) {
 	close(over)
 	if err := <-first; err == nil {
 		t.Error("credentials of an empty answer")
+	}
+}
+
+// A try that hangs, as on a connection that leads nowhere, leaves time for another one.
+func TestSourceAsksAgainAfterATryThatHangs(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked.Add(1) == 1 {
+			<-r.Context().Done() // the client has given up
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"AccessKeyId": "ASIA", "SecretAccessKey": "secret", "Expiration": %q}`, at.Add(time.Hour).Format(time.RFC3339))
+	}))
+	t.Cleanup(s.Close)
+	c, err := NewSource(environment(map[string]string{"AWS_CONTAINER_CREDENTIALS_FULL_URI": s.URL})).Credentials(t.Context(), at)
+	if err != nil || c.KeyID != "ASIA" || asked.Load() != 2 {
+		t.Errorf("%+v, %v, after %d requests", c, err, asked.Load())
 	}
 }
