@@ -324,10 +324,10 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	return res, err
 }
 
-// head returns the head of an answer's body. An error while the body is read changes nothing, because the status is known. If
-// the server quotes a secret, the secret is hidden before the text is cut: the cut could leave a part of it. So a little more
-// is read. facts is the whole answer, for later steps, if it is JSON and not too long. undone is what an answer of AWS says was
-// not done, although its status is that of a success.
+// head returns the head of an answer's body. An error while the body is read changes nothing, because the status is known, unless
+// it is the body that says what was done, see aws.Undone. If the server quotes a secret, the secret is hidden before the text is
+// cut: the cut could leave a part of it. So a little more is read. facts is the whole answer, for later steps, if it is JSON and
+// not too long. undone is what an answer of AWS says was not done, although its status is that of a success.
 func (c *call) head(resp *http.Response) (head, facts, undone string) {
 	most := 2 * httpHead
 	if c.task.Job.TellsSteps() {
@@ -339,7 +339,8 @@ func (c *call) head(resp *http.Response) (head, facts, undone string) {
 	}
 	read, err := io.ReadAll(io.LimitReader(resp.Body, int64(whole)))
 	if byAWS {
-		undone = fmt.Sprintf("%.200s", c.host.hide(c.task.Job.Owner, aws.Undone(c.spec.Auth.AWS.Service, c.spec.method(), c.header, resp.Header, read)))
+		says := aws.Undone(c.spec.Auth.AWS.Service, c.spec.method(), c.header, resp.Header, read, err == nil && len(read) < whole)
+		undone = fmt.Sprintf("%.200s", c.host.hide(c.task.Job.Owner, says))
 	}
 	facts = fmt.Sprintf(`{"code": %d}`, resp.StatusCode)
 	if err == nil && len(read) < most && utf8.Valid(read) && json.Valid(read) {

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
 // TestHTTPAnswersOfAWSThatRefuse: a service of AWS answers 200 also where a function that it has called failed, or where it took
@@ -34,6 +36,11 @@ func TestHTTPAnswersOfAWSThatRefuse(t *testing.T) {
 		{"s3, one not deleted", "POST", "", `<DeleteResult><Deleted><Key>a</Key></Deleted><Error><Key>b</Key><Code>AccessDenied</Code></Error></DeleteResult>`, "but Error is AccessDenied"},
 		{"s3", "PUT", "", `<CopyObjectResult><ETag>"9b2cf535f27731c974343645a3985328"</ETag></CopyObjectResult>`, ""},
 		{"s3, an object", "GET", "", `<Error><Code>InternalError</Code></Error>`, ""},
+		{"s3express, copy failed", "PUT", "", `<Error><Code>SlowDown</Code></Error>`, "but Error is SlowDown"},
+		{"dynamodb, much", "DynamoDB_20120810.BatchWriteItem", "", `{"ConsumedCapacity": [], "UnprocessedItems": {"Forum": ["` + strings.Repeat("x", aws.AnswerMost) + `"]}}`, "but UnprocessedItems is not empty"},
+		{"logs, too old", "Logs_20140328.PutLogEvents", "", `{"rejectedLogEventsInfo": {"tooOldLogEventEndIndex": 1}}`, "but rejectedLogEventsInfo is {"},
+		{"s3, many deleted", "POST", "", `<DeleteResult>` + strings.Repeat(`<Deleted><Key>a/long/key/of/an/object/with/a/date/2026-11-29/part-00001.parquet</Key></Deleted>`, 999) +
+			`<Error><Key>b</Key><Code>AccessDenied</Code></Error></DeleteResult>`, "but Error is AccessDenied"},
 		{"no JSON", "AmazonSQS.SendMessageBatch", "", `<Failed>`, ""},
 	} {
 		x, _ := cloudThat(t, &Host{Clouds: []Cloud{{Name: "aws"}}}, credentials, func(w http.ResponseWriter, _ *http.Request) {
@@ -44,7 +51,8 @@ func TestHTTPAnswersOfAWSThatRefuse(t *testing.T) {
 		})
 		spec := `{"url": "https://x.eu-central-1.amazonaws.com/", "headers": {"X-Amz-Target": "` + c.target + `"}, "json": {}, "auth": {"aws": {"service": "x"}}}`
 		if strings.HasPrefix(c.name, "s3") { // the method is its operation
-			spec = `{"url": "https://x.s3.eu-central-1.amazonaws.com/key", "method": "` + c.target + `", "auth": {"aws": {"service": "s3"}}}`
+			service, _, _ := strings.Cut(c.name, ",")
+			spec = `{"url": "https://x.s3.eu-central-1.amazonaws.com/key", "method": "` + c.target + `", "auth": {"aws": {"service": "` + service + `"}}}`
 		}
 		res, err := x.Execute(t.Context(), attempt(spec))
 		failure, told := errors.AsType[*Error](err)
@@ -53,6 +61,57 @@ func TestHTTPAnswersOfAWSThatRefuse(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		case err != nil && (!told || failure.Code != "200" || !strings.Contains(res.Output, "200 OK")):
 			t.Errorf("%s: %+v, %s", c.name, failure, res.Output)
+		}
+	}
+}
+
+// TestHTTPAnswersOfAWSInXML: SQS and SNS answer 200 to a batch of which they took only a part, also by the query protocol, which
+// has the operation in its form, or in the query.
+func TestHTTPAnswersOfAWSInXML(t *testing.T) {
+	const refused = `<Id>b</Id><Message></Message><SenderFault>true</SenderFault><Code>AWS.SimpleQueueService.InvalidParameterValue</Code>`
+	for _, c := range []struct{ service, body, want string }{
+		{"sqs", `<SendMessageBatchResponse><SendMessageBatchResult><SendMessageBatchResultEntry><Id>a</Id></SendMessageBatchResultEntry>
+			<BatchResultErrorEntry>` + refused + `</BatchResultErrorEntry></SendMessageBatchResult></SendMessageBatchResponse>`,
+			"but BatchResultErrorEntry is AWS.SimpleQueueService.InvalidParameterValue"},
+		{"sqs", `<SendMessageBatchResponse><SendMessageBatchResult><SendMessageBatchResultEntry><Id>a</Id></SendMessageBatchResultEntry></SendMessageBatchResult></SendMessageBatchResponse>`, ""},
+		{"sqs", `<ReceiveMessageResponse><Message><Body>&lt;BatchResultErrorEntry&gt;&lt;Code&gt;X&lt;/Code&gt;</Body></Message></ReceiveMessageResponse>`, ""},
+		{"sns", `<PublishBatchResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><PublishBatchResult><Failed><member>` + refused + `</member></Failed>
+			<Successful><member><Id>a</Id></member></Successful></PublishBatchResult></PublishBatchResponse>`, "but Failed is AWS.SimpleQueueService.InvalidParameterValue"},
+		{"sns", `<PublishBatchResponse><PublishBatchResult><Failed/><Successful><member><Id>a</Id></member></Successful></PublishBatchResult></PublishBatchResponse>`, ""},
+		{"sns", `<PublishResponse><PublishResult><MessageId>567910cd</MessageId></PublishResult></PublishResponse>`, ""},
+	} {
+		x, _ := cloudThat(t, &Host{Clouds: []Cloud{{Name: "aws"}}}, credentials, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(c.body)) })
+		_, err := x.Execute(t.Context(), attempt(`{"url": "https://`+c.service+`.eu-central-1.amazonaws.com/", "headers": {"Content-Type": "application/x-www-form-urlencoded"},
+			"body": "Action=Batch", "auth": {"aws": {"service": "`+c.service+`"}}}`))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q for %s", c.service, err, c.want, c.body)
+		}
+	}
+}
+
+// TestHTTPAnswersOfAWSThatBreakOff: where it is the body that says whether all was done, and its end does not come, nothing is known.
+func TestHTTPAnswersOfAWSThatBreakOff(t *testing.T) {
+	const known, unknown = "", "but the answer broke off before it said whether all was done"
+	for _, c := range []struct{ service, method, target, body, want string }{
+		{"s3", "PUT", "", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\n\n", unknown}, // a copy begins so, and goes on for minutes
+		{"s3", "PUT", "", `<Error><Code>SlowDown</Code>`, "but Error is SlowDown"},
+		{"s3", "GET", "", "a part of an object", known},
+		{"states", "POST", "AWSStepFunctions.StartSyncExecution", `{"output": "{}", `, unknown},
+		{"states", "POST", "AWSStepFunctions.StartExecution", `{"executionArn": `, known},
+		{"events", "POST", "AWSEvents.PutEvents", `{"FailedEntryCount": 0, "Entries": [`, known},
+		{"sqs", "POST", "AmazonSQS.SendMessageBatch", `{"Successful": [{"Id": "a"}], "Failed": [{"Id"`, "but Failed is not empty, and the answer broke off"},
+		{"sns", "POST", "", `<PublishBatchResponse>`, unknown},
+		{"sns", "POST", "", `<PublishResponse>`, known},
+	} {
+		x, _ := cloudThat(t, &Host{Clouds: []Cloud{{Name: "aws"}}}, credentials, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(c.body))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		})
+		_, err := x.Execute(t.Context(), attempt(`{"url": "https://x.eu-central-1.amazonaws.com/", "method": "`+c.method+`", "headers": {"X-Amz-Target": "`+c.target+`"},
+			"auth": {"aws": {"service": "`+c.service+`"}}}`))
+		if c.want == known && err != nil || c.want != known && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s %s%s: %v, want %q", c.service, c.method, c.target, err, c.want)
 		}
 	}
 }

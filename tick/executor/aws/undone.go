@@ -9,68 +9,98 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// AnswerMost is how many bytes of an answer Undone has to see: the longest of them names 500 records.
-const AnswerMost = 64 << 10
+// AnswerMost is how many bytes of an answer Undone has to see: the longest of them names 1,000 objects of S3.
+const AnswerMost = 2 << 20
 
 // undone has the operations whose answer 200 may say that all, or a part, of what was asked for was not done, and the member
 // that says so.
 var undone = map[string]string{
 	"AWSEvents.PutEvents":                          "FailedEntryCount",
+	"AWSEvents.PutTargets":                         "FailedEntryCount",
+	"AWSEvents.RemoveTargets":                      "FailedEntryCount",
 	"AWSStepFunctions.StartSyncExecution":          "status",
 	"AmazonEC2ContainerServiceV20141113.RunTask":   "failures",
 	"AmazonEC2ContainerServiceV20141113.StartTask": "failures",
+	"AmazonSQS.ChangeMessageVisibilityBatch":       "Failed",
+	"AmazonSQS.DeleteMessageBatch":                 "Failed",
 	"AmazonSQS.SendMessageBatch":                   "Failed",
+	"DynamoDB_20120810.BatchGetItem":               "UnprocessedKeys",
 	"DynamoDB_20120810.BatchWriteItem":             "UnprocessedItems",
 	"Firehose_20150804.PutRecordBatch":             "FailedPutCount",
 	"Kinesis_20131202.PutRecords":                  "FailedRecordCount",
+	"Logs_20140328.PutLogEvents":                   "rejectedLogEventsInfo",
 }
 
 // done are the values of such a member where all was done.
 var done = []string{"null", "0", "[]", "{}", `"SUCCEEDED"`}
 
-// failed matches the error with which S3 answers 200: a copy, or the end of an upload, takes so long that it begins to answer
-// before, and of several objects that are to be deleted it may delete some.
-var failed = lazyregexp.New(`<Error>(?:\s|<[A-Za-z]+>[^<]*</[A-Za-z]+>)*?<Code>([A-Za-z.]+)</Code>`)
+// failed matches the error in an answer 200 in XML. S3 begins to answer before a copy, or the end of an upload, is done, because
+// that takes long; and of several objects that are to be deleted it may delete some. SQS and SNS may take a part of a batch.
+var failed = lazyregexp.New(`<(Error|Failed|BatchResultErrorEntry)>(?:\s|<member>|<[A-Za-z]+/>|<[A-Za-z]+>[^<]*</[A-Za-z]+>)*?<Code>([A-Za-z0-9.]+)</Code>`)
+
+// brokeOff is what an answer says was not done if its end, which would say this, did not come.
+const brokeOff = "the answer broke off before it said whether all was done"
 
 // Undone returns what an answer 200 of a service says was not done; empty: it says nothing of that. sent are the headers of the
-// request. The body may be cut.
-func Undone(service, method string, sent, answer http.Header, body []byte) string {
+// request. whole reports whether the body is here to its end.
+func Undone(service, method string, sent, answer http.Header, body []byte, whole bool) string {
 	if failure := answer.Get("X-Amz-Function-Error"); failure != "" { // a function that was called has failed
 		return "X-Amz-Function-Error is " + failure
 	}
-	if service == "s3" && method != http.MethodGet { // what it gets is an object, of whatever text
-		if m := failed.FindStringSubmatch(string(body)); m != nil {
-			return "Error is " + m[1]
+	target := sent.Get("X-Amz-Target")
+	switch {
+	case isS3(service):
+		if method == http.MethodGet { // what it gets is an object, of whatever text
+			return ""
 		}
-		return ""
+		return undoneXML(body, whole)
+	case target == "" && (service == "sqs" || service == "sns"):
+		return undoneXML(body, whole || !bytes.Contains(body, []byte("Batch"))) // of one message, the status says it
 	}
-	member := undone[sent.Get("X-Amz-Target")]
+	member := undone[target]
 	if member == "" {
 		return ""
 	}
-	value := valueOf(body, member)
+	value, begun := valueOf(body, member)
 	var short bytes.Buffer
-	if json.Compact(&short, value) != nil || slices.Contains(done, short.String()) {
+	switch {
+	case value == nil && begun && !whole: // all that say that all was done are short
+		return member + " is not empty, and the answer broke off"
+	case value == nil && !whole:
+		return brokeOff
+	case json.Compact(&short, value) != nil || slices.Contains(done, short.String()):
 		return ""
 	}
 	return member + " is " + short.String()
 }
 
-// valueOf returns a member of a JSON object, as far as the text goes.
-func valueOf(body []byte, member string) json.RawMessage {
+func undoneXML(body []byte, whole bool) string {
+	if m := failed.FindStringSubmatch(string(body)); m != nil {
+		return m[1] + " is " + m[2]
+	} else if !whole {
+		return brokeOff
+	}
+	return ""
+}
+
+// valueOf returns a member of a JSON object, as far as the text goes. begun reports whether the member is there at all.
+func valueOf(body []byte, member string) (value json.RawMessage, begun bool) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if begin, err := dec.Token(); err != nil || begin != json.Delim('{') {
-		return nil
+		return nil, false
 	}
 	for dec.More() {
 		name, err := dec.Token()
-		var value json.RawMessage
-		if err != nil || dec.Decode(&value) != nil {
-			return nil
+		if err != nil {
+			return nil, false
+		}
+		var v json.RawMessage
+		if err := dec.Decode(&v); err != nil {
+			return nil, name == member
 		}
 		if name == member {
-			return value
+			return v, true
 		}
 	}
-	return nil
+	return nil, false
 }
