@@ -39,6 +39,27 @@ func TestHTTPAnswerHasCome(t *testing.T) {
 	}
 }
 
+// TestHTTPReadsAnAnswerToItsEnd: a server may report what it does in its answer. Many servers stop the work if nobody reads on.
+func TestHTTPReadsAnAnswerToItsEnd(t *testing.T) {
+	stopped := make(chan error, 1)
+	s, _ := receiver(t, func(w http.ResponseWriter, r *http.Request) {
+		line := []byte(strings.Repeat("one more is done\n", 4<<10))
+		for sent := 0; sent < 12<<20; sent += len(line) { // more than the connection itself holds
+			if _, err := w.Write(line); err != nil {
+				stopped <- err
+				return
+			}
+		}
+		stopped <- r.Context().Err()
+	})
+	if res, err := execute(t, loopback(nil), `{"url": "`+s.URL+`"}`); err != nil || len(res.Output) > 2*httpHead {
+		t.Errorf("%v, and %d bytes are kept", err, len(res.Output))
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("the step has succeeded, and the server was stopped in the middle: %v", err)
+	}
+}
+
 // TestHTTPRedirectsToTheSameServer: a server may name itself with the port of the scheme, or in capitals.
 func TestHTTPRedirectsToTheSameServer(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{

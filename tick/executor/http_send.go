@@ -39,6 +39,7 @@ type HTTP struct {
 // The bounds of an attempt.
 const (
 	httpHead      = 4 << 10         // how many bytes of an answer's body are kept
+	httpRest      = 16 << 20        // how many more bytes are read, and not kept: an answer may have no end
 	httpFacts     = 16 << 10        // how many bytes an answer may have for later steps to name it
 	httpRedirects = 5               // the most redirects to the same server
 	httpRefusals  = 3               // how often a request is sent again that a server has refused unread
@@ -305,6 +306,8 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	problem := "want 2xx"
 	switch expected := c.spec.expects(resp.StatusCode); {
 	case expected && undone == "":
+		// The server may be at work until the end of its answer, and many stop that work if the connection is closed before.
+		_, _ = io.CopyN(io.Discard, resp.Body, httpRest)
 		return res, nil
 	case expected:
 		problem = "but " + undone
