@@ -141,7 +141,7 @@ func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, mailTimeout, fmt.Errorf("no answer within %s", mailTimeout))
 	defer cancel()
-	client, err := m.client(ctx, server)
+	client, err := m.client(ctx, server, beyondASCII(message))
 	if err != nil {
 		return Result{}, fmt.Errorf("the mail server %s: %w", server.Server, err)
 	}
@@ -248,9 +248,17 @@ func oneLine(s string) string {
 	return string(line)
 }
 
+// beyondASCII reports whether an address of the mail has other characters than ASCII. Everything else in it is encoded.
+func beyondASCII(m *mail.Msg) bool {
+	addresses, _ := m.GetRecipients() // without an address, or a sender, the mail is not sent
+	sender, _ := m.GetSender(false)
+	return strings.ContainsFunc(sender+strings.Join(addresses, ""), func(r rune) bool { return r > unicode.MaxASCII })
+}
+
 // client makes a client that speaks TLS to the server, unless the host settings say otherwise. The
-// dialogue ends when the context ends.
-func (m *Mail) client(ctx context.Context, server *MailServer) (*mail.Client, error) {
+// dialogue ends when the context ends. international says that the mail needs SMTPUTF8 (RFC 6531): one that asks for it without
+// need bounces at the first server on its way that does not know it.
+func (m *Mail) client(ctx context.Context, server *MailServer, international bool) (*mail.Client, error) {
 	options := []mail.Option{
 		mail.WithTimeout(mailTimeout), mail.WithoutNoop(),
 		mail.WithTLSConfig(&tls.Config{ServerName: server.Server, RootCAs: m.roots, MinVersion: tls.VersionTLS12}),
@@ -262,6 +270,9 @@ func (m *Mail) client(ctx context.Context, server *MailServer) (*mail.Client, er
 		options = append(options, mail.WithTLSPolicy(mail.NoTLS))
 	default:
 		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
+	}
+	if !international {
+		options = append(options, mail.WithoutSMTPUTF8())
 	}
 	if server.Port > 0 {
 		options = append(options, mail.WithPort(server.Port))
@@ -281,7 +292,8 @@ func (m *Mail) client(ctx context.Context, server *MailServer) (*mail.Client, er
 		options = append(options, login, mail.WithUsername(server.User), mail.WithPassword(password))
 	}
 	dial := func(_ context.Context, network, address string) (net.Conn, error) {
-		c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		port := address[strings.LastIndexByte(address, ':')+1:] // the library writes an address of IPv6 without its brackets
+		c, err := (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(server.Server, port))
 		if err != nil {
 			return nil, err
 		}

@@ -6,11 +6,14 @@ import (
 	"bufio"
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/tick/executor/mailtest"
@@ -119,23 +122,29 @@ func TestMailRefused(t *testing.T) {
 	}
 }
 
-// A server that accepts the mail, and then ends the connection, gets it once.
-func TestMailTakenIsTaken(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// takesOne is a server that takes one mail on an address, and ends the connection. said has the lines of the client.
+func takesOne(t *testing.T, address string, extensions ...string) (server *MailServer, said func() []string) {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
 	if err != nil {
-		t.Fatal(err)
+		t.Skipf("this machine has no such address: %v", err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { l.Close() })
+	all := make(chan []string, 1)
 	go func() {
+		var lines []string
+		defer func() { all <- lines }()
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
 		defer c.Close()
 		_, _ = fmt.Fprint(c, "220 mail\r\n") // the client notices that the rest is missing
-		lines, data := bufio.NewScanner(c), false
-		for lines.Scan() {
-			switch line := lines.Text(); {
+		data := false
+		for in := bufio.NewScanner(c); in.Scan(); {
+			line := in.Text()
+			lines = append(lines, line)
+			switch {
 			case data && line == ".":
 				_, _ = fmt.Fprint(c, "250 taken\r\n")
 				return
@@ -143,14 +152,61 @@ func TestMailTakenIsTaken(t *testing.T) {
 			case line == "DATA":
 				data = true
 				_, _ = fmt.Fprint(c, "354 go on\r\n")
+			case strings.HasPrefix(line, "EHLO"):
+				_, _ = fmt.Fprintf(c, "250-mail\r\n250-%s\r\n250 8BITMIME\r\n", strings.Join(append(extensions, "SIZE"), "\r\n250-"))
 			default:
 				_, _ = fmt.Fprint(c, "250 yes\r\n")
 			}
 		}
 	}()
-	host := &Host{Mailer: &MailServer{Server: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: "none", From: "jobs@example.org"}, Known: &secret.Known{}}
-	if r, err := NewMail(host).Execute(t.Context(), attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); err != nil || !strings.Contains(r.Output, "took the mail") {
+	to := l.Addr().(*net.TCPAddr)
+	return &MailServer{Server: to.IP.String(), Port: to.Port, TLS: "none", From: "jobs@example.org"}, func() []string {
+		l.Close() // if nobody came
+		return <-all
+	}
+}
+
+// A server that accepts the mail, and then ends the connection, gets it once.
+func TestMailTakenIsTaken(t *testing.T) {
+	server, _ := takesOne(t, "127.0.0.1:0")
+	if r, err := NewMail(&Host{Mailer: server, Known: &secret.Known{}}).Execute(t.Context(), attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); err != nil || !strings.Contains(r.Output, "took the mail") {
 		t.Errorf("%q, %v", r.Output, err)
+	}
+}
+
+// The settings of the host may name the server by its address, also of IPv6.
+func TestMailServerByItsAddressOfIPv6(t *testing.T) {
+	server, said := takesOne(t, "[::1]:0")
+	if _, err := NewMail(&Host{Mailer: server, Known: &secret.Known{}}).Execute(t.Context(), attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); err != nil || len(said()) == 0 {
+		t.Errorf("%s: %v", server.Server, err)
+	}
+}
+
+// A mail asks for SMTPUTF8 only if an address needs it. What else is not ASCII is encoded, and each line is short, so any server on
+// its way can take it. A line that is a dot does not end it.
+func TestMailIsPlainUnlessAnAddressIsNot(t *testing.T) {
+	const text = "Ünicode\n.\n..\nmore "
+	for address, want := range map[string]string{"ann@example.org": "MAIL FROM:<jobs@example.org> BODY=8BITMIME", "jörg@example.org": "MAIL FROM:<jobs@example.org> BODY=8BITMIME SMTPUTF8"} {
+		server, said := takesOne(t, "127.0.0.1:0", "SMTPUTF8")
+		spec, err := json.Marshal(MailSpec{To: []string{address, "Jörg <joerg@example.org>"}, Subject: "Übersicht " + strings.Repeat("ü", 200), Text: text + strings.Repeat("long ", 400)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewMail(&Host{Mailer: server, Known: &secret.Known{}}).Execute(t.Context(), attempt(string(spec))); err != nil {
+			t.Fatal(err)
+		}
+		lines := said()
+		if !slices.Contains(lines, want) {
+			t.Errorf("%s: no %q in\n%s", address, want, strings.Join(lines, "\n"))
+		}
+		for _, line := range lines[slices.Index(lines, "DATA"):] {
+			if len(line) > 100 || address == "ann@example.org" && strings.ContainsFunc(line, func(r rune) bool { return r > unicode.MaxASCII }) {
+				t.Errorf("%s: the line %q", address, line)
+			}
+		}
+		if body := strings.Join(lines, "\n"); !strings.Contains(body, "\n..\n...\nmore long") {
+			t.Errorf("%s: its dots are lost in\n%s", address, body)
+		}
 	}
 }
 
