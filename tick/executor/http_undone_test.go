@@ -1,12 +1,13 @@
 package executor
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/dbjobs/dbjobs/tick/executor/aws"
+	"github.com/dbjobs/dbjobs/tick/executor/outcome"
 )
 
 // TestHTTPAnswersOfAWSThatRefuse: a service of AWS answers 200 also where a function that it has called failed, or where it took
@@ -37,7 +38,7 @@ func TestHTTPAnswersOfAWSThatRefuse(t *testing.T) {
 		{"s3", "PUT", "", `<CopyObjectResult><ETag>"9b2cf535f27731c974343645a3985328"</ETag></CopyObjectResult>`, ""},
 		{"s3, an object", "GET", "", `<Error><Code>InternalError</Code></Error>`, ""},
 		{"s3express, copy failed", "PUT", "", `<Error><Code>SlowDown</Code></Error>`, "but Error is SlowDown"},
-		{"dynamodb, much", "DynamoDB_20120810.BatchWriteItem", "", `{"ConsumedCapacity": [], "UnprocessedItems": {"Forum": ["` + strings.Repeat("x", aws.AnswerMost) + `"]}}`, "but UnprocessedItems is not empty"},
+		{"dynamodb, much", "DynamoDB_20120810.BatchWriteItem", "", `{"ConsumedCapacity": [], "UnprocessedItems": {"Forum": ["` + strings.Repeat("x", outcome.Most) + `"]}}`, "but UnprocessedItems is not empty"},
 		{"logs, too old", "Logs_20140328.PutLogEvents", "", `{"rejectedLogEventsInfo": {"tooOldLogEventEndIndex": 1}}`, "but rejectedLogEventsInfo is {"},
 		{"s3, many deleted", "POST", "", `<DeleteResult>` + strings.Repeat(`<Deleted><Key>a/long/key/of/an/object/with/a/date/2026-11-29/part-00001.parquet</Key></Deleted>`, 999) +
 			`<Error><Key>b</Key><Code>AccessDenied</Code></Error></DeleteResult>`, "but Error is AccessDenied"},
@@ -112,6 +113,46 @@ func TestHTTPAnswersOfAWSThatBreakOff(t *testing.T) {
 			"auth": {"aws": {"service": "`+c.service+`"}}}`))
 		if c.want == known && err != nil || c.want != known && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s %s%s: %v, want %q", c.service, c.method, c.target, err, c.want)
+		}
+	}
+}
+
+// TestHTTPAnswersOfGoogleThatRefuse: an API of Google answers 200 also where rows were not inserted, where writes or statements
+// failed, and where an operation has failed at once.
+func TestHTTPAnswersOfGoogleThatRefuse(t *testing.T) {
+	meta, _ := receiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Metadata-Flavor", "Google")
+		_, _ = w.Write([]byte(`{"access_token": "ya29.t0ken"}`))
+	})
+	env := map[string]string{"GCE_METADATA_HOST": meta.Listener.Addr().String()}
+	const done = ""
+	for _, c := range []struct{ method, path, body, want string }{
+		{"POST", "bigquery/v2/projects/p/datasets/d/tables/t/insertAll", `{"kind": "x", "insertErrors": [{"index": 0, "errors": [{"reason": "invalid"}]}]}`, `but insertErrors is [{"index":0,`},
+		{"POST", "bigquery/v2/projects/p/datasets/d/tables/t/insertAll", `{"kind": "bigquery#tableDataInsertAllResponse"}`, done},
+		{"POST", "bigquery/v2/projects/p/jobs", `{"status": {"state": "DONE", "errorResult": {"reason": "notFound"}}}`, `but status is {"state":"DONE","errorResult"`},
+		{"POST", "bigquery/v2/projects/p/jobs", `{"status": {"state": "DONE", "errors": [{"reason": "invalid"}]}}`, done}, // some rows were left out, as the job allows
+		{"POST", "v1/projects/p/databases/d/documents:batchWrite", `{"writeResults": [{}, {}], "status": [{}, {"code": 5, "message": "no such document"}]}`, `but status is [{},{"code":5`},
+		{"POST", "v1/projects/p/databases/d/documents:batchWrite", `{"writeResults": [{}, {}], "status": [{}, {}]}`, done},
+		{"POST", "v1/projects/p/databases/d/documents:batchWrite", `{"writeResults": [{}, `, "but the answer broke off before it said whether all was done"},
+		{"POST", "v1/projects/p/instances/i/databases/d/sessions/s:executeBatchDml", `{"resultSets": [], "status": {"code": 3}}`, `but status is {"code":3}`},
+		{"POST", "v1/projects/p/instances/i/databases/d/sessions/s:executeBatchDml", `{"resultSets": [{}], "status": {}}`, done},
+		{"POST", "v2/projects/p/locations/l/jobs/rollup:run", `{"name": "operations/1", "done": true, "error": {"code": 8, "message": "quota"}}`, `but error is {"code":8,`},
+		{"POST", "v2/projects/p/locations/l/jobs/rollup:run", `{"name": "operations/1", "metadata": {}}`, done},
+		{"POST", "v2/projects/p/locations/l/jobs/rollup:run", `{"name": "operations/1", "metadata": {`, done}, // it has begun
+		{"POST", "compute/v1/projects/p/zones/z/instances/i/start", `{"kind": "compute#operation", "status": "DONE", "error": {"errors": [{"code": "QUOTA_EXCEEDED"}]}}`, `but error is {"errors":[{"code":"QUOTA_EXCEEDED"`},
+		{"GET", "v2/projects/p/locations/l/operations/1", `{"name": "operations/1", "done": true, "error": {"code": 8}}`, done}, // that is what was asked for
+	} {
+		x, _ := cloudThat(t, &Host{Clouds: []Cloud{{Name: "gcp"}}}, env, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(c.body))
+			if !json.Valid([]byte(c.body)) {
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}
+		})
+		_, err := x.Execute(t.Context(), attempt(`{"url": "https://x.googleapis.com/`+c.path+`", "method": "`+c.method+`", "auth": {"gcp": {"token": "access"}}}`))
+		failure, told := errors.AsType[*Error](err)
+		if c.want == done && err != nil || c.want != done && (!told || failure.Code != "200" || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s %s: %v, want %q", c.method, c.path, err, c.want)
 		}
 	}
 }

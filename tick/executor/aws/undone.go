@@ -2,15 +2,12 @@ package aws
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"slices"
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
+	"github.com/dbjobs/dbjobs/tick/executor/outcome"
 )
-
-// AnswerMost is how many bytes of an answer Undone has to see: the longest of them names 1,000 objects of S3.
-const AnswerMost = 2 << 20
 
 // undone has the operations whose answer 200 may say that all, or a part, of what was asked for was not done, and the member
 // that says so.
@@ -38,13 +35,10 @@ var done = []string{"null", "0", "[]", "{}", `"SUCCEEDED"`}
 // that takes long; and of several objects that are to be deleted it may delete some. SQS and SNS may take a part of a batch.
 var failed = lazyregexp.New(`<(Error|Failed|BatchResultErrorEntry)>(?:\s|<member>|<[A-Za-z]+/>|<[A-Za-z]+>[^<]*</[A-Za-z]+>)*?<Code>([A-Za-z0-9.]+)</Code>`)
 
-// brokeOff is what an answer says was not done if its end, which would say this, did not come.
-const brokeOff = "the answer broke off before it said whether all was done"
-
 // Undone returns what an answer 200 of a service says was not done; empty: it says nothing of that. sent are the headers of the
 // request. whole reports whether the body is here to its end.
-func Undone(service, method string, sent, answer http.Header, body []byte, whole bool) string {
-	if failure := answer.Get("X-Amz-Function-Error"); failure != "" { // a function that was called has failed
+func Undone(service, method string, sent, got http.Header, body []byte, whole bool) string {
+	if failure := got.Get("X-Amz-Function-Error"); failure != "" { // a function that was called has failed
 		return "X-Amz-Function-Error is " + failure
 	}
 	target := sent.Get("X-Amz-Target")
@@ -61,46 +55,14 @@ func Undone(service, method string, sent, answer http.Header, body []byte, whole
 	if member == "" {
 		return ""
 	}
-	value, begun := valueOf(body, member)
-	var short bytes.Buffer
-	switch {
-	case value == nil && begun && !whole: // all that say that all was done are short
-		return member + " is not empty, and the answer broke off"
-	case value == nil && !whole:
-		return brokeOff
-	case json.Compact(&short, value) != nil || slices.Contains(done, short.String()):
-		return ""
-	}
-	return member + " is " + short.String()
+	return outcome.Undone(body, member, whole, func(value []byte) bool { return slices.Contains(done, string(value)) })
 }
 
 func undoneXML(body []byte, whole bool) string {
 	if m := failed.FindStringSubmatch(string(body)); m != nil {
 		return m[1] + " is " + m[2]
 	} else if !whole {
-		return brokeOff
+		return outcome.BrokeOff
 	}
 	return ""
-}
-
-// valueOf returns a member of a JSON object, as far as the text goes. begun reports whether the member is there at all.
-func valueOf(body []byte, member string) (value json.RawMessage, begun bool) {
-	dec := json.NewDecoder(bytes.NewReader(body))
-	if begin, err := dec.Token(); err != nil || begin != json.Delim('{') {
-		return nil, false
-	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return nil, false
-		}
-		var v json.RawMessage
-		if err := dec.Decode(&v); err != nil {
-			return nil, name == member
-		}
-		if name == member {
-			return v, true
-		}
-	}
-	return nil, false
 }

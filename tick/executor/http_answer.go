@@ -1,0 +1,115 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
+	"github.com/dbjobs/dbjobs/tick/executor/gcp"
+	"github.com/dbjobs/dbjobs/tick/executor/outcome"
+)
+
+// judge decides whether an answer means success, and keeps the head of its body.
+func (c *call) judge(resp *http.Response, refused error) (Result, error) {
+	defer resp.Body.Close()
+	head, facts, undone := c.head(resp)
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s %s\n", resp.Proto, resp.Status)
+	for _, name := range []string{"Content-Type", "Content-Length", "Retry-After", "X-Request-Id", "X-Amzn-Requestid"} {
+		if v := resp.Header.Get(name); v != "" {
+			fmt.Fprintf(&out, "%s: %.200s\n", name, c.host.hide(c.task.Job.Owner, v))
+		}
+	}
+	if head != "" {
+		fmt.Fprintf(&out, "\n%s", head)
+	}
+	res := Result{Output: out.String(), Facts: facts}
+	problem := "want 2xx"
+	switch expected := c.spec.expects(resp.StatusCode); {
+	case expected && undone == "":
+		// The server may be at work until the end of its answer, and many stop that work if the connection is closed before.
+		_, _ = io.CopyN(io.Discard, resp.Body, httpRest)
+		return res, nil
+	case expected:
+		problem = "but " + undone
+	case len(c.spec.Expect) > 0:
+		problem = "want " + strings.Join(c.spec.Expect, " or ")
+	}
+	err := fmt.Errorf("the answer is %s, %s", strings.TrimSpace(resp.Status), problem)
+	if refused != nil {
+		err = fmt.Errorf("%w: %w", err, refused)
+	} else if brief := strings.Join(strings.Fields(strings.ToValidUTF8(head, "")), " "); brief != "" {
+		err = fmt.Errorf("%w: %.200s", err, brief)
+	}
+	err = &Error{engine.Failure{Code: strconv.Itoa(resp.StatusCode)}, err}
+	if wait := c.retryAfter(resp); wait > 0 {
+		err = &LaterError{wait, err}
+	}
+	return res, err
+}
+
+// head returns the head of an answer's body. An error while the body is read changes nothing, because the status is known, unless
+// it is the body that says what was done. If the server quotes a secret, the secret is hidden before the text is cut: the cut could
+// leave a part of it. So a little more is read. facts is the whole answer, for later steps, if it is JSON and not too long. undone
+// is what an answer of a cloud says was not done, although its status is that of a success.
+func (c *call) head(resp *http.Response) (head, facts, undone string) {
+	most := 2 * httpHead
+	if c.task.Job.TellsSteps() {
+		most = httpFacts + 1
+	}
+	whole := most
+	if a := c.spec.Auth; a != nil && (a.AWS != nil || a.GCP != nil) {
+		whole = outcome.Most
+	}
+	read, err := io.ReadAll(io.LimitReader(resp.Body, int64(whole)))
+	undone = fmt.Sprintf("%.200s", c.host.hide(c.task.Job.Owner, c.undone(resp, read, err == nil && len(read) < whole)))
+	facts = fmt.Sprintf(`{"code": %d}`, resp.StatusCode)
+	if err == nil && len(read) < most && utf8.Valid(read) && json.Valid(read) {
+		facts = fmt.Sprintf(`{"code": %d, "body": %s}`, resp.StatusCode, read)
+	}
+	text := c.host.hide(c.task.Job.Owner, secret.Cut(string(read[:min(len(read), 2*httpHead)]), 2*httpHead-1))
+	return text[:min(len(text), httpHead)], facts, undone
+}
+
+// undone returns what a service of a cloud says was not done. What another server answers means what that server says.
+func (c *call) undone(resp *http.Response, body []byte, whole bool) string {
+	switch a := c.spec.Auth; {
+	case a == nil:
+		return ""
+	case a.AWS != nil:
+		return aws.Undone(a.AWS.Service, c.spec.method(), c.header, resp.Header, body, whole)
+	case a.GCP != nil && a.GCP.Token == "access":
+		return gcp.Undone(c.spec.method(), resp.Request.URL.Path, body, whole)
+	}
+	return ""
+}
+
+// retryAfter returns how long the server asks to wait before another try. A date is compared with the
+// server's own clock, if the answer shows that clock.
+func (c *call) retryAfter(resp *http.Response) time.Duration {
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
+		return 0
+	}
+	after := strings.TrimSpace(resp.Header.Get("Retry-After"))
+	if n, err := strconv.ParseUint(after, 10, 31); err == nil || errors.Is(err, strconv.ErrRange) { // then n is the greatest
+		return time.Duration(n) * time.Second
+	}
+	until, err := http.ParseTime(after)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		now = c.now
+	}
+	return until.Sub(now)
+}

@@ -1,0 +1,52 @@
+// Package outcome reads in the body of an answer whose status is a success what was not done all the same.
+package outcome
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Most is how many bytes of an answer have to be read for that: the longest of them names 1,000 objects of S3.
+const Most = 2 << 20
+
+// BrokeOff is what was not done if the end of an answer, which would say this, did not come.
+const BrokeOff = "the answer broke off before it said whether all was done"
+
+// Undone returns what a member of a JSON object says was not done; empty: all was done, or there is no such member. done reports
+// whether a value of the member says that all was done. whole reports whether the body is here to its end: a value that says that
+// all was done is short, so one that breaks off says that something was not.
+func Undone(body []byte, member string, whole bool, done func(value []byte) bool) string {
+	value, begun := valueOf(body, member)
+	var short bytes.Buffer
+	switch {
+	case value == nil && begun && !whole:
+		return member + " is not empty, and the answer broke off"
+	case value == nil && !whole:
+		return BrokeOff
+	case json.Compact(&short, value) != nil || done(short.Bytes()):
+		return ""
+	}
+	return member + " is " + short.String()
+}
+
+// valueOf returns a member of a JSON object, as far as the text goes. begun reports whether the member is there at all.
+func valueOf(body []byte, member string) (value json.RawMessage, begun bool) {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	if begin, err := dec.Token(); err != nil || begin != json.Delim('{') {
+		return nil, false
+	}
+	for dec.More() {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, false
+		}
+		var v json.RawMessage
+		if err := dec.Decode(&v); err != nil {
+			return nil, name == member
+		}
+		if name == member {
+			return v, true
+		}
+	}
+	return nil, false
+}
