@@ -87,7 +87,7 @@ type Call struct {
 
 // Send sends the request until the platform answers it with 200. Any other answer is a *RefusedError.
 func (c Call) Send(ctx context.Context) (text []byte, err error) {
-	err = again.Until(ctx, func() (passes bool, err error) {
+	err = again.Until(ctx, func(ctx context.Context) (passes bool, err error) {
 		text, passes, err = c.once(ctx)
 		return passes, err
 	})

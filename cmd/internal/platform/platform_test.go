@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -47,5 +49,31 @@ func TestNoConnectionOutlivesItsCall(t *testing.T) {
 		if text, err := call.Send(ctx); err != nil || string(text) != "{}" {
 			t.Fatalf("%q, %v", text, err)
 		}
+	}
+}
+
+// A try that hangs, as behind a balancer whose server has gone, leaves time for another one: an alarm that is not set is a pass
+// that is missing.
+func TestATryThatHangsIsNotTheOnlyOne(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if asked.Add(1) == 1 {
+			<-r.Context().Done() // the client has given up
+			return
+		}
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer s.Close()
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as for an alarm
+	defer cancel()
+	call := Call{Method: http.MethodPost, URL: u, Body: []byte("{}"), Login: func(*http.Request, []byte) error { return nil }, Most: 1 << 10}
+	if text, err := call.Send(ctx); err != nil || string(text) != "{}" || asked.Load() != 2 {
+		t.Errorf("%q, %v, after %d requests", text, err, asked.Load())
 	}
 }

@@ -7,16 +7,18 @@ import (
 	"time"
 )
 
-// How often a request is sent, and the first wait, which doubles.
+// How often a request is sent, the first wait, which doubles, and the least time of a try.
 const (
 	tries      = 3
 	firstPause = 200 * time.Millisecond
+	leastTry   = 3 * time.Second // or all that is left
 )
 
-// Until calls try until it succeeds, says that its failure stays, or was called three times. It returns the last failure.
-func Until(ctx context.Context, try func() (passes bool, err error)) error {
+// Until calls try until it succeeds, says that its failure stays, or was called three times. It returns the last failure. Each
+// try gets a part of the time that is left, so that one that hangs leaves time for others.
+func Until(ctx context.Context, try func(ctx context.Context) (passes bool, err error)) error {
 	for n := 1; ; n++ {
-		passes, err := try()
+		passes, err := once(ctx, tries-n+1, try)
 		if err == nil || !passes || n == tries {
 			return err
 		}
@@ -26,6 +28,16 @@ func Until(ctx context.Context, try func() (passes bool, err error)) error {
 		case <-time.After(firstPause << (n - 1)):
 		}
 	}
+}
+
+// once calls try with an equal part of the time that is left.
+func once(ctx context.Context, parts int, try func(ctx context.Context) (passes bool, err error)) (passes bool, err error) {
+	if deadline, bounded := ctx.Deadline(); bounded {
+		within, cancel := context.WithTimeout(ctx, max(time.Until(deadline)/time.Duration(parts), leastTry))
+		defer cancel()
+		ctx = within
+	}
+	return try(ctx)
 }
 
 // Passes reports whether a request that was answered with a status may be accepted later.

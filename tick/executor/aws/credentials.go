@@ -45,7 +45,6 @@ func NewSource(env Lookup) *Source {
 const (
 	early   = 5 * time.Minute  // before they expire, others are asked for
 	patient = 10 * time.Second // with all that is asked
-	oneTry  = 3 * time.Second  // so that one that hangs leaves time for another one
 )
 
 // Credentials are those that are good at now and for some minutes. A caller that waits while another one asks waits no longer than ctx lasts.
@@ -128,22 +127,21 @@ type answer struct {
 // get sends a request, again if the platform is throttling or failing for a moment, and reads an answer 200. No error has what
 // was answered: it may be, or quote, a secret.
 func get(c *http.Client, req *http.Request) (body []byte, err error) {
-	err = again.Until(req.Context(), func() (passes bool, err error) {
+	err = again.Until(req.Context(), func(ctx context.Context) (passes bool, err error) {
+		try := req.WithContext(ctx)
 		if req.GetBody != nil {
-			if req.Body, err = req.GetBody(); err != nil {
+			if try.Body, err = req.GetBody(); err != nil {
 				return false, err
 			}
 		}
-		body, passes, err = getOnce(c, req)
+		body, passes, err = getOnce(c, try)
 		return passes, err
 	})
 	return body, err
 }
 
 func getOnce(c *http.Client, req *http.Request) (body []byte, passes bool, err error) {
-	ctx, cancel := context.WithTimeout(req.Context(), oneTry)
-	defer cancel()
-	resp, err := c.Do(req.WithContext(ctx))
+	resp, err := c.Do(req)
 	if err != nil {
 		return nil, true, err
 	}

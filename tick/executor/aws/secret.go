@@ -33,7 +33,7 @@ func (e notReady) Unwrap() error { return e.error }
 func Secret(ctx context.Context, env Lookup, id string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, secretPatience)
 	defer cancel()
-	err = again.Until(ctx, func() (passes bool, err error) { // Secrets Manager may throttle, or fail for a moment
+	err = again.Until(ctx, func(ctx context.Context) (passes bool, err error) { // Secrets Manager may throttle, or fail for a moment
 		for {
 			text, passes, err = askExtension(ctx, env, id)
 			if _, waits := errors.AsType[notReady](err); !waits {

@@ -20,16 +20,12 @@ import (
 // Lookup finds a variable of the environment, as os.LookupEnv does.
 type Lookup func(name string) (value string, found bool)
 
-// patient is how long the metadata server may take for all tries for a token, and brief for one of them.
-const (
-	patient = 10 * time.Second
-	brief   = 3 * time.Second
-)
+// patient is how long the metadata server may take for all tries for a token.
+const patient = 10 * time.Second
 
 // metadata is the client for tokens of Google's metadata server. It is not guarded: its address is that of the platform,
 // and none of a job's. It keeps no connection: after a freeze of the process, a kept one may lead nowhere.
 var metadata = &http.Client{
-	Timeout:       brief,
 	Transport:     &http.Transport{DisableKeepAlives: true},
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
@@ -59,7 +55,7 @@ func ask(ctx context.Context, env Lookup, what string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()
 	var text []byte
-	err := again.Until(ctx, func() (passes bool, err error) { // the metadata server is out of reach for a moment while its host is maintained
+	err := again.Until(ctx, func(ctx context.Context) (passes bool, err error) { // the metadata server is out of reach for a moment while its host is maintained
 		text, passes, err = get(ctx, env, "instance/service-accounts/default/"+what)
 		return passes, err
 	})
