@@ -33,7 +33,8 @@ func Until(ctx context.Context, try func(ctx context.Context) (passes bool, err 
 // once calls try with an equal part of the time that is left.
 func once(ctx context.Context, parts int, try func(ctx context.Context) (passes bool, err error)) (passes bool, err error) {
 	if deadline, bounded := ctx.Deadline(); bounded {
-		within, cancel := context.WithTimeout(ctx, max(time.Until(deadline)/time.Duration(parts), leastTry))
+		left := time.Until(deadline) //nolint:forbidigo // the deadline of a context is one of the host's clock
+		within, cancel := context.WithTimeout(ctx, max(left/time.Duration(parts), leastTry))
 		defer cancel()
 		ctx = within
 	}
