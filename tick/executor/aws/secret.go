@@ -22,10 +22,10 @@ const (
 	secretPause    = 50 * time.Millisecond
 )
 
-// notReady is the error of an extension that does not take requests yet.
-type notReady struct{ error }
+// notReadyError is the error of an extension that does not take requests yet.
+type notReadyError struct{ error }
 
-func (e notReady) Unwrap() error { return e.error }
+func (e notReadyError) Unwrap() error { return e.error }
 
 // Secret reads a secret of Secrets Manager through the AWS Parameters and Secrets Lambda Extension. The
 // extension caches a secret for some minutes, so after a rotation it may return the old value for that
@@ -36,7 +36,7 @@ func Secret(ctx context.Context, env Lookup, id string) (text string, err error)
 	err = again.Until(ctx, func(ctx context.Context) (passes bool, err error) { // Secrets Manager may throttle, or fail for a moment
 		for {
 			text, passes, err = askExtension(ctx, env, id)
-			if _, waits := errors.AsType[notReady](err); !waits {
+			if _, waits := errors.AsType[notReadyError](err); !waits {
 				return passes, err
 			}
 			select {
@@ -73,7 +73,7 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, pa
 	req.Header.Set("X-Aws-Parameters-Secrets-Token", env.value("AWS_SESSION_TOKEN"))
 	resp, err := direct.Do(req)
 	if err != nil {
-		return "", true, notReady{fmt.Errorf("the AWS Parameters and Secrets extension does not answer on port %s; add its layer to the function: %w", port, err)}
+		return "", true, notReadyError{fmt.Errorf("the AWS Parameters and Secrets extension does not answer on port %s; add its layer to the function: %w", port, err)}
 	}
 	defer resp.Body.Close()
 	const most = 1 << 20 // a secret has 64 KiB at most
@@ -90,7 +90,7 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, pa
 		err := fmt.Errorf("the secrets extension refuses %s with status %d%s (does the function's role allow secretsmanager:GetSecretValue on it, and kms:Decrypt if it has a key of its own?)",
 			id, resp.StatusCode, why)
 		if bytes.Contains(body, []byte("not ready")) {
-			err = notReady{err}
+			err = notReadyError{err}
 		}
 		return "", again.Passes(resp.StatusCode) || momentary.MatchString(why), err
 	}
