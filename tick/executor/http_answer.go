@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,11 @@ import (
 func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	defer resp.Body.Close()
 	head, facts, undone := c.head(resp)
+	if undone == "" && c.spec.expects(resp.StatusCode) {
+		// The server may be at work until the end of its answer, and many stop that work if the connection is closed before.
+		_, err := io.Copy(io.Discard, io.LimitReader(resp.Body, httpRest))
+		undone = brokenOff(resp, err)
+	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s %s\n", resp.Proto, resp.Status)
 	for _, name := range []string{"Content-Type", "Content-Length", "Retry-After", "X-Request-Id", "X-Amzn-Requestid"} {
@@ -36,8 +42,6 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	problem := "want 2xx"
 	switch expected := c.spec.expects(resp.StatusCode); {
 	case expected && undone == "":
-		// The server may be at work until the end of its answer, and many stop that work if the connection is closed before.
-		_, _ = io.CopyN(io.Discard, resp.Body, httpRest)
 		return res, nil
 	case expected:
 		problem = "but " + undone
@@ -57,10 +61,11 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	return res, err
 }
 
-// head returns the head of an answer's body. An error while the body is read changes nothing, because the status is known, unless
-// it is the body that says what was done. If the server quotes a secret, the secret is hidden before the text is cut: the cut could
-// leave a part of it. So a little more is read. facts is the whole answer, for later steps, if it is JSON and not too long. undone
-// is what an answer of a cloud says was not done, although its status is that of a success.
+// head returns the head of an answer's body. If the server quotes a secret, the secret is hidden before the text is cut: the cut
+// could leave a part of it. So a little more is read. facts is the whole answer, for later steps, if it is JSON and not too long.
+// undone says what was not done, although the status is that of a success: an answer of a cloud may say it, and one that breaks off
+// comes from a server that has died at its work. If the time of the attempt is over before the end of the answer, this changes
+// nothing, because the status is known, unless it is the body that says what was done.
 func (c *call) head(resp *http.Response) (head, facts, undone string) {
 	most := 2 * httpHead
 	if c.task.Job.TellsSteps() {
@@ -71,7 +76,7 @@ func (c *call) head(resp *http.Response) (head, facts, undone string) {
 		whole = outcome.Most
 	}
 	read, err := io.ReadAll(io.LimitReader(resp.Body, int64(whole)))
-	undone = fmt.Sprintf("%.200s", c.host.hide(c.task.Job.Owner, c.undone(resp, read, err == nil && len(read) < whole)))
+	undone = fmt.Sprintf("%.200s", c.host.hide(c.task.Job.Owner, cmp.Or(c.undone(resp, read, err == nil && len(read) < whole), brokenOff(resp, err))))
 	facts = fmt.Sprintf(`{"code": %d}`, resp.StatusCode)
 	if err == nil && len(read) < most && utf8.Valid(read) && json.Valid(read) {
 		facts = fmt.Sprintf(`{"code": %d, "body": %s}`, resp.StatusCode, read)
@@ -91,6 +96,16 @@ func (c *call) undone(resp *http.Response, body []byte, whole bool) string {
 		return gcp.Undone(c.spec.method(), resp.Request.URL.Path, body, whole)
 	}
 	return ""
+}
+
+// brokenOff says that an answer has not come to its end, by the error of reading it; empty: it has, or nobody can tell. A server of
+// HTTP/1.0 ends its answer with the connection, and not all of them do that well.
+func brokenOff(resp *http.Response, err error) string {
+	ends := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
+	if err == nil || !ends || resp.Request.Context().Err() != nil {
+		return ""
+	}
+	return fmt.Sprintf("it broke off: %v", err)
 }
 
 // retryAfter returns how long the server asks to wait before another try. A date is compared with the

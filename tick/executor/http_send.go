@@ -246,6 +246,9 @@ func plainly(ctx context.Context, err error) error {
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return refused
 	}
+	if errors.Is(err, io.EOF) { // alone, it says nothing
+		return errUnanswered
+	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return fmt.Errorf("the host %.200q was not found: %s", dns.Name, dns.Err)
 	}

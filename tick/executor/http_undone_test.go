@@ -1,11 +1,14 @@
 package executor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/tick/executor/outcome"
 )
@@ -90,8 +93,33 @@ func TestHTTPAnswersOfAWSInXML(t *testing.T) {
 	}
 }
 
-// TestHTTPAnswersOfAWSThatBreakOff: where it is the body that says whether all was done, and its end does not come, nothing is known.
-func TestHTTPAnswersOfAWSThatBreakOff(t *testing.T) {
+// TestHTTPAnswersThatBreakOff: a server that dies while it answers has not done all that it was asked for, whatever its status was.
+func TestHTTPAnswersThatBreakOff(t *testing.T) {
+	for name, c := range map[string]struct{ answer, want string }{
+		"a length":          {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\none", "the answer is 200 OK, but it broke off: unexpected EOF: one"},
+		"pieces":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n", "but it broke off: unexpected EOF: one"},
+		"after much":        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4000\r\n" + strings.Repeat("x", 0x4000) + "\r\n", "but it broke off: unexpected EOF"},
+		"an unexpected one": {"HTTP/1.1 500 No\r\nContent-Length: 10\r\n\r\none", "the answer is 500 No, want 2xx: one"},
+		"no answer":         {"", "the server has ended the request without an answer"},
+		"to the end":        {"HTTP/1.0 200 OK\r\n\r\none", ""},
+		"nothing":           {"HTTP/1.1 204 No Content\r\n\r\n", ""},
+	} {
+		s, _ := receiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				_, _ = conn.Write([]byte(c.answer))
+				conn.Close()
+			}
+		})
+		_, err := execute(t, loopback(nil), `{"url": "`+s.URL+`"}`)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// TestHTTPAnswersOfAWSThatDoNotEnd: where it is the body that says whether all was done, and the time of the attempt is over before
+// its end, nothing is known.
+func TestHTTPAnswersOfAWSThatDoNotEnd(t *testing.T) {
 	const known, unknown = "", "but the answer broke off before it said whether all was done"
 	for _, c := range []struct{ service, method, target, body, want string }{
 		{"s3", "PUT", "", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\n\n", unknown}, // a copy begins so, and goes on for minutes
@@ -104,16 +132,25 @@ func TestHTTPAnswersOfAWSThatBreakOff(t *testing.T) {
 		{"sns", "POST", "", `<PublishBatchResponse>`, unknown},
 		{"sns", "POST", "", `<PublishResponse>`, known},
 	} {
-		x, _ := cloudThat(t, &Host{Clouds: []Cloud{{Name: "aws"}}}, credentials, func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write([]byte(c.body))
-			_ = http.NewResponseController(w).Flush()
-			panic(http.ErrAbortHandler)
+		t.Run(c.service+" "+c.method+" "+c.target, func(t *testing.T) {
+			t.Parallel()
+			x, _ := cloudThat(t, &Host{Clouds: []Cloud{{Name: "aws"}}}, credentials, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = w.Write([]byte(c.body))
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+				panic(http.ErrAbortHandler) // to return would end the answer, and the client may still hear that
+			})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() {
+				time.AfterFunc(2*time.Second, func() { cancel(errHTTPPatience) })
+			}})
+			_, err := x.Execute(ctx, attempt(`{"url": "https://x.eu-central-1.amazonaws.com/", "method": "`+c.method+`", "headers": {"X-Amz-Target": "`+c.target+`"},
+				"auth": {"aws": {"service": "`+c.service+`"}}}`))
+			if c.want == known && err != nil || c.want != known && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
 		})
-		_, err := x.Execute(t.Context(), attempt(`{"url": "https://x.eu-central-1.amazonaws.com/", "method": "`+c.method+`", "headers": {"X-Amz-Target": "`+c.target+`"},
-			"auth": {"aws": {"service": "`+c.service+`"}}}`))
-		if c.want == known && err != nil || c.want != known && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s %s%s: %v, want %q", c.service, c.method, c.target, err, c.want)
-		}
 	}
 }
 
@@ -138,7 +175,7 @@ func TestHTTPAnswersOfGoogleThatRefuse(t *testing.T) {
 		{"POST", "v1/projects/p/instances/i/databases/d/sessions/s:executeBatchDml", `{"resultSets": [{}], "status": {}}`, done},
 		{"POST", "v2/projects/p/locations/l/jobs/rollup:run", `{"name": "operations/1", "done": true, "error": {"code": 8, "message": "quota"}}`, `but error is {"code":8,`},
 		{"POST", "v2/projects/p/locations/l/jobs/rollup:run", `{"name": "operations/1", "metadata": {}}`, done},
-		{"POST", "v2/projects/p/locations/l/jobs/rollup:run", `{"name": "operations/1", "metadata": {`, done}, // it has begun
+		{"POST", "v2/projects/p/locations/l/jobs/rollup:run", `{"name": "operations/1", "metadata": {`, "but it broke off: unexpected EOF"},
 		{"POST", "compute/v1/projects/p/zones/z/instances/i/start", `{"kind": "compute#operation", "status": "DONE", "error": {"errors": [{"code": "QUOTA_EXCEEDED"}]}}`, `but error is {"errors":[{"code":"QUOTA_EXCEEDED"`},
 		{"GET", "v2/projects/p/locations/l/operations/1", `{"name": "operations/1", "done": true, "error": {"code": 8}}`, done}, // that is what was asked for
 	} {
