@@ -48,8 +48,9 @@ func Domain(region string) string {
 	return "amazonaws.com"
 }
 
-// regionOfHost finds the region in the name of a host: of a service, or of an instance, cluster or proxy of RDS.
-var regionOfHost = lazyregexp.New(`\.([a-z]{2,4}(?:-[a-z]+)+-\d+)\.(?:rds\.)?` +
+// regionOfHost finds the region in the name of a host: of a service, or, before the name of the service, of an instance, cluster or
+// proxy of RDS, a domain of OpenSearch, or an endpoint in a VPC.
+var regionOfHost = lazyregexp.New(`\.([a-z]{2,4}(?:-[a-z]+)+-\d+)\.(?:[a-z0-9-]+\.)?` +
 	`(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|c2s\.ic\.gov|sc2s\.sgov\.gov|cloud\.adc-e\.uk|csp\.hci\.ic\.gov|api\.aws|on\.aws)$`)
 
 // RegionIn returns the region in the name of a host of AWS; empty: the name has none.
