@@ -72,6 +72,9 @@ func endsInDate(text string) bool {
 func (r *recur) readAgentPeriod(w *words) error {
 	word := strings.ToLower(w.next())
 	if word == "every" {
+		if err := w.refuseOrdinal(); err != nil {
+			return err
+		}
 		n, ok := digitsOf(w.next())
 		if !ok || n < 1 || n > 1<<31-1 {
 			return w.refuse(w.text[w.at:w.end], "%s", insteadOfEvery(w.text[w.at:w.end]))
@@ -172,6 +175,28 @@ func (w *words) list(item func(string) error) error {
 }
 
 var agentOrdinals = map[string]int16{"first": 1, "second": 2, "third": 3, "fourth": 4, "last": -1}
+
+// refuseOrdinal refuses a text such as `2nd tuesday` after `every`: to some it is a day of each month, to others a day of each
+// second week.
+func (w *words) refuseOrdinal() error {
+	ahead := *w
+	word := strings.ToLower(ahead.next())
+	name := map[string]string{"1st": "first", "2nd": "second", "other": "second", "3rd": "third", "4th": "fourth"}[word]
+	if name == "" {
+		name = word
+	}
+	n := agentOrdinals[name]
+	day, ok := agentWeekday(strings.TrimSuffix(ahead.peek(), "s"))
+	if n == 0 || !ok {
+		return nil
+	}
+	found, monthly := ahead.text[ahead.at:ahead.end], "`monthly on the "+name+" "+weekdayWords[day]+" at H:MM`"
+	if n < 2 {
+		return ahead.refuse(found, "for one day of each month write %s", monthly)
+	}
+	return ahead.refuse(found, "for a day of each month write %s; for a day of each %s week `every %d weeks on %s at H:MM starting YYYY-MM-DD`",
+		monthly, name, n, weekdayWords[day])
+}
 
 // readAgentRelative reads ORD WHAT.
 func (r *recur) readAgentRelative(w *words) error {

@@ -21,15 +21,14 @@ func (e *SyntaxError) Error() string {
 	if e.Found != "" {
 		found = strconv.Quote(e.Found)
 	}
-	form := e.Form
-	switch form {
-	case "rule":
+	form := e.Form + " rule: "
+	switch e.Form {
+	case "rule": // no form was recognised, and whoever asked says that this is a rule
+		form = ""
 	case "rrule":
-		form = "RFC 5545 rule"
-	default:
-		form += " rule"
+		form = "RFC 5545 rule: "
 	}
-	return fmt.Sprintf("%s: at position %d, found %s: %s", form, e.Pos+1, found, e.Allowed)
+	return fmt.Sprintf("%sat position %d, found %s: %s", form, e.Pos+1, found, e.Allowed)
 }
 
 const longestQuote = 40

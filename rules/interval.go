@@ -31,6 +31,9 @@ const intervalGrammar = "an interval is `every N UNIT [starting YYYY-MM-DD[THH:M
 func parseInterval(r *Rule, in *input) error {
 	w := words{form: "interval", text: in.text, base: in.at}
 	w.next() // every
+	if err := w.refuseOrdinal(); err != nil {
+		return err
+	}
 	c := recur{interval: 1, until: noUntil}
 	amount := w.next()
 	digits := len(amount) - len(strings.TrimLeft(amount, "0123456789"))
@@ -63,7 +66,11 @@ func insteadOfUnit(unit string, n int) string {
 		return "M may stand for minutes or for months: write m for minutes; " + insteadOfUnit("month", n)
 	}
 	unit = strings.ToLower(unit)
-	if _, ok := agentWeekday(strings.TrimSuffix(unit, "s")); ok || unit == "weekday" {
+	day, ok := agentWeekday(strings.TrimSuffix(unit, "s"))
+	if ok && n > 1 {
+		return fmt.Sprintf("for one day in %d weeks write `every %[1]d weeks on %s at H:MM starting YYYY-MM-DD`", n, weekdayWords[day])
+	}
+	if ok || unit == "weekday" {
 		return insteadOfEvery(unit)
 	}
 	switch strings.TrimSuffix(unit, "s") {

@@ -84,7 +84,8 @@ func TestDateWithZone(t *testing.T) {
 
 func TestDefaultsAreChecked(t *testing.T) {
 	for want, d := range map[string]Defaults{
-		"IANA name":                  {Zone: "CET"},
+		"such as Europe/Berlin":      {Zone: "CET"},
+		"such as America/New_York":   {Zone: "EST"},
 		"unknown time zone":          {Zone: "Europe/Atlantis"},
 		"did you mean Europe/Berlin": {Zone: "europe/berlin"},
 		`"Local" is no zone's name`:  {Zone: "Local"},

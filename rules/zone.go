@@ -77,6 +77,14 @@ func zoneNamed(name string) (*zone, error) {
 
 var errZoneName = errors.New("a time zone is an IANA name such as Europe/Berlin, or UTC")
 
+// likelyZone has, for abbreviations that people write as zones, the name of a zone that they may mean.
+var likelyZone = map[string]string{
+	"EST": "America/New_York", "EDT": "America/New_York", "CST": "America/Chicago", "CDT": "America/Chicago",
+	"MST": "America/Denver", "MDT": "America/Denver", "PST": "America/Los_Angeles", "PDT": "America/Los_Angeles",
+	"GMT": "Europe/London", "BST": "Europe/London", "EET": "Europe/Helsinki", "EEST": "Europe/Helsinki", "MSK": "Europe/Moscow",
+	"IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "KST": "Asia/Seoul", "AEST": "Australia/Sydney", "AEDT": "Australia/Sydney",
+}
+
 func checkZoneName(name string) error {
 	if len(name) > 64 {
 		return errZoneName
@@ -90,6 +98,9 @@ func checkZoneName(name string) error {
 		default:
 			return errZoneName
 		}
+	}
+	if likely := likelyZone[name]; likely != "" {
+		return fmt.Errorf("%q is no zone's name: a time zone is an IANA name such as %s, or UTC", name, likely)
 	}
 	if !letters || name == "Local" || name == "localtime" {
 		return fmt.Errorf("%q is no zone's name: %w", name, errZoneName)

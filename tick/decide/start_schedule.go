@@ -2,7 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
@@ -15,7 +14,7 @@ import (
 func Start(rule, zone string, after time.Time) (time.Time, error) {
 	r, err := rules.Parse(rule, rules.Defaults{Zone: zone, Start: after})
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%q: %s", rule, strings.TrimPrefix(err.Error(), "rule: "))
+		return time.Time{}, fmt.Errorf("%q: %w", rule, err)
 	}
 	t, err := r.Next(after)
 	if err == nil && t.IsZero() {

@@ -104,7 +104,7 @@ func (f *file) readStart(j *store.Job, path, zone string) {
 		j.StartZone = zone
 	}
 	if _, err := rules.Parse(j.Start, rules.Defaults{Zone: j.StartZone, Start: f.now}); err != nil && !onlyNow(err, j.Start) { // a start that stays as it is has its instant already
-		f.problem(f.places[join(path, "start")], join(path, "start"), "%s", strings.TrimPrefix(err.Error(), "rule: "))
+		f.problem(f.places[join(path, "start")], join(path, "start"), "%v", err)
 	}
 }
 

@@ -39,7 +39,7 @@ func (f *file) useSchedule(name string, n *yaml.Node, path string) {
 	if err := asRule(name, "UTC", f.now); err == nil {
 		hint = "; define it under schedules, with a name, and write that name here; a job may also have one rule of its own: rule"
 	} else if strings.ContainsAny(name, " \t@=") {
-		hint = ", and it is not a valid rule either: " + strings.TrimPrefix(err.Error(), "rule: ")
+		hint = ", and it is not a valid rule either: " + err.Error()
 	}
 	at := f.place(cmp.Or(f.places[path], n), path)
 	f.references = append(f.references, reference{store.Reference{Kind: store.KindSchedule, Name: name}, hint, at})

@@ -107,7 +107,7 @@ func (f *file) readRule(s *store.Schedule, n *yaml.Node, path, subject, seed, zo
 	d := rules.Defaults{Zone: s.Zone, Start: f.now, Seed: seed, Nonexistent: s.Nonexistent, Ambiguous: s.Ambiguous}
 	is := f.parseRule(s, d, zoneless)
 	if is.err != nil {
-		f.problem(f.places[rulePath], rulePath, "%s", strings.TrimPrefix(is.err.Error(), "rule: "))
+		f.problem(f.places[rulePath], rulePath, "%v", is.err)
 	} else if is.needsZone {
 		f.m.Zoneless = append(f.m.Zoneless, subject)
 	}
