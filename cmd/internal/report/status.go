@@ -186,9 +186,12 @@ func (s *Status) Judge() {
 		}
 	}
 	s.judgeQueued(do)
-	if len(s.Parked.First) > 0 {
+	switch n := s.Parked.Count; {
+	case n == 1 && len(s.Parked.First) == 1:
 		job := s.Parked.First[0].Job
 		do("job %s is parked: dbjobs job show %s says why; correct the definition", job, store.Argument(job))
+	case n > 0:
+		do("%d jobs are parked: dbjobs job list --state parked shows them, dbjobs job show JOB says why; correct the definitions", n)
 	}
 	itself := store.Argument(s.firstItself)
 	switch {

@@ -32,6 +32,18 @@ func TestStatusOfManyFailingJobs(t *testing.T) {
 	}
 }
 
+// So it is for parked jobs, which one edit of a shared schedule parks together.
+func TestStatusOfManyParkedJobs(t *testing.T) {
+	t.Parallel()
+	var s Status
+	s.Running.Count = 1
+	s.Parked = Troubled{Count: 3, First: []TroubledJob{{Job: "a"}, {Job: "b"}}}
+	want := []string{"3 jobs are parked: dbjobs job list --state parked shows them, dbjobs job show JOB says why; correct the definitions"}
+	if s.Judge(); !slices.Equal(s.ToDo, want) {
+		t.Errorf("%q, want %q", s.ToDo, want)
+	}
+}
+
 // A command to type is one that a shell reads as it is meant, whatever the names are.
 func TestStatusQuotesNamesInCommands(t *testing.T) {
 	t.Parallel()
