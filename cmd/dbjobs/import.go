@@ -117,8 +117,11 @@ func (c *cli) warnOfMails(result *intake.Result) {
 func (c *cli) account(result *intake.Result) error {
 	left := result.Left()
 	for _, item := range left {
-		line, _, _ := strings.Cut(item.Source, "\n")
-		c.say("not imported: %s: %s: %.200s", item.Place, item.Reason, line)
+		text := item.Place + ": " + item.Reason
+		if line, _, _ := strings.Cut(item.Source, "\n"); line != "" {
+			text += fmt.Sprintf(": %.200s", line)
+		}
+		c.say("not imported: %s", text)
 	}
 	rest := ""
 	if result.Rest != "" {

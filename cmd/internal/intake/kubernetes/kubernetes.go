@@ -149,24 +149,64 @@ func objects(node *yaml.Node, kind string, n int, o Options) (items []intake.Ite
 		err = node.Decode(&doc)
 	}
 	name := strings.TrimPrefix(doc.Metadata.Namespace+"/"+doc.Metadata.Name, "/")
-	it := intake.Item{Place: strings.ToLower(head.Kind) + " " + name}
+	it := intake.Item{Place: strings.TrimSpace(strings.ToLower(head.Kind) + " " + name)}
 	switch {
 	case head.Kind == "":
 		it.Place = fmt.Sprintf("document %d", n)
 		it.Reason = "It has no kind, so it is no object of Kubernetes."
 		if err != nil {
-			it.Reason = fmt.Sprintf("It is no object of Kubernetes: %v.", err)
+			it.Reason = fmt.Sprintf("It is no object of Kubernetes: %s.", misplaced(err))
 		}
 	case head.Kind != "CronJob":
 		it.Reason = "It is no CronJob; it stays in Kubernetes."
 	case err != nil:
-		it.Reason = fmt.Sprintf("It is not of the form of a CronJob: %v.", err)
+		it.Reason = fmt.Sprintf("It is not of the form of a CronJob: %s.", misplaced(err))
 	case doc.Metadata.Name == "":
 		it.Reason = "It has no name."
 	default:
 		cronJob(&it, &doc, o)
 	}
 	return append(items, it)
+}
+
+// misplaced names the values of an object that are of a wrong kind. The YAML library names the types of Go that it fills.
+func misplaced(err error) string {
+	failures, ok := errors.AsType[*yaml.LoadErrors](err)
+	if !ok {
+		return err.Error()
+	}
+	var list []string
+	for _, e := range failures.Errors {
+		text := e.Message
+		if found, into, ok := strings.Cut(strings.TrimPrefix(text, "cannot construct "), " into "); ok {
+			switch tag, value, _ := strings.Cut(found, " "); tag {
+			case "!!seq":
+				found = "a list"
+			case "!!map":
+				found = "a mapping"
+			default:
+				found = value
+			}
+			text = fmt.Sprintf("%s stands in the place of %s", found, kindOf(into))
+		}
+		list = append(list, fmt.Sprintf("line %d: %s", e.Mark.Line, text))
+	}
+	return strings.Join(list, "; ")
+}
+
+// kindOf returns what YAML has for a type of Go.
+func kindOf(into string) string {
+	switch {
+	case strings.HasPrefix(into, "[]"):
+		return "a list"
+	case strings.HasSuffix(into, "int64"):
+		return "a whole number"
+	case into == "bool":
+		return "true or false"
+	case into == "string":
+		return "a text"
+	}
+	return "a mapping"
 }
 
 // cronJob makes a job from a CronJob, or says why it cannot.
