@@ -128,6 +128,22 @@ func TestChangeOfNames(t *testing.T) {
 	}
 }
 
+// The pause of a schedule that gets another name holds the jobs that get the schedule, too.
+func TestChangeOfTheNameOfAPausedSchedule(t *testing.T) {
+	start := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	in := simulate.Input{Pauses: []store.Pause{{ID: 1, Scope: store.ScopeSchedule, SubjectID: 9, Subject: "old", Since: start.Add(-time.Hour)}}}
+	became := store.Definitions{Schedules: []store.Schedule{{Name: "new", Rule: "every 1h"}}, Renames: []store.Rename{{Kind: "schedule", From: "old", To: "new"}},
+		Jobs: []store.Job{{Name: "a", Schedules: []string{"new"}, Steps: []store.Step{{Name: "step 1", Executor: "sql"}}}}}
+	after, err := in.Renamed(became, "").With(became, simulate.Shared{}, "", start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := simulate.Run(t.Context(), after, simulate.Options{From: start, To: start.Add(3 * time.Hour)})
+	if err != nil || r.Runs != 0 || in.Pauses[0].Subject != "old" {
+		t.Errorf("%v: %d runs, want none; the pause was of %s", err, r.Runs, in.Pauses[0].Subject)
+	}
+}
+
 // A schedule that a file gives a calendar of the database has the days of that calendar, also for jobs that the file does not have.
 func TestChangeOfCalendar(t *testing.T) {
 	start := time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC)

@@ -280,6 +280,12 @@ func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad) store.Sna
 	return c
 }
 
+// isPaused reports whether a pause of the job, or of one of its schedules, is in force.
+func (l *ledger) isPaused(e *entry) bool {
+	c := store.Snapshot{Plan: e.plan, Job: e.job.Job, Rules: e.rules}
+	return slices.ContainsFunc(l.pauses, func(p store.Pause) bool { return p.Holds(l.now) && p.Covers(&c) })
+}
+
 // readGroups counts the runs that are under way in the groups, and the runs that wait for the groups.
 func (l *ledger) readGroups(loads map[string]*store.GroupLoad) {
 	for name, g := range loads {

@@ -15,7 +15,7 @@ func (in Input) Renamed(d store.Definitions, owner string) Input {
 	if len(d.Renames) == 0 {
 		return in
 	}
-	in.Jobs = slices.Clone(in.Jobs)
+	in.Jobs, in.Pauses = slices.Clone(in.Jobs), slices.Clone(in.Pauses)
 	for _, r := range d.RenamesInTurn() {
 		if r.Kind == "schedule" {
 			in.renameSchedule(r)
@@ -31,6 +31,11 @@ func (in Input) Renamed(d store.Definitions, owner string) Input {
 func (in Input) renameSchedule(r store.Rename) {
 	if slices.ContainsFunc(in.Jobs, func(j Job) bool { return slices.Contains(j.Schedules, r.To) }) {
 		return
+	}
+	for i := range in.Pauses {
+		if p := &in.Pauses[i]; p.Scope == store.ScopeSchedule && p.Subject == r.From {
+			p.Subject = r.To
+		}
 	}
 	for i := range in.Jobs {
 		j := &in.Jobs[i]

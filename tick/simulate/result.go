@@ -44,7 +44,9 @@ type Facts struct {
 	Last      time.Time      `json:"last,omitzero"`
 	Open      int            `json:"open,omitempty"` // runs that have not ended at the end
 	Parked    string         `json:"parked,omitempty"`
-	Removed   time.Time      `json:"removed,omitzero"` // by remove_when_done
+	Paused    bool           `json:"paused,omitempty"`   // at the end, itself or one of its schedules
+	Disabled  bool           `json:"disabled,omitempty"` // at the end
+	Removed   time.Time      `json:"removed,omitzero"`   // by remove_when_done
 	OnStartup bool           `json:"on_startup,omitempty"`
 	Took
 }
@@ -374,7 +376,8 @@ func (c *collector) close(l *ledger) {
 	r := c.result
 	for _, e := range l.list {
 		f := e.facts.Facts
-		f.Job, f.Took, f.OnStartup = e.job.FullName(), e.job.Took, e.job.OnStartup
+		f.Job, f.Took, f.OnStartup, f.Disabled = e.job.FullName(), e.job.Took, e.job.OnStartup, e.job.Disabled
+		f.Parked, f.Paused = cmp.Or(f.Parked, e.plan.Parked), l.isPaused(e) // a job that stays parked needs no decision
 		r.Jobs = append(r.Jobs, f)
 	}
 	slices.SortFunc(r.Jobs, func(x, y Facts) int { return cmp.Compare(x.Job, y.Job) })

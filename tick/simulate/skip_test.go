@@ -1,6 +1,7 @@
 package simulate_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,39 @@ func TestPausesOfOneScheduleAreSimulated(t *testing.T) {
 		}
 		if r, err := simulate.Run(t.Context(), in, simulate.Options{From: now, To: now.Add(61 * time.Minute)}); err != nil || r.Runs != 6+5 {
 			t.Errorf("%v: %d runs, want 11", err, r.Runs)
+		}
+	})
+}
+
+// A job without runs says why: it stays parked or paused, or is disabled.
+func TestJobsThatCannotRunAreSimulated(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		job := func(name string, off bool) store.Job {
+			return store.Job{Name: name, Own: &store.Schedule{Rule: "every 10m"}, Disabled: off, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		}
+		spoiled := job("spoiled", false)
+		spoiled.Own, spoiled.Schedules = nil, []string{"tens"}
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "tens", Rule: "every 10m"}}, Jobs: []store.Job{spoiled, job("held", false), job("off", true), job("on", false)}})
+		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'sometime' WHERE name = 'tens'")
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "held"}, time.Time{}, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		now := d.Clock.Now()
+		in, _, err := simulate.Read(t.Context(), d.Store, now, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := simulate.Run(t.Context(), in, simulate.Options{From: now, To: now.Add(time.Hour)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, want := range []string{"held false true false", "off false false true", "on false false false", "spoiled true false false"} {
+			f := r.Jobs[i]
+			name := f.Job[strings.LastIndex(f.Job, "/")+1:]
+			if fmt.Sprintf("%s %t %t %t", name, f.Parked != "", f.Paused, f.Disabled) != want || (f.Runs > 0) != (name == "on") {
+				t.Errorf("%s parked %q, paused %t, disabled %t, %d runs; want %s", name, f.Parked, f.Paused, f.Disabled, f.Runs, want)
+			}
 		}
 	})
 }

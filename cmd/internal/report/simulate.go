@@ -104,6 +104,10 @@ func simulatedJobs(w io.Writer, r *simulate.Result, _ bool) error {
 			runs += ", parked: " + j.Parked
 		case len(j.Ended) > 0:
 			runs += ", " + counts(j.Ended)
+		case j.Runs == 0 && j.Disabled:
+			runs += ", disabled"
+		case j.Runs == 0 && j.Paused:
+			runs += ", paused"
 		case j.Runs == 0 && j.OnStartup:
 			runs += ", on start-up"
 		}
