@@ -232,7 +232,7 @@ func (s *Status) judgeQueued(do func(string, ...any)) {
 		case w.Queue != tick.OwnQueue:
 			do("runs of the queue %s are ready since %s, such as one of job %s, and none executes: start dbjobs work --queue %s, "+
 				"let it log in as the owner of the job, or give it more time", w.Queue, Instant(w.Ready), w.Job, store.Argument(w.Queue))
-		case len(s.Triggers) > 0 && untakenAt(&w, s.Triggers[0].LastAt):
+		case len(s.Triggers) > 0 && untakenAt(&w, s.lastBegan()):
 			do("ticks come and leave runs that are ready since %s, such as one of job %s: "+
 				"look at what they print, let one log in as the owner of the job, or give them more time", Instant(w.Ready), w.Job)
 		}
@@ -253,12 +253,20 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	}
 	first, last := s.Overdue.First[0], s.Triggers[0].LastAt
 	lasting := func(v store.Silence) bool { return v.Until.IsZero() }
-	switch {
-	case last.After(first.Since.Add(store.OverdueAfter)):
+	switch late := first.Since.Add(store.OverdueAfter); {
+	case s.lastBegan().After(late):
 		do("job %s is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner", first.Job)
+	case last.After(late):
+		do("job %s is overdue, because the last pass took %s and the job became due meanwhile: the next tick runs it; "+
+			"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own", first.Job, took(s.Triggers[0].Took))
 	case s.Running.Count == 0 && !slices.ContainsFunc(slices.Concat(s.Silences, s.moreSilent), lasting): // a pass is recorded when it ends
 		do("job %s is overdue, and no pass is on record since %s: look at what starts dbjobs tick, and at what it prints", first.Job, Instant(last))
 	}
+}
+
+// lastBegan is when the pass began that has ended last. What became due later was not yet to be seen by it.
+func (s *Status) lastBegan() time.Time {
+	return s.Triggers[0].LastAt.Add(-time.Duration(s.Triggers[0].Took))
 }
 
 // judgeTriggers reports triggers that are silent, and reports if no trigger has come at all.

@@ -101,6 +101,22 @@ func TestStatusOfAnOverdueJob(t *testing.T) {
 	}
 }
 
+// A pass that began before a job was due, and ended long after, has not left the job: it did not see it, nor a run that was
+// ready later.
+func TestStatusAfterALongPass(t *testing.T) {
+	t.Parallel()
+	due := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	end := due.Add(untaken + time.Minute)
+	s := Status{Now: end.Add(time.Second), Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: due}}}}
+	s.Triggers = []store.Trigger{{Name: "cron", LastAt: end, Took: store.Duration(end.Sub(due) + time.Second)}}
+	s.Wait([]store.OpenRuns{{State: store.Queued, Queue: "tick", Runs: 1, Ready: due, Job: "b"}}, 1)
+	want := []string{"job a is overdue, because the last pass took 6m1s and the job became due meanwhile: the next tick runs it; " +
+		"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own"}
+	if s.Judge(); !slices.Equal(s.ToDo, want) {
+		t.Errorf("%q, want %q", s.ToDo, want)
+	}
+}
+
 // The list of the longest runs is cut, and so is that of what runs wait for. A queue is busy also if its runs are in
 // neither, each run that executes counts, and each queue of which nobody takes runs is one thing to do, since its first run is ready.
 func TestStatusOfBusyQueues(t *testing.T) {
