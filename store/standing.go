@@ -47,11 +47,11 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 	if err = s.db.Row(ctx, "standing", a, &st.Overdue.Count, &st.Parked.Count, &st.Failing.Count); err != nil {
 		return st, err
 	}
-	is := map[string]func(JobStatus) bool{ // what a plan says is judged again: a pass may have decided meanwhile, and the job may be paused
+	is := map[string]func(JobStatus) bool{ // what a plan says is judged again: a pass may have decided meanwhile, and the job may be paused or parked
 		"overdue": func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue >= Duration(late) },
 		"parked":  func(v JobStatus) bool { return v.Parked != "" },
 		"failing": func(v JobStatus) bool { return v.Streak > 0 },
-		"coming":  func(v JobStatus) bool { return !v.NextRun.IsZero() },
+		"coming":  func(v JobStatus) bool { return !v.NextRun.IsZero() && v.Parked == "" },
 	}
 	known, most := map[int64]JobStatus{}, 2*limit
 	for whole := false; !whole; most *= 8 {

@@ -76,6 +76,9 @@ func (v *JobStatus) derive(now, thaw time.Time, pauses, left []Pause) {
 	if v.Disabled || v.Paused != nil || v.left != nil { // the plan's next time is that of a decision, not of a run
 		v.NextRun, v.Overdue = time.Time{}, 0
 	}
+	if v.Parked != "" { // ticks decide for it, and wait for the repair
+		v.Overdue = 0
+	}
 	if v.Stale = v.Stale && (ends || v.OnStartup) && !v.Disabled; v.Stale {
 		v.NextRun = time.Time{}
 	}

@@ -33,3 +33,26 @@ func TestStandingLooksPastPausedJobs(t *testing.T) {
 		}
 	})
 }
+
+// A job whose definition ticks cannot use, such as one whose step no run could execute, stays due in its plan. It is parked, and
+// neither overdue nor coming: ticks come, and do decide for it.
+func TestStandingOfAParkedJobThatStaysDue(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		grouped := ticktest.Hourly("grouped")
+		grouped.Group = "few"
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "few", MaxRunning: 1}}, Jobs: []store.Job{grouped}})
+		ticktest.Run(t, d)
+		d.Exec(t, "DELETE FROM "+d.Table("groups"))
+		d.Clock.Add(time.Hour)
+		if r := ticktest.Run(t, d); r.ParkedJobs != 1 {
+			t.Fatalf("%d jobs are parked", r.ParkedJobs)
+		}
+		for _, wait := range []time.Duration{0, time.Hour} {
+			d.Clock.Add(wait)
+			st, err := d.Standing(t.Context(), time.Minute, 2*time.Hour, 1)
+			if err != nil || st.Parked.Count != 1 || st.Overdue.Count != 0 || len(st.Coming) != 0 {
+				t.Errorf("after %s: %v: %d parked, %d overdue, coming %+v", wait, err, st.Parked.Count, st.Overdue.Count, st.Coming)
+			}
+		}
+	})
+}

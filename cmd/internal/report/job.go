@@ -44,7 +44,10 @@ func failingState(j *store.JobStatus) string {
 const notPlanned = "not planned yet"
 
 func nextRun(j store.JobStatus) string {
-	if j.Stale && noNextRun(&j) == "" {
+	switch {
+	case noNextRun(&j) != "":
+		return ""
+	case j.Stale:
 		return notPlanned
 	}
 	return Instant(j.NextRun)
@@ -57,6 +60,8 @@ func noNextRun(j *store.JobStatus) string {
 		return "none while disabled"
 	case j.NextRun.IsZero() && (j.Paused != nil || len(j.SchedulePauses) > 0 && !j.Stale):
 		return "none while paused"
+	case j.Parked != "" && !j.Stale:
+		return "none while parked"
 	}
 	return ""
 }
