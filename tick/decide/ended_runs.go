@@ -143,7 +143,7 @@ func (d *decision) onError(r *store.Run) {
 	case d.pausedByItself(): // another run has failed before and has paused the job
 		return
 	case j.OnError == store.OnErrorPause:
-		d.pauseReason = fmt.Sprintf("run %s failed, and on_error is pause", r.Occurrence)
+		d.pauseReason = fmt.Sprintf("run %s#%d failed, and on_error is pause", j.FullName(), r.Number)
 	case j.PauseAfterFailures > 0 && d.plan.Streak >= j.PauseAfterFailures:
 		d.pauseReason = "a run failed (pause_after_failures)"
 		if d.plan.Streak > 1 {
