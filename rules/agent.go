@@ -1,6 +1,9 @@
 package rules
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // The calendar form, after the schedules of SQL Server Agent:
 //
@@ -43,7 +46,11 @@ func parseAgent(r *Rule, in *input) error {
 	word := w.next()
 	sec, rest, ok := readTime(word, false)
 	if !ok || rest != "" {
-		return w.refuse(word, "a time is H:MM or H:MM:SS, 0:00 to 23:59:59")
+		hint := ""
+		if clock := ofTwelve(word); clock != "" {
+			hint = "; write `at " + clock + "`"
+		}
+		return w.refuse(word, "a time is H:MM or H:MM:SS, 0:00 to 23:59:59%s", hint)
 	}
 	c.hours, c.minutes, c.seconds = 1<<(sec/3600), 1<<(sec/60%60), 1<<(sec%60)
 	start, given, err := w.starting()
@@ -61,6 +68,29 @@ func parseAgent(r *Rule, in *input) error {
 	}
 	r.includes = []recur{c}
 	return nil
+}
+
+// ofTwelve returns the time of day that is meant by a text such as 9am or 9:30PM; empty: none is meant.
+func ofTwelve(word string) string {
+	word = strings.ToLower(word)
+	clock, pm := strings.CutSuffix(word, "pm")
+	if !pm {
+		var am bool
+		if clock, am = strings.CutSuffix(word, "am"); !am {
+			return ""
+		}
+	}
+	if !strings.Contains(clock, ":") {
+		clock += ":00"
+	}
+	sec, rest, ok := readTime(clock, false)
+	if hour := sec / 3600; !ok || rest != "" || hour < 1 || hour > 12 {
+		return ""
+	}
+	if sec %= 12 * 3600; pm {
+		sec += 12 * 3600
+	}
+	return fmt.Sprintf("%d:%02d", sec/3600, sec/60%60)
 }
 
 // endsInDate reports whether the text ends in YYYY-MM-DD, without a time.

@@ -127,6 +127,9 @@ func readCron(in *input) (*cronSpec, error) {
 		if interval := asInterval(text); interval != "" {
 			return nil, refuse("cron", in.at, text, "for an interval write `%s`", interval)
 		}
+		if _, rest, ok := readTime(text, false); ok && rest == "" {
+			return nil, refuse("cron", in.at, text, "for a time of each day write `daily at %s`", text)
+		}
 		return nil, refuse("cron", in.at+len(text), "", "a cron text has five fields (minute, hour, day of month, month, day of week), "+
 			"or six with seconds first; this one has %d", n)
 	}
