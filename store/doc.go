@@ -65,6 +65,9 @@
 //  4. statement.bind (store/engine/statement.go) puts the arguments in order. On MySQL and MariaDB
 //     it writes a list with one ? for each value; on PostgreSQL a list is the text of an array.
 //
+// Views and routines are in the folders views and routines beside these files: see engine.Repeatable. A line of a routine that
+// names a policy, as by @column, stands for one line for each policy: see eachPolicy (store/policy_routine.go).
+//
 // # Where things are
 //
 //	engine/                            engines, their SQL, transactions, trying again, errors

@@ -27,7 +27,7 @@ func PostgresTexts() (statements map[string]string, schema string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	repeatables, err := postgres.Repeatables(false)
+	repeatables, err := all.Repeatables(false)
 	for _, r := range repeatables {
 		if r.Kind == "VIEW" {
 			b.WriteString(strings.Join(r.Statements, ";\n") + ";\n")

@@ -41,7 +41,7 @@ func (c *Schema) read(ctx context.Context, q engine.Runner) (digest string, err 
 // compare finds out whether the views and routines, by their digest, are this program's, whose digest it returns. Those of a
 // newer schema are not its business.
 func (c *Schema) compare(e *engine.Engine, digest string) (ours string, err error) {
-	ours, err = e.Digest(c.Owners)
+	ours, err = Statements(e).Digest(c.Owners)
 	c.Outdated = c.Version <= Latest && digest != ours
 	return ours, err
 }
@@ -147,7 +147,7 @@ func Grants(kind, rawURL, login string, owners bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return e.Grants(kind, rawURL, login, owners)
+	return Statements(e).Grants(kind, rawURL, login, owners)
 }
 
 // MigrationText returns the whole schema as SQL, for companies where only a DBA may run DDL. It ends with
@@ -165,16 +165,16 @@ func MigrationText(rawURL string, owners bool) (string, error) {
 	for _, m := range all {
 		fmt.Fprintf(&b, "-- %s\n\n%s;\n\n", m.Name, strings.Join(m.Statements, ";\n\n"))
 	}
-	repeatables, err := e.Repeatables(owners)
+	statements := Statements(e)
+	repeatables, err := statements.Repeatables(owners)
 	if err != nil {
 		return "", err
 	}
 	fmt.Fprintf(&b, "-- views and routines\n\n%s", e.RepeatableText(repeatables))
-	digest, err := e.Digest(owners)
+	digest, err := statements.Digest(owners)
 	if err != nil {
 		return "", err
 	}
-	statements := Statements(e)
 	known := map[string]string{"now": "NULL", "version": strconv.Itoa(Latest), "oldest": strconv.Itoa(oldestProgram),
 		"repeatable": "'" + digest + "'"}
 	for _, name := range []string{"first_installation", "record_migration", "record_repeatable"} {
@@ -306,7 +306,7 @@ func (s *Store) replace(ctx context.Context, tx *engine.Tx, incomplete bool) (no
 	if err != nil || !now.Outdated && !incomplete {
 		return now, false, err
 	}
-	repeatables, err := s.db.Engine().Repeatables(now.Owners)
+	repeatables, err := Statements(s.db.Engine()).Repeatables(now.Owners)
 	if err != nil {
 		return now, false, err
 	}

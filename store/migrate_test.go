@@ -102,7 +102,7 @@ func TestAProgramKnowsItsRange(t *testing.T) {
 // A dump may leave out routines, and somebody may drop a view: migrate brings in again what is missing.
 func TestMigratorsBringInWhatIsMissing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ours, err := d.Store.Engine().Repeatables(false)
+		ours, err := store.Statements(d.Store.Engine()).Repeatables(false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,8 +11,11 @@ import (
 )
 
 // A Policy describes one key of a job, except for its effect. The list of policies determines the defaults and simple
-// checks of a job, its columns in the statements, the keys of a manifest, the flags of job create, and the policies
-// that job show prints. Checks for policies that contradict each other are in contradictions.
+// checks of a job, its columns in the statements and routines, the keys of a manifest, the flags of job create, and the
+// policies that job show prints. Checks for policies that contradict each other are in contradictions.
+//
+// A new policy needs a field of Job, an entry in policies, and a column in the schema of each engine; if decisions depend on
+// it, also a part of plan_input there and in planInput. Tests then name the pages and golden files that lack it.
 type Policy struct {
 	Key     string   // in a manifest; keep.runs is the key runs within keep
 	Default any      // the meaning of the zero value; nil: the zero value is meant
@@ -24,12 +27,25 @@ type Policy struct {
 	Flag    string   // of job create, if it is not the key with dashes
 	Help    string   // of the flag, with {allowed} and {default}; empty: there is no flag
 
-	column string             // of jobs; empty: it is written with the job's name
-	null   bool               // the zero value is NULL
-	check  func(string) error // of a text
+	column string   // of jobs; empty: it is written with the job's name
+	null   bool     // the zero value is NULL
+	text   textRule // of a text, and of each one in a list
 	field  func(*Job) any
 	stored func(*Job) any // the value of the column, if that is not the field
 }
+
+// A textRule is what a text has to be, beside one of the words allowed.
+type textRule struct {
+	kind  string // what the routines do with the text; empty: it is written as it is
+	check func(string) error
+}
+
+var (
+	short      = textRule{"", checkDescription}
+	aName      = textRule{"name", checkName}
+	nameOrNone = textRule{"name", optionalName}
+	aHook      = textRule{"hook", CheckHook}
+)
 
 // Policies are the policies of a job, in the order in which they are written. Do not change the
 // list.
@@ -111,12 +127,12 @@ func (p *Policy) problem(j *Job) error {
 		if p.Allowed != nil {
 			return oneOf(*v, p.Allowed...)
 		}
-		if p.check != nil {
-			return p.check(*v)
+		if p.text.check != nil {
+			return p.text.check(*v)
 		}
 	case *[]string:
 		for _, s := range *v {
-			if err := p.check(s); err != nil {
+			if err := p.text.check(s); err != nil {
 				return err
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/engine"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
@@ -155,6 +156,33 @@ func TestPoliciesAreWhole(t *testing.T) {
 	for _, name := range store.PlanInput {
 		if !columns[name] && name != "owner" && name != "removed_at" {
 			t.Errorf("plan_input has %s, which no policy has", name)
+		}
+	}
+}
+
+// The routines write and read each policy: what a file of theirs says about one is said about all.
+func TestRoutinesHaveEachPolicy(t *testing.T) {
+	for _, e := range engine.All() {
+		all, err := store.Statements(e).Repeatables(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range all {
+			text := r.Statements[0]
+			for _, word := range []string{"@column", "@key", "@kind", "@default", "@words"} {
+				if strings.Contains(text, word) {
+					t.Errorf("%s: %s has %s", e.Name, r.Name, word)
+				}
+			}
+			for _, p := range store.Policies() {
+				column, _ := p.Column(&store.Job{})
+				if strings.HasSuffix(r.Name, "put_job") && column != "" && !strings.Contains(text, "."+column) {
+					t.Errorf("%s: %s does not write %s", e.Name, r.Name, column)
+				}
+				if strings.HasSuffix(r.Name, "policies") && column != "" && !strings.Contains(text, p.Key) {
+					t.Errorf("%s: %s does not know %s", e.Name, r.Name, p.Key)
+				}
+			}
 		}
 	}
 }

@@ -119,7 +119,7 @@ func BenchmarkStatements(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		statements := e.Statements(engine.NewWords(macros)) // no other process has translated them
+		statements := e.Statements(engine.NewWords(macros, nil)) // no other process has translated them
 		for _, name := range []string{"probe", "record_tick"} {
 			if _, _, err := statements.Text(name); err != nil {
 				b.Fatal(err)

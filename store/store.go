@@ -72,7 +72,7 @@ var macros = map[string]string{
 		"(SELECT 1 FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.started_at > @later)))",
 	"@most": fmt.Sprint(mostMade)}
 
-var words = engine.NewWords(macros)
+var words = engine.NewWords(macros, eachPolicy)
 
 // Statements returns the statements that the store sends to an engine.
 func Statements(e *engine.Engine) *engine.Statements { return e.Statements(words) }

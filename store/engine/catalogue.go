@@ -97,7 +97,7 @@ func (db *DB) Missing(ctx context.Context) (m Missing, err error) {
 	if err != nil {
 		return m, err
 	}
-	all, err := db.e.Repeatables(false)
+	all, err := db.statements.Repeatables(false)
 	if err != nil {
 		return m, err
 	}
@@ -138,7 +138,7 @@ func (db *DB) Unusable(ctx context.Context) (list []string, err error) {
 	if db.e.unusable == nil {
 		return nil, nil
 	}
-	all, err := db.e.Repeatables(false)
+	all, err := db.statements.Repeatables(false)
 	if err != nil {
 		return nil, err
 	}

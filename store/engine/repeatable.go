@@ -19,7 +19,8 @@ import (
 // Repeatable is an object of the schema that is replaced instead of migrated: a view or a routine. Its file is one of
 // three. sql/views/NAME.sql has a text that all engines share as they share statements, with macros and with
 // "dbjobs." before our names. sql/ENGINE/views/NAME.sql replaces the shared one. sql/ENGINE/routines/NAME.sql is a
-// routine. The text of an engine's own file is used unchanged.
+// routine. The text of an engine's own file is used unchanged, but for lines of routines that name a word of the caller's, such as
+// @column: the line is repeated for each policy of a job, with commas between.
 //
 // The first statement of a file makes the object, and begins a line with CREATE VIEW, CREATE FUNCTION or CREATE
 // PROCEDURE. The engine decides how the object is replaced. The following statements belong to the object, such as
@@ -39,32 +40,37 @@ var (
 // Repeatables returns the views and then the routines of the engine, in the order of the names of
 // their files. If rows belong to logins, a view that hides rows is also a barrier. Callers must not
 // change the result, because it is read only once.
-func (e *Engine) Repeatables(owners bool) ([]Repeatable, error) {
-	if owners && e.barrier != nil {
-		return barred(e)
+func (all *Statements) Repeatables(owners bool) ([]Repeatable, error) {
+	if owners && all.e.barrier != nil {
+		return barred(all)
 	}
-	return repeatables(e)
+	return repeatables(all)
 }
 
 var (
-	repeatables = kept((*Engine).readRepeatables)
-	barred      = kept((*Engine).bar)
+	repeatables = kept((*Statements).readRepeatables)
+	barred      = kept((*Statements).bar)
 )
 
 // bar makes each view a barrier.
-func (e *Engine) bar() ([]Repeatable, error) {
-	all, err := repeatables(e)
-	out := slices.Clone(all)
+func (all *Statements) bar() ([]Repeatable, error) {
+	list, err := repeatables(all)
+	out := slices.Clone(list)
 	for i, r := range out {
 		if r.Kind == "VIEW" {
 			out[i].Statements = slices.Clone(r.Statements)
-			e.barrier(&out[i])
+			all.e.barrier(&out[i])
 		}
 	}
 	return out, err
 }
 
-func (e *Engine) readRepeatables() (out []Repeatable, err error) {
+func (all *Statements) readRepeatables() (out []Repeatable, err error) {
+	e := all.e
+	var each []*strings.Replacer
+	if all.each != nil {
+		each = all.each()
+	}
 	for _, folders := range [][]string{{"sql/views", "sql/" + e.Name + "/views"}, {"sql/" + e.Name + "/routines"}} {
 		paths := map[string]string{}
 		for _, folder := range folders {
@@ -82,8 +88,11 @@ func (e *Engine) readRepeatables() (out []Repeatable, err error) {
 				return nil, err
 			}
 			text := string(b)
-			if path.Dir(paths[name]) == "sql/views" {
+			switch dir := path.Dir(paths[name]); {
+			case dir == "sql/views":
 				text, err = e.viewText(text)
+			case path.Base(dir) == "routines":
+				text = repeatLines(text, each)
 			}
 			r, faulty := readRepeatable(text)
 			if err = cmp.Or(err, faulty); err != nil {
@@ -107,6 +116,26 @@ func (e *Engine) viewText(text string) (string, error) {
 	text = visibleTo.ReplaceAllString(text, "@visible_before $1 @visible_after")
 	s, err := (&Statements{e: e, words: e.views}).translate("view", text)
 	return comment + "CREATE " + s.text, err
+}
+
+// repeatLines writes each line in which the caller puts something once for each of what is put in, with commas between.
+func repeatLines(text string, each []*strings.Replacer) string {
+	if len(each) == 0 || !strings.Contains(text, "@") {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if each[0].Replace(line) == line {
+			b.WriteString(line)
+			continue
+		}
+		var list []string
+		for _, r := range each {
+			list = append(list, r.Replace(strings.TrimSuffix(line, "\n")))
+		}
+		b.WriteString(strings.Join(list, ",\n") + "\n")
+	}
+	return b.String()
 }
 
 func readRepeatable(text string) (r Repeatable, err error) {
@@ -142,19 +171,19 @@ func (r Repeatable) comment() string {
 
 // Digest returns a text that changes when the text of a view or of a routine changes, or, with owners, a statement by which
 // rows belong to logins.
-func (e *Engine) Digest(owners bool) (string, error) {
-	all, err := e.Repeatables(owners)
+func (all *Statements) Digest(owners bool) (string, error) {
+	repeatables, err := all.Repeatables(owners)
 	if err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	for _, r := range all {
+	for _, r := range repeatables {
 		for _, st := range r.Statements {
 			fmt.Fprintf(h, "%d:%s", len(st), st)
 		}
 	}
 	if owners {
-		list, err := e.Ownership(true)
+		list, err := all.e.Ownership(true)
 		if err != nil {
 			return "", err
 		}

@@ -189,11 +189,11 @@ func client(t *testing.T, e, rawURL, text string) {
 func TestDigestKnowsOwners(t *testing.T) {
 	t.Parallel()
 	for _, e := range engine.All() {
-		without, err := e.Digest(false)
+		without, err := e.Statements(nil).Digest(false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		with, err := e.Digest(true)
+		with, err := e.Statements(nil).Digest(true)
 		if e.KnowsLogins == (err != nil) || with == without {
 			t.Errorf("%s: %s without owners, and with them %s, %v", e.Name, without, with, err)
 		}

@@ -69,8 +69,8 @@ var LoginKinds = []string{"admin", "ticker", "reader", "user"}
 
 // Grants returns the statements that give a login the least rights of its kind on the database of the
 // URL. An administrator runs them. owners adds the statements that an installation with owners needs.
-func (e *Engine) Grants(kind, rawURL, login string, owners bool) (string, error) {
-	texts := map[string]string{}
+func (all *Statements) Grants(kind, rawURL, login string, owners bool) (string, error) {
+	e, texts := all.e, map[string]string{}
 	err := readStatements("sql/"+e.Name+"/grants.sql", texts)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", ErrNoLogins
@@ -94,14 +94,14 @@ func (e *Engine) Grants(kind, rawURL, login string, owners bool) (string, error)
 	}
 	put := strings.NewReplacer("@login", e.quoteLogin(login), "@database", e.quoteName(database),
 		"@pattern", e.quoteName(strings.NewReplacer(`_`, `\_`, `%`, `\%`).Replace(database)))
-	return e.repeated(put, strings.Join(parts, "\n\n"))
+	return all.repeated(put, strings.Join(parts, "\n\n"))
 }
 
 // repeated writes the lines of a text, with the names put in. A line with @table is written for each
 // table, and @columns in it are the columns that the engine does not number. A line with @tables gets
 // the names of all tables. A line with @view or @routine is written for each of these.
-func (e *Engine) repeated(put *strings.Replacer, text string) (string, error) {
-	made, err := e.schema()
+func (all *Statements) repeated(put *strings.Replacer, text string) (string, error) {
+	made, err := all.e.schema()
 	if err != nil {
 		return "", err
 	}
@@ -113,7 +113,7 @@ func (e *Engine) repeated(put *strings.Replacer, text string) (string, error) {
 			columns[t.name] = strings.Join(t.columns, ", ")
 		}
 	}
-	all, err := e.Repeatables(false)
+	repeatables, err := all.Repeatables(false)
 	if err != nil {
 		return "", err
 	}
@@ -121,7 +121,7 @@ func (e *Engine) repeated(put *strings.Replacer, text string) (string, error) {
 	for line := range strings.Lines(text + "\n") {
 		switch {
 		case strings.Contains(line, "@view"), strings.Contains(line, "@routine"):
-			for _, r := range all {
+			for _, r := range repeatables {
 				b.WriteString(put.Replace(grantOn(line, r)))
 			}
 		case strings.Contains(line, "@tables"):

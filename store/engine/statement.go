@@ -59,21 +59,25 @@ var (
 		"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true"}
 )
 
-// Words are macros of a caller in the statements, such as lists of columns. All calls with the same Words share the
-// statements of an engine.
+// Words are what a caller puts into the texts. All calls with the same Words share the texts of an engine.
 type Words struct {
 	macros map[string]string
+	each   func() []*strings.Replacer
 	texts  sync.Map // of *Statements, by *Engine
 }
 
-// NewWords returns the macros @name in macros as Words.
-func NewWords(macros map[string]string) *Words { return &Words{macros: macros} }
+// NewWords returns Words: macros @name in statements, such as lists of columns, and what a line of a routine is repeated
+// for, see Repeatable. Few commands need these lines, so each is called when they do.
+func NewWords(macros map[string]string, each func() []*strings.Replacer) *Words {
+	return &Words{macros: macros, each: each}
+}
 
 // Statements are the statements of an engine. A text is translated when it is first needed: a pass that
 // finds nothing to do needs two of them, and each minute a new process runs it.
 type Statements struct {
 	e     *Engine
-	words map[string]string // macros of the caller
+	words map[string]string          // macros of the caller
+	each  func() []*strings.Replacer // lines of routines; nil: none is repeated
 	read  sync.Once
 	texts map[string]string
 	err   error
@@ -85,7 +89,7 @@ func (e *Engine) Statements(words *Words) *Statements {
 	if words == nil {
 		return &Statements{e: e}
 	}
-	all, _ := words.texts.LoadOrStore(e, &Statements{e: e, words: words.macros})
+	all, _ := words.texts.LoadOrStore(e, &Statements{e: e, words: words.macros, each: words.each})
 	return all.(*Statements)
 }
 

@@ -14,7 +14,7 @@ func (db *DB) DropAll(ctx context.Context, tx *Tx) error {
 	if err != nil {
 		return err
 	}
-	repeatables, err := db.e.Repeatables(false)
+	repeatables, err := db.statements.Repeatables(false)
 	if err != nil {
 		return err
 	}

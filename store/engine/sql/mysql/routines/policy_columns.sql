@@ -2,7 +2,7 @@ CREATE PROCEDURE dbjobs_policy_columns(IN subject text CHARACTER SET utf8mb4 COL
 MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: gives columns the policies of options'
 BEGIN
   DECLARE list, v, usual, one, sections longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-  DECLARE k, col, kind, outer_key, t, me, other_owner, other_name text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE k, col, kind, words, outer_key, t, me, other_owner, other_name text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE n, other bigint;
   DECLARE at datetime(6);
   DECLARE everything boolean;
@@ -20,7 +20,15 @@ BEGIN
   IF JSON_TYPE(JSON_EXTRACT(options, '$.heartbeat')) = 'STRING' THEN
     SET options = JSON_SET(options, '$.heartbeat', JSON_OBJECT('url', JSON_UNQUOTE(JSON_EXTRACT(options, '$.heartbeat')), 'start', NULL, 'success', NULL, 'failure', NULL));
   END IF;
-  SET sections = '{"retry": ["attempts", "backoff", "max_backoff", "jitter"], "keep": ["runs", "age"], "on": ["failed", "recovered", "missed", "late", "lost", "parked", "paused"], "heartbeat": ["url", "start", "success", "failure"]}';
+  SET sections = '{}';
+  WHILE e < JSON_LENGTH(list) DO -- the keys within other keys
+    SET k = JSON_UNQUOTE(JSON_EXTRACT(list, CONCAT('$[', e, '][0]')));
+    IF LOCATE('.', k) > 0 THEN
+      SET sections = JSON_MERGE_PRESERVE(sections, JSON_OBJECT(SUBSTRING_INDEX(k, '.', 1), JSON_ARRAY(SUBSTRING_INDEX(k, '.', -1))));
+    END IF;
+    SET e = e + 1;
+  END WHILE;
+  SET e = 0;
   WHILE e < JSON_LENGTH(sections) DO
     SET k = JSON_UNQUOTE(JSON_EXTRACT(JSON_KEYS(sections), CONCAT('$[', e, ']')));
     IF COALESCE(JSON_TYPE(JSON_EXTRACT(options, CONCAT('$.', k))), 'NULL') <> 'NULL' THEN
@@ -30,7 +38,7 @@ BEGIN
   END WHILE;
   each_key: WHILE i < JSON_LENGTH(list) DO
     SET k = JSON_UNQUOTE(JSON_EXTRACT(list, CONCAT('$[', i, '][0]'))), col = JSON_UNQUOTE(JSON_EXTRACT(list, CONCAT('$[', i, '][1]'))),
-      kind = JSON_UNQUOTE(JSON_EXTRACT(list, CONCAT('$[', i, '][2]'))), usual = JSON_EXTRACT(list, CONCAT('$[', i, '][3]')), outer_key = SUBSTRING_INDEX(k, '.', 1);
+      kind = JSON_UNQUOTE(JSON_EXTRACT(list, CONCAT('$[', i, '][2]'))), usual = JSON_EXTRACT(list, CONCAT('$[', i, '][3]')), words = JSON_UNQUOTE(JSON_EXTRACT(list, CONCAT('$[', i, '][4]'))), outer_key = SUBSTRING_INDEX(k, '.', 1);
     SET i = i + 1;
     SET v = JSON_EXTRACT(options, CONCAT('$.', outer_key));
     IF v IS NOT NULL AND LOCATE('.', k) > 0 AND JSON_TYPE(v) = 'OBJECT' THEN
@@ -62,7 +70,7 @@ BEGIN
       IF k = 'group' AND t IS NOT NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_groups g WHERE g.name = t AND (everything OR g.owner = me)) THEN
         CALL dbjobs_refuse('JB001', CONCAT(LEFT(subject, 50), ': there is no group ', LEFT(t, 30), '; add it to dbjobs_groups'));
       END IF;
-      IF kind = 'word' AND FIND_IN_SET(t, CASE k WHEN 'overlap' THEN 'wait,wait-all,skip,allow,replace' WHEN 'missed' THEN 'latest,all,skip' ELSE 'continue,pause' END) = 0 THEN
+      IF kind = 'word' AND FIND_IN_SET(t, words) = 0 THEN
         CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 40), ': ', k, ': "', LEFT(t, 20), '" is no such word; see the check of dbjobs_jobs'));
       END IF;
       SET c = IF(t IS NULL, JSON_REMOVE(c, CONCAT('$.', col)), JSON_SET(c, CONCAT('$.', col), t));

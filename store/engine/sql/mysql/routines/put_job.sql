@@ -5,7 +5,9 @@ BEGIN
   DECLARE c, v longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE its_owner, a_zone text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE touched boolean DEFAULT false;
-  CALL dbjobs_check_options(subject, options, '["description", "disabled", "tags", "queue", "priority", "group", "overlap", "max_running", "missed", "missed_limit", "missed_within", "missed_grace", "retry", "max_deliveries", "on_error", "pause_after_failures", "timeout", "jitter", "max_runs", "not_before", "not_after", "start", "start_zone", "repeat_after", "on_startup", "keep", "remove_when_done", "on", "heartbeat", "rule", "zone", "schedule", "schedules", "after", "steps", "sql", "args", "atomic", "fail_if", "target"]');
+  CALL dbjobs_check_options(subject, options, JSON_MERGE_PRESERVE('["rule", "zone", "schedule", "schedules", "after", "steps", "sql", "args", "atomic", "fail_if", "target"]', JSON_ARRAY(
+    SUBSTRING_INDEX('@key', '.', 1)
+  )));
   SELECT j.owner INTO its_owner FROM dbjobs_jobs j WHERE j.id = its_id;
   CALL dbjobs_job_columns(its_id, c);
   IF JSON_CONTAINS_PATH(options, 'one', '$.start') THEN
@@ -21,20 +23,8 @@ BEGIN
     END IF;
   END IF;
   CALL dbjobs_policy_columns(subject, its_owner, options, c);
-  UPDATE dbjobs_jobs t SET t.changed_at = UTC_TIMESTAMP(6), t.description = JSON_UNQUOTE(JSON_EXTRACT(c, '$.description')), t.enabled = JSON_UNQUOTE(JSON_EXTRACT(c, '$.enabled')), t.tags = JSON_UNQUOTE(JSON_EXTRACT(c, '$.tags')),
-    t.queue = JSON_UNQUOTE(JSON_EXTRACT(c, '$.queue')), t.priority = JSON_UNQUOTE(JSON_EXTRACT(c, '$.priority')), t.group_name = JSON_UNQUOTE(JSON_EXTRACT(c, '$.group_name')),
-    t.overlap = JSON_UNQUOTE(JSON_EXTRACT(c, '$.overlap')), t.max_running = JSON_UNQUOTE(JSON_EXTRACT(c, '$.max_running')), t.missed = JSON_UNQUOTE(JSON_EXTRACT(c, '$.missed')),
-    t.missed_limit = JSON_UNQUOTE(JSON_EXTRACT(c, '$.missed_limit')), t.missed_within_ms = JSON_UNQUOTE(JSON_EXTRACT(c, '$.missed_within_ms')), t.missed_grace_ms = JSON_UNQUOTE(JSON_EXTRACT(c, '$.missed_grace_ms')),
-    t.retry_attempts = JSON_UNQUOTE(JSON_EXTRACT(c, '$.retry_attempts')), t.retry_backoff_ms = JSON_UNQUOTE(JSON_EXTRACT(c, '$.retry_backoff_ms')), t.retry_max_backoff_ms = JSON_UNQUOTE(JSON_EXTRACT(c, '$.retry_max_backoff_ms')),
-    t.retry_jitter = JSON_UNQUOTE(JSON_EXTRACT(c, '$.retry_jitter')), t.max_deliveries = JSON_UNQUOTE(JSON_EXTRACT(c, '$.max_deliveries')), t.on_error = JSON_UNQUOTE(JSON_EXTRACT(c, '$.on_error')),
-    t.pause_after_failures = JSON_UNQUOTE(JSON_EXTRACT(c, '$.pause_after_failures')), t.timeout_ms = JSON_UNQUOTE(JSON_EXTRACT(c, '$.timeout_ms')), t.jitter_ms = JSON_UNQUOTE(JSON_EXTRACT(c, '$.jitter_ms')),
-    t.max_runs = JSON_UNQUOTE(JSON_EXTRACT(c, '$.max_runs')), t.not_before = JSON_UNQUOTE(JSON_EXTRACT(c, '$.not_before')), t.not_after = JSON_UNQUOTE(JSON_EXTRACT(c, '$.not_after')),
-    t.start_rule = JSON_UNQUOTE(JSON_EXTRACT(c, '$.start_rule')), t.start_zone = JSON_UNQUOTE(JSON_EXTRACT(c, '$.start_zone')), t.repeat_after_ms = JSON_UNQUOTE(JSON_EXTRACT(c, '$.repeat_after_ms')),
-    t.on_startup = JSON_UNQUOTE(JSON_EXTRACT(c, '$.on_startup')), t.keep_runs = JSON_UNQUOTE(JSON_EXTRACT(c, '$.keep_runs')), t.keep_age_ms = JSON_UNQUOTE(JSON_EXTRACT(c, '$.keep_age_ms')),
-    t.remove_when_done = JSON_UNQUOTE(JSON_EXTRACT(c, '$.remove_when_done')), t.on_failed = JSON_UNQUOTE(JSON_EXTRACT(c, '$.on_failed')), t.on_recovered = JSON_UNQUOTE(JSON_EXTRACT(c, '$.on_recovered')),
-    t.on_missed = JSON_UNQUOTE(JSON_EXTRACT(c, '$.on_missed')), t.on_late = JSON_UNQUOTE(JSON_EXTRACT(c, '$.on_late')), t.on_lost = JSON_UNQUOTE(JSON_EXTRACT(c, '$.on_lost')),
-    t.on_parked = JSON_UNQUOTE(JSON_EXTRACT(c, '$.on_parked')), t.on_paused = JSON_UNQUOTE(JSON_EXTRACT(c, '$.on_paused')), t.heartbeat_url = JSON_UNQUOTE(JSON_EXTRACT(c, '$.heartbeat_url')),
-    t.heartbeat_start = JSON_UNQUOTE(JSON_EXTRACT(c, '$.heartbeat_start')), t.heartbeat_success = JSON_UNQUOTE(JSON_EXTRACT(c, '$.heartbeat_success')), t.heartbeat_failure = JSON_UNQUOTE(JSON_EXTRACT(c, '$.heartbeat_failure'))
+  UPDATE dbjobs_jobs t SET t.changed_at = UTC_TIMESTAMP(6),
+    t.@column = JSON_UNQUOTE(JSON_EXTRACT(c, '$.@column'))
   WHERE t.id = its_id;
   IF JSON_EXTRACT(options, '$.sql') IS NOT NULL THEN
     IF JSON_EXTRACT(options, '$.steps') IS NOT NULL OR (SELECT COUNT(*) FROM dbjobs_steps s WHERE s.job_id = its_id) > 1 THEN

@@ -19,16 +19,8 @@ BEGIN
     c := c || '{"not_before": null}';
   END IF;
   j := jsonb_populate_record(j, c);
-  UPDATE dbjobs.jobs t SET changed_at = statement_timestamp(), description = j.description, enabled = j.enabled, tags = j.tags, queue = j.queue, priority = j.priority,
-    group_name = j.group_name, overlap = j.overlap, max_running = j.max_running, missed = j.missed, missed_limit = j.missed_limit,
-    missed_within_ms = j.missed_within_ms, missed_grace_ms = j.missed_grace_ms, retry_attempts = j.retry_attempts,
-    retry_backoff_ms = j.retry_backoff_ms, retry_max_backoff_ms = j.retry_max_backoff_ms, retry_jitter = j.retry_jitter,
-    max_deliveries = j.max_deliveries, on_error = j.on_error, pause_after_failures = j.pause_after_failures, timeout_ms = j.timeout_ms,
-    jitter_ms = j.jitter_ms, max_runs = j.max_runs, not_before = j.not_before, not_after = j.not_after, start_rule = j.start_rule,
-    start_zone = j.start_zone, repeat_after_ms = j.repeat_after_ms, on_startup = j.on_startup, keep_runs = j.keep_runs,
-    keep_age_ms = j.keep_age_ms, remove_when_done = j.remove_when_done, on_failed = j.on_failed, on_recovered = j.on_recovered,
-    on_missed = j.on_missed, on_late = j.on_late, on_lost = j.on_lost, on_parked = j.on_parked, on_paused = j.on_paused,
-    heartbeat_url = j.heartbeat_url, heartbeat_start = j.heartbeat_start, heartbeat_success = j.heartbeat_success, heartbeat_failure = j.heartbeat_failure
+  UPDATE dbjobs.jobs t SET changed_at = statement_timestamp(),
+    @column = j.@column
   WHERE t.id = its_id;
   IF options ? 'sql' THEN
     IF options ? 'steps' OR (SELECT count(*) FROM dbjobs.steps s WHERE s.job_id = its_id) > 1 THEN
