@@ -73,6 +73,9 @@ type Engine struct {
 	rightsOf     map[string]string                                       // rights that an object of a kind needs, where the server does not name them
 	called       map[string]string                                       // rights on routines that a tick needs, each with a call that is only explained
 	nameOfKey    func(table string, primary bool, columns string) string // the name that the engine gives to a key; nil: no copy lacks one
+	quote        string                                                  // around a name
+	account      func(login string) string                               // a login as GRANT wants it; nil: it is a name
+	besides      func(tables []string) (before, after []string)          // what is dropped with the tables, before and after them; nil: nothing
 	hides        bool                                                    // it hides from a login the objects that the login may not use
 	clientSplits bool                                                    // its client ends a statement at each semicolon
 

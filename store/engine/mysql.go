@@ -102,6 +102,8 @@ var mysqlEngine = &Engine{
 	rightsOf:     map[string]string{"VIEW": "CREATE VIEW and DROP", "FUNCTION": "CREATE ROUTINE and ALTER ROUTINE", "PROCEDURE": "CREATE ROUTINE and ALTER ROUTINE"},
 	clientSplits: true,
 	hides:        true,
+	quote:        "`",
+	account:      mysqlAccount,
 	views:        mysqlViews,
 	barrier:      mysqlBarrier,
 }

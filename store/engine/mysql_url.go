@@ -144,3 +144,15 @@ func vouchedFor(state tls.ConnectionState, roots *x509.CertPool) error {
 	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots, Intermediates: between})
 	return err
 }
+
+// mysqlAccount writes a login as GRANT wants it. A host may follow: ann@10.%. The name before it may have an @, too.
+func mysqlAccount(login string) string {
+	literal := func(s string) string {
+		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
+	}
+	last := strings.LastIndexByte(login, '@')
+	if last < 0 {
+		return literal(login) + "@'%'"
+	}
+	return literal(login[:last]) + "@" + literal(login[last+1:])
+}

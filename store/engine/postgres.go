@@ -111,6 +111,8 @@ var postgres = &Engine{
 	called:     map[string]string{"EXECUTE on dbjobs.record_attempt": "SELECT dbjobs.record_attempt(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"},
 	replaces:   replaceOnPostgres,
 	barrier:    postgresBarrier,
+	quote:      `"`,
+	besides:    besidesPostgres,
 	views:      postgresViews,
 	viewAlso:   alsoOfPostgresView,
 }

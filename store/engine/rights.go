@@ -158,24 +158,13 @@ func databaseOf(rawURL string) string {
 }
 
 func (e *Engine) quoteName(name string) string {
-	quote := `"`
-	if e.Name == "mysql" {
-		quote = "`"
-	}
-	return quote + strings.ReplaceAll(name, quote, quote+quote) + quote
+	return e.quote + strings.ReplaceAll(name, e.quote, e.quote+e.quote) + e.quote
 }
 
-// quoteLogin writes a login as GRANT wants it. On MySQL and MariaDB a host may follow: ann@10.%. The name before it may have an @, too.
+// quoteLogin writes a login as GRANT wants it.
 func (e *Engine) quoteLogin(login string) string {
-	if e.Name != "mysql" {
-		return e.quoteName(login)
+	if e.account != nil {
+		return e.account(login)
 	}
-	literal := func(s string) string {
-		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
-	}
-	last := strings.LastIndexByte(login, '@')
-	if last < 0 {
-		return literal(login) + "@'%'"
-	}
-	return literal(login[:last]) + "@" + literal(login[last+1:])
+	return e.quoteName(login)
 }

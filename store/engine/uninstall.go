@@ -18,24 +18,20 @@ func (db *DB) DropAll(ctx context.Context, tx *Tx) error {
 	if err != nil {
 		return err
 	}
-	var drops []string
-	if db.e.Name == "postgres" {
-		var names []string
-		for _, t := range made.tables {
-			names = append(names, t.name)
-		}
-		drops = append(drops, dropPolicies(names))
+	var names, drops, after []string
+	for _, t := range made.tables {
+		names = append(names, t.name)
+	}
+	if db.e.besides != nil {
+		drops, after = db.e.besides(names)
 	}
 	for _, r := range slices.Backward(repeatables) {
 		drops = append(drops, r.drop())
 	}
-	for _, t := range slices.Backward(made.tables) {
-		drops = append(drops, "DROP TABLE IF EXISTS "+t.name)
+	for _, name := range slices.Backward(names) {
+		drops = append(drops, "DROP TABLE IF EXISTS "+name)
 	}
-	if db.e.Name == "postgres" {
-		drops = append(drops, "DROP FUNCTION IF EXISTS dbjobs.refuse_reference()") // its triggers are gone with the tables
-	}
-	for _, st := range drops {
+	for _, st := range append(drops, after...) {
 		if _, err := db.ddl(tx).ExecContext(ctx, st); err != nil {
 			return db.Wrap(st, err)
 		}
@@ -43,26 +39,16 @@ func (db *DB) DropAll(ctx context.Context, tx *Tx) error {
 	return nil
 }
 
-// dropPolicies is a statement that drops the policies on tables. With owners, a policy of one table looks into another one,
-// and that one could not be dropped before it.
-func dropPolicies(names []string) string {
-	return `DO $$ DECLARE p record; BEGIN
-  FOR p IN SELECT schemaname, tablename, policyname FROM pg_catalog.pg_policies WHERE schemaname || '.' || tablename IN ('` + strings.Join(names, "', '") + `') LOOP
-    EXECUTE pg_catalog.format('DROP POLICY %I ON %I.%I', p.policyname, p.schemaname, p.tablename);
-  END LOOP;
-END $$`
-}
-
 // DropSchema drops the schema that the migrations make, if the engine has one. It reports whether the schema stays,
 // because it has other objects.
 func (db *DB) DropSchema(ctx context.Context) (stays bool, err error) {
-	if db.e.Name != "postgres" {
+	if !db.Has("others_in_schema") {
 		return false, nil
 	}
 	var others int
 	if err := db.Row(ctx, "others_in_schema", nil, &others); err != nil || others > 0 {
 		return others > 0, err
 	}
-	_, err = db.pool.ExecContext(ctx, "DROP SCHEMA IF EXISTS dbjobs")
+	_, err = db.pool.ExecContext(ctx, "DROP SCHEMA IF EXISTS "+strings.TrimSuffix(db.e.prefix, "."))
 	return false, db.Wrap("drop the schema", err)
 }

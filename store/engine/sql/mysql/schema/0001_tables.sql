@@ -117,7 +117,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   done_at          datetime(6) CHECK (done_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(done_at) > 0 AND DAYOFMONTH(done_at) > 0),                               -- when remove_when_done removed it: apply makes no new job of the same definition
   -- All values that a decision reads of the job, except the identity of the job. Jobs with the same text are alike to a
   -- decision. If this expression changes, the text of every job differs from planned, so the next pass decides for all
-  -- jobs at once. store/planned.go names the fields in this order. A new field goes to the end.
+  -- jobs at once. planInput (store/job.go) names the fields in this order. A new field goes to the end.
   plan_input       text GENERATED ALWAYS AS (
     CONCAT_WS(CHAR(31 USING utf8mb4), enabled, COALESCE(removed_at, ''), COALESCE(not_before, ''), COALESCE(not_after, ''),
       jitter_ms, COALESCE(repeat_after_ms, ''), COALESCE(max_runs, ''), overlap, max_running, QUOTE(group_name), QUOTE(queue),

@@ -111,7 +111,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   done_at          timestamptz CHECK (done_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),     -- when remove_when_done removed it: apply makes no new job of the same definition
   -- All values that a decision reads of the job, except the identity of the job. Jobs with the same text are alike to a
   -- decision. If this expression changes, the text of every job differs from planned, so the next pass decides for all
-  -- jobs at once. store/planned.go names the fields in this order. A new field goes to the end.
+  -- jobs at once. planInput (store/job.go) names the fields in this order. A new field goes to the end.
   plan_input       text GENERATED ALWAYS AS (
     enabled::text || E'\x1F' || coalesce(extract(epoch FROM removed_at AT TIME ZONE 'UTC')::text, '')
     || E'\x1F' || coalesce(extract(epoch FROM not_before AT TIME ZONE 'UTC')::text, '')

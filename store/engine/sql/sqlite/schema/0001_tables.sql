@@ -107,7 +107,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   done_at          text CHECK (coalesce(done_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(done_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', done_at) AND done_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', done_at IS NULL)),  -- when remove_when_done removed it: apply makes no new job of the same definition
   -- All values that a decision reads of the job, except the identity of the job. Jobs with the same text are alike to a
   -- decision. If this expression changes, the text of every job differs from planned, so the next pass decides for all
-  -- jobs at once. store/planned.go names the fields in this order. A new field goes to the end.
+  -- jobs at once. planInput (store/job.go) names the fields in this order. A new field goes to the end.
   plan_input       text GENERATED ALWAYS AS (
     enabled || char(31) || coalesce(removed_at, '') || char(31) || coalesce(not_before, '') || char(31) || coalesce(not_after, '')
     || char(31) || jitter_ms || char(31) || coalesce(repeat_after_ms, '') || char(31) || coalesce(max_runs, '')
