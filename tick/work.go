@@ -107,7 +107,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tr
 		case errors.Is(err, store.ErrRecorded): // COMMIT took place, and its answer was lost
 			end = succeededAlready
 			continue
-		case !p.passes(err), over(last), try >= 5 && !p.fileLocked(err) && over(patient):
+		case !p.temporary(err), over(last), try >= 5 && !p.fileLocked(err) && over(patient):
 			return err
 		}
 		select {
@@ -133,10 +133,10 @@ func (p *pass) endOnce(ctx context.Context, t *store.Task, end store.StepEnd, tr
 	return tried
 }
 
-// passes reports whether an error may pass: the same statement may succeed a little later. A server that does not take writes
+// temporary reports whether the same statement may succeed a little later. A server that does not take writes
 // is a standby that has not yet taken over, a disk that is full gets room when a job that fills it has tidied up, and a right
 // that is missing may be one that migrate is about to give. A file that was replaced does not come back.
-func (p *pass) passes(err error) bool {
+func (p *pass) temporary(err error) bool {
 	if errors.Is(err, store.ErrReplaced) {
 		return false
 	}
@@ -195,14 +195,9 @@ var succeededAlready = store.StepEnd{State: store.Succeeded, Final: store.Succee
 // attempt executes the current step of the run once. ended reports whether the end is already on record.
 func (p *pass) attempt(ctx context.Context, h *held) (end store.StepEnd, ended bool) {
 	t := &h.Task
-	step := t.StepAt(t.Run.Step)
-	if step == nil {
-		return store.StepEnd{State: store.Failed, Final: store.Failed, Error: fmt.Sprintf("the job has no step %d", t.Run.Step)}, false
-	}
-	x, ok := p.t.Executors[step.Executor]
-	if !ok {
-		return store.StepEnd{State: store.Failed, Final: store.Failed,
-			Error: fmt.Sprintf("step %s: there is no executor %q; there are %s", step.Name, step.Executor, p.t.Executors.Names())}, false
+	step, x, err := p.current(t)
+	if err != nil {
+		return store.StepEnd{State: store.Failed, Final: store.Failed, Error: err.Error()}, false
 	}
 	if ctx.Err() != nil { // the time of the attempt is over before it began
 		return p.failure(ctx, t, step, context.Cause(ctx)), false
@@ -215,23 +210,10 @@ func (p *pass) attempt(ctx context.Context, h *held) (end store.StepEnd, ended b
 	ctx, most, release := p.within(ctx, t, step, x)
 	defer release()
 	defer p.graceful(h, x, step)()
-	if t.Steps = nil; step.Refers() {
-		var err error
-		if t.Steps, err = p.t.Store.StepFacts(ctx, t.Run.ID); err != nil {
-			if p.passes(err) { // no fault of the step
-				err = fmt.Errorf("%w: %w", executor.ErrNothingDone, err)
-			}
-			return p.failure(ctx, t, step, err), false
-		}
+	if err := p.readFacts(ctx, t, step); err != nil {
+		return p.failure(ctx, t, step, err), false
 	}
-	success := decide.Follow(t, step.OnSuccess, store.Succeeded)
-	success.State = store.Succeeded
-	if success.Intended = success.Final == store.Failed && success.Error == ""; success.Intended {
-		success.Error = fmt.Sprintf("step %q succeeded, and its on_success is fail", step.Name)
-	}
-	if success.Final == store.Failed { // looked up now, because an atomic step records its end in its own transaction
-		success.RunError = p.runError(ctx, t, success)
-	}
+	success := p.successOf(ctx, t, step)
 	var commit func()
 	inDoubt := false // it is not known whether the COMMIT of an atomic step took place
 	res, err := x.Execute(ctx, executor.Request{Task: t, Spec: step.Spec, Now: p.t.Now(), Most: most, EndFollows: success.Succeeds(), EndIn: func(ctx context.Context, tx *sql.Tx, res executor.Result) (err error) {
@@ -262,6 +244,44 @@ func (p *pass) attempt(ctx context.Context, h *held) (end store.StepEnd, ended b
 	end.InDoubt, res.Rows = inDoubt, nil
 	tells(t, &end, res)
 	return end, false
+}
+
+// current returns the step at which the run is, and its executor.
+func (p *pass) current(t *store.Task) (*store.Step, executor.Executor, error) {
+	step := t.StepAt(t.Run.Step)
+	if step == nil {
+		return nil, nil, fmt.Errorf("the job has no step %d", t.Run.Step)
+	}
+	x, ok := p.t.Executors[step.Executor]
+	if !ok {
+		return nil, nil, fmt.Errorf("step %s: there is no executor %q; there are %s", step.Name, step.Executor, p.t.Executors.Names())
+	}
+	return step, x, nil
+}
+
+// readFacts reads what earlier steps have told, if the step refers to that.
+func (p *pass) readFacts(ctx context.Context, t *store.Task, step *store.Step) (err error) {
+	if t.Steps = nil; !step.Refers() {
+		return nil
+	}
+	if t.Steps, err = p.t.Store.StepFacts(ctx, t.Run.ID); err != nil && p.temporary(err) { // no fault of the step
+		err = fmt.Errorf("%w: %w", executor.ErrNothingDone, err)
+	}
+	return err
+}
+
+// successOf returns the end of the attempt if it succeeds. It is needed before the step begins, because an atomic step records
+// its end in its own transaction.
+func (p *pass) successOf(ctx context.Context, t *store.Task, step *store.Step) store.StepEnd {
+	end := decide.Follow(t, step.OnSuccess, store.Succeeded)
+	end.State = store.Succeeded
+	if end.Intended = end.Final == store.Failed && end.Error == ""; end.Intended {
+		end.Error = fmt.Sprintf("step %q succeeded, and its on_success is fail", step.Name)
+	}
+	if end.Final == store.Failed {
+		end.RunError = p.runError(ctx, t, end)
+	}
+	return end
 }
 
 // tells copies what an attempt reported into its end. It keeps the facts, which later steps may refer to, only if a step of
