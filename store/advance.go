@@ -40,10 +40,10 @@ type writer struct {
 	instants map[time.Time]string
 }
 
-// newWriter has room for one run and one plan per case, since most decisions make no more.
-func newWriter(s *Store, tx *engine.Tx, now time.Time, cases int) *writer {
+// newWriter has room for one run and one plan for each job, since most decisions make no more.
+func newWriter(s *Store, tx *engine.Tx, now time.Time, jobs int) *writer {
 	return &writer{s: s, tx: tx, now: now, created: now, planned: map[int64]string{}, after: map[int64]int{}, instants: map[time.Time]string{},
-		made: make([]Run, 0, cases), queued: make([]queuedRow, 0, cases), due: make([]dueRow, 0, cases)}
+		made: make([]Run, 0, jobs), queued: make([]queuedRow, 0, jobs), due: make([]dueRow, 0, jobs)}
 }
 
 // The rows of the documents. The names of their fields are those of the columns.

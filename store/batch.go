@@ -21,27 +21,27 @@ func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) ([]Sn
 			return nil, err
 		}
 	}
-	cases := make([]Snapshot, 0, len(p.jobs))
+	snapshots := make([]Snapshot, 0, len(p.jobs))
 	var l Plan
 	rd := engine.Reads(scanPlan(&l)...) // made once for all rows: there may be thousands of them, with dozens of columns each
 	err := tx.Query(ctx, "batch_plans", engine.Args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, rd.Each(func(fault string) error {
-		cases = append(cases, Snapshot{Plan: l, PlanFault: fault})
+		snapshots = append(snapshots, Snapshot{Plan: l, PlanFault: fault})
 		l = Plan{}
 		return nil
 	}))
-	if err != nil || len(cases) == 0 {
+	if err != nil || len(snapshots) == 0 {
 		return nil, err
 	}
-	locked := make([]int64, len(cases))
-	byJob := make(map[int64]*Snapshot, len(cases))
-	for i := range cases {
-		locked[i] = cases[i].Plan.JobID
-		byJob[locked[i]] = &cases[i]
+	locked := make([]int64, len(snapshots))
+	byJob := make(map[int64]*Snapshot, len(snapshots))
+	for i := range snapshots {
+		locked[i] = snapshots[i].Plan.JobID
+		byJob[locked[i]] = &snapshots[i]
 	}
-	if err := s.recall(ctx, tx, p.need, cases); err != nil {
+	if err := s.recall(ctx, tx, p.need, snapshots); err != nil {
 		return nil, err
 	}
-	return cases, s.readDefinitions(ctx, tx, p, locked, byJob)
+	return snapshots, s.readDefinitions(ctx, tx, p, locked, byJob)
 }
 
 func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids []int64, byJob map[int64]*Snapshot) error {

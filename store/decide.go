@@ -50,11 +50,11 @@ const (
 	lockedLong = "something that its decision has to write"
 )
 
-// passOver records the jobs of a page that are not among the cases.
-func (b *Batch) passOver(p *Page, cases []Snapshot, what string) {
-	known := make(map[int64]bool, len(cases)+len(b.Passed))
-	for i := range cases {
-		known[cases[i].Plan.JobID] = true
+// passOver records the jobs of a page that are not among the snapshots.
+func (b *Batch) passOver(p *Page, snapshots []Snapshot, what string) {
+	known := make(map[int64]bool, len(snapshots)+len(b.Passed))
+	for i := range snapshots {
+		known[snapshots[i].Plan.JobID] = true
 	}
 	for i := range b.Passed {
 		known[b.Passed[i].JobID] = true
@@ -214,39 +214,39 @@ func (d *deciding) page(ctx context.Context, p *Page) (b Batch, err error) {
 
 func (d *deciding) inTx(ctx context.Context, tx *engine.Tx, p *Page, b *Batch) error {
 	s := d.s
-	cases, err := s.readSnapshots(ctx, tx, p)
+	snapshots, err := s.readSnapshots(ctx, tx, p)
 	if err != nil {
 		return err
 	}
 	free := free{}
-	for len(cases) > 0 {
-		made := d.all(p.now, cases)
+	for len(snapshots) > 0 {
+		made := d.all(p.now, snapshots)
 		taken, err := s.lockMoved(ctx, tx, &made, free)
 		if err != nil {
 			return err
 		}
 		if len(taken) == 0 {
-			w := newWriter(s, tx, p.now, len(cases))
-			w.created = lastEnd(cases, p.now)
+			w := newWriter(s, tx, p.now, len(snapshots))
+			w.created = lastEnd(snapshots, p.now)
 			b.Now = w.created
 			err = d.write(ctx, w, made, p.refused, b)
-			b.passOver(p, cases, "")
+			b.passOver(p, snapshots, "")
 			return err
 		}
 		b.passOver(&Page{need: p.need, jobs: taken, due: p.dueOf(taken)}, nil, lockedRun)
-		cases = slices.DeleteFunc(cases, func(c Snapshot) bool { return slices.Contains(taken, c.Plan.JobID) })
+		snapshots = slices.DeleteFunc(snapshots, func(c Snapshot) bool { return slices.Contains(taken, c.Plan.JobID) })
 	}
 	b.passOver(p, nil, "")
 	return nil
 }
 
-// lastEnd returns the last instant at which a run of the cases has ended, or now if that is later. A process may stand still
+// lastEnd returns the last instant at which a run of the snapshots has ended, or now if that is later. A process may stand still
 // between the read of a page and its decisions. Runs that follow from an end are created at its instant, so that they stay
 // behind those that other processes have made from earlier ends.
-func lastEnd(cases []Snapshot, now time.Time) time.Time {
-	for i := range cases {
-		for k := range cases[i].Runs {
-			if at := cases[i].Runs[k].FinishedAt; at.After(now) {
+func lastEnd(snapshots []Snapshot, now time.Time) time.Time {
+	for i := range snapshots {
+		for k := range snapshots[i].Runs {
+			if at := snapshots[i].Runs[k].FinishedAt; at.After(now) {
 				now = at
 			}
 		}
@@ -254,18 +254,18 @@ func lastEnd(cases []Snapshot, now time.Time) time.Time {
 	return now
 }
 
-// decisions are the decisions for the cases of a page, which are made together.
+// decisions are the decisions for the snapshots of a page, which are made together.
 type decisions struct {
 	members []GroupDecision
 	wake    []string // runs of other jobs that are to ask for their group again
 }
 
-// all decides for the cases. It does not change them, so it can be called again for the same cases.
-func (d *deciding) all(now time.Time, cases []Snapshot) (made decisions) {
+// all decides for the snapshots. It does not change them, so it can be called again for the same snapshots.
+func (d *deciding) all(now time.Time, snapshots []Snapshot) (made decisions) {
 	var grouped []GroupDecision
-	made.members = make([]GroupDecision, 0, len(cases))
-	for i := range cases {
-		c := &cases[i]
+	made.members = make([]GroupDecision, 0, len(snapshots))
+	for i := range snapshots {
+		c := &snapshots[i]
 		m := GroupDecision{c, d.Job(now, c)}
 		m.Decision.Plan.Parked = d.s.kept(c.Job.Owner, m.Decision.Plan.Parked)
 		for i := range m.Decision.Events {
@@ -278,8 +278,8 @@ func (d *deciding) all(now time.Time, cases []Snapshot) (made decisions) {
 		made.members = append(made.members, m)
 	}
 	all := grouped
-	for i := range cases {
-		if left := cases[i].Left; left != nil { // nothing is decided for the job in there, but others may have its place
+	for i := range snapshots {
+		if left := snapshots[i].Left; left != nil { // nothing is decided for the job in there, but others may have its place
 			all = append(all, GroupDecision{Snapshot: &Snapshot{Group: left}})
 		}
 	}

@@ -37,9 +37,9 @@ type GroupDecision struct {
 // names, so two sessions that need several groups cannot deadlock. Lock order: plans, groups, runs. The runs of the
 // jobs must be read after the groups are locked: then a run that ends in between counts as under way, and a run under
 // way never counts as ended.
-func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*Snapshot) error {
+func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, byJob map[int64]*Snapshot) error {
 	caps := map[string]*GroupLoad{}
-	for _, c := range cases {
+	for _, c := range byJob {
 		if name := c.Job.Group; name != "" {
 			if caps[name] == nil {
 				caps[name] = &GroupLoad{Name: name}
@@ -47,7 +47,7 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*
 			c.Group = caps[name]
 		}
 	}
-	if err := readLeft(ctx, tx, cases, caps); err != nil || len(caps) == 0 {
+	if err := readLeft(ctx, tx, byJob, caps); err != nil || len(caps) == 0 {
 		return err
 	}
 	names := slices.Sorted(maps.Keys(caps))
@@ -70,7 +70,7 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, cases map[int64]*
 	var name string
 	var h GroupWaiter
 	const all = 1 << 30 // the cap of a group without a limit
-	return tx.Query(ctx, "group_held", a.With("limit", min(most, all)+len(cases)), engine.Reads(&name, &h.Run, &h.JobID, &h.Priority, engine.At(&h.ReadyAt)).Each(func(fault string) error {
+	return tx.Query(ctx, "group_held", a.With("limit", min(most, all)+len(byJob)), engine.Reads(&name, &h.Run, &h.JobID, &h.Priority, engine.At(&h.ReadyAt)).Each(func(fault string) error {
 		if c := caps[name]; c != nil && fault == "" { // otherwise the run's own decision ends it
 			c.Waiting = append(c.Waiting, h)
 		}
@@ -118,9 +118,9 @@ func (s *Store) wakeRaised(ctx context.Context, names []string) {
 }
 
 // readLeft adds the groups from which edits have taken jobs: the runs that wait there may have a place now.
-func readLeft(ctx context.Context, tx *engine.Tx, cases map[int64]*Snapshot, caps map[string]*GroupLoad) error {
+func readLeft(ctx context.Context, tx *engine.Tx, byJob map[int64]*Snapshot, caps map[string]*GroupLoad) error {
 	var left []string
-	for _, c := range cases {
+	for _, c := range byJob {
 		if c.leftGroup != "" {
 			left = append(left, c.leftGroup)
 		}
@@ -130,7 +130,7 @@ func readLeft(ctx context.Context, tx *engine.Tx, cases map[int64]*Snapshot, cap
 	}
 	var name, quoted string
 	return tx.Query(ctx, "groups_quoted", engine.Args{"ids": left}, engine.Reads(&name, &quoted).Each(func(string) error {
-		for _, c := range cases {
+		for _, c := range byJob {
 			if c.leftGroup != quoted {
 				continue
 			}

@@ -9,11 +9,11 @@ import (
 
 // recall makes deleted plans again, from the runs and gaps on record, so that no nominal time is decided twice. For the need
 // Older, it also brings plans that are older than the runs up to these.
-func (s *Store) recall(ctx context.Context, tx *engine.Tx, n Need, cases []Snapshot) error {
+func (s *Store) recall(ctx context.Context, tx *engine.Tx, n Need, snapshots []Snapshot) error {
 	var ids []int64
 	asked := map[int64]*Snapshot{}
-	for i := range cases {
-		c := &cases[i]
+	for i := range snapshots {
+		c := &snapshots[i]
 		if fresh := c.Plan.Version == 0 && c.Plan.DecidedThrough.IsZero(); c.PlanFault == "" && (fresh || n == Older) {
 			ids = append(ids, c.Plan.JobID)
 			asked[c.Plan.JobID] = c

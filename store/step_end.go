@@ -31,7 +31,7 @@ type StepEnd struct {
 	Retry     bool // the step is tried again after Backoff
 	Backoff   time.Duration
 	Redeliver bool   // stopped early, or never begun: the run is delivered again after Backoff; that uses up a delivery, not an attempt
-	Final     string // succeeded, failed, cancelled
+	Final     string // succeeded, failed, cancelled, lost
 
 	Pause string // why the job is paused together with this end; empty: it is not paused
 

@@ -160,7 +160,7 @@ func (p *pass) again(ctx context.Context, t *store.Task, refused error) error {
 	ctx, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
 	now, err := p.t.Store.Run(ctx, t.Run.ID)
-	if err != nil && p.passes(err) {
+	if err != nil && p.temporary(err) {
 		return err
 	}
 	if err != nil {
