@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -48,8 +49,14 @@ func TestPlanInputIsReadByName(t *testing.T) {
 			}
 			before = after
 		}
+		number := func(column string) (n int64) {
+			if _, err := fmt.Sscan(changes[column], &n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
 		at := time.Date(2031, 2, 3, 4, 5, 6, 789_012_000, time.UTC)
-		want := store.PlannedPolicies{Known: true, Disabled: true, NotBefore: at, NotAfter: at, MaxRuns: 7022, RepeatAfter: store.Duration(7027 * time.Millisecond),
+		want := store.PlannedPolicies{Known: true, Disabled: true, NotBefore: at, NotAfter: at, MaxRuns: number("max_runs"), RepeatAfter: store.Duration(number("repeat_after_ms")) * store.Duration(time.Millisecond),
 			Start: "other start", StartZone: "other start_zone"}
 		if got := store.ReadPlanned(strings.Join(before, "\x1f")); got != want {
 			t.Errorf("read as %+v, want %+v", got, want)
