@@ -14,8 +14,8 @@ const (
 	// lockWait is how long a statement waits for rows that another session has locked. It is short: after
 	// it, the transaction begins again or is divided, so that a lock delays no other jobs.
 	lockWait = time.Second
-	// LockPatience is how long a command keeps trying to lock such rows.
-	LockPatience = 30 * time.Second
+	// lockPatience is how long a command keeps trying to lock such rows.
+	lockPatience = 30 * time.Second
 	// Patience is how long the database may take to answer a statement. A lock on a whole table could
 	// delay the answer for ever.
 	Patience = time.Minute

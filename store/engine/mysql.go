@@ -205,7 +205,7 @@ func mysqlSession(c *mysql.Config, forJobs bool) {
 	if c.Params == nil {
 		c.Params = map[string]string{}
 	}
-	for name, wait := range map[string]time.Duration{"innodb_lock_wait_timeout": lockWait, "lock_wait_timeout": LockPatience} {
+	for name, wait := range map[string]time.Duration{"innodb_lock_wait_timeout": lockWait, "lock_wait_timeout": lockPatience} {
 		if c.Params[name] == "" && !forJobs { // for locks of rows, and of tables that another session alters
 			c.Params[name] = strconv.Itoa(int(wait.Seconds()))
 		}

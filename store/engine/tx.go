@@ -50,9 +50,9 @@ func (db *DB) InSnapshot(ctx context.Context, fn func(*Tx) error) error {
 }
 
 // Retry repeats an action that lost against another transaction. It repeats an action that waits for a lock for as
-// long as LockPatience.
+// long as lockPatience.
 func (db *DB) Retry(ctx context.Context, fn func() error) error {
-	return db.NameHolders(ctx, db.RetryFor(ctx, int(LockPatience/lockWait), Attempts, fn))
+	return db.NameHolders(ctx, db.RetryFor(ctx, int(lockPatience/lockWait), Attempts, fn))
 }
 
 // RetryFor repeats an action that lost against another transaction. waits bounds the tries that end with a timed-out

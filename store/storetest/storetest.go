@@ -260,10 +260,10 @@ func (c *Clock) Set(t time.Time) {
 // Add moves the clock forward by d.
 func (c *Clock) Add(d time.Duration) { c.Set(c.Now().Add(d)) }
 
-// Memory returns a new folder in memory, if the machine has room there and TMPDIR does not name
+// memory returns a new folder in memory, if the machine has room there and TMPDIR does not name
 // another folder. Otherwise the folder is on disk. Tests can afford to lose their files. A file of
 // SQLite that waits for no disk costs a third less CPU, and half the time.
-func Memory(t testing.TB) string {
+func memory(t testing.TB) string {
 	t.Helper()
 	if os.Getenv("TMPDIR") != "" || !roomInMemory() {
 		return t.TempDir()
@@ -285,7 +285,7 @@ const shm = "/dev/shm"
 // onSQLite returns a file that does not exist yet, or a copy of one with our tables.
 func onSQLite(t testing.TB, kind spareKind) *spareDB {
 	t.Helper()
-	file := filepath.Join(Memory(t), "jobs.db")
+	file := filepath.Join(memory(t), "jobs.db")
 	if kind.migrated {
 		content, err := migratedFile()
 		if err == nil {

@@ -10,9 +10,9 @@ import (
 // effects up to that point stay: another try could repeat them.
 var ErrNotAtomic = errors.New("the step is not atomic")
 
-// ErrSpec says that no try of a step could succeed, because of its definition. Such a definition was written by plain SQL,
+// errSpec says that no try of a step could succeed, because of its definition. Such a definition was written by plain SQL,
 // since commands refuse it.
-var ErrSpec = errors.New("the step is not well-formed")
+var errSpec = errors.New("the step is not well-formed")
 
 // Error is a failure with the facts that the engine gives in addition to its message.
 type Error struct {

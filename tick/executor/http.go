@@ -80,7 +80,7 @@ var httpKind = Kind{
 		return s.line()
 	},
 	Check: func(spec json.RawMessage) error {
-		_, err := ReadHTTP(spec)
+		_, err := readHTTP(spec)
 		return err
 	},
 	Open: func(_ *store.Store, h *Host) (Executor, error) { return NewHTTP(h), nil },
@@ -102,7 +102,7 @@ func httpSpec(given map[string]any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := ReadHTTP(b)
+	s, err := readHTTP(b)
 	if err != nil {
 		return nil, err
 	}
@@ -131,8 +131,8 @@ func httpValues(raw json.RawMessage) (map[string]any, error) {
 	return map[string]any{"http": values}, nil
 }
 
-// ReadHTTP reads the spec of a step of the executor http, and refuses what no run could do.
-func ReadHTTP(spec json.RawMessage) (s HTTPSpec, err error) {
+// readHTTP reads the spec of a step of the executor http, and refuses what no run could do.
+func readHTTP(spec json.RawMessage) (s HTTPSpec, err error) {
 	if err := strictly(spec, &s); err != nil {
 		return s, fmt.Errorf(`the spec is not of the form {"url": "https://…"}: %w`, err)
 	}

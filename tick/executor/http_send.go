@@ -107,9 +107,9 @@ func (e *LaterError) Unwrap() error { return e.Err }
 
 // Execute sends the request.
 func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
-	spec, err := ReadHTTP(r.Spec)
+	spec, err := readHTTP(r.Spec)
 	if err != nil {
-		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
+		return Result{}, fmt.Errorf("%w: %w", errSpec, err)
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc

@@ -359,7 +359,7 @@ func TestHTTPSpecProblems(t *testing.T) {
 		`{"url": "https://h", "auth": {"bearer": "${secret:X}"}, "headers": {"authorization": "x"}}`: "http.headers.authorization: the header Authorization is given twice",
 		`{"url": "https://h", "heders": {}}`:                                                         `unknown field "heders"`,
 	} {
-		_, err := ReadHTTP(json.RawMessage(spec))
+		_, err := readHTTP(json.RawMessage(spec))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s: %v\nwant %s", spec, err, want)
 		}

@@ -44,7 +44,7 @@ var mailKind = Kind{
 		if err != nil {
 			return nil, err
 		}
-		s, err := ReadMail(b)
+		s, err := readMail(b)
 		if err != nil {
 			return nil, err
 		}
@@ -64,14 +64,14 @@ var mailKind = Kind{
 		return fmt.Sprintf("to %s: %s", strings.Join(s.To, ", "), s.Subject)
 	},
 	Check: func(spec json.RawMessage) error {
-		_, err := ReadMail(spec)
+		_, err := readMail(spec)
 		return err
 	},
-	Open: func(_ *store.Store, h *Host) (Executor, error) { return NewMail(h), nil },
+	Open: func(_ *store.Store, h *Host) (Executor, error) { return newMail(h), nil },
 }
 
-// ReadMail reads the spec of a step of the executor mail, and refuses what no run could do.
-func ReadMail(spec json.RawMessage) (s MailSpec, err error) {
+// readMail reads the spec of a step of the executor mail, and refuses what no run could do.
+func readMail(spec json.RawMessage) (s MailSpec, err error) {
 	if err := strictly(spec, &s); err != nil {
 		return s, fmt.Errorf(`the spec is not of the form {"to": ["…"], "subject": "…"}: %w`, err)
 	}
@@ -116,8 +116,8 @@ type Mail struct {
 	roots *x509.CertPool // set by tests; nil: the roots of the system
 }
 
-// NewMail returns an executor that sends mails if the host allows it.
-func NewMail(h *Host) *Mail { return &Mail{host: h} }
+// newMail returns an executor that sends mails if the host allows it.
+func newMail(h *Host) *Mail { return &Mail{host: h} }
 
 // mailTimeout bounds the dialogue with the server, also if the step has a longer timeout.
 const mailTimeout = time.Minute
@@ -127,9 +127,9 @@ const mailTimeout = time.Minute
 // Crash window: the server has accepted the mail, and this is not on record yet. The next try sends the
 // mail again with the same Message-ID, so that a mailbox may recognize it.
 func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
-	spec, err := ReadMail(r.Spec)
+	spec, err := readMail(r.Spec)
 	if err != nil {
-		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
+		return Result{}, fmt.Errorf("%w: %w", errSpec, err)
 	}
 	server, err := m.host.Mail(r.Task.Job.Owner)
 	if err != nil {

@@ -30,7 +30,7 @@ func hostOf(s *mailtest.Server, tls string) *Host {
 
 func send(t *testing.T, s *mailtest.Server, h *Host, spec string) (Result, error) {
 	t.Helper()
-	m := NewMail(h)
+	m := newMail(h)
 	m.roots = s.Roots
 	return m.Execute(t.Context(), attempt(spec))
 }
@@ -169,7 +169,7 @@ func takesOne(t *testing.T, address string, extensions ...string) (server *MailS
 // A server that accepts the mail, and then ends the connection, gets it once.
 func TestMailTakenIsTaken(t *testing.T) {
 	server, _ := takesOne(t, "127.0.0.1:0")
-	if r, err := NewMail(&Host{Mailer: server, Known: &secret.Known{}}).Execute(t.Context(), attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); err != nil || !strings.Contains(r.Output, "took the mail") {
+	if r, err := newMail(&Host{Mailer: server, Known: &secret.Known{}}).Execute(t.Context(), attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); err != nil || !strings.Contains(r.Output, "took the mail") {
 		t.Errorf("%q, %v", r.Output, err)
 	}
 }
@@ -177,7 +177,7 @@ func TestMailTakenIsTaken(t *testing.T) {
 // The settings of the host may name the server by its address, also of IPv6.
 func TestMailServerByItsAddressOfIPv6(t *testing.T) {
 	server, said := takesOne(t, "[::1]:0")
-	if _, err := NewMail(&Host{Mailer: server, Known: &secret.Known{}}).Execute(t.Context(), attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); err != nil || len(said()) == 0 {
+	if _, err := newMail(&Host{Mailer: server, Known: &secret.Known{}}).Execute(t.Context(), attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); err != nil || len(said()) == 0 {
 		t.Errorf("%s: %v", server.Server, err)
 	}
 }
@@ -192,7 +192,7 @@ func TestMailIsPlainUnlessAnAddressIsNot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := NewMail(&Host{Mailer: server, Known: &secret.Known{}}).Execute(t.Context(), attempt(string(spec))); err != nil {
+		if _, err := newMail(&Host{Mailer: server, Known: &secret.Known{}}).Execute(t.Context(), attempt(string(spec))); err != nil {
 			t.Fatal(err)
 		}
 		lines := said()
@@ -227,7 +227,7 @@ func TestMailEndsWithItsContext(t *testing.T) {
 		}
 	}()
 	host := &Host{Mailer: &MailServer{Server: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: "none", From: "jobs@example.org"}, Known: &secret.Known{}}
-	if _, err := NewMail(host).Execute(ctx, attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); !errors.Is(err, why) || strings.Contains(err.Error(), "closed") {
+	if _, err := newMail(host).Execute(ctx, attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); !errors.Is(err, why) || strings.Contains(err.Error(), "closed") {
 		t.Errorf("%v; want %q, and not that the connection is closed", err, why)
 	}
 }
@@ -245,7 +245,7 @@ func TestMailSpec(t *testing.T) {
 		`{"to": ["ann@example.org"], "subject": "x", "text": "${secret:X}"}`:  "mail.text: a secret",
 		`{"to": ["ann@example.org"], "subject": "x", "html": "x"}`:            "html",
 	} {
-		if _, err := ReadMail([]byte(spec)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readMail([]byte(spec)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", spec, err, want)
 		}
 	}

@@ -63,7 +63,7 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	spec, err := e.read(r.Spec)
 	if err != nil {
-		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
+		return Result{}, fmt.Errorf("%w: %w", errSpec, err)
 	}
 	facts := Facts(r.Task)
 	cmd, err := e.command(spec, r.Task.Job.Owner, facts)

@@ -18,14 +18,14 @@ import (
 type SQLSpec struct {
 	SQL    []Statement // in order
 	Atomic bool
-	FailIf string // FailIfRows, FailIfNoRows, or empty
+	FailIf string // failIfRows, failIfNoRows, or empty
 	Target string // the name of a target of the host; empty: the store's own database
 }
 
 // These are checks: a result by which a step fails although its statements have succeeded.
 const (
-	FailIfRows   = "rows"    // the statements returned a row
-	FailIfNoRows = "no-rows" // the statements returned no row
+	failIfRows   = "rows"    // the statements returned a row
+	failIfNoRows = "no-rows" // the statements returned no row
 )
 
 // Statement is one statement with its arguments. It uses the placeholders of the driver. In arguments that are texts,
@@ -150,20 +150,20 @@ var sqlKind = Kind{
 	Values: sqlValues,
 	Line:   sqlLine,
 	Check: func(spec json.RawMessage) error {
-		_, err := ReadSQL(spec)
+		_, err := readSQL(spec)
 		return err
 	},
 	Open: func(s *store.Store, h *Host) (Executor, error) { return newSQL(s, h) },
 	Warn: sqlWarning,
 	Touches: func(spec json.RawMessage) Touched {
-		s, _ := ReadSQL(spec) // a spec that cannot be read touches nothing
+		s, _ := readSQL(spec) // a spec that cannot be read touches nothing
 		return Touched{Target: s.Target}
 	},
 }
 
 // sqlWarning finds a reference in the text of a statement, where references are not replaced.
 func sqlWarning(raw json.RawMessage) string {
-	spec, err := ReadSQL(raw)
+	spec, err := readSQL(raw)
 	if err != nil {
 		return ""
 	}
@@ -207,8 +207,8 @@ func sqlSpec(given map[string]any) (json.RawMessage, error) {
 }
 
 func (s *SQLSpec) checkFailIf() error {
-	if s.FailIf != "" && s.FailIf != FailIfRows && s.FailIf != FailIfNoRows {
-		return fmt.Errorf("found %.100q, want %s or %s", s.FailIf, FailIfRows, FailIfNoRows)
+	if s.FailIf != "" && s.FailIf != failIfRows && s.FailIf != failIfNoRows {
+		return fmt.Errorf("found %.100q, want %s or %s", s.FailIf, failIfRows, failIfNoRows)
 	}
 	return nil
 }
@@ -257,8 +257,8 @@ func sqlLine(raw json.RawMessage) string {
 	return line
 }
 
-// ReadSQL reads the spec of a step of the executor sql, and refuses what no run could do.
-func ReadSQL(spec json.RawMessage) (SQLSpec, error) {
+// readSQL reads the spec of a step of the executor sql, and refuses what no run could do.
+func readSQL(spec json.RawMessage) (SQLSpec, error) {
 	v, plain := readPlain(spec)
 	if !plain {
 		if err := json.Unmarshal(spec, &v); err != nil {

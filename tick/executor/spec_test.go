@@ -49,7 +49,7 @@ func TestArgumentsAreTextsOfJSON(t *testing.T) {
 			t.Errorf("%s: %#v, %v", spec, values["args"], err)
 		}
 	}
-	if _, err := ReadSQL(json.RawMessage(`{"sql":["a"],"args":[{"b":"${nothing}"}]}`)); err == nil {
+	if _, err := readSQL(json.RawMessage(`{"sql":["a"],"args":[{"b":"${nothing}"}]}`)); err == nil {
 		t.Error("a reference within an object is not checked")
 	}
 }
@@ -59,7 +59,7 @@ func BenchmarkReadSQL(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := ReadSQL(json.RawMessage(spec)); err != nil {
+				if _, err := readSQL(json.RawMessage(spec)); err != nil {
 					b.Fatal(err)
 				}
 			}

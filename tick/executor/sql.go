@@ -106,9 +106,9 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if others && !e.host.LogsInAs(owner) {
 		return Result{}, fmt.Errorf("the job belongs to %q, and this host has credentials for %q only", owner, login)
 	}
-	spec, err := ReadSQL(r.Spec)
+	spec, err := readSQL(r.Spec)
 	if err != nil {
-		return Result{}, fmt.Errorf("%w: %w", ErrSpec, err)
+		return Result{}, fmt.Errorf("%w: %w", errSpec, err)
 	}
 	d, err := e.database(ctx, r, spec.Target, others)
 	if err != nil {
@@ -323,9 +323,9 @@ func (s *SQLSpec) verdict(t *engine.Told) error {
 		return nil
 	case !t.Asked:
 		return errors.New("fail_if: none of its statements returns rows that can be counted; give each statement by itself, the check as SELECT, WITH or VALUES")
-	case s.FailIf == FailIfRows && t.Rows > 0:
+	case s.FailIf == failIfRows && t.Rows > 0:
 		return fmt.Errorf("the check found rows, %d of them (fail_if: rows)", t.Rows)
-	case s.FailIf == FailIfNoRows && t.Rows == 0:
+	case s.FailIf == failIfNoRows && t.Rows == 0:
 		return errors.New("the check found no row (fail_if: no-rows)")
 	}
 	return nil
