@@ -126,7 +126,7 @@ func TestRepeatableTextIsForTheClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			create := "CREATE TABLE IF NOT EXISTS " + of.Table("installation") + " (id int, oldest int)"
-			if e == "postgres" {
+			if storetest.Dialect(e) == "postgres" {
 				create = "CREATE SCHEMA IF NOT EXISTS dbjobs; " + create
 			}
 			if _, err := db.Exec(create); err != nil {
