@@ -31,27 +31,7 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	d.readStart()
 	d.readRules()
 	d.addRepetition()
-	if !d.gone() && (c.Stale || c.AfterChanged || d.changed || c.Plan.Parked != "") { // an edit by plain SQL was not checked
-		if err := cmp.Or(d.job().ValidatePolicies(), d.job().ValidateTimes(d.links())); err != nil {
-			d.park("%v", err)
-		}
-	}
-	if d.snapshot.Mistake != "" && !d.gone() {
-		d.retryElsewhere = true // the repair of a step does not mark the job as changed
-		d.park("%s; apply the file that has the job, or repair the row of that step", d.snapshot.Mistake)
-	}
-	if d.snapshot.Circle && d.plan.Parked == "" && !d.gone() {
-		d.retryElsewhere = true // the repair may be a change of another job
-		d.park("job %s: after: the jobs run after each other in a circle; change after in one of them", d.job().FullName())
-	}
-	if d.snapshot.AfterLost && d.plan.Parked == "" && !d.gone() {
-		d.retryElsewhere = true
-		d.park("job %s: after: the row of a job that it runs after was deleted; change after, or apply the file that has that job", d.job().FullName())
-	}
-	if g := d.snapshot.Group; g != nil && g.MaxRunning == 0 && !d.gone() {
-		d.retryElsewhere = true // the repair is a change of the group
-		d.park("job %s: group: there is no group %q; add it to a manifest: groups: {%s: 1}", d.job().FullName(), g.Name, g.Name)
-	}
+	d.checkDefinition()
 	if d.plan.Parked == "" {
 		d.occurrences()
 	}
@@ -69,6 +49,35 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 		Plan: d.plan, Made: append(d.made, d.followers...), Updates: d.updates, Gaps: d.gaps, Events: d.events, Ends: d.ends, Met: d.met,
 		Retention: d.retention(), Cancel: d.cancel, Pause: d.pauseReason, Remove: d.removeWhenDone(),
 		UnderWay: d.countUnderWay(), Rules: d.planRules, Replan: d.replan,
+	}
+}
+
+// checkDefinition parks a job whose definition cannot be used as it is now.
+func (d *decision) checkDefinition() {
+	c := d.snapshot
+	if d.gone() {
+		return
+	}
+	if c.Stale || c.AfterChanged || d.changed || c.Plan.Parked != "" { // an edit by plain SQL was not checked
+		if err := cmp.Or(d.job().ValidatePolicies(), d.job().ValidateTimes(d.links())); err != nil {
+			d.park("%v", err)
+		}
+	}
+	if c.Mistake != "" {
+		d.retryElsewhere = true // the repair of a step does not mark the job as changed
+		d.park("%s; apply the file that has the job, or repair the row of that step", c.Mistake)
+	}
+	if c.Circle && d.plan.Parked == "" {
+		d.retryElsewhere = true // the repair may be a change of another job
+		d.park("job %s: after: the jobs run after each other in a circle; change after in one of them", d.job().FullName())
+	}
+	if c.AfterLost && d.plan.Parked == "" {
+		d.retryElsewhere = true
+		d.park("job %s: after: the row of a job that it runs after was deleted; change after, or apply the file that has that job", d.job().FullName())
+	}
+	if g := c.Group; g != nil && g.MaxRunning == 0 {
+		d.retryElsewhere = true // the repair is a change of the group
+		d.park("job %s: group: there is no group %q; add it to a manifest: groups: {%s: 1}", d.job().FullName(), g.Name, g.Name)
 	}
 }
 

@@ -17,14 +17,17 @@
 //     has expired. Such a run is delivered again, or it is lost.
 //  3. decision.readRules (tick/decide/active_rules.go) compares the rules of the last plan with
 //     those of the definition. The times that an old rule still owed become a gap.
-//  4. decision.occurrences (tick/decide/occurrences.go) decides the nominal times up to now. Each
-//     of them becomes a run, or it lies in a gap that has a reason.
-//  5. decision.admit (tick/decide/waiting_runs.go) queues waiting runs, as far as overlap and
+//  4. decision.checkDefinition (tick/decide/decide.go) parks a job whose definition cannot be used.
+//  5. decision.occurrences (tick/decide/occurrences.go) decides the nominal times up to now. Each
+//     of them becomes a run, or it lies in a gap that has a reason. decision.meet
+//     (tick/decide/ended_runs.go) makes the runs of a job that runs after several jobs.
+//  6. decision.admit (tick/decide/waiting_runs.go) queues waiting runs, as far as overlap and
 //     pauses allow.
-//  6. decision.next (tick/decide/decide.go) finds when the job needs a decision again.
+//  7. decision.next (tick/decide/decide.go) finds when the job needs a decision again.
 //
-// A definition that cannot be planned parks the job: decision.park (tick/decide/decide.go) keeps
-// the reason. Steps 1, 2 and 5 still happen, but no nominal time is decided until the cause is gone.
+// Any step may park the job, by decision.park (tick/decide/decide.go), which keeps the first reason: a
+// rule may fail only when it is asked for times. Runs of such a job are still settled, recovered and
+// queued, but no nominal time is decided until the cause is gone.
 //
 // Groups (tick/decide/group.go) completes the decisions of jobs that share a cap. It sees all of
 // these jobs together, because one job must not take the place of another job whose turn it is.
@@ -42,7 +45,12 @@
 //	tick/decide/retry_until_next.go  steps that are tried until the next occurrence
 //	tick/decide/start_schedule.go    a start schedule becomes not_before
 //	tick/decide/remove_when_done.go  jobs that are removed when nothing is left to do
+//	tick/decide/skip.go              nominal times that somebody has skipped
+//	tick/decide/hook.go              events, and the hooks that they raise
 //	tick/decide/group.go             caps that jobs share
-//	tick/decide/nominal.go           nominal times for a backfill and for a forecast
+//	tick/decide/settlement.go        what the next decision would write if the run succeeds
+//	tick/decide/attempt.go           what follows an attempt of a step
+//	tick/decide/pass.go              what the decisions of one pass share; tick/decide/rule_cache.go keeps the rules
+//	tick/decide/nominal.go           nominal times for tick/decide/backfill.go and tick/decide/forecast.go
 //	tick/decide/model/               the same decisions written a second time, one nominal time after the other
 package decide
