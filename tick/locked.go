@@ -16,9 +16,6 @@ const lockedLong = 5 * time.Minute
 // concerns. Each wait lasts up to a second.
 const maxWaits = 16
 
-// lockedTold is how many locked jobs a report names.
-const lockedTold = 10
-
 // lockedTries is how often a pass tries again to decide for a locked job before this is an error: another
 // pass may be deciding for the job.
 const lockedTries = 3
@@ -88,7 +85,7 @@ func (p *pass) tellLocked(ctx context.Context) error {
 		}
 	}
 	p.report.LockedJobs = len(list)
-	for _, l := range list[:min(len(list), lockedTold)] {
+	for _, l := range list[:min(len(list), named)] {
 		name, err := p.t.Store.JobName(ctx, l.JobID)
 		if err != nil {
 			return err

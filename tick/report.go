@@ -110,7 +110,7 @@ func (r *Report) UnservedJobs() (n int) {
 	return n
 }
 
-// named is how many jobs of a state a report names.
+// named is how many jobs of a state, locked jobs, events and signals a report names.
 const named = 10
 
 // Ended is a run that this pass has executed or ended.
