@@ -3,6 +3,7 @@ package tick_test
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/store/storetest/bubble"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
@@ -72,6 +74,43 @@ func TestSuccessWhoseAnswerIsLost(t *testing.T) {
 		})
 		if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != 1 || r.Outdated != 0 || !looked.Load() {
 			t.Errorf("looked %t, %v: %+v", looked.Load(), err, r)
+		}
+	})
+}
+
+// The answer to the record of a success is lost, and the database is away for longer than the lease. When the pass ends, it looks
+// once more at the run, which has succeeded: it does not tell that the end is not recorded.
+func TestSuccessWhoseAnswerIsLostForLong(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var executed, lost, away atomic.Bool
+		calls := storetest.Calls{After: func(c storetest.Call) error {
+			if c.Kind != storetest.Commit || !executed.Load() || lost.Swap(true) {
+				return nil
+			}
+			away.Store(true)
+			time.AfterFunc(10*time.Minute, func() { away.Store(false) })
+			return store.ErrUnreachable
+		}, Before: func(storetest.Call) error {
+			if away.Load() {
+				return store.ErrUnreachable
+			}
+			return nil
+		}}
+		d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "short", Steps: []store.Step{ticktest.Call("")}}, {Name: "long", Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "short")
+		ticktest.Request(t, d, "long")
+		tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+			if r.Task.Job.Name == "long" {
+				time.Sleep(20 * time.Minute)
+			}
+			executed.Store(true)
+			return executor.Result{}, nil
+		})
+		tk.Concurrency = 2
+		r, err := tk.Run(t.Context()) // it says that the database was out of reach when it looked for more runs
+		if unended, is := errors.AsType[*tick.UnendedError](err); is || r.Succeeded != 2 || !lost.Load() {
+			t.Errorf("%v, %v: %+v", unended, err, r)
 		}
 	})
 }

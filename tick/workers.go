@@ -27,6 +27,7 @@ type workers struct {
 	pace     time.Duration // how long the last runs took, as an average; below 0: no run has ended yet
 	paused   bool          // everything is paused, as the last record of ends has found
 	ended    []*result     // results that are not in the report yet
+	unsure   []*result     // those whose ends could not be recorded, see lookAgain
 	errs     []error
 	taken    int           // how many runs the last take has taken
 	settled  int           // how many runs have ended, by settleAll, since the last round of decisions began
@@ -278,10 +279,31 @@ func (p *pass) finishAll(ctx context.Context) error {
 		p.abandon()
 		break
 	}
+	p.lookAgain(last)
 	if p.release != nil {
 		p.release()
 	}
 	return errors.Join(p.errs...)
+}
+
+// lookAgain looks at the runs whose ends could not be recorded, at the end of the pass: the database may have been away for longer
+// than a lease, after the COMMIT of an end. Of the others, the leases will end, and then they are recovered. If there is no answer
+// for one of them, lookAgain does not ask for the rest.
+func (p *pass) lookAgain(ctx context.Context) {
+	away := false
+	for _, r := range p.unsure {
+		var err error
+		if !away {
+			err = p.again(ctx, &r.held.Task, r.err)
+			away = err != nil && p.passes(err)
+		}
+		if away || err != nil || r.held.Run.State == store.Running {
+			p.errs = append(p.errs, p.unended(r.held, r.err))
+			continue
+		}
+		p.settle(&result{r.held, nil})
+	}
+	p.unsure = nil
 }
 
 // UnendedError says that a run shows as running after the end of the pass, because its end could not be recorded. If the
@@ -343,8 +365,8 @@ func (p *pass) settle(r *result) {
 		p.log.Warn("the end of a run was refused: this process no longer holds it", "run", run.ID, "job", r.held.Job.FullName(), "fence", run.Fence, "now", now)
 		return
 	}
-	if r.err != nil { // the lease will end, and then the run is recovered
-		p.errs = append(p.errs, p.unended(r.held, r.err))
+	if r.err != nil {
+		p.unsure = append(p.unsure, r)
 		return
 	}
 	if with := r.held.Settlement; r.held.Settled {
