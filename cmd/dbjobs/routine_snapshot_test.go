@@ -38,6 +38,7 @@ func TestRoutinesChangeWhatIsThereNow(t *testing.T) {
 		{"a circle", routine("alter_job", "b", `{"after": "c"}`), routine("alter_job", "c", `{"after": "a"}`), "JB003", "{job_after} WHERE job_id = (SELECT id FROM {jobs} WHERE name = 'b')"},
 		{"a new run of a job", routine("run_now", "a"), routine("abort", "a"), "", "{runs} WHERE cancel_at IS NOT NULL"},
 		{"the step of a run", "UPDATE {runs} SET step = 2", routine("retry", "b#1"), "", "{runs} WHERE state = 'waiting' AND step = 2"},
+		{"a pause", routine("resume", "m", "schedule"), routine("pause", "m", "schedule"), "", "{pauses} WHERE resumed_at IS NULL"},
 		{"the state of a run", "UPDATE {runs} SET state = 'waiting'", routine("cancel", "b#1"), "", "{runs} WHERE cancel_at IS NOT NULL"},
 	}
 	for _, engine := range withRoutines(t) {
@@ -50,7 +51,7 @@ func TestRoutinesChangeWhatIsThereNow(t *testing.T) {
 				t.Parallel()
 				d := storetest.Open(t, engine, store.Options{Clock: time.Now})
 				tables := func(text string) string {
-					for _, name := range []string{"schedules", "jobs", "steps", "job_schedules", "job_after", "runs"} {
+					for _, name := range []string{"schedules", "jobs", "steps", "job_schedules", "job_after", "runs", "pauses"} {
 						text = strings.ReplaceAll(text, "{"+name+"}", d.Table(name))
 					}
 					return text
@@ -58,7 +59,7 @@ func TestRoutinesChangeWhatIsThereNow(t *testing.T) {
 				for _, before := range []call{
 					routine("create_schedule", "n", "every 5h"), routine("create_schedule", "m", "every 9h"),
 					routine("create_job", "b", nil, nil, `{"steps": [{"sql": "SELECT 1"}, {"sql": "SELECT 2"}]}`),
-					routine("create_job", "a", "SELECT 1", nil, `{"after": "b"}`), routine("create_job", "c", "SELECT 1"), routine("run_now", "b"),
+					routine("create_job", "a", "SELECT 1", nil, `{"after": "b"}`), routine("create_job", "c", "SELECT 1"), routine("run_now", "b"), routine("pause", "m", "schedule"),
 				} {
 					if err := before.on(d); err != nil {
 						t.Fatal(before, err)

@@ -3,7 +3,7 @@ CREATE PROCEDURE dbjobs_pause(IN subject text CHARACTER SET utf8mb4 COLLATE utf8
 MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'holds a job, or by scope a schedule, the jobs with a tag or of an owner, or all, until an instant (UTC) or until dbjobs_resume'
 BEGIN
   DECLARE mine boolean;
-  DECLARE subject_id, its_jobs bigint;
+  DECLARE subject_id, its_jobs, known bigint;
   DECLARE named, kind, logged, instant text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE paused datetime(6);
   DECLARE now datetime(6) DEFAULT UTC_TIMESTAMP(6);
@@ -22,8 +22,9 @@ BEGIN
       CALL dbjobs_refuse('JB001', CONCAT(scope, ' ', LEFT(named, 40), ': no job has it; give one that a job has'));
     END IF;
   END IF;
-  SELECT MIN(p.since) INTO paused FROM dbjobs_pauses p WHERE p.scope = scope AND (p.subject_id = subject_id OR subject_id IS NULL) AND (named IS NULL OR p.subject = named)
+  SELECT MAX(p.id) INTO known FROM dbjobs_pauses p WHERE p.scope = scope AND (p.subject_id = subject_id OR subject_id IS NULL) AND (named IS NULL OR p.subject = named)
     AND p.resumed_at IS NULL AND p.ends_at > now;
+  SELECT MAX(p.since) INTO paused FROM dbjobs_pauses p WHERE p.id = known AND p.resumed_at IS NULL AND p.ends_at > now LOCK IN SHARE MODE; -- it may have been ended since
   IF paused IS NOT NULL THEN
     CALL dbjobs_instant_text(paused, instant);
     CALL dbjobs_refuse('JB002', CONCAT(LEFT(logged, 50), ': paused since ', instant, '; dbjobs_resume ends that'));
