@@ -2,6 +2,7 @@ package executor
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,10 +24,13 @@ import (
 func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	defer resp.Body.Close()
 	head, facts, undone := c.head(resp)
-	if undone == "" && c.spec.expects(resp.StatusCode) {
+	expected, stopped := c.spec.expects(resp.StatusCode), error(nil)
+	if expected && undone == "" {
 		// The server may be at work until the end of its answer, and many stop that work if the connection is closed before.
 		_, err := io.Copy(io.Discard, io.LimitReader(resp.Body, httpRest))
-		undone = brokenOff(resp, err)
+		if undone = brokenOff(resp, err); err != nil && undone == "" {
+			stopped = context.Cause(resp.Request.Context()) // nil: the connection has ended the answer
+		}
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s %s\n", resp.Proto, resp.Status)
@@ -40,9 +44,9 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	}
 	res := Result{Output: out.String(), Facts: facts}
 	problem := "want 2xx"
-	switch expected := c.spec.expects(resp.StatusCode); {
+	switch {
 	case expected && undone == "":
-		return res, nil
+		return res, stopped
 	case expected:
 		problem = "but " + undone
 	case len(c.spec.Expect) > 0:
@@ -64,8 +68,7 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 // head returns the head of an answer's body. If the server quotes a secret, the secret is hidden before the text is cut: the cut
 // could leave a part of it. So a little more is read. facts is the whole answer, for later steps, if it is JSON and not too long.
 // undone says what was not done, although the status is that of a success: an answer of a cloud may say it, and one that breaks off
-// comes from a server that has died at its work. If the time of the attempt is over before the end of the answer, this changes
-// nothing, because the status is known, unless it is the body that says what was done.
+// comes from a server that has died at its work.
 func (c *call) head(resp *http.Response) (head, facts, undone string) {
 	most := 2 * httpHead
 	if c.task.Job.TellsSteps() {

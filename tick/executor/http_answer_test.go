@@ -13,8 +13,9 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// TestHTTPAnswerHasCome: when the status has come, the end of the attempt is known, however long the rest takes.
-func TestHTTPAnswerHasCome(t *testing.T) {
+// TestHTTPAnswerDoesNotEnd: a server that has not ended its answer is still at work, whatever it has said so far: the time of the
+// attempt is over. If the status is that of a failure, the failure is known.
+func TestHTTPAnswerDoesNotEnd(t *testing.T) {
 	for status, later := range map[int]time.Duration{http.StatusOK: 0, http.StatusTooManyRequests: 7 * time.Second} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			t.Parallel()
@@ -32,7 +33,7 @@ func TestHTTPAnswerHasCome(t *testing.T) {
 			x := NewHTTP(loopback(nil))
 			defer x.Close()
 			_, err := x.Execute(ctx, attempt(`{"url": "`+s.URL+`"}`))
-			if wait, ok := errors.AsType[*LaterError](err); (err != nil) != (later > 0) || err != nil && (!ok || wait.Wait != later) {
+			if wait, ok := errors.AsType[*LaterError](err); ok != (later > 0) || ok && wait.Wait != later || errors.Is(err, errHTTPPatience) == ok {
 				t.Error(err)
 			}
 		})

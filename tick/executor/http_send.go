@@ -128,7 +128,7 @@ func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
 	return res, nil
 }
 
-var errHTTPPatience = fmt.Errorf("no answer within %s; a step that needs longer says so by timeout", httpPatience)
+var errHTTPPatience = fmt.Errorf("no whole answer within %s; a step that needs longer says so by timeout", httpPatience)
 
 // line describes the request without anything that may be secret: it shows the URL up to the query, with its references.
 func (s *HTTPSpec) line() string {

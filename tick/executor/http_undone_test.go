@@ -1,14 +1,11 @@
 package executor
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/dbjobs/dbjobs/tick/executor/outcome"
 )
@@ -117,40 +114,30 @@ func TestHTTPAnswersThatBreakOff(t *testing.T) {
 	}
 }
 
-// TestHTTPAnswersOfAWSThatDoNotEnd: where it is the body that says whether all was done, and the time of the attempt is over before
-// its end, nothing is known.
-func TestHTTPAnswersOfAWSThatDoNotEnd(t *testing.T) {
-	const known, unknown = "", "but the answer broke off before it said whether all was done"
+// TestHTTPAnswersOfAWSThatBreakOff: as far as the body goes, it may say what was not done.
+func TestHTTPAnswersOfAWSThatBreakOff(t *testing.T) {
+	const unknown = "but the answer broke off before it said whether all was done"
 	for _, c := range []struct{ service, method, target, body, want string }{
 		{"s3", "PUT", "", "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\n\n", unknown}, // a copy begins so, and goes on for minutes
 		{"s3", "PUT", "", `<Error><Code>SlowDown</Code>`, "but Error is SlowDown"},
-		{"s3", "GET", "", "a part of an object", known},
+		{"s3", "GET", "", "a part of an object", "but it broke off: unexpected EOF"},
 		{"states", "POST", "AWSStepFunctions.StartSyncExecution", `{"output": "{}", `, unknown},
-		{"states", "POST", "AWSStepFunctions.StartExecution", `{"executionArn": `, known},
-		{"events", "POST", "AWSEvents.PutEvents", `{"FailedEntryCount": 0, "Entries": [`, known},
+		{"states", "POST", "AWSStepFunctions.StartExecution", `{"executionArn": `, "but it broke off"},
+		{"events", "POST", "AWSEvents.PutEvents", `{"FailedEntryCount": 0, "Entries": [`, "but it broke off"},
 		{"sqs", "POST", "AmazonSQS.SendMessageBatch", `{"Successful": [{"Id": "a"}], "Failed": [{"Id"`, "but Failed is not empty, and the answer broke off"},
 		{"sns", "POST", "", `<PublishBatchResponse>`, unknown},
-		{"sns", "POST", "", `<PublishResponse>`, known},
+		{"sns", "POST", "", `<PublishResponse>`, "but it broke off"},
 	} {
-		t.Run(c.service+" "+c.method+" "+c.target, func(t *testing.T) {
-			t.Parallel()
-			x, _ := cloudThat(t, &Host{Clouds: []Cloud{{Name: "aws"}}}, credentials, func(w http.ResponseWriter, r *http.Request) {
-				_, _ = w.Write([]byte(c.body))
-				_ = http.NewResponseController(w).Flush()
-				<-r.Context().Done()
-				panic(http.ErrAbortHandler) // to return would end the answer, and the client may still hear that
-			})
-			ctx, cancel := context.WithCancelCause(t.Context())
-			defer cancel(nil)
-			ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() {
-				time.AfterFunc(2*time.Second, func() { cancel(errHTTPPatience) })
-			}})
-			_, err := x.Execute(ctx, attempt(`{"url": "https://x.eu-central-1.amazonaws.com/", "method": "`+c.method+`", "headers": {"X-Amz-Target": "`+c.target+`"},
-				"auth": {"aws": {"service": "`+c.service+`"}}}`))
-			if c.want == known && err != nil || c.want != known && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("%v, want %q", err, c.want)
-			}
+		x, _ := cloudThat(t, &Host{Clouds: []Cloud{{Name: "aws"}}}, credentials, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(c.body))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
 		})
+		_, err := x.Execute(t.Context(), attempt(`{"url": "https://x.eu-central-1.amazonaws.com/", "method": "`+c.method+`", "headers": {"X-Amz-Target": "`+c.target+`"},
+			"auth": {"aws": {"service": "`+c.service+`"}}}`))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s %s: %v, want %q", c.service, c.method, c.target, err, c.want)
+		}
 	}
 }
 
