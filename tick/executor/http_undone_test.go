@@ -37,6 +37,10 @@ func TestHTTPAnswersOfAWSThatRefuse(t *testing.T) {
 		{"s3, one not deleted", "POST", "", `<DeleteResult><Deleted><Key>a</Key></Deleted><Error><Key>b</Key><Code>AccessDenied</Code></Error></DeleteResult>`, "but Error is AccessDenied"},
 		{"s3", "PUT", "", `<CopyObjectResult><ETag>"9b2cf535f27731c974343645a3985328"</ETag></CopyObjectResult>`, ""},
 		{"s3, an object", "GET", "", `<Error><Code>InternalError</Code></Error>`, ""},
+		{"dynamodb, a statement", "DynamoDB_20120810.BatchExecuteStatement", "", `{"Responses": [{"TableName": "Forum"}, {"Error": {"Code": "ConditionalCheckFailed"}}]}`, `but Responses is [{"TableName":"Forum"},{"Error":`},
+		{"dynamodb, all statements", "DynamoDB_20120810.BatchExecuteStatement", "", `{"Responses": [{"TableName": "Forum"}, {}]}`, ""},
+		{"es, one not indexed", "POST", "", `{"took": 3, "errors": true, "items": [{"index": {"status": 400}}]}`, "but errors is true"},
+		{"es", "POST", "", `{"took": 3, "errors": false, "items": [{"index": {"status": 201}}]}`, ""},
 		{"s3express, copy failed", "PUT", "", `<Error><Code>SlowDown</Code></Error>`, "but Error is SlowDown"},
 		{"dynamodb, much", "DynamoDB_20120810.BatchWriteItem", "", `{"ConsumedCapacity": [], "UnprocessedItems": {"Forum": ["` + strings.Repeat("x", outcome.Most) + `"]}}`, "but UnprocessedItems is not empty"},
 		{"logs, too old", "Logs_20140328.PutLogEvents", "", `{"rejectedLogEventsInfo": {"tooOldLogEventEndIndex": 1}}`, "but rejectedLogEventsInfo is {"},
@@ -51,8 +55,7 @@ func TestHTTPAnswersOfAWSThatRefuse(t *testing.T) {
 			_, _ = w.Write([]byte(c.body))
 		})
 		spec := `{"url": "https://x.eu-central-1.amazonaws.com/", "headers": {"X-Amz-Target": "` + c.target + `"}, "json": {}, "auth": {"aws": {"service": "x"}}}`
-		if strings.HasPrefix(c.name, "s3") { // the method is its operation
-			service, _, _ := strings.Cut(c.name, ",")
+		if service, _, _ := strings.Cut(c.name, ","); strings.HasPrefix(service, "s3") || service == "es" { // the method is its operation
 			spec = `{"url": "https://x.s3.eu-central-1.amazonaws.com/key", "method": "` + c.target + `", "auth": {"aws": {"service": "` + service + `"}}}`
 		}
 		res, err := x.Execute(t.Context(), attempt(spec))

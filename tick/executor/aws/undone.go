@@ -2,6 +2,7 @@ package aws
 
 import (
 	"bytes"
+	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -21,6 +22,7 @@ var undone = map[string]string{
 	"AmazonSQS.ChangeMessageVisibilityBatch":       "Failed",
 	"AmazonSQS.DeleteMessageBatch":                 "Failed",
 	"AmazonSQS.SendMessageBatch":                   "Failed",
+	"DynamoDB_20120810.BatchExecuteStatement":      "Responses",
 	"DynamoDB_20120810.BatchGetItem":               "UnprocessedKeys",
 	"DynamoDB_20120810.BatchWriteItem":             "UnprocessedItems",
 	"Firehose_20150804.PutRecordBatch":             "FailedPutCount",
@@ -50,12 +52,26 @@ func Undone(service, method string, sent, got http.Header, body []byte, whole bo
 		return undoneXML(body, whole)
 	case target == "" && (service == "sqs" || service == "sns"):
 		return undoneXML(body, whole || !bytes.Contains(body, []byte("Batch"))) // of one message, the status says it
+	case service == "es" || service == "aoss": // OpenSearch may index a part of what it is sent in bulk
+		return outcome.Undone(body, "errors", true, func(value []byte) bool { return string(value) != "true" })
 	}
-	member := undone[target]
-	if member == "" {
+	switch member := undone[target]; member {
+	case "":
 		return ""
+	case "Responses":
+		return outcome.Undone(body, member, whole, noErrors)
+	default:
+		return outcome.Undone(body, member, whole, func(value []byte) bool { return slices.Contains(done, string(value)) })
 	}
-	return outcome.Undone(body, member, whole, func(value []byte) bool { return slices.Contains(done, string(value)) })
+}
+
+// noErrors reports whether none of the statements of a batch has failed.
+func noErrors(responses []byte) bool {
+	var list []struct{ Error json.RawMessage }
+	if json.Unmarshal(responses, &list) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(list, func(r struct{ Error json.RawMessage }) bool { return r.Error != nil })
 }
 
 func undoneXML(body []byte, whole bool) string {
