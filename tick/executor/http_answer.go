@@ -91,7 +91,7 @@ func (c *call) head(resp *http.Response) (head, facts, undone string) {
 // undone returns what a service of a cloud says was not done. What another server answers means what that server says.
 func (c *call) undone(resp *http.Response, body []byte, whole bool) string {
 	switch a := c.spec.Auth; {
-	case a == nil:
+	case a == nil || resp.StatusCode/100 != 2: // a status that says it, and that the spec expects
 		return ""
 	case a.AWS != nil:
 		return aws.Undone(a.AWS.Service, c.spec.method(), c.header, resp.Header, body, whole)

@@ -3,6 +3,7 @@ package executor
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -180,6 +181,30 @@ func TestHTTPAnswersOfGoogleThatRefuse(t *testing.T) {
 		failure, told := errors.AsType[*Error](err)
 		if c.want == done && err != nil || c.want != done && (!told || failure.Code != "200" || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s %s: %v, want %q", c.method, c.path, err, c.want)
+		}
+	}
+}
+
+// TestHTTPAnswersThatRefuseAsExpected: a step may expect a refusal, such as that of a task or a bucket that is there already.
+func TestHTTPAnswersThatRefuseAsExpected(t *testing.T) {
+	meta, _ := receiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Metadata-Flavor", "Google")
+		_, _ = w.Write([]byte(`{"access_token": "ya29.t0ken"}`))
+	})
+	env := map[string]string{"GCE_METADATA_HOST": meta.Listener.Addr().String()}
+	maps.Copy(env, credentials)
+	env["AWS_REGION"] = "eu-central-1"
+	for auth, body := range map[string]string{
+		`{"gcp": {"token": "access"}}`: `{"error": {"code": 409, "message": "Requested entity already exists", "status": "ALREADY_EXISTS"}}`,
+		`{"aws": {"service": "s3"}}`:   `<Error><Code>BucketAlreadyOwnedByYou</Code></Error>`,
+		`{"aws": {"service": "sns"}}`:  `<ErrorResponse><Error><Type>Sender</Type><Code>InvalidParameter</Code></Error></ErrorResponse>`,
+	} {
+		x, _ := cloudThat(t, &Host{Clouds: []Cloud{{Name: "gcp"}, {Name: "aws"}}}, env, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = w.Write([]byte(body))
+		})
+		if _, err := x.Execute(t.Context(), attempt(`{"url": "https://x.eu-central-1.googleapis.com/", "method": "PUT", "expect": ["2xx", "409"], "auth": `+auth+`}`)); err != nil {
+			t.Errorf("%s: %v", auth, err)
 		}
 	}
 }
