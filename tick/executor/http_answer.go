@@ -111,12 +111,10 @@ func brokenOff(resp *http.Response, err error) string {
 	return fmt.Sprintf("it broke off: %v", err)
 }
 
-// retryAfter returns how long the server asks to wait before another try. A date is compared with the
-// server's own clock, if the answer shows that clock.
+// retryAfter returns how long the server asks to wait before another try, whatever its status: some limit the rate of requests with
+// a 403, or ask with a 202 for the time until their work is done. A date is compared with the server's own clock, if the answer
+// shows that clock.
 func (c *call) retryAfter(resp *http.Response) time.Duration {
-	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode != http.StatusServiceUnavailable {
-		return 0
-	}
 	after := strings.TrimSpace(resp.Header.Get("Retry-After"))
 	if n, err := strconv.ParseUint(after, 10, 31); err == nil || errors.Is(err, strconv.ErrRange) { // then n is the greatest
 		return time.Duration(n) * time.Second

@@ -188,9 +188,17 @@ func TestHTTPAnswer(t *testing.T) {
 			w.Header().Set("Retry-After", "Fri, 20 Nov 2026 09:00:00 GMT")
 			w.WriteHeader(http.StatusTooManyRequests)
 		}},
-		{"another status", ``, "POST URL/x: the answer is 500", 0, func(w http.ResponseWriter, _ *http.Request) {
+		{"a rate limit of another status", ``, "POST URL/x: the answer is 403", 120 * time.Second, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "120")
-			w.WriteHeader(http.StatusInternalServerError)
+			w.WriteHeader(http.StatusForbidden)
+		}},
+		{"not done yet", `"expect": ["200"]`, "POST URL/x: the answer is 202 Accepted, want 200", 5 * time.Second, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "5")
+			w.WriteHeader(http.StatusAccepted)
+		}},
+		{"a success", ``, "", 0, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "5")
+			w.WriteHeader(http.StatusAccepted)
 		}},
 		{"nonsense", ``, "POST URL/x: the answer is 429", 0, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "soon")
