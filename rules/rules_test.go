@@ -98,6 +98,16 @@ func TestDefaultsAreChecked(t *testing.T) {
 	}
 }
 
+// A name that people write for a zone is refused with the name of one that they may mean, which is not refused itself.
+func TestZoneThatIsMeant(t *testing.T) {
+	for name, want := range map[string]string{"berlin": "did you mean Europe/Berlin?", "new_york": "did you mean America/New_York?", "Kolkata": "did you mean Asia/Kolkata?",
+		"utc": "did you mean UTC?", "gmt": "such as Europe/London, or UTC", "est": "such as America/New_York, or UTC", "atlantis": "in tzdata " + TZDataVersion()} {
+		if _, err := Parse("@daily", Defaults{Zone: name}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
 func TestNeverAndUndecided(t *testing.T) {
 	for _, text := range []string{"0 0 30 2 *", "0 0 31 2,4 *", "FREQ=HOURLY;INTERVAL=2;BYHOUR=1", "FREQ=SECONDLY;INTERVAL=60;BYSECOND=1", "FREQ=MINUTELY;INTERVAL=60;BYMINUTE=31",
 		"FREQ=WEEKLY;INTERVAL=2;BYMONTH=2;BYSETPOS=8;BYDAY=MO", "FREQ=YEARLY;INTERVAL=2;BYMONTH=2;BYMONTHDAY=29", "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU,TH,SA;BYSETPOS=-4,6",

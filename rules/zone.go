@@ -81,7 +81,7 @@ var errZoneName = errors.New("a time zone is an IANA name such as Europe/Berlin,
 var likelyZone = map[string]string{
 	"EST": "America/New_York", "EDT": "America/New_York", "CST": "America/Chicago", "CDT": "America/Chicago",
 	"MST": "America/Denver", "MDT": "America/Denver", "PST": "America/Los_Angeles", "PDT": "America/Los_Angeles",
-	"GMT": "Europe/London", "BST": "Europe/London", "EET": "Europe/Helsinki", "EEST": "Europe/Helsinki", "MSK": "Europe/Moscow",
+	"GMT": "Europe/London", "BST": "Europe/London", "WET": "Europe/Lisbon", "CET": "Europe/Berlin", "CEST": "Europe/Berlin", "EET": "Europe/Helsinki", "EEST": "Europe/Helsinki", "MSK": "Europe/Moscow",
 	"IST": "Asia/Kolkata", "JST": "Asia/Tokyo", "KST": "Asia/Seoul", "AEST": "Australia/Sydney", "AEDT": "Australia/Sydney",
 }
 
@@ -99,17 +99,18 @@ func checkZoneName(name string) error {
 			return errZoneName
 		}
 	}
-	if likely := likelyZone[name]; likely != "" {
+	if likely := likelyZone[strings.ToUpper(name)]; likely != "" {
 		return fmt.Errorf("%q is no zone's name: a time zone is an IANA name such as %s, or UTC", name, likely)
 	}
-	if !letters || name == "Local" || name == "localtime" {
+	if !letters && name != "UTC" || name == "Local" || name == "localtime" {
 		return fmt.Errorf("%q is no zone's name: %w", name, errZoneName)
 	}
 	return nil
 }
 
 // zoneData finds a file in the archive: stored entries of a zip, listed at its
-// end. If only the case of letters differs, it returns the proper name.
+// end. If only the case of letters differs, or the name is that of a city alone, it
+// returns the proper name.
 func zoneData(name string) (data, proper string) {
 	le := binary.LittleEndian
 	z := []byte(zoneArchive[len(zoneArchive)-22:])
@@ -124,7 +125,9 @@ func zoneData(name string) (data, proper string) {
 			local += 30 + int(le.Uint16(lh[26:])) + int(le.Uint16(lh[28:]))
 			return zoneArchive[local : local+size], name
 		}
-		if strings.EqualFold(entry, name) {
+		same := strings.EqualFold(entry, name)
+		city := proper == "" && strings.EqualFold(entry[strings.LastIndexByte(entry, '/')+1:], name)
+		if (same || city) && checkZoneName(entry) == nil {
 			proper = entry
 		}
 		at += 46 + nameLen + int(le.Uint16(head[30:])) + int(le.Uint16(head[32:]))
