@@ -55,13 +55,14 @@ type ApplyOptions struct {
 
 // Change is one change of a definition: a line of apply, and of the change log.
 type Change struct {
-	At      time.Time     `json:"at,omitzero"`
-	By      string        `json:"by,omitempty"`
-	Kind    string        `json:"kind"` // job, schedule, calendar, group; pause: of a tag, of an owner, or of everything
-	Subject string        `json:"subject"`
-	Action  string        `json:"action"` // done and left are only lines of apply; the others are those of the commands, such as create or run-now
-	Reason  string        `json:"reason,omitempty"`
-	Fields  []FieldChange `json:"fields,omitempty"` // the fields that differ, if there was a definition both before and after
+	At        time.Time     `json:"at,omitzero"`
+	By        string        `json:"by,omitempty"`
+	Kind      string        `json:"kind"` // job, schedule, calendar, group; pause: of a tag, of an owner, or of everything
+	Subject   string        `json:"subject"`
+	subjectID int64         // its id in the change log; 0: it has none
+	Action    string        `json:"action"` // done and left are only lines of apply; the others are those of the commands, such as create or run-now
+	Reason    string        `json:"reason,omitempty"`
+	Fields    []FieldChange `json:"fields,omitempty"` // the fields that differ, if there was a definition both before and after
 	// The whole definition, as read from the change log.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`

@@ -141,7 +141,7 @@ func (s *Store) Changes(ctx context.Context, kind, subject string, limit int) ([
 func (s *Store) changesOf(ctx context.Context, kind, subject string, id int64, limit int) ([]Change, error) {
 	var out []Change
 	var c Change
-	rd := engine.Reads(engine.At(&c.At), &c.By, &c.Kind, &c.Subject, &c.Action, &c.Reason, jsonInto{&c.Before}, jsonInto{&c.After})
+	rd := engine.Reads(engine.At(&c.At), &c.By, &c.Kind, &c.subjectID, &c.Subject, &c.Action, &c.Reason, jsonInto{&c.Before}, jsonInto{&c.After})
 	err := s.db.Query(ctx, "changes", engine.Args{"kind": kind, "subject": subject, "id": id, "limit": limit}, rd.Each(func(fault string) error {
 		var was, became map[string]json.RawMessage
 		if c.Before != nil && c.After != nil {
@@ -197,11 +197,15 @@ func (s *Store) ScheduleHistory(ctx context.Context, name string, limit int) ([]
 	return s.history(ctx, "schedule", name, limit, err)
 }
 
-// history returns the change log of a subject that may be gone. If the subject never existed, the error is missing.
+// history returns the change log of a subject that is gone, or has another name now: of the last one that had the name. If no
+// subject ever had it, the error is missing.
 func (s *Store) history(ctx context.Context, kind, name string, limit int, missing error) ([]Change, error) {
-	list, err := s.Changes(ctx, kind, name, limit)
-	if err == nil && len(list) == 0 {
-		err = missing
+	last, err := s.Changes(ctx, kind, name, 1)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(last) == 0:
+		return nil, missing
 	}
-	return list, err
+	return s.changesOf(ctx, kind, name, last[0].subjectID, limit)
 }

@@ -64,7 +64,7 @@ func (v *JobStatus) derive(now, thaw time.Time, pauses, left []Pause) {
 		v.State = JobResumed
 	case v.RunsOpen > 0 || !v.NextRun.IsZero():
 		v.State = JobSleeping
-	case ends && !v.DecidedThrough.IsZero() && len(v.After) == 0 && !v.OnStartup:
+	case ends && !v.Stale && !v.DecidedThrough.IsZero() && len(v.After) == 0 && !v.OnStartup:
 		v.State = JobFinished
 	default:
 		v.State = JobEnabled

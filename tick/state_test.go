@@ -72,6 +72,11 @@ func TestStatesOfAJob(t *testing.T) {
 		d.Clock.Add(time.Hour)
 		ticktest.Run(t, d)
 		is(store.JobFinished)
+		j.Own.Rule = "every 5m" // it has further times, although no tick has planned them yet
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		is(store.JobEnabled)
+		ticktest.Run(t, d)
+		is(store.JobSleeping)
 	})
 }
 

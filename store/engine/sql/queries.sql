@@ -1111,7 +1111,7 @@ SELECT @now, :by, d.kind, d.subject_id, d.subject, d.action, :reason, d.was, d.b
 FROM @rows(kind text, subject_id bigint, subject text, action text, was json, became json);
 
 -- name: changes
-SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs.changes
+SELECT changed_at, changed_by, kind, COALESCE(subject_id, 0), subject, action, reason, was, became FROM dbjobs.changes
 WHERE (:kind = '' OR kind = :kind) AND (:subject = '' OR subject = :subject OR subject_id = :id) ORDER BY id DESC LIMIT :limit;
 
 -- ------------------------------------------------------------------------------------------------------ ledger

@@ -162,7 +162,7 @@ UNION SELECT r.routine_name FROM information_schema.routines r WHERE r.routine_s
 
 -- name: changes
 -- arguments: kind, kind, subject, subject, id, limit
-SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs_changes
+SELECT changed_at, changed_by, kind, COALESCE(subject_id, 0), subject, action, reason, was, became FROM dbjobs_changes
 WHERE (? = '' OR kind = ?) AND (? = '' OR subject = ? OR subject_id = ?) ORDER BY id DESC LIMIT ?;
 
 -- name: circles

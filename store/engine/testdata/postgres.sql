@@ -190,7 +190,7 @@ UNION ALL SELECT p.proname::text FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_na
 
 -- name: changes
 -- arguments: kind, subject, id, limit
-SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs.changes
+SELECT changed_at, changed_by, kind, COALESCE(subject_id, 0), subject, action, reason, was, became FROM dbjobs.changes
 WHERE ($1 = '' OR kind = $1) AND ($2 = '' OR subject = $2 OR subject_id = $3) ORDER BY id DESC LIMIT $4;
 
 -- name: circles

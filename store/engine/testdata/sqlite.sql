@@ -162,7 +162,7 @@ SELECT name FROM sqlite_master WHERE type IN ('table', 'index', 'view');
 
 -- name: changes
 -- arguments: kind, subject, id, limit
-SELECT changed_at, changed_by, kind, subject, action, reason, was, became FROM dbjobs_changes
+SELECT changed_at, changed_by, kind, COALESCE(subject_id, 0), subject, action, reason, was, became FROM dbjobs_changes
 WHERE (?1 = '' OR kind = ?1) AND (?2 = '' OR subject = ?2 OR subject_id = ?3) ORDER BY id DESC LIMIT ?4;
 
 -- name: circles

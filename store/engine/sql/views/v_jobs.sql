@@ -26,7 +26,7 @@ FROM (
       WHEN f.parked <> '' THEN 'parked'
       WHEN f.last_action = 'resume' AND (f.last_finished_at IS NULL OR f.last_action_at > f.last_finished_at) THEN 'resumed'
       WHEN f.runs_open > 0 OR f.next_run IS NOT NULL AND (f.stale = 0 OR f.ends = 1) THEN 'sleeping'
-      WHEN f.ends = 1 AND f.decided_through IS NOT NULL AND f.on_startup = @false AND f.others = 0 THEN 'finished'
+      WHEN f.ends = 1 AND f.stale = 0 AND f.decided_through IS NOT NULL AND f.on_startup = @false AND f.others = 0 THEN 'finished'
       ELSE 'enabled' END AS state
   FROM (
     SELECT j.id, j.owner, j.name, j.description, j.enabled, j.queue, j.priority, j.group_name, j.tags, j.on_startup, j.manifest, j.created_at,
