@@ -23,7 +23,7 @@ func (e *SyntaxError) Error() string {
 	}
 	form := e.Form + " rule: "
 	switch e.Form {
-	case "rule": // no form was recognised, and whoever asked says that this is a rule
+	case "rule": // no form was recognised, and the place of the text says that it is a rule
 		form = ""
 	case "rrule":
 		form = "RFC 5545 rule: "

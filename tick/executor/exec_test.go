@@ -168,6 +168,9 @@ func TestExecExitCodes(t *testing.T) {
 		case res.Skip:
 			got = "skipped"
 		}
+		if said := strings.HasSuffix(res.Output, "exit code 99 is among skip_exit: there was nothing to do, and the run ends here"); said != res.Skip {
+			t.Errorf("exit code %d: the output is %q", code, res.Output)
+		}
 		if got != want || err != nil && (detail == nil || detail.Code != strconv.Itoa(code)) {
 			t.Errorf("exit code %d: %s, %v; want %s", code, got, err, want)
 		}

@@ -263,6 +263,7 @@ func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, 
 	code := exit.ExitCode()
 	if slices.Contains(s.SkipExit, code) {
 		res.Skip = true
+		res.Output = strings.TrimLeft(fmt.Sprintf("%s\nexit code %d is among skip_exit: there was nothing to do, and the run ends here", strings.TrimRight(res.Output, "\n"), code), "\n")
 		return res, nil
 	}
 	err = &Error{engine.Failure{Code: strconv.Itoa(code)}, errors.New(withLast(fmt.Sprintf("exit code %d", code), res.Output))}
