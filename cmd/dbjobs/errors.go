@@ -361,8 +361,13 @@ func positional(names ...string) cobra.PositionalArgs {
 			return badInput("%s: %s is missing", cmd.CommandPath(), names[len(args)])
 		case len(args) > len(names):
 			e := &usageError{problem: fmt.Sprintf("%s: unexpected argument %s", cmd.CommandPath(), shown(args[len(names)]))}
-			if f := cmd.Flags().Lookup("file"); f != nil {
+			switch { // a value of several words that is not in quotes is several arguments
+			case cmd.Flags().Lookup("file") != nil:
 				e.hint = "a file is named with -f"
+			case slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, "RULE") }):
+				e.hint = `put a rule that has blanks in quotes, as in "every 5m"`
+			case cmd.Flags().Lookup("rule") != nil:
+				e.hint = `a rule is given with --rule, and a value that has blanks in quotes, as in --rule "every 5m"`
 			}
 			return e
 		}
