@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -229,6 +230,31 @@ func TestForEndsWithItsBudget(t *testing.T) {
 					t.Errorf("budget %s: %v: %+v", tk.Budget, err, r)
 				}
 			}
+		}
+	})
+}
+
+// A later pass whose budget ends before the database has answered is no error, and leaves what the earlier passes have reported.
+func TestForWhoseBudgetEndsBeforeAnAnswer(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		const budget, left = 20 * time.Second, time.Second
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("every 1s")}})
+		var late atomic.Bool
+		calls := &storetest.Calls{Before: func(storetest.Call) error {
+			if late.Load() {
+				time.Sleep(left)
+			}
+			return nil
+		}}
+		tk, _ := repeating(t, d)
+		tk.Store, tk.Budget = ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap}), budget
+		tk.Sleep = func(context.Context, time.Duration) {
+			d.Clock.Add(budget - budget/7) // the rest is little more than what a pass keeps for its end
+			late.Store(true)
+		}
+		r, err := tk.RunFor(t.Context(), time.Minute)
+		if err != nil || r.Passes != 2 || r.Decided != 1 || r.CutShort == "" {
+			t.Errorf("%v: %+v", err, r)
 		}
 	})
 }
