@@ -71,7 +71,7 @@
 //     then calls what cli.tick (cmd/dbjobs/tick.go) has set. That is cli.pass (cmd/dbjobs/tick.go).
 //     It leads to cli.openAndRun (cmd/dbjobs/tick.go), which opens the database with cli.openWithin
 //     (cmd/dbjobs/database.go), by Open (store/store.go), and then calls Tick.Run (tick/tick.go).
-//  2. Tick.begin (tick/tick.go) sends the first statement, Store.Probe (store/probe.go). It finds
+//  2. Tick.begin (tick/begin.go) sends the first statement, Store.Probe (store/probe.go). It finds
 //     that some plan is due: the earliest next_run is not after now.
 //  3. pass.decideAndExecute (tick/tick.go) goes through the needs, Need (store/plan.go). For the need
 //     Due, pass.decideOf (tick/needs.go) reads a page of ids of due jobs with Store.Next
@@ -187,7 +187,7 @@
 //
 // # Where things are
 //
-//	tick/tick.go      the pass, from the probe to its record
+//	tick/tick.go      the pass, from the probe to its record; tick/begin.go has the probe, and what it refuses
 //	tick/needs.go     the needs, in pages of jobs
 //	tick/decide/      the decision for one job, and for groups of jobs that share a cap
 //	tick/workers.go   taking runs; tick/ahead.go has what was taken ahead, tick/heartbeat.go extends the leases

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -211,71 +210,6 @@ type pass struct {
 	unwatch     func() bool     // ends what closes has begun
 	early       atomic.Bool     // a program was stopped for the end of the budget before the time for work was over
 	workers
-}
-
-// begin asks the database what there is to do. It refuses a database other than the one that the
-// settings name, and a clock that is too far off.
-func (t *Tick) begin(ctx context.Context) (*pass, error) {
-	now := t.Now()
-	p := &pass{t: t, log: t.Log, began: now, ends: now.Add(t.Budget), holder: store.Holder{Name: t.Holder, Lease: lease}}
-	if p.log == nil {
-		p.log = slog.New(slog.DiscardHandler)
-	}
-	if p.batch = t.Batch; p.batch <= 0 {
-		p.batch = decideSize
-	}
-	p.passed, p.waits = map[store.Need][]store.PassedOver{}, maxWaits
-	p.report = Report{Name: t.Name, Database: t.Store.Where(), DryRun: t.DryRun}
-	p.holder.Refused = &store.Refusals{}
-	p.settlements = map[string]*store.Settlement{}
-	p.foreseen.Store(mostForeseen)
-	p.without, p.failed = map[int64]bool{}, map[store.Need]error{}
-	p.early.Store(t.early)
-	p.init(t.Concurrency)
-	p.closes(ctx)
-	if err := store.CheckTrigger(t.Name, t.StartupID, t.Queues); err != nil {
-		return p, err
-	}
-	within, cancel := p.budget(ctx)
-	defer cancel()
-	t.Store.Serve(t.Owners)
-	probe, err := t.Store.Probe(within, t.Name, OwnQueue)
-	if err == nil && !probe.Schema.Owners { // anybody can write the owner of a job, so jobs run only under the own login of this host
-		t.Store.Serve(nil)
-	} else if err == nil {
-		t.Store.Serve(slices.DeleteFunc(slices.Clone(t.Owners), func(owner string) bool { return owner == probe.Login }))
-	}
-	if err != nil {
-		if t.whole > 0 { // an earlier pass of this trigger has done its part
-			err = p.cutShort(ctx, within, err)
-		} else if errors.Is(err, store.ErrNoAnswer) {
-			err = fmt.Errorf("%w: %w", store.ErrUnreachable, err)
-		} else if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-			err = fmt.Errorf("%w: no answer within the budget: %w", store.ErrUnreachable, err)
-		}
-		return p, err
-	}
-	p.holder.Login = probe.Login
-	p.probe = probe
-	p.decider = &decide.Pass{Login: probe.Login, Served: t.Store.Served(), StartupID: t.StartupID, Began: probe.Now, Heartbeat: heartbeat, Late: t.Late, On: t.On.Of(probe.Login)}
-	p.report.StartedAt, p.report.Frozen, p.report.Warning = probe.Now, probe.Frozen, probe.Warning
-	p.report.SilentSince = probe.SilentSince(t.Late)
-	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
-	p.found(probe)
-	p.report.OldestDue = probe.DueSince
-	if probe.Schema.Instance != t.Instance {
-		return p, fmt.Errorf("this database is the instance %q, but the tick is for %q; nothing was done; correct DBJOBS_INSTANCE, or, if this is the right database, its name: `dbjobs migrate --instance NAME` or --no-instance",
-			probe.Schema.Instance, t.Instance)
-	}
-	if skew := probe.Now.Sub(p.began).Abs(); t.MaxClockSkew > 0 && skew > t.MaxClockSkew {
-		return p, fmt.Errorf("the database's clock (%s) and this host's (%s) differ by %s; nothing was done; correct the clock that is wrong, or set --max-clock-skew",
-			probe.Now.Format(time.RFC3339), p.began.UTC().Format(time.RFC3339), skew.Round(time.Second))
-	}
-	p.report.mayWake = true
-	if t.DryRun {
-		return p, p.dryRun(ctx)
-	}
-	return p, nil
 }
 
 // end closes the report and records the pass. A pass that finds nothing to do makes only two round trips
