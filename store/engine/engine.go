@@ -83,6 +83,11 @@ type Engine struct {
 }
 
 // All returns the engines that can hold dbjobs' own tables.
+//
+// A new engine needs an entry here, a file with its Engine, and a folder below sql: queries.sql has the statements that it says in
+// other words, schema makes the tables, and where it has them, there are grants.sql, owners, routines and views. For the tests, it
+// needs an entry in store/storetest/engines.go, with its dialect, and a server in scripts/testservers. Tests then name the
+// remarks, pages and kept statements that lack it.
 func All() []*Engine { return []*Engine{postgres, mysqlEngine, sqlite} }
 
 // class is the kind of an error, by what the caller has to do about it.
