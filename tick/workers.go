@@ -295,7 +295,7 @@ func (p *pass) lookAgain(ctx context.Context) {
 		var err error
 		if !away {
 			err = p.again(ctx, &r.held.Task, r.err)
-			away = err != nil && p.passes(err)
+			away = err != nil && p.temporary(err)
 		}
 		if away || err != nil || r.held.Run.State == store.Running {
 			p.errs = append(p.errs, p.unended(r.held, r.err))
