@@ -99,7 +99,7 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 			ended = Pause{}
 			err := s.openPause(ctx, a.tx, known, &ended)
 			if errors.Is(err, ErrNotFound) {
-				err = fmt.Errorf("%s: not paused: %w; `dbjobs pauses` lists the pauses", on, ErrNotFound)
+				err = fmt.Errorf("the pause of %s: %w; `dbjobs pauses` lists the pauses", on, ErrNotFound)
 			}
 			return err
 		}
