@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -107,10 +108,28 @@ func (c *cli) untilApply(ctx context.Context, s *store.Store, name string) {
 	c.unknown("the job is disabled; whether an apply enables it again", err)
 }
 
+// untilDisabled warns that the next apply of the job's manifest may disable the job again. It does not if a command, and no
+// file, has disabled the job.
+func (c *cli) untilDisabled(ctx context.Context, s *store.Store, name string) {
+	j, err := s.Job(ctx, name)
+	if err == nil && j.Manifest != "" {
+		var list []store.Change
+		list, err = s.JobHistory(ctx, name, 20)
+		last := slices.IndexFunc(list, func(v store.Change) bool {
+			return slices.Contains([]string{"disable", "abort", "create", "change"}, v.Action)
+		})
+		if err == nil && (last < 0 || list[last].Action == "create" || list[last].Action == "change") {
+			c.say("job %s is from the manifest %q: if its file has disabled: true, its next apply disables it again; delete that there", name, j.Manifest)
+		}
+	}
+	c.unknown("the job is enabled; whether an apply disables it again", err)
+}
+
 func (c *cli) jobEnable() *cobra.Command {
 	return c.enables(&cobra.Command{
 		Use: "enable NAME", Short: "Enable a job that is disabled", Args: positional("NAME"),
-		Long: `Enables a job. It continues with its next nominal time. Times that came while it was disabled stay a recorded gap.`,
+		Long: `Enables a job. It continues with its next nominal time. Times that came while it was disabled stay a recorded gap. If the
+job comes from a manifest that has disabled: true, the next apply of that manifest disables it again.`,
 	}, true)
 }
 
@@ -130,7 +149,9 @@ func (c *cli) enables(cmd *cobra.Command, enabled bool) *cobra.Command {
 			return err
 		}
 		c.say("%sd job %s", cmd.Name(), args[0])
-		if !enabled {
+		if enabled {
+			c.untilDisabled(ctx, s, args[0])
+		} else {
 			c.untilApply(ctx, s, args[0])
 		}
 		return c.showJob(ctx, s, args[0])
