@@ -219,10 +219,12 @@ func (r *reader) head() {
 		say("The settings of the host have to allow the programs that stand after shell and exec: /bin/sh for shell.")
 	}
 	if r.seen.user {
-		say("Users: a program runs as the user of its tick. Each job here waits in a queue named after its user. Start a worker as that " +
-			"user (* * * * * USER dbjobs work --quiet --queue USER), or delete queue where the tick is that user's.")
+		say("Users: a program runs as the user of its tick. Each job here waits in a queue named after its user. Delete queue where the " +
+			"tick is that user's. For each other user, start a worker by a line in /etc/crontab:")
+		say("* * * * * USER dbjobs work --quiet --queue USER") // a line of its own, which can be copied
 	}
 	if r.seen.reboot {
-		say("@reboot: the first tick that reports a start runs it: * * * * * dbjobs tick --startup-id \"$(cat /proc/sys/kernel/random/boot_id)\".")
+		say("@reboot: the first tick that reports a start runs it. So that each tick reports it, write into the crontab:")
+		say(`* * * * * dbjobs tick --startup-id "$(cat /proc/sys/kernel/random/boot_id)"`)
 	}
 }
