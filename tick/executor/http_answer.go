@@ -79,7 +79,8 @@ func (c *call) head(resp *http.Response) (head, facts, undone string) {
 		whole = outcome.Most
 	}
 	read, err := io.ReadAll(io.LimitReader(resp.Body, int64(whole)))
-	undone = fmt.Sprintf("%.200s", c.host.hide(c.task.Job.Owner, cmp.Or(c.undone(resp, read, err == nil && len(read) < whole), brokenOff(resp, err))))
+	broke := brokenOff(resp, err)
+	undone = fmt.Sprintf("%.200s", c.host.hide(c.task.Job.Owner, cmp.Or(c.undone(resp, read, broke != ""), broke)))
 	facts = fmt.Sprintf(`{"code": %d}`, resp.StatusCode)
 	if err == nil && len(read) < most && utf8.Valid(read) && json.Valid(read) {
 		facts = fmt.Sprintf(`{"code": %d, "body": %s}`, resp.StatusCode, read)
@@ -89,14 +90,14 @@ func (c *call) head(resp *http.Response) (head, facts, undone string) {
 }
 
 // undone returns what a service of a cloud says was not done. What another server answers means what that server says.
-func (c *call) undone(resp *http.Response, body []byte, whole bool) string {
+func (c *call) undone(resp *http.Response, body []byte, broke bool) string {
 	switch a := c.spec.Auth; {
 	case a == nil || resp.StatusCode/100 != 2: // a status that says it, and that the spec expects
 		return ""
 	case a.AWS != nil:
-		return aws.Undone(a.AWS.Service, c.spec.method(), c.header, resp.Header, body, whole)
+		return aws.Undone(a.AWS.Service, c.spec.method(), c.header, resp.Header, body, broke)
 	case a.GCP != nil && a.GCP.Token == "access":
-		return gcp.Undone(c.spec.method(), resp.Request.URL.Path, body, whole)
+		return gcp.Undone(c.spec.method(), resp.Request.URL.Path, body, broke)
 	}
 	return ""
 }

@@ -1,12 +1,15 @@
 package executor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/tick/executor/outcome"
 )
@@ -36,6 +39,7 @@ func TestHTTPAnswersOfAWSThatRefuse(t *testing.T) {
 		{"states, of another", "AWSStepFunctions.DescribeExecution", "", `{"status": "FAILED"}`, ""},
 		{"s3, copy failed", "PUT", "", `<?xml version="1.0" encoding="UTF-8"?>` + "\n\n" + `<Error><Code>InternalError</Code><Message>We encountered an internal error. Please try again.</Message></Error>`, "but Error is InternalError: <?xml"},
 		{"s3, one not deleted", "POST", "", `<DeleteResult><Deleted><Key>a</Key></Deleted><Error><Key>b</Key><Code>AccessDenied</Code></Error></DeleteResult>`, "but Error is AccessDenied"},
+		{"s3, selected", "POST", "", strings.Repeat("a row of an object\n", outcome.Most/16), ""},
 		{"s3", "PUT", "", `<CopyObjectResult><ETag>"9b2cf535f27731c974343645a3985328"</ETag></CopyObjectResult>`, ""},
 		{"s3, an object", "GET", "", `<Error><Code>InternalError</Code></Error>`, ""},
 		{"dynamodb, a statement", "DynamoDB_20120810.BatchExecuteStatement", "", `{"Responses": [{"TableName": "Forum"}, {"Error": {"Code": "ConditionalCheckFailed"}}]}`, `but Responses is [{"TableName":"Forum"},{"Error":`},
@@ -44,6 +48,10 @@ func TestHTTPAnswersOfAWSThatRefuse(t *testing.T) {
 		{"es", "POST", "", `{"took": 3, "errors": false, "items": [{"index": {"status": 201}}]}`, ""},
 		{"s3express, copy failed", "PUT", "", `<Error><Code>SlowDown</Code></Error>`, "but Error is SlowDown"},
 		{"dynamodb, much", "DynamoDB_20120810.BatchWriteItem", "", `{"ConsumedCapacity": [], "UnprocessedItems": {"Forum": ["` + strings.Repeat("x", outcome.Most) + `"]}}`, "but UnprocessedItems is not empty"},
+		{"dynamodb, much got", "DynamoDB_20120810.BatchGetItem", "", `{"Responses": {"Forum": ["` + strings.Repeat("x", outcome.Most) + `"]}, "UnprocessedKeys": {}}`, ""},
+		{"dynamodb, much selected", "DynamoDB_20120810.BatchExecuteStatement", "", `{"Responses": [{"Item": {"S": "` + strings.Repeat("x", outcome.Most) + `"}}]}`, ""},
+		{"dynamodb, null", "DynamoDB_20120810.BatchExecuteStatement", "", `{"Responses": [{"Error": null}]}`, ""},
+		{"es, a document", "GET", "", `{"job": "nightly", "errors": true}`, ""},
 		{"logs, too old", "Logs_20140328.PutLogEvents", "", `{"rejectedLogEventsInfo": {"tooOldLogEventEndIndex": 1}}`, "but rejectedLogEventsInfo is {"},
 		{"s3, many deleted", "POST", "", `<DeleteResult>` + strings.Repeat(`<Deleted><Key>a/long/key/of/an/object/with/a/date/2026-11-29/part-00001.parquet</Key></Deleted>`, 999) +
 			`<Error><Key>b</Key><Code>AccessDenied</Code></Error></DeleteResult>`, "but Error is AccessDenied"},
@@ -145,6 +153,25 @@ func TestHTTPAnswersOfAWSThatBreakOff(t *testing.T) {
 	}
 }
 
+// TestHTTPAnswersOfCloudsThatDoNotEnd: where the time of the attempt is over first, that is why it ends: nothing broke off.
+func TestHTTPAnswersOfCloudsThatDoNotEnd(t *testing.T) {
+	over := errors.New("its time is over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	x, _ := cloudThat(t, &Host{Clouds: []Cloud{{Name: "aws"}}}, credentials, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() {
+		time.AfterFunc(time.Second, func() { cancel(over) })
+	}})
+	_, err := x.Execute(ctx, attempt(`{"url": "https://x.eu-central-1.amazonaws.com/", "method": "PUT", "auth": {"aws": {"service": "s3"}}}`))
+	if !errors.Is(err, over) {
+		t.Error(err)
+	}
+}
+
 // TestHTTPAnswersOfGoogleThatRefuse: an API of Google answers 200 also where rows were not inserted, where writes or statements
 // failed, and where an operation has failed at once.
 func TestHTTPAnswersOfGoogleThatRefuse(t *testing.T) {
@@ -158,7 +185,7 @@ func TestHTTPAnswersOfGoogleThatRefuse(t *testing.T) {
 		{"POST", "bigquery/v2/projects/p/datasets/d/tables/t/insertAll", `{"kind": "x", "insertErrors": [{"index": 0, "errors": [{"reason": "invalid"}]}]}`, `but insertErrors is [{"index":0,`},
 		{"POST", "bigquery/v2/projects/p/datasets/d/tables/t/insertAll", `{"kind": "bigquery#tableDataInsertAllResponse"}`, done},
 		{"POST", "bigquery/v2/projects/p/jobs", `{"status": {"state": "DONE", "errorResult": {"reason": "notFound"}}}`, `but status is {"state":"DONE","errorResult"`},
-		{"POST", "bigquery/v2/projects/p/jobs", `{"status": {"state": "DONE", "errors": [{"reason": "invalid"}]}}`, done}, // some rows were left out, as the job allows
+		{"POST", "bigquery/v2/projects/p/jobs", `{"status": {"state": "DONE", "errorResult": null, "errors": [{"reason": "invalid"}]}}`, done}, // some rows were left out, as the job allows
 		{"POST", "v1/projects/p/databases/d/documents:batchWrite", `{"writeResults": [{}, {}], "status": [{}, {"code": 5, "message": "no such document"}]}`, `but status is [{},{"code":5`},
 		{"POST", "v1/projects/p/databases/d/documents:batchWrite", `{"writeResults": [{}, {}], "status": [{}, {}]}`, done},
 		{"POST", "v1/projects/p/databases/d/documents:batchWrite", `{"writeResults": [{}, `, "but the answer broke off before it said whether all was done"},

@@ -38,8 +38,8 @@ var done = []string{"null", "0", "[]", "{}", `"SUCCEEDED"`}
 var failed = lazyregexp.New(`<(Error|Failed|BatchResultErrorEntry)>(?:\s|<member>|<[A-Za-z]+/>|<[A-Za-z]+>[^<]*</[A-Za-z]+>)*?<Code>([A-Za-z0-9.]+)</Code>`)
 
 // Undone returns what an answer 200 of a service says was not done; empty: it says nothing of that. sent are the headers of the
-// request. whole reports whether the body is here to its end.
-func Undone(service, method string, sent, got http.Header, body []byte, whole bool) string {
+// request. broke reports whether the body broke off before its end.
+func Undone(service, method string, sent, got http.Header, body []byte, broke bool) string {
 	if failure := got.Get("X-Amz-Function-Error"); failure != "" { // a function that was called has failed
 		return "X-Amz-Function-Error is " + failure
 	}
@@ -49,35 +49,41 @@ func Undone(service, method string, sent, got http.Header, body []byte, whole bo
 		if method == http.MethodGet { // what it gets is an object, of whatever text
 			return ""
 		}
-		return undoneXML(body, whole)
+		return undoneXML(body, broke)
 	case target == "" && (service == "sqs" || service == "sns"):
-		return undoneXML(body, whole || !bytes.Contains(body, []byte("Batch"))) // of one message, the status says it
+		return undoneXML(body, broke && bytes.Contains(body, []byte("Batch"))) // of one message, the status says it
 	case service == "es" || service == "aoss": // OpenSearch may index a part of what it is sent in bulk
-		return outcome.Undone(body, "errors", true, func(value []byte) bool { return string(value) != "true" })
+		if method == http.MethodGet { // what it gets is a document, with members of any name
+			return ""
+		}
+		return outcome.Undone(body, "errors", false, func(value []byte) bool { return string(value) != "true" })
 	}
 	switch member := undone[target]; member {
 	case "":
 		return ""
 	case "Responses":
-		return outcome.Undone(body, member, whole, noErrors)
+		if !broke && len(body) >= outcome.Most { // it has what was read, too, so its length says nothing
+			return ""
+		}
+		return outcome.Undone(body, member, broke, noErrors)
 	default:
-		return outcome.Undone(body, member, whole, func(value []byte) bool { return slices.Contains(done, string(value)) })
+		return outcome.Undone(body, member, broke, func(value []byte) bool { return slices.Contains(done, string(value)) })
 	}
 }
 
 // noErrors reports whether none of the statements of a batch has failed.
 func noErrors(responses []byte) bool {
-	var list []struct{ Error json.RawMessage }
+	var list []struct{ Error *json.RawMessage } // nil: none, or null
 	if json.Unmarshal(responses, &list) != nil {
 		return false
 	}
-	return !slices.ContainsFunc(list, func(r struct{ Error json.RawMessage }) bool { return r.Error != nil })
+	return !slices.ContainsFunc(list, func(r struct{ Error *json.RawMessage }) bool { return r.Error != nil })
 }
 
-func undoneXML(body []byte, whole bool) string {
+func undoneXML(body []byte, broke bool) string {
 	if m := failed.FindStringSubmatch(string(body)); m != nil {
 		return m[1] + " is " + m[2]
-	} else if !whole {
+	} else if broke {
 		return outcome.BrokeOff
 	}
 	return ""

@@ -23,17 +23,18 @@ var undone = []struct {
 }
 
 // Undone returns what an answer 200 of an API says was not done; empty: it says nothing of that. Most methods that change something
-// begin an operation: one that has failed at once has an error. whole reports whether the body is here to its end.
-func Undone(method, path string, body []byte, whole bool) string {
+// begin an operation: one that has failed at once has an error. broke reports whether the body broke off before its
+// end.
+func Undone(method, path string, body []byte, broke bool) string {
 	if method == http.MethodGet { // what it gets may have such members, and be of long ago
 		return ""
 	}
 	for _, u := range undone {
 		if u.path.MatchString(path) {
-			return outcome.Undone(body, u.member, whole, u.done)
+			return outcome.Undone(body, u.member, broke, u.done)
 		}
 	}
-	return outcome.Undone(body, "error", true, empty) // if it broke off, the operation has begun
+	return outcome.Undone(body, "error", false, empty) // if it broke off, the operation has begun
 }
 
 func empty(value []byte) bool { return slices.Contains([]string{"null", "[]", "{}"}, string(value)) }
@@ -42,8 +43,8 @@ func empty(value []byte) bool { return slices.Contains([]string{"null", "[]", "{
 // BigQuery.
 func ok(value []byte) bool {
 	type state struct {
-		Code  int             `json:"code"`
-		Error json.RawMessage `json:"errorResult"`
+		Code  int              `json:"code"`
+		Error *json.RawMessage `json:"errorResult"`
 	}
 	var list []state
 	if json.Unmarshal(value, &list) != nil {

@@ -12,17 +12,19 @@ const Most = 2 << 20
 // BrokeOff is what was not done if the end of an answer, which would say this, did not come.
 const BrokeOff = "the answer broke off before it said whether all was done"
 
-// Undone returns what a member of a JSON object says was not done; empty: all was done, or there is no such member. done reports
-// whether a value of the member says that all was done. whole reports whether the body is here to its end: a value that says that
-// all was done is short, so one that breaks off says that something was not.
-func Undone(body []byte, member string, whole bool, done func(value []byte) bool) string {
+// Undone returns what a member of a JSON object says was not done; empty: all was done, or there is no such member, or the body is
+// longer than what was read of it. done reports whether a value of the member says that all was done. broke reports whether the body broke
+// off before its end.
+func Undone(body []byte, member string, broke bool, done func(value []byte) bool) string {
 	value, begun := valueOf(body, member)
 	var short bytes.Buffer
 	switch {
-	case value == nil && begun && !whole:
+	case value == nil && begun && broke: // a value that says that all was done is short
 		return member + " is not empty, and the answer broke off"
-	case value == nil && !whole:
+	case value == nil && broke:
 		return BrokeOff
+	case value == nil && begun && len(body) >= Most:
+		return member + " is not empty"
 	case json.Compact(&short, value) != nil || done(short.Bytes()):
 		return ""
 	}
