@@ -13,8 +13,8 @@ const Most = 2 << 20
 const BrokeOff = "the answer broke off before it said whether all was done"
 
 // Undone returns what a member of a JSON object says was not done; empty: all was done, or there is no such member, or the body is
-// longer than what was read of it. done reports whether a value of the member says that all was done. broke reports whether the body broke
-// off before its end.
+// longer than what was read of it. done reports whether a value of the member says that all was done. broke reports whether the body
+// broke off before its end.
 func Undone(body []byte, member string, broke bool, done func(value []byte) bool) string {
 	value, begun := valueOf(body, member)
 	var short bytes.Buffer
