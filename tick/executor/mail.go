@@ -292,8 +292,8 @@ func (m *Mail) client(ctx context.Context, server *MailServer, international boo
 		options = append(options, login, mail.WithUsername(server.User), mail.WithPassword(password))
 	}
 	dial := func(_ context.Context, network, address string) (net.Conn, error) {
-		port := address[strings.LastIndexByte(address, ':')+1:] // the library writes an address of IPv6 without its brackets
-		c, err := (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(server.Server, port))
+		port := address[strings.LastIndexByte(address, ':')+1:] // the library writes an address of IPv6 without brackets, if the settings have none
+		c, err := (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(strings.Trim(server.Server, "[]"), port))
 		if err != nil {
 			return nil, err
 		}

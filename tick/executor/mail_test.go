@@ -174,11 +174,14 @@ func TestMailTakenIsTaken(t *testing.T) {
 	}
 }
 
-// The settings of the host may name the server by its address, also of IPv6.
+// The settings of the host may name the server by its address, also of IPv6, with brackets or without.
 func TestMailServerByItsAddressOfIPv6(t *testing.T) {
-	server, said := takesOne(t, "[::1]:0")
-	if _, err := newMail(&Host{Mailer: server, Known: &secret.Known{}}).Execute(t.Context(), attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); err != nil || len(said()) == 0 {
-		t.Errorf("%s: %v", server.Server, err)
+	for _, form := range []string{"%s", "[%s]"} {
+		server, said := takesOne(t, "[::1]:0")
+		server.Server = fmt.Sprintf(form, server.Server)
+		if _, err := newMail(&Host{Mailer: server, Known: &secret.Known{}}).Execute(t.Context(), attempt(`{"to": ["ann@example.org"], "subject": "x"}`)); err != nil || len(said()) == 0 {
+			t.Errorf("%s: %v", server.Server, err)
+		}
 	}
 }
 
