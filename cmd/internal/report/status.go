@@ -264,9 +264,14 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	}
 }
 
-// lastBegan is when the pass began that has ended last. What became due later was not yet to be seen by it.
-func (s *Status) lastBegan() time.Time {
-	return s.Triggers[0].LastAt.Add(-time.Duration(s.Triggers[0].Took))
+// lastBegan is when the latest of the last passes of the triggers began. What became due later was not yet to be seen by any.
+func (s *Status) lastBegan() (latest time.Time) {
+	for _, t := range slices.Concat(s.Triggers, s.more) {
+		if began := t.LastAt.Add(-time.Duration(t.Took)); began.After(latest) {
+			latest = began
+		}
+	}
+	return latest
 }
 
 // judgeTriggers reports triggers that are silent, and reports if no trigger has come at all.

@@ -117,6 +117,19 @@ func TestStatusAfterALongPass(t *testing.T) {
 	}
 }
 
+// A long pass of one trigger may end after shorter ones of another, which have seen the job, and left it.
+func TestStatusAfterALongPassBesideOthers(t *testing.T) {
+	t.Parallel()
+	due := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	now := due.Add(untaken + 3*time.Minute)
+	s := Status{Now: now, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: due}}}}
+	s.Come([]store.Trigger{{Name: "cron", LastAt: now, Took: store.Duration(time.Hour)}, {Name: "other", LastAt: now.Add(-time.Minute)}}, 1)
+	want := []string{"job a is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner"}
+	if s.Judge(); !slices.Equal(s.ToDo, want) {
+		t.Errorf("%q, want %q", s.ToDo, want)
+	}
+}
+
 // The list of the longest runs is cut, and so is that of what runs wait for. A queue is busy also if its runs are in
 // neither, each run that executes counts, and each queue of which nobody takes runs is one thing to do, since its first run is ready.
 func TestStatusOfBusyQueues(t *testing.T) {
