@@ -178,8 +178,10 @@ func misplaced(err error) string {
 	var list []string
 	for _, e := range failures.Errors {
 		text := e.Message
-		if found, into, ok := strings.Cut(strings.TrimPrefix(text, "cannot construct "), " into "); ok {
-			switch tag, value, _ := strings.Cut(found, " "); tag {
+		found, is := strings.CutPrefix(text, "cannot construct ")
+		if end := strings.LastIndex(found, " into "); is && end >= 0 { // a value may have this word, too
+			into := found[end+len(" into "):]
+			switch tag, value, _ := strings.Cut(found[:end], " "); tag {
 			case "!!seq":
 				found = "a list"
 			case "!!map":

@@ -23,7 +23,8 @@ var from = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 func TestObjectsOfAnotherForm(t *testing.T) {
 	for text, want := range map[string]string{
 		"kind: CronJob\nmetadata: {name: a}\nspec: {startingDeadlineSeconds: soon}": "cronjob a: It is not of the form of a CronJob: line 3: `soon` stands in the place of a whole number.",
-		"kind: CronJob\nmetadata: b": "cronjob: It is not of the form of a CronJob: line 2: `b` stands in the place of a mapping.",
+		"kind: CronJob\nmetadata: {name: a}\nspec: {suspend: a into b}":             "cronjob a: It is not of the form of a CronJob: line 3: `a into b` stands in the place of true or false.",
+		"kind: CronJob\nmetadata: b":                                                "cronjob: It is not of the form of a CronJob: line 2: `b` stands in the place of a mapping.",
 		"kind: CronJob\nmetadata: {name: c}\nspec: {schedule: [1], suspend: perhaps, jobTemplate: {spec: {template: {spec: {containers: {a: b}}}}}}": "cronjob c: It is not of the form of a CronJob: " +
 			"line 3: a list stands in the place of a text; line 3: `perhaps` stands in the place of true or false; line 3: a mapping stands in the place of a list.",
 		"- x": "document 1: It is no object of Kubernetes: line 1: a list stands in the place of a mapping.",
