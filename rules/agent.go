@@ -90,6 +90,9 @@ func ofTwelve(word string) string {
 	if sec %= 12 * 3600; pm {
 		sec += 12 * 3600
 	}
+	if sec%60 > 0 {
+		return fmt.Sprintf("%d:%02d:%02d", sec/3600, sec/60%60, sec%60)
+	}
 	return fmt.Sprintf("%d:%02d", sec/3600, sec/60%60)
 }
 

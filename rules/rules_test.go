@@ -101,7 +101,7 @@ func TestDefaultsAreChecked(t *testing.T) {
 // A name that people write for a zone is refused with the name of one that they may mean, which is not refused itself.
 func TestZoneThatIsMeant(t *testing.T) {
 	for name, want := range map[string]string{"berlin": "did you mean Europe/Berlin?", "new_york": "did you mean America/New_York?", "Kolkata": "did you mean Asia/Kolkata?",
-		"utc": "did you mean UTC?", "gmt": "such as Europe/London, or UTC", "est": "such as America/New_York, or UTC", "atlantis": "in tzdata " + TZDataVersion()} {
+		"utc": "did you mean UTC?", "gmt": "such as Europe/London, or UTC", "est": "such as America/New_York, or UTC", "Pacific": "such as America/Los_Angeles, or UTC", "atlantis": "in tzdata " + TZDataVersion()} {
 		if _, err := Parse("@daily", Defaults{Zone: name}); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}

@@ -77,8 +77,9 @@ func zoneNamed(name string) (*zone, error) {
 
 var errZoneName = errors.New("a time zone is an IANA name such as Europe/Berlin, or UTC")
 
-// likelyZone has, for abbreviations that people write as zones, the name of a zone that they may mean.
+// likelyZone has, for abbreviations and words that people write as zones, the name of a zone that they may mean.
 var likelyZone = map[string]string{
+	"EASTERN": "America/New_York", "CENTRAL": "America/Chicago", "MOUNTAIN": "America/Denver", "PACIFIC": "America/Los_Angeles",
 	"EST": "America/New_York", "EDT": "America/New_York", "CST": "America/Chicago", "CDT": "America/Chicago",
 	"MST": "America/Denver", "MDT": "America/Denver", "PST": "America/Los_Angeles", "PDT": "America/Los_Angeles",
 	"GMT": "Europe/London", "BST": "Europe/London", "WET": "Europe/Lisbon", "CET": "Europe/Berlin", "CEST": "Europe/Berlin", "EET": "Europe/Helsinki", "EEST": "Europe/Helsinki", "MSK": "Europe/Moscow",
