@@ -122,8 +122,8 @@ func (c Call) once(ctx context.Context) (text []byte, passes bool, err error) {
 	if len(c.Body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if err := c.Login(req, c.Body); err != nil { // it was tried again already
-		return nil, false, err
+	if err := c.Login(req, c.Body); err != nil { // it was tried again already, unless the time of this try was too short for that
+		return nil, ctx.Err() != nil, err
 	}
 	resp, err := client.Do(req)
 	if err != nil {

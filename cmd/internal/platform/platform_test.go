@@ -3,6 +3,7 @@ package platform
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 )
 
 // A process that was frozen between two invocations may find that its way to the platform has forgotten a connection: what
@@ -76,4 +79,24 @@ func TestATryThatHangsIsNotTheOnlyOne(t *testing.T) {
 	if text, err := call.Send(ctx); err != nil || string(text) != "{}" || asked.Load() != 2 {
 		t.Errorf("%q, %v, after %d requests", text, err, asked.Load())
 	}
+}
+
+// A login that hangs takes the time of one try only. One that is refused was tried again by itself.
+func TestALoginThatHangsIsNotTheOnlyOne(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as for an alarm
+		defer cancel()
+		asked, refused := 0, errors.New("no such role")
+		login := func(req *http.Request, _ []byte) error {
+			if asked++; asked == 1 {
+				<-req.Context().Done()
+				return req.Context().Err()
+			}
+			return refused
+		}
+		_, err := Call{Method: http.MethodPost, URL: &url.URL{Scheme: "https", Host: "scheduler.example.org"}, Login: login}.Send(ctx)
+		if !errors.Is(err, refused) || asked != 2 {
+			t.Errorf("%v, after %d logins", err, asked)
+		}
+	})
 }
