@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -111,6 +112,53 @@ func TestSuccessWhoseAnswerIsLostForLong(t *testing.T) {
 		r, err := tk.Run(t.Context()) // it says that the database was out of reach when it looked for more runs
 		if unended, is := errors.AsType[*tick.UnendedError](err); is || r.Succeeded != 2 || !lost.Load() {
 			t.Errorf("%v, %v: %+v", unended, err, r)
+		}
+	})
+}
+
+// The same, after another run whose end is really not on record: the pass tells that one only, and looks at the next one.
+func TestSuccessWhoseAnswerIsLostBehindARunThatIsOpen(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var executed, lost, away, open atomic.Bool
+		var id string
+		calls := storetest.Calls{After: func(c storetest.Call) error {
+			if c.Kind != storetest.Commit || !executed.Load() || lost.Swap(true) {
+				return nil
+			}
+			away.Store(true)
+			time.AfterFunc(10*time.Minute, func() { away.Store(false); open.Store(false) })
+			return store.ErrUnreachable
+		}, Before: func(c storetest.Call) error {
+			if away.Load() || open.Load() && strings.Contains(fmt.Sprint(c.Args), id) {
+				return store.ErrUnreachable
+			}
+			return nil
+		}}
+		d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
+		takes := map[string]time.Duration{"open": time.Second, "short": 3 * time.Second, "long": 20 * time.Minute}
+		for _, name := range []string{"open", "short", "long"} {
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: name, Steps: []store.Step{ticktest.Call("")}}}})
+			ticktest.Request(t, d, name)
+		}
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "open"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = runs[0].ID
+		tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+			time.Sleep(takes[r.Task.Job.Name])
+			switch r.Task.Job.Name {
+			case "open":
+				open.Store(true)
+			case "short":
+				executed.Store(true)
+			}
+			return executor.Result{}, nil
+		})
+		tk.Concurrency = len(takes)
+		r, err := tk.Run(t.Context())
+		if r.Succeeded != 2 || !lost.Load() || err == nil || strings.Count(err.Error(), "its lease is over") != 1 || !strings.Contains(err.Error(), "run "+id) {
+			t.Errorf("run %s is open: %v: %+v", id, err, r)
 		}
 	})
 }

@@ -294,7 +294,7 @@ func (p *pass) lookAgain(ctx context.Context) {
 	for _, r := range p.unsure {
 		var err error
 		if !away {
-			err = p.again(ctx, &r.held.Task, r.err)
+			err = p.again(ctx, &r.held.Task, store.ErrOutdated)
 			away = err != nil && p.temporary(err)
 		}
 		if away || err != nil || r.held.Run.State == store.Running {
