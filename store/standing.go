@@ -27,7 +27,7 @@ type Standing struct {
 }
 
 // Kind is the number of jobs of a kind, and the first of them. Disabled jobs are not counted. If there are many more jobs
-// than First has, a paused job may be counted as overdue.
+// than First has, one that is paused or parked may be counted as overdue.
 type Kind struct {
 	Count int
 	First []JobStatus
