@@ -29,6 +29,7 @@ func (c *cli) firstRuns(d store.Definitions, changes []store.Change) []report.Fi
 	for _, s := range d.Schedules {
 		shared[s.Name] = s
 	}
+	c.renamePauses(d, changes)
 	var list []report.FirstRun
 	for _, j := range d.Jobs {
 		if name := created[j.Name]; name != "" {
@@ -36,6 +37,22 @@ func (c *cli) firstRuns(d store.Definitions, changes []store.Change) []report.Fi
 		}
 	}
 	return list
+}
+
+// renamePauses gives the pauses of schedules that a change has renamed their new names: they were read before it.
+func (c *cli) renamePauses(d store.Definitions, changes []store.Change) {
+	for _, r := range d.RenamesInTurn() {
+		if r.Kind != "schedule" || !slices.ContainsFunc(changes, func(ch store.Change) bool {
+			return ch.Kind == "schedule" && ch.Action == "rename" && ch.Subject == r.To
+		}) {
+			continue
+		}
+		for i := range c.inForce {
+			if p := &c.inForce[i]; p.Scope == store.ScopeSchedule && p.Subject == r.From {
+				p.Subject = r.To
+			}
+		}
+	}
 }
 
 // firstRun returns the first nominal time of a job, by all rules or by repeat_after, that no pause in force takes away, or the
