@@ -170,8 +170,8 @@ func (p *pageFacts) addJob(v *store.JobStatus, times tick.UpcomingTimes) {
 	j := webpage.Job{Name: p.cli.text(v.FullName()), State: v.State, Schedule: p.cli.text(report.When(v.Job)), Streak: v.Streak, Failing: v.Failing(),
 		Error: p.cli.text(v.LastError), Next: webpage.Millis(v.NextRun), Ahead: make([]int64, 0, len(times.Times)), More: times.More}
 	switch {
-	case v.Parked != "":
-		j.Why = p.cli.text(v.Parked)
+	case v.Parked != "": // its plan may stay due
+		j.Why, j.Next = p.cli.text(v.Parked), 0
 	case v.Paused != nil:
 		j.Why = p.cli.text(report.Paused(*v.Paused))
 	}
