@@ -116,7 +116,7 @@ func TestSuccessWhoseAnswerIsLostForLong(t *testing.T) {
 	})
 }
 
-// The same, after another run whose end is really not on record: the pass tells that one only, and looks at the next one.
+// The same, after another run whose end is really not on record: the pass names only that one, and looks at the next one.
 func TestSuccessWhoseAnswerIsLostBehindARunThatIsOpen(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var executed, lost, away, open atomic.Bool
