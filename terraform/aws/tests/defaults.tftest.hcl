@@ -374,8 +374,8 @@ run "key_in_china" {
 
   # IAM compares with * as this does. In China, the name of a service ends in .cn.
   assert {
-    condition = alltrue([for s in jsondecode(aws_iam_role_policy.function.policy).Statement :
-    can(regex("^${replace(replace(s.Condition.StringLike["kms:ViaService"], ".", "\\."), "*", ".*")}$", "secretsmanager.cn-north-1.amazonaws.com.cn")) if s.Sid == "DecryptTheSecret"])
+    condition = [for s in jsondecode(aws_iam_role_policy.function.policy).Statement :
+    can(regex("^${replace(replace(s.Condition.StringLike["kms:ViaService"], ".", "\\."), "*", ".*")}$", "secretsmanager.cn-north-1.amazonaws.com.cn")) if s.Sid == "DecryptTheSecret"] == [true]
     error_message = "the secret could not be decrypted in China"
   }
 }
