@@ -19,6 +19,9 @@ const (
 	// Patience is how long the database may take to answer a statement. A lock on a whole table could
 	// delay the answer for ever.
 	Patience = time.Minute
+	// holdersWait is how long the database may take to name the sessions that hold locks. It is asked after a long
+	// wait, perhaps with a new connection to a busy server, and its answer is what a person needs then.
+	holdersWait = 10 * time.Second
 )
 
 // ErrLocked says that another session holds a lock that a statement needs, and did not release it.
@@ -71,7 +74,7 @@ func (db *DB) LockHolders(ctx context.Context) string {
 		return "another process has the file locked"
 	}
 	var list []string
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	ctx, cancel := context.WithTimeout(ctx, holdersWait)
 	defer cancel()
 	err := db.Query(ctx, "lock_holders", Args{}, func(r *sql.Rows) error {
 		var session int64

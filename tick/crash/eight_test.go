@@ -176,6 +176,10 @@ func readLedger(t *testing.T, d *storetest.DB) ledger {
 	}
 }
 
+// outrun is the error of a pass that lost each time that it tried to take runs: others took them. An engine that lets
+// all processes in does this to a few passes among thousands of runs.
+var outrun = regexp.MustCompile(`(?m)^(exit status 1: )?start runs: .*40001`)
+
 // Every occurrence has one ledger row and took effect once, whichever of the guards the engine really has.
 func TestEightTicks(t *testing.T) {
 	variants := map[string][]guards{"sqlite": {allGuards}, "postgres": {allGuards, noLocks, lacking, optimistic, atCommit}, "mariadb": {allGuards, noLocks, optimistic}}
@@ -192,7 +196,9 @@ func TestEightTicks(t *testing.T) {
 				d, reports, errs := eight(t, e, g, jobs)
 				var shares []int
 				for i, err := range errs {
-					if err != nil {
+					if err != nil && g == optimistic && prove.Whole() && outrun.MatchString(err.Error()) {
+						t.Logf("process %d gave up, as the others did its work: %v", i, err)
+					} else if err != nil {
 						t.Errorf("process %d: %v", i, err)
 					}
 					shares = append(shares, reports[i].Succeeded)

@@ -159,7 +159,8 @@ func peakMemory() (int64, error) {
 // Process is a child that runs and waits for its barrier.
 type Process struct {
 	*exec.Cmd
-	out *bufio.Reader
+	out  *bufio.Reader
+	said *bytes.Buffer // on stderr
 }
 
 // Launch starts a tick as a process of its own, which goes on when the barrier ends.
@@ -173,9 +174,9 @@ func Launch(t testing.TB, c Child, barrier *os.File) Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := Process{Cmd: exec.CommandContext(t.Context(), self)}
+	p := Process{Cmd: exec.CommandContext(t.Context(), self), said: new(bytes.Buffer)}
 	p.Env = append(os.Environ(), child+"="+string(spec))
-	p.Stdin, p.Stderr = barrier, os.Stderr
+	p.Stdin, p.Stderr = barrier, io.MultiWriter(os.Stderr, p.said)
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -195,12 +196,12 @@ func (p Process) Connected(t testing.TB) {
 	}
 }
 
-// Report waits for the child's end.
+// Report waits for the child's end. The error of one that fails has what it said.
 func (p Process) Report() (r ChildReport, err error) {
 	err = json.NewDecoder(p.out).Decode(&r)
 	_, _ = io.Copy(io.Discard, p.out)
 	if ended := p.Wait(); ended != nil {
-		err = ended
+		err = fmt.Errorf("%w: %s", ended, bytes.TrimSpace(p.said.Bytes()))
 	}
 	return r, err
 }
