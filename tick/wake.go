@@ -223,8 +223,7 @@ func (r *Report) againAfter(since time.Time) time.Duration {
 	return min(wait, againMost)
 }
 
-// lookBeyond notes what else is due beside what has been due for longest, and what is due next, for the alarm. What came due
-// lately may be the end of a lease, about which nothing can be decided before Recovers.
+// lookBeyond notes what else is due beside what has been due for longest, and what is due next, for the alarm.
 func (t *Tick) lookBeyond(ctx context.Context, r *Report) (err error) {
 	if t.Alarm == nil || !r.MoreDue || r.Frozen || r.again() == 0 {
 		return nil
@@ -233,13 +232,6 @@ func (t *Tick) lookBeyond(ctx context.Context, r *Report) (err error) {
 	defer cancel()
 	now := r.NextRun // by the database's clock: something is due
 	if r.later, err = t.Store.NextAfter(ctx, now); err != nil {
-		return err
-	}
-	lately, err := t.Store.NextAfter(ctx, now.Add(-heartbeat))
-	if at := Recovers(lately); !lately.IsZero() && !lately.After(now) && (r.later.IsZero() || at.Before(r.later)) {
-		r.later = at
-	}
-	if err != nil {
 		return err
 	}
 	newest, err := t.Store.NewestDue(ctx, now)

@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestAlarmForTheRunOfADeadProcess(t *testing.T) {
 			if tasks, err := d.Take(t.Context(), "tick", 9, store.Holder{Name: "dead", Lease: 90 * time.Second}); err != nil || len(tasks) == 0 {
 				t.Fatalf("%d taken, %v", len(tasks), err)
 			}
-			for _, step := range []struct{ now, next time.Time }{{at(0, 10), at(1, 30)}, {at(1, 30), at(2, 0)}} {
+			for _, step := range []struct{ now, next time.Time }{{at(0, 10), at(2, 0)}, {at(1, 30), at(2, 0)}} {
 				d.Clock.Set(step.now)
 				if r := mustRun(t, tk); r.Started > 0 || r.WakeAt.After(step.next.Add(time.Second)) || r.WakeAt.Before(step.now.Add(time.Second)) {
 					t.Errorf("%s, at %v: %d started, the alarm is for %v, want %v", c.what, step.now, r.Started, r.WakeAt, step.next)
@@ -44,5 +45,53 @@ func TestAlarmForTheRunOfADeadProcess(t *testing.T) {
 				d.Exec(t, "DELETE FROM "+d.Table("groups"))
 			}
 		}
+	})
+}
+
+// A process has died with a run. It is taken for dead half a minute after the end of its lease. Until then, nothing can be
+// decided about the run, so nothing looks at it: no pass of a tick --for, and no alarm.
+func TestLeaseWakesNothingBeforeItCountsAsOver(t *testing.T) {
+	const lease = 90 * time.Second
+	abandon := func(t *testing.T, d *storetest.DB) (recovered time.Time) {
+		t.Helper()
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.DecideOnly(t, d)
+		if tasks, err := d.Take(t.Context(), "tick", 1, store.Holder{Name: "dead", Lease: lease}); err != nil || len(tasks) != 1 {
+			t.Fatalf("%v: %d taken", err, len(tasks))
+		}
+		return d.Clock.Now().Add(lease + 30*time.Second)
+	}
+	t.Run("for", func(t *testing.T) {
+		storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			at := abandon(t, d)
+			tk, slept := repeating(t, d)
+			r, err := tk.RunFor(t.Context(), 3*time.Minute)
+			if err != nil || r.Passes != 2 || r.Succeeded != 1 || !slices.Equal(*slept, []time.Duration{2 * time.Minute}) {
+				t.Errorf("%v: %d passes, %d succeeded, slept %v, want one sleep until %v", err, r.Passes, r.Succeeded, *slept, at)
+			}
+		})
+	})
+	t.Run("alarm", func(t *testing.T) {
+		storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+			at := abandon(t, d)
+			tk, b := waking(t, d)
+			tk.Lead = 20 * time.Second
+			if r := mustRun(t, tk); !r.WakeAt.Equal(at.Add(-tk.Lead)) {
+				t.Errorf("the alarm is for %v, want %v", r.WakeAt, at.Add(-tk.Lead))
+			}
+			passes := 0
+			for succeeded := 0; succeeded == 0 && len(b.set) > 0; {
+				ring := b.set[0]
+				d.Clock.Set(ring)
+				b.take(ring)
+				r := mustRun(t, tk)
+				succeeded += r.Succeeded
+				passes += r.Passes
+			}
+			if passes != 2 || d.Clock.Now().Before(at) {
+				t.Errorf("%d passes until the run is recovered, at %v, want one that waits and one more", passes, d.Clock.Now())
+			}
+		})
 	})
 }

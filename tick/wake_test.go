@@ -325,7 +325,7 @@ func (stop silentBell) Set(ctx context.Context, _ time.Time) (time.Time, error) 
 	return time.Time{}, ctx.Err()
 }
 
-// While a run executes, there is an alarm for the next due time, and for the end of its lease. The platform starts
+// While a run executes, there is an alarm for the next due time, and for the recovery of the run. The platform starts
 // another pass, which goes on from there.
 func TestAlarmWhileARunExecutes(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
@@ -344,8 +344,8 @@ func TestAlarmWhileARunExecutes(t *testing.T) {
 			return executor.Result{}, nil
 		})
 		r := mustRun(t, tk)
-		if want := ticktest.Morning(9, 1).Add(30 * time.Second); !first.Equal(want) || r.Succeeded != 1 {
-			t.Errorf("while it executes, the alarm is for %v, want the end of the lease, %v; %+v", first, want, r)
+		if want := ticktest.Morning(9, 2); !first.Equal(want) || r.Succeeded != 1 {
+			t.Errorf("while it executes, the alarm is for %v, want that at which the lease counts as expired, %v; %+v", first, want, r)
 		}
 		if at := <-rings; !at.Equal(ticktest.Morning(10, 0)) {
 			t.Errorf("at the end of the pass it is for %v", at)

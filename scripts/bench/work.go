@@ -100,7 +100,7 @@ func (j jobs) takeOne(ctx context.Context, conn *sql.Conn) (id string, fence int
 		if n, err := res.RowsAffected(); err != nil || n == 0 {
 			return "", 0, errors.Join(err, sql.ErrNoRows)
 		}
-		err = conn.QueryRowContext(ctx, j.words("SELECT id, fence FROM @runs WHERE holder = 'plain' AND state = 'running' AND wake_at <= @later ORDER BY wake_at DESC LIMIT 1")).Scan(&id, &fence)
+		err = conn.QueryRowContext(ctx, j.words("SELECT id, fence FROM @runs WHERE holder = 'plain' AND state = 'running' AND wake_at <= @beyond ORDER BY wake_at DESC LIMIT 1")).Scan(&id, &fence)
 		return id, fence, err
 	}
 	skip := map[string]string{"postgres": " FOR UPDATE SKIP LOCKED"}[j.engine]
@@ -113,7 +113,7 @@ func (j jobs) takeOne(ctx context.Context, conn *sql.Conn) (id string, fence int
 func (j jobs) words(statement string) string {
 	clock := map[string][]string{
 		"postgres": {"@now", "now()", "@later", "now() + interval '10 minutes'"},
-		"mariadb":  {"@now", "utc_timestamp(6)", "@later", "utc_timestamp(6) + interval 10 minute"},
+		"mariadb":  {"@now", "utc_timestamp(6)", "@later", "utc_timestamp(6) + interval 10 minute", "@beyond", "utc_timestamp(6) + interval 11 minute"},
 		"sqlite":   {"@now", "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')", "@later", "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now', '10 minutes')"},
 	}[j.engine]
 	statement = strings.NewReplacer(append(clock, "@runs", j.table("runs"))...).Replace(statement)

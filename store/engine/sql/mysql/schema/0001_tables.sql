@@ -308,9 +308,10 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   settled_at     datetime(6) CHECK (settled_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(settled_at) > 0 AND DAYOFMONTH(settled_at) > 0),                                  -- the job's facts include it
   expires_at     datetime(6) CHECK (expires_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(expires_at) > 0 AND DAYOFMONTH(expires_at) > 0),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run was given back or has ended
+  wake_at        datetime(6) GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ended 30 s ago (only then it counts as expired), a run was given back or has ended
     CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL AND ready_at >= TIMESTAMP'1000-01-01 00:00:00' THEN ready_at END
-         WHEN state IN ('running', 'queued') THEN lease_until
+         WHEN state = 'running' THEN LEAST(lease_until, TIMESTAMP'9999-12-31 23:59:00') + INTERVAL 30 SECOND
+         WHEN state = 'queued' THEN lease_until
          -- MySQL also computes this before it knows a default, and at every ALTER TABLE. The instant is then zero. MySQL's
          -- default sql_mode refuses a zero instant as a result, and in NULLIF.
          WHEN settled_at IS NULL AND created_at >= TIMESTAMP'1000-01-01 00:00:00' THEN created_at END) STORED,

@@ -303,9 +303,10 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   settled_at     timestamptz CHECK (settled_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- the job's facts include it
   expires_at     timestamptz CHECK (expires_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        timestamptz GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run was given back or has ended
+  wake_at        timestamptz GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ended 30 s ago (only then it counts as expired), a run was given back or has ended
     CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
-         WHEN state IN ('running', 'queued') THEN lease_until
+         WHEN state = 'running' THEN (lease_until AT TIME ZONE 'UTC' + interval '30 seconds') AT TIME ZONE 'UTC'  -- by way of UTC: timestamptz + interval is not immutable
+         WHEN state = 'queued' THEN lease_until
          WHEN settled_at IS NULL THEN created_at END) STORED,
   UNIQUE (job_id, occurrence)
 );

@@ -297,9 +297,10 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   settled_at     text CHECK (coalesce(settled_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(settled_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', settled_at) AND settled_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', settled_at IS NULL)),                                  -- the job's facts include it
   expires_at     text CHECK (coalesce(expires_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(expires_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', expires_at) AND expires_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', expires_at IS NULL)),                                  -- may be pruned from then on
   error          text,                                         -- of the attempt that decided its end
-  wake_at        text GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ends, a run was given back or has ended
+  wake_at        text GENERATED ALWAYS AS (             -- the job needs a decision: a wait is over, a cancel was asked for, a lease ended 30 s ago (only then it counts as expired), a run was given back or has ended
     CASE WHEN state = 'waiting' THEN CASE WHEN cancel_at IS NOT NULL THEN cancel_at WHEN held_by IS NULL THEN ready_at END
-         WHEN state IN ('running', 'queued') THEN lease_until
+         WHEN state = 'running' THEN coalesce(strftime('%Y-%m-%dT%H:%M:%S', lease_until, '30 seconds') || substr(lease_until, 20), lease_until)
+         WHEN state = 'queued' THEN lease_until
          WHEN settled_at IS NULL THEN created_at END) STORED,
   UNIQUE (job_id, occurrence)
 ) STRICT;
