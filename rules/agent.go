@@ -49,6 +49,8 @@ func parseAgent(r *Rule, in *input) error {
 		hint := ""
 		if clock := ofTwelve(word); clock != "" {
 			hint = "; write `at " + clock + "`"
+		} else if strings.Contains(word, ",") {
+			hint = "; for several times of a day write a cron rule, as `0 8,12 * * *`"
 		}
 		return w.refuse(word, "a time is H:MM or H:MM:SS, 0:00 to 23:59:59%s", hint)
 	}

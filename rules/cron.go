@@ -2,6 +2,7 @@ package rules
 
 import (
 	"hash/fnv"
+	"strconv"
 	"strings"
 )
 
@@ -107,7 +108,8 @@ func readCron(in *input) (*cronSpec, error) {
 			end++
 		}
 		if n == len(fields) {
-			return nil, refuse("cron", in.at+at, text[at:], "a cron text has five fields, or six with seconds first")
+			return nil, refuse("cron", in.at+at, text[at:], "a cron text has five fields, or six with seconds first; it has no year: "+
+				"leave out a last field *, and bound other years by not_before and not_after of the job")
 		}
 		fields[n] = cronText{text[at:end], in.at + at}
 		n++
@@ -186,7 +188,7 @@ func (f *cronField) item(item string, at int, in *input) (uint64, error) {
 			hi = f.high // SAT-SUN: Sunday ends the week as 7
 		}
 		if hi < lo {
-			return 0, refuse("cron", at, head, "a range in the %s field runs upward", f.name)
+			return 0, refuse("cron", at, head, "a range in the %s field runs upward%s", f.name, f.across(from, to, stepped))
 		}
 	} else if head != "*" {
 		if lo, err = f.number(head, at); err != nil {
@@ -207,6 +209,27 @@ func (f *cronField) item(item string, at int, in *input) (uint64, error) {
 		set |= 1 << n
 	}
 	return f.fold(set), nil
+}
+
+// across returns what to write for a range that goes on at the begin of the field, such as 22-2. A step has no such text,
+// because it would begin anew.
+func (f *cronField) across(from, to string, stepped bool) string {
+	if stepped {
+		return ""
+	}
+	text := func(n int, like string) string {
+		if _, number := digitsOf(like); number || f.names == nil {
+			return strconv.Itoa(n)
+		}
+		return f.names[n-f.low]
+	}
+	bounds := func(a, b string) string {
+		if strings.EqualFold(a, b) {
+			return a
+		}
+		return a + "-" + b
+	}
+	return "; write `" + bounds(from, text(f.top, from)) + "," + bounds(text(f.low, to), to) + "`"
 }
 
 // fold makes weekday 7 weekday 0.
@@ -237,6 +260,9 @@ func (f *cronField) number(text string, at int) (int, error) {
 		if strings.EqualFold(text, name) {
 			return f.low + i, nil
 		}
+	}
+	if text == "?" {
+		return 0, refuse("cron", at, text, "? stands in the two day fields only; %s", withoutYear)
 	}
 	also := ""
 	if f.names != nil {

@@ -74,11 +74,11 @@ const longest = 64<<10 - 1
 func Parse(text string, d Defaults) (*Rule, error) {
 	r, in, err := begin(text, d)
 	if err != nil {
-		return nil, zoneInText(err, text)
+		return nil, elsewhere(zoneInText(err, text), text)
 	}
 	z := r.zone
 	if err := r.form.parse(r, in); err != nil {
-		return nil, zoneInText(err, text)
+		return nil, elsewhere(zoneInText(err, text), text)
 	}
 	if err := r.setCalendar(d.Calendar, d.OnHoliday, z); err != nil {
 		return nil, err
@@ -144,25 +144,6 @@ func begin(text string, d Defaults) (*Rule, *input, error) {
 	}
 	return nil, nil, refuse("rule", in.at, word, "a rule is an RRULE text (FREQ=…), five or six cron fields, "+
 		"`every N unit`, `daily|weekly|monthly … at H:MM`, pgjobs `D|W|I …`, or `at TIME`")
-}
-
-// insteadOfWord returns the hint for a rule that begins with a word of no form,
-// if the word shows what is meant.
-func insteadOfWord(word string) string {
-	switch word {
-	case "hourly":
-		return "for each hour write `every 1h`, or `0 * * * *` for each full hour"
-	case "yearly", "annually":
-		return "for each year write the day as a cron rule, as `0 8 1 1 *` for January 1st at 8:00"
-	case "last", "first":
-		return "for one day of each month write `monthly on the " + word + " weekday at H:MM`; in place of weekday: day, weekend day, monday … sunday"
-	case "workday", "workdays", "weekday", "weekdays":
-		return insteadOfEvery("weekday")
-	}
-	if _, ok := agentWeekday(strings.TrimSuffix(word, "s")); ok {
-		return insteadOfEvery(word)
-	}
-	return ""
 }
 
 func checkText(in *input) error {
