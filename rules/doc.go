@@ -41,7 +41,8 @@
 // rule is. Bit masks select days, a month at a time; bit sets select times of
 // day; INTERVAL is arithmetic; clock changes are handled span by span. Only COUNT
 // needs the start: its end is found once, when the rule is parsed, and Ends
-// returns it so that the caller can store it. Each call has a step budget. Parse
+// returns it so that the caller can store it, with the release of the zone database
+// by which it was found. Each call has a step budget. Parse
 // refuses a rule that never fires (ErrNeverFires), and a rule for which the
 // budget is too small to find out (ErrUndecided).
 //

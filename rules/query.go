@@ -156,13 +156,10 @@ func (r *Rule) Last() (time.Time, bool, error) {
 }
 
 // Ends returns a text for the caller to store beside the rule's canonical text,
-// and to give back as Defaults.Ends. It has the instants at which the COUNTs of
-// the rule end, and the release of the zone database that was used to find them.
-// It is empty if the rule has no COUNT.
+// and to give back as Defaults.Ends. It begins with the release of the zone
+// database by which the rule was read. After it come the instants at which the
+// COUNTs of the rule end.
 func (r *Rule) Ends() string {
-	if len(r.ends) == 0 {
-		return ""
-	}
 	var b strings.Builder
 	b.WriteString(TZDataVersion())
 	for _, t := range r.ends {
@@ -171,6 +168,21 @@ func (r *Rule) Ends() string {
 		b.WriteByte('Z')
 	}
 	return b.String()
+}
+
+// Outdated reports whether a text of Ends comes from another release of the zone
+// database than the one that is linked in: since then, the clock of the rule's
+// zone may have got other changes.
+func Outdated(ends string) bool {
+	release, _, _ := strings.Cut(ends, " ")
+	return release != "" && release != TZDataVersion()
+}
+
+// HasInstants reports whether a canonical text has instants that were made of wall
+// times, by the zone database of that time: single dates, and the ends of
+// recurrences. With another release, only the text of the author has their meaning.
+func HasInstants(text string) bool {
+	return strings.Contains(text, "\nRDATE:") || strings.Contains(text, "\nEXDATE:") || strings.Contains(text, ";UNTIL=")
 }
 
 // knownEnds reads a text of Ends. It returns nil if another release of the zone

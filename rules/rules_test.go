@@ -178,8 +178,13 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%s ends %s, want %s", text, got, want)
 		}
 	}
-	if r := mustParse(t, "@daily", Defaults{}); r.Ends() != "" {
+	if r := mustParse(t, "@daily", Defaults{}); r.Ends() != TZDataVersion() {
 		t.Errorf("@daily has ends %q", r.Ends())
+	}
+	for ends, want := range map[string]bool{"": false, TZDataVersion(): false, want: false, "1999a": true, "1999a 20260105T080000Z": true} {
+		if Outdated(ends) != want {
+			t.Errorf("%q is outdated: %t", ends, !want)
+		}
 	}
 	if _, ok, err := mustParse(t, "@daily", Defaults{}).Last(); ok || err != nil {
 		t.Errorf("@daily has a last: %v, %v", ok, err)

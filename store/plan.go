@@ -50,7 +50,8 @@ func (l *Plan) AddStartup(id string) {
 // Rule is a schedule of a job, as the plan knows it and as it is defined now.
 type Rule struct {
 	ScheduleID int64
-	// From the plan. They are empty for a link that the plan does not know yet.
+	// From the plan. They are empty for a link that the plan does not know yet. Ends begins with the release of the zone database
+	// by which the rule was read.
 	Input, Text, Ends string
 	// From the definition. Linked is false where the link was deleted. The fields below it are read
 	// only where the definition may differ from the plan.
@@ -186,7 +187,8 @@ const (
 	// Startup is the need of jobs with on_startup, where the tick was given the identity of a
 	// start.
 	Startup = needs
-	// Check finds rows that plain SQL has deleted, since a deleted row leaves no mark: see Probe.CheckDue.
+	// Check finds rows that plain SQL has deleted, since a deleted row leaves no mark, and plans that were made by another release of
+	// the zone database: see Probe.CheckDue.
 	Check = needs + 1
 	// Older finds plans that are older than the runs of their jobs, as from an older copy of the table. It comes with Check, and
 	// before all other needs: nothing must be decided from such a plan.
@@ -247,6 +249,9 @@ type Page struct {
 
 	// StartupID is the identity that the jobs of the need Startup have not run for yet.
 	StartupID string
+
+	// Zones is the release of the zone database of this program. The need Check finds the jobs that were planned by another one.
+	Zones string
 }
 
 // Jobs is the number of jobs of the page.
@@ -303,7 +308,7 @@ func (s *Store) next(ctx context.Context, p *Page, limit int) (bool, error) {
 		p.at, p.begun = engine.Earliest{}, true
 	}
 	seen, rows := make(map[int64]bool, limit), 0
-	a := engine.Args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "owner": engine.Null(p.Owner), "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
+	a := engine.Args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "zones": p.Zones + "%", "owner": engine.Null(p.Owner), "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
 	if p.wide {
 		a["wide"] = p.id
 	}

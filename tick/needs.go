@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
@@ -136,7 +137,7 @@ func (p *pass) pages(n store.Need, seen *store.Unmarked) (list []*store.Page) {
 	}
 	for _, owner := range owners {
 		page := store.NewPage(n, p.probe.Now, seen)
-		page.Owner, page.StartupID, page.Without, page.Crowds = owner, p.t.StartupID, p.without, &p.crowds
+		page.Owner, page.StartupID, page.Zones, page.Without, page.Crowds = owner, p.t.StartupID, rules.TZDataVersion(), p.without, &p.crowds
 		list = append(list, page)
 	}
 	return list

@@ -68,6 +68,11 @@ func (d *decision) readRules() {
 			d.addRule(r, through, true)
 			continue
 		}
+		if !changed && r.Linked && r.Schedule.Rule != "" && rules.Outdated(r.Ends) {
+			d.replan = true
+			d.addRule(r, through, rules.HasInstants(r.Text))
+			continue
+		}
 		if changed && r.Linked && r.Input != "" {
 			if since, more, same := d.stillDue(&r, window{through, from}); same {
 				d.replan, d.changed = true, d.changed || more
@@ -168,8 +173,8 @@ func (d *decision) addRule(r store.Rule, from time.Time, changed bool) {
 		if found, err = d.pass.rules.defined(&r, d.job()); err == nil {
 			r.Text, r.Ends = found.String(), found.Ends()
 		}
-	} else {
-		found, err = d.pass.rules.planned(&r)
+	} else if found, err = d.pass.rules.planned(&r); err == nil {
+		r.Ends = found.Ends()
 	}
 	d.planRules = append(d.planRules, r)
 	if err != nil {

@@ -290,6 +290,7 @@ SELECT @now, u.id, NULL, u.id FROM (
 -- Rows that leave no mark when plain SQL deletes them: a plan, a predecessor, the schedule of a link, the calendar of
 -- a schedule, the job of a run, the run for whose end a job with repeat_after waits. They are looked for once an hour.
 -- Parked jobs are included: the cause may have been repaired elsewhere. So are jobs with a run that waits for its group: the job that had the place may be gone.
+-- So are jobs whose rules were read with another release of the zone database: their times may be other ones now.
 
 -- name: need_check
 SELECT @now, u.id, NULL, u.id FROM (
@@ -314,6 +315,8 @@ SELECT @now, u.id, NULL, u.id FROM (
     AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE @open = j.id AND r.scheduled_for = p.repeat_from AND r.occurrence LIKE 'at:%')
   UNION
   SELECT p.job_id FROM dbjobs.plans p WHERE @parked
+  UNION
+  SELECT r.job_id FROM dbjobs.plan_rules r WHERE r.ends <> '' AND NOT r.ends LIKE :zones
 ) AS u WHERE u.id > :id ORDER BY u.id LIMIT :limit;
 
 -- Plans that are older than the runs, since somebody has brought back a copy of the table. They are looked for once an hour.

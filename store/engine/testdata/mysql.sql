@@ -1053,7 +1053,7 @@ UPDATE dbjobs_schedules SET planned = plan_input, parked = NULL WHERE id IN (eac
 AND (job_id IS NULL OR (SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = dbjobs_schedules.job_id AND r.schedule_id = dbjobs_schedules.id) = plan_input);
 
 -- name: need_check
--- arguments: now, id, limit
+-- arguments: now, zones, id, limit
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM (
   SELECT j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id WHERE p.job_id IS NULL AND j.removed_at IS NULL
   UNION
@@ -1076,6 +1076,8 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
     AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE open_job_id = j.id AND r.scheduled_for = p.repeat_from AND r.occurrence LIKE 'at:%')
   UNION
   SELECT p.job_id FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL
+  UNION
+  SELECT r.job_id FROM dbjobs_plan_rules r WHERE r.ends <> '' AND NOT r.ends LIKE ?
 ) AS u WHERE u.id > ? ORDER BY u.id LIMIT ?;
 
 -- name: need_ended

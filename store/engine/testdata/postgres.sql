@@ -1112,7 +1112,7 @@ UPDATE dbjobs.schedules SET planned = plan_input, parked = NULL WHERE id = ANY($
 AND (job_id IS NULL OR (SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.schedules.job_id AND r.schedule_id = dbjobs.schedules.id) = plan_input);
 
 -- name: need_check
--- arguments: now, id, limit
+-- arguments: now, zones, id, limit
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, u.id FROM (
   SELECT j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id WHERE p.job_id IS NULL AND j.removed_at IS NULL
   UNION
@@ -1135,7 +1135,9 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
     AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE settled_at IS NULL AND job_id = j.id AND r.scheduled_for = p.repeat_from AND r.occurrence LIKE 'at:%')
   UNION
   SELECT p.job_id FROM dbjobs.plans p WHERE parked IS NOT NULL
-) AS u WHERE u.id > $2 ORDER BY u.id LIMIT $3;
+  UNION
+  SELECT r.job_id FROM dbjobs.plan_rules r WHERE r.ends <> '' AND NOT r.ends LIKE $2
+) AS u WHERE u.id > $3 ORDER BY u.id LIMIT $4;
 
 -- name: need_ended
 -- arguments: now, id, limit

@@ -1035,7 +1035,7 @@ UPDATE dbjobs_schedules SET planned = plan_input, parked = NULL WHERE id IN (SEL
 AND (job_id IS NULL OR (SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = dbjobs_schedules.job_id AND r.schedule_id = dbjobs_schedules.id) = plan_input);
 
 -- name: need_check
--- arguments: now, id, limit
+-- arguments: now, zones, id, limit
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id FROM (
   SELECT j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id WHERE p.job_id IS NULL AND j.removed_at IS NULL
   UNION
@@ -1058,7 +1058,9 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
     AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id = j.id AND r.scheduled_for = p.repeat_from AND r.occurrence LIKE 'at:%')
   UNION
   SELECT p.job_id FROM dbjobs_plans p WHERE parked IS NOT NULL
-) AS u WHERE u.id > ?2 ORDER BY u.id LIMIT ?3;
+  UNION
+  SELECT r.job_id FROM dbjobs_plan_rules r WHERE r.ends <> '' AND NOT r.ends LIKE ?2
+) AS u WHERE u.id > ?3 ORDER BY u.id LIMIT ?4;
 
 -- name: need_ended
 -- arguments: now, id, limit

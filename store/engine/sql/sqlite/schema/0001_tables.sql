@@ -236,7 +236,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
   schedule_id integer NOT NULL,
   input       text NOT NULL,                                   -- the schedule's plan_input at that time
   rule        text NOT NULL,                                   -- RFC 5545 text
-  ends        text NOT NULL DEFAULT '',                        -- where its COUNTs end, computed once
+  ends        text NOT NULL DEFAULT '',                        -- the release of the zone database by which it was read, and where its COUNTs end
   since       text NOT NULL CHECK (coalesce(since GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(since, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', since) AND since BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', since IS NULL)),  -- the row decided all nominal times from here on, to decided_through of the plan
   PRIMARY KEY (job_id, schedule_id)
 ) STRICT;
