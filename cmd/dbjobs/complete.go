@@ -180,11 +180,16 @@ func (c *cli) offer(cmd *cobra.Command, begun string, find lookup) ([]string, co
 	return begins(found, begun), none | cobra.ShellCompDirectiveKeepOrder
 }
 
-// begins keeps the words that begin with the text typed so far. It drops words that could control the terminal.
+// executed are the characters of a word by which a shell starts a command.
+const executed = "`$;&|<>()"
+
+// begins keeps the words that begin with the text typed so far. It drops words that could control the terminal, and those by which
+// the shell of the user would start a command: anybody who may name a job would choose it. Bash inserts what several words have in
+// common as it stands, and the next completion evaluates the line.
 func begins(list []string, begun string) []string {
 	return slices.DeleteFunc(list, func(w string) bool {
 		word, _, _ := strings.Cut(w, "\t")
-		return word == "" || !strings.HasPrefix(word, begun) || report.Line(word) != word
+		return word == "" || !strings.HasPrefix(word, begun) || report.Line(word) != word || strings.ContainsAny(word, executed)
 	})
 }
 
