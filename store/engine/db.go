@@ -46,6 +46,7 @@ type Options struct {
 	Target bool
 
 	forJobs bool      // the connections are for the SQL of jobs
+	steps   bool      // in the sessions of steps: nobody reads a long value to its end
 	oneFile bool      // these connections reach no other file
 	file    *openFile // see DB
 }

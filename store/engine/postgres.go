@@ -169,7 +169,7 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	c.DefaultQueryExecMode = pgx.QueryExecModeExec
 	if o.forJobs {
 		c.OnNotice = postgresNotice
-		c.BuildFrontend = refusesCopies
+		c.BuildFrontend = postgresReads(o.steps)
 		c.BuildContextWatcherHandler = stopsPostgres
 	}
 	c.StatementCacheCapacity, c.DescriptionCacheCapacity = 0, 0

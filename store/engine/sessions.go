@@ -74,7 +74,7 @@ type Session struct {
 // JobSessions returns sessions for the SQL of jobs, apart from the DB's own connections. With a Wrap,
 // which sees calls in the order in which they are made, each attempt gets a new session.
 func (db *DB) JobSessions(o Options) (*Sessions, error) {
-	o.oneFile = !o.OtherFiles
+	o.oneFile, o.steps = !o.OtherFiles, true
 	pool, err := db.JobPool(o)
 	if err != nil {
 		return nil, err
