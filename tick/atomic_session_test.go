@@ -68,7 +68,7 @@ func TestAtomicStepMayChangeItsSession(t *testing.T) {
 	})
 }
 
-// A step that sets the clock of its session, as a replayed log does, does not date its record by it.
+// A step that sets the clock of its session, as a replayed log does, does not date its record by it, also if a procedure sets it.
 func TestAtomicStepThatSetsItsClock(t *testing.T) {
 	if !slices.Contains(storetest.Engines(t), "mariadb") {
 		t.Skip("the sessions of other engines have no clock of their own")
@@ -79,11 +79,15 @@ func TestAtomicStepThatSetsItsClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.AtomicStep("SET timestamp = 1000000000", "DO 1")}}}})
-	if _, err := s.RunNow(t.Context(), "job", store.Request{}); err != nil {
-		t.Fatal(err)
+	d.Exec(t, "CREATE PROCEDURE replay() SET timestamp = 1000000000")
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "sets", Steps: []store.Step{ticktest.AtomicStep("SET timestamp = 1000000000", "DO 1")}},
+		{Name: "calls", Steps: []store.Step{ticktest.AtomicStep("CALL replay()", "DO 1")}}}})
+	for _, job := range []string{"sets", "calls"} {
+		if _, err := s.RunNow(t.Context(), job, store.Request{}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if r, err := ticktest.New(t, s).Run(t.Context()); err != nil || r.Succeeded != 1 {
+	if r, err := ticktest.New(t, s).Run(t.Context()); err != nil || r.Succeeded != 2 {
 		t.Fatalf("%v: %+v", err, r)
 	}
 	for _, table := range []string{"runs", "attempts"} {

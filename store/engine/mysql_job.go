@@ -65,15 +65,13 @@ func mysqlForRecord(database string, texts []string) (list []string) {
 	if slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, "set", "call", "execute") }) {
 		list = append(list, mysqlOfRecord)
 	}
-	if slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, "timestamp") }) {
-		list = append(list, "SET timestamp = DEFAULT") // the session's clock, which dates the record
-	}
 	return list
 }
 
 var mysqlOfRecord = func() string {
 	settings := maps.Clone(mysqlOfEach)
 	maps.Copy(settings, mysqlOfStore)
+	settings["timestamp"] = "DEFAULT" // the session's clock, which dates the record
 	var set []string
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		set = append(set, name+" = "+settings[name])
