@@ -163,6 +163,11 @@ func ending() *reply {
 func (h *handler) check(w http.ResponseWriter, r *http.Request) *reply {
 	// A process that ends does not wait for the rest of a body.
 	defer context.AfterFunc(h.ending, func() { _ = http.NewResponseController(w).SetReadDeadline(time.Now()) })()
+	// A browser sends this header with each POST of a page, which would otherwise call a process that takes everybody on the
+	// user's own host, also by a name of the page's that leads there. It sends no credential of ours, and no scheduler sends an Origin.
+	if h.callers == nil && r.Header.Get("Origin") != "" {
+		return h.refuse(r, &gate.RefusedError{Status: http.StatusForbidden, Reason: "a page in a browser sent it"})
+	}
 	if h.callers != nil {
 		var body []byte
 		if h.callers.Signed(r) {
