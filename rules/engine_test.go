@@ -153,10 +153,11 @@ func TestSetsAgreeWithNaive(t *testing.T) {
 		slices.Sort(want)
 		r, err := Parse(set.String(), Defaults{})
 		if err != nil {
-			if len(want) > 0 {
+			single := func(at int64) bool { return slices.Contains(set.rdates, at) }
+			if takenOut := errors.Is(err, ErrUndecided) && len(set.excludes) > 0; slices.ContainsFunc(want, func(at int64) bool { return !takenOut || !single(at) }) {
 				t.Fatalf("%s\n%v", set, err)
 			}
-			continue
+			continue // an EXRULE takes out all times but single dates: such a rule is to be written without its RRULE
 		}
 		if _, err := r.Between(time.Unix(lo-1, 0), time.Unix(hi, 0), 0); errors.Is(err, ErrUndecided) && len(set.excludes) > 0 {
 			undecided++ // an EXRULE takes out all further times

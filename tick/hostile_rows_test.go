@@ -99,13 +99,16 @@ func hostileRows(t *testing.T, engine string, checked bool) {
 	refused, told := 0, 0
 	var slowest time.Duration
 	tried := 0
+	changed := true
 	for _, group := range together(cases, whole) {
 		began := time.Now()
-		h.restore(t)
+		if changed { // refused values change nothing
+			h.restore(t)
+		}
 		before := len(group)
 		group = slices.DeleteFunc(group, func(c hostileCase) bool { return h.put(c) != nil })
 		refused += before - len(group)
-		if len(group) == 0 {
+		if changed = len(group) > 0; !changed {
 			continue
 		}
 		tried++
