@@ -65,7 +65,7 @@ var hot = []struct {
 	{"advance_due", `(?s)^(WITH d|UPDATE) .*dbjobs.plans.*runs_made = p.runs_made \+ 1`, "PRIMARY"},
 	{"queued_ids", `^SELECT id FROM dbjobs.runs WHERE (state = 'queued' AND queue|queued_in)`, "runs_queued"},
 	{"next_queue", `^SELECT (queue|queued_in) FROM dbjobs.runs`, "runs_queued"},
-	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued' (ORDER|LIMIT)`, "PRIMARY"},
+	{"lock_queued", `(?s)^SELECT r.id, r.job_id, .*state( \|\| '')? = 'queued'\s+(AND|WHERE) NOT EXISTS`, "PRIMARY"},
 	{"take", `^UPDATE dbjobs.runs SET state = 'running'`, "PRIMARY"},
 	{"finish_attempts", `(?s)^WITH d AS .*free AS|^UPDATE .*runs .*SET (r\.)?state = d\.final`, "PRIMARY|after reading const tables"}, // the run has ended by then
 	{"end_attempts", `(?s)^WITH d AS .*free AS|^UPDATE .*attempts .*SET (a\.)?state = `, "PRIMARY"},

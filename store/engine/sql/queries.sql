@@ -631,12 +631,15 @@ FROM (SELECT DISTINCT f.job_id FROM
   WHERE (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = f.job_id) > :within_ms LIMIT 20) AS q
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
--- With the number of the newest attempt on record: a run that somebody put back by hand may have lost it.
+-- With the number of the newest attempt on record: a run that somebody put back by hand may have lost it. A freeze may have come
+-- since the look at the queue.
 
 -- name: lock_queued
 -- overridden: mysql
 SELECT @run_columns, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), @now
-FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued ORDER BY r.priority DESC, r.ready_at, r.id LIMIT :limit @skip;
+FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued
+AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
+ORDER BY r.priority DESC, r.ready_at, r.id LIMIT :limit @skip;
 
 -- name: take
 UPDATE dbjobs.runs SET state = 'running', fence = fence + 1, holder = :holder, lease_until = @lease,

@@ -954,12 +954,13 @@ SELECT id, plan_input FROM dbjobs_pauses WHERE id IN (each_) FOR UPDATE SKIP LOC
 SELECT job_id FROM dbjobs_plans WHERE job_id IN (each_) ORDER BY job_id FOR UPDATE;
 
 -- name: lock_queued
--- arguments: now, ids, limit
+-- arguments: now, ids, now, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = r.id), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
 FROM (SELECT id FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS listed) AS d
-STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND state = 'queued' LIMIT ? FOR UPDATE SKIP LOCKED;
+STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND state = 'queued'
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))) LIMIT ? FOR UPDATE SKIP LOCKED;
 
 -- name: lock_removed_jobs
 -- arguments: each_ids, now, later_ms

@@ -1026,7 +1026,9 @@ SELECT job_id FROM dbjobs.plans WHERE job_id = ANY($1::bigint[]) ORDER BY job_id
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, (SELECT COALESCE(pg_catalog.MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
-FROM dbjobs.runs r WHERE r.id = ANY($2::uuid[]) AND state || '' = 'queued' ORDER BY r.priority DESC, r.ready_at, r.id LIMIT $3 FOR UPDATE SKIP LOCKED;
+FROM dbjobs.runs r WHERE r.id = ANY($2::uuid[]) AND state || '' = 'queued'
+AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()))
+ORDER BY r.priority DESC, r.ready_at, r.id LIMIT $3 FOR UPDATE SKIP LOCKED;
 
 -- name: lock_removed_jobs
 -- arguments: ids, now, later_ms

@@ -944,7 +944,9 @@ SELECT job_id FROM dbjobs_plans WHERE job_id IN (SELECT value FROM json_each(?1)
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = r.id), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM dbjobs_runs r WHERE r.id IN (SELECT value FROM json_each(?2)) AND state || '' = 'queued' ORDER BY r.priority DESC, r.ready_at, r.id LIMIT ?3 ;
+FROM dbjobs_runs r WHERE r.id IN (SELECT value FROM json_each(?2)) AND state || '' = 'queued'
+AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))
+ORDER BY r.priority DESC, r.ready_at, r.id LIMIT ?3 ;
 
 -- name: lock_removed_jobs
 -- arguments: ids, now, later_ms

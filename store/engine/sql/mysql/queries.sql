@@ -105,7 +105,8 @@ WHERE place <= :limit ORDER BY name, place;
 -- name: lock_queued
 SELECT @run_columns, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), @now
 FROM (SELECT id FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS listed) AS d
-STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued LIMIT :limit @skip;
+STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds) LIMIT :limit @skip;
 
 -- triggers reads one entry of the index for each name, owners one for each owner, and oldest_queued one for each queue
 -- and priority: a loose scan.
