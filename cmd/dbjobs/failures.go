@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,7 +77,9 @@ times that did not run: from FIRST to LAST, as many as TIMES says. REASON is one
   disabled    the job was disabled
   edited      the time was due, but not decided yet, when the schedule changed
   over-limit  the job has had all of its max_runs
-  skipped     "dbjobs job skip-next" has skipped the time`,
+  skipped     "dbjobs job skip-next" has skipped the time
+
+The times of a job that is paused, parked or overdue are recorded later. A message says that there are such jobs.`,
 		Example: `  dbjobs missed --since 2026-12-01
   dbjobs missed --job rollup --json`,
 	}
@@ -95,7 +99,7 @@ times that did not run: from FIRST to LAST, as many as TIMES says. REASON is one
 			return err
 		}
 		return c.print(list, func() error {
-			if err := c.sayPaused(ctx, s); err != nil {
+			if err := errors.Join(c.sayPaused(ctx, s), c.sayUndecided(ctx, s, job)); err != nil {
 				return err
 			}
 			switch {
@@ -122,4 +126,38 @@ func (c *cli) sayPaused(ctx context.Context, s *store.Store) error {
 		c.say("%s%s in force, see dbjobs pauses: the times of a pause are recorded when it ends", least, report.Plural(n, "pause"))
 	}
 	return err
+}
+
+// sayUndecided says which jobs do not run without a gap on record: nothing is decided about the times of a job that is parked, or
+// for which no pass has come.
+func (c *cli) sayUndecided(ctx context.Context, s *store.Store, job string) error {
+	st, err := s.Standing(ctx, store.OverdueAfter, 0, 1)
+	if job != "" && err == nil {
+		st.Parked, st.Overdue = store.Kind{}, store.Kind{}
+		var v store.JobStatus
+		switch v, err = s.Job(ctx, job); {
+		case errors.Is(err, store.ErrNotFound): // it was removed
+			return nil
+		case v.Parked != "":
+			st.Parked = store.Kind{Count: 1, First: []store.JobStatus{v}}
+		case v.Overdue >= store.Duration(store.OverdueAfter):
+			st.Overdue = store.Kind{Count: 1, First: []store.JobStatus{v}}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	say := func(k store.Kind, is, until string) {
+		if len(k.First) == 0 {
+			return
+		}
+		which := "job " + k.First[0].FullName() + " is " + is
+		if k.Count > 1 {
+			which = fmt.Sprintf("%d jobs are %s, such as %s", k.Count, is, k.First[0].FullName())
+		}
+		c.say("%s, see dbjobs status: the times of such a job are recorded when %s", which, until)
+	}
+	say(st.Parked, "parked", "it is repaired")
+	say(st.Overdue, "overdue", "a pass decides for it")
+	return nil
 }
