@@ -23,7 +23,8 @@ type Standing struct {
 	Failing Kind // the jobs with the most failures in a row first
 	// Coming are the jobs whose next time is before an instant, the earliest first, without the overdue jobs. The
 	// next time may have come since the last pass, or in a freeze that is over.
-	Coming []JobStatus
+	Coming     []JobStatus
+	ComingMore bool // there are more of them
 }
 
 // Kind is the number of jobs of a kind, and the first of them. Disabled jobs are not counted. If there are many more jobs
@@ -82,9 +83,10 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 				k.Count = len(found)
 			}
 		}
-		coming, _ := first("coming")
+		coming, all := first("coming")
 		due := among("overdue", func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue < Duration(late) }) // it was due in a freeze
 		st.Coming = append(due, coming...)
+		st.ComingMore = !all || len(st.Coming) > limit
 		st.Coming = st.Coming[:min(limit, len(st.Coming))]
 	}
 	if st.Thawed.After(st.Now.Add(-late)) { // nothing is late yet

@@ -30,9 +30,10 @@ type Status struct {
 	PassesHidden bool `json:"passes_hidden,omitempty"`
 
 	// What is not in the lists above.
-	TriggersMore int `json:"triggers_more,omitempty"`
-	SilencesMore int `json:"silences_more,omitempty"`
-	WaitingMore  int `json:"waiting_more,omitempty"` // things for which runs wait
+	TriggersMore int  `json:"triggers_more,omitempty"`
+	SilencesMore int  `json:"silences_more,omitempty"`
+	WaitingMore  int  `json:"waiting_more,omitempty"`   // things for which runs wait
+	ComingMore   bool `json:"next_hour_more,omitempty"` // jobs
 
 	more        []store.Trigger // those that are not shown
 	moreSilent  []store.Silence // those that are not shown
@@ -90,7 +91,7 @@ func (s *Status) Stand(st store.Standing) {
 	s.Now, s.thawed = st.Now, st.Thawed
 	s.Overdue = list(st.Overdue, func(v store.JobStatus) TroubledJob { return TroubledJob{Since: v.OverdueSince()} })
 	s.Parked = list(st.Parked, func(v store.JobStatus) TroubledJob { return TroubledJob{Error: v.Parked} })
-	s.Coming = []tick.UpcomingRun{}
+	s.Coming, s.ComingMore = []tick.UpcomingRun{}, st.ComingMore
 	for _, v := range st.Coming {
 		s.Coming = append(s.Coming, tick.UpcomingRun{At: v.NextRun, Job: v.FullName()})
 	}

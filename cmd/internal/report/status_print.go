@@ -47,6 +47,9 @@ func (s *Status) Print(w io.Writer) error {
 			t.row(Instant(v.At), cmp.Or(span(v.At.Sub(s.Now)), "now"), v.Job)
 		}
 	})
+	if s.ComingMore { // counting them would read all of them
+		p.below("and more: dbjobs upcoming --to '1h from now'")
+	}
 	if len(s.ToDo) == 0 {
 		p.line("nothing to do")
 	} else {
@@ -97,8 +100,15 @@ func (p *sections) table(rows int, heading []string, fill func(*table)) {
 
 // more says how many rows the table above has left out, and which command shows them.
 func (p *sections) more(n int, where string) {
-	if n > 0 && p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, "and %d more: %s\n", n, where)
+	if n > 0 {
+		p.below(fmt.Sprintf("and %d more: %s", n, where))
+	}
+}
+
+// below writes a line below a table.
+func (p *sections) below(text string) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintln(p.w, text)
 	}
 }
 
