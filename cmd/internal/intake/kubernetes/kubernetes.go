@@ -4,6 +4,7 @@ package kubernetes
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -220,15 +221,8 @@ func cronJob(it *intake.Item, doc *object, o Options) {
 	}
 	note := func(format string, args ...any) { it.Notes = append(it.Notes, fmt.Sprintf(format, args...)) }
 	j := &store.Job{Name: intake.Kept(doc.Metadata.Name)}
-	zone := o.Zone
-	if s.TimeZone != "" {
-		zone = s.TimeZone
-		if zone == "Etc/UTC" {
-			zone = "UTC"
-		}
-	}
 	var err error
-	if j.Own, err = when(s.Schedule, zone, o.From, note); err != nil {
+	if j.Own, err = when(s.Schedule, cmp.Or(s.TimeZone, o.Zone), o.From, note); err != nil {
 		it.Reason = err.Error() + "; write the job by hand."
 		return
 	}
@@ -294,14 +288,23 @@ func every(length time.Duration) string {
 var ends = [5]string{"59", "23", "31", "12", "6"}
 var begins = [5]string{"0", "0", "1", "1", "0"}
 
-// when reads a schedule as Kubernetes does: 7 is not Sunday, 5/10 means 5-59/10, and a day field with a step
-// counts as restricted.
+// when reads a schedule as Kubernetes does: 7 is not Sunday, 5/10 means 5-59/10, a day field with a step counts as
+// restricted, and a zone before the fields, as in TZ=Asia/Tokyo, precedes that of the CronJob.
 func when(schedule, zone string, from time.Time, note func(string, ...any)) (*store.Schedule, error) {
+	schedule = strings.TrimSpace(schedule)
+	if first, rest, found := strings.Cut(schedule, " "); found {
+		if name, found := strings.CutPrefix(strings.TrimPrefix(first, "CRON_"), "TZ="); found {
+			zone, schedule = cmp.Or(name, "UTC"), strings.TrimSpace(rest)
+			note("The zone %s stood in its schedule.", zone)
+		}
+	}
+	if zone == "Etc/UTC" {
+		zone = "UTC"
+	}
 	own := &store.Schedule{Zone: zone}
 	if _, err := rules.Parse("every 1h", rules.Defaults{Zone: zone}); err != nil {
 		return nil, fmt.Errorf("its zone cannot be used: %w", err)
 	}
-	schedule = strings.TrimSpace(schedule)
 	text := schedule
 	if length, found := strings.CutPrefix(schedule, "@every "); found {
 		each, err := time.ParseDuration(length)

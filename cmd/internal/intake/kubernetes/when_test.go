@@ -74,6 +74,37 @@ func TestSchedulesAreThoseOfKubernetes(t *testing.T) {
 	t.Log(read)
 }
 
+// Before its version 1.29, Kubernetes took a zone in the schedule of a new CronJob, and still heeds that of an old one.
+func TestZoneInASchedule(t *testing.T) {
+	for _, text := range []string{"TZ=America/New_York 30 5 * * MON", "CRON_TZ=Asia/Kolkata  0 */6 1 * ?", "TZ=Etc/UTC @daily", "TZ= 7 * * * *"} {
+		theirs, err := cron.ParseStandard(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := when(text, "Europe/Berlin", from, func(string, ...any) {})
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		rule, err := rules.Parse(own.Rule, rules.Defaults{Zone: own.Zone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := from
+		for range 30 {
+			want := theirs.Next(at)
+			if got, err := rule.Next(at); err != nil || !got.Equal(want) {
+				t.Errorf("%s is %s in %s: %v, want %v (%v)", text, own.Rule, own.Zone, got, want, err)
+				break
+			}
+			at = want
+		}
+	}
+	if _, err := when("TZ=Europe/Berln 0 5 * * *", "UTC", from, func(string, ...any) {}); err == nil || !strings.Contains(err.Error(), "Europe/Berln") {
+		t.Errorf("a zone that is none: %v", err)
+	}
+}
+
 // A length of Kubernetes is read as Go reads it, and counts whole seconds.
 func TestEvery(t *testing.T) {
 	for schedule, want := range map[string]string{"@every 90m": "every 90m", "@every 1h30m": "every 90m", "@every 24h": "every 24h", "@every 1m30.5s": "every 90s",
