@@ -265,8 +265,10 @@ func unknownCommand(g *cobra.Command, args []string) error {
 var otherCommands = []struct{ words, commands []string }{
 	{[]string{"run", "start", "trigger", "execute"}, []string{"job run-now"}},
 	{[]string{"delete", "del", "rm", "drop", "unschedule"}, []string{"job remove", "schedule remove", "calendar remove"}},
-	{[]string{"edit", "update", "modify", "change", "set"}, []string{"job alter", "schedule alter"}},
+	{[]string{"remove", "delete", "del", "rm"}, []string{"job step drop", "job schedule drop"}},
+	{[]string{"edit", "update", "modify", "change", "set"}, []string{"job alter", "schedule alter", "job step alter"}},
 	{[]string{"add", "new"}, []string{"job create", "schedule create", "calendar import"}},
+	{[]string{"create", "new"}, []string{"job step add", "job schedule add"}},
 	{[]string{"stop", "kill", "terminate"}, []string{"run cancel", "job abort"}},
 	{[]string{"skip"}, []string{"job skip-next"}},
 	{[]string{"rerun", "restart"}, []string{"run retry"}},
@@ -279,8 +281,8 @@ var otherCommands = []struct{ words, commands []string }{
 	{[]string{"init"}, []string{"migrate"}},
 }
 
-// commandsMeant returns the command of a group that does what another program calls by a word. If the group has none, it
-// returns the commands of others.
+// commandsMeant returns the command of a group that does what another program, or another group, calls by a word. If the
+// group has none, it returns the commands of others, but not those for a part of a job.
 func commandsMeant(g *cobra.Command, word string) (own string, others []string) {
 	for _, o := range otherCommands {
 		if !slices.Contains(o.words, word) {
@@ -291,7 +293,9 @@ func commandsMeant(g *cobra.Command, word string) (own string, others []string) 
 			if name, found := strings.CutPrefix(path, g.CommandPath()+" "); found && !strings.Contains(name, " ") {
 				return name, nil
 			}
-			others = append(others, path)
+			if strings.Count(command, " ") < 2 {
+				others = append(others, path)
+			}
 		}
 	}
 	return "", others
