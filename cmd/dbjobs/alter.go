@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,8 @@ func (c *cli) jobAlter() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "alter NAME", Short: "Change a job in place", Args: positional("NAME"),
 		Long: `Changes the fields that the flags name, and nothing else of the job. A flag that may be given several times replaces
-all of its values; --schedule replaces all schedules, and the job's own rule. --reset FLAG gives a field its default again.
+all of its values; --schedule replaces all schedules, and the job's own rule; --rule changes the job's own rule, and leaves
+its schedules. --reset FLAG gives a field its default again.
 Flags of a step change the only step of the job; if it has several, use dbjobs job step alter.
 
 The command prints each field before and after, and the next times before and after. The next tick uses the
@@ -46,7 +48,19 @@ dbjobs diff shows the difference, and dbjobs export prints what the file should 
 			return badInput("job alter needs a flag that says what to change; see dbjobs job alter --help")
 		}
 		e.Now = time.Now()
-		return c.alterJob(ctx, s, args[0], dryRun, e.Job)
+		var kept []string // the schedules of a job that gets its first rule of its own
+		err := c.alterJob(ctx, s, args[0], dryRun, func(j store.Job) (*manifest.Manifest, error) {
+			m, err := e.Job(j)
+			if kept = nil; err == nil && j.Own == nil && m.Jobs[0].Own != nil {
+				kept = m.Jobs[0].Schedules
+			}
+			return m, err
+		})
+		if err == nil && len(kept) > 0 {
+			c.say("job %s runs by its schedule %s, too: --rule gives it a rule beside that; `dbjobs job schedule drop %s %s` leaves the rule alone",
+				args[0], strings.Join(kept, ", "), args[0], kept[0])
+		}
+		return err
 	})
 	return c.alters(cmd, &dryRun)
 }
