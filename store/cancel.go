@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -13,12 +14,40 @@ func (r *Run) Ended() bool {
 	return r.State == Succeeded || r.State == Failed || r.State == Cancelled || r.State == Lost
 }
 
+// openRun chooses the run that the name of a job means, to be cancelled: its only open run. If several are open, somebody has to
+// say which: the latest only waits for the one that hangs. If none is open, it is the latest run.
+func (s *Store) openRun(ctx context.Context, job string) (Run, error) {
+	var open []Run
+	for _, state := range []string{Running, Queued, Waiting} {
+		list, err := s.Runs(ctx, RunFilter{Job: job, States: []string{state}, Limit: mostHolders})
+		if err != nil {
+			return Run{}, err
+		}
+		open = append(open, list...)
+	}
+	switch len(open) {
+	case 0:
+		return s.latestRun(ctx, job)
+	case 1:
+		return open[0], nil
+	}
+	names := make([]string, 0, len(open))
+	for i := range open[:min(len(open), mostHolders)] {
+		names = append(names, fmt.Sprintf("%s (%s)", open[i].Label(), open[i].State))
+	}
+	if len(open) > mostHolders {
+		names = append(names, "...")
+	}
+	return Run{}, &FieldError{"run " + job, "name", fmt.Sprintf("several runs of the job are open: %s; name one of them, or cancel all with `dbjobs job abort %s --run-only`",
+		strings.Join(names, ", "), Argument(job))}
+}
+
 // CancelRun requests the end of a run. If the run has not been delivered, the next decision for its job
 // cancels it. If it is running, its holder stops it; holders check for requests every 1.5 seconds. A
 // second request changes nothing. If the run has ended, the error is a *FieldError. The run is returned as the request
 // leaves it.
 func (s *Store) CancelRun(ctx context.Context, id string, who Author) (Run, error) {
-	found, err := s.findRun(ctx, id)
+	found, err := s.runNamed(ctx, id, s.openRun)
 	if err != nil {
 		return Run{}, err
 	}

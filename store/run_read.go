@@ -11,10 +11,13 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// RunDetail is a run with its attempts.
+// RunDetail is a run with its attempts, and with what holds it.
 type RunDetail struct {
 	Run
-	Tries []Attempt `json:"tries"`
+	Tries  []Attempt `json:"tries"`
+	Group  string    `json:"group,omitempty"`  // that holds it
+	Paused *Pause    `json:"paused,omitempty"` // that holds it
+	Behind []string  `json:"behind,omitempty"` // the labels of the first runs under way of its job or group, for which it waits
 }
 
 // Label is the name of the run for people: JOB#NUMBER, or JOB#ID as long as the run has no number.
@@ -42,7 +45,41 @@ func (s *Store) Run(ctx context.Context, name string) (RunDetail, error) {
 		a = Attempt{}
 		return nil
 	}))
-	return d, err
+	if err != nil || d.HeldBy == "" {
+		return d, err
+	}
+	return d, s.addHolders(ctx, &d)
+}
+
+// mostHolders is how many runs are named for which another waits.
+const mostHolders = 5
+
+// addHolders finds what holds a run: the pause, or the runs for whose end it waits.
+func (s *Store) addHolders(ctx context.Context, d *RunDetail) error {
+	j, err := s.Job(ctx, d.FullJob())
+	if errors.Is(err, ErrNotFound) || err == nil && j.ID != d.JobID { // it was removed, and perhaps made again
+		return nil
+	} else if err != nil {
+		return err
+	}
+	a := engine.Args{"job": int64(0), "group": "", "limit": mostHolders}
+	switch d.HeldBy {
+	case HeldByPause:
+		if d.Paused = j.Paused; d.Paused == nil && len(j.SchedulePauses) > 0 {
+			d.Paused = &j.SchedulePauses[0]
+		}
+		return nil
+	case HeldByGroup:
+		d.Group = j.Group
+		a["group"] = j.Group
+	default:
+		a["job"] = j.ID
+	}
+	runs, err := s.listRuns(ctx, s.db, "runs_holding", a)
+	for i := range runs {
+		d.Behind = append(d.Behind, runs[i].Label())
+	}
+	return err
 }
 
 var (
@@ -52,6 +89,11 @@ var (
 
 // findRun tries the name as an id first, since the program itself asks for ids.
 func (s *Store) findRun(ctx context.Context, name string) (Run, error) {
+	return s.runNamed(ctx, name, s.latestRun)
+}
+
+// runNamed finds a run like findRun, but for the name of a job, for which ofJob chooses.
+func (s *Store) runNamed(ctx context.Context, name string, ofJob func(context.Context, string) (Run, error)) (Run, error) {
 	r, err := s.runByID(ctx, name)
 	if !errors.Is(err, ErrNotFound) || len(name) == len(anyID) && runPrefix.MatchString(name) {
 		return r, err
@@ -66,7 +108,7 @@ func (s *Store) findRun(ctx context.Context, name string) (Run, error) {
 			return r, err
 		}
 	}
-	if r, err = s.latestRun(ctx, name); errors.Is(err, ErrNotFound) {
+	if r, err = ofJob(ctx, name); errors.Is(err, ErrNotFound) {
 		err = missingRun(name)
 	}
 	return r, err

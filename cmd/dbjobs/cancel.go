@@ -17,7 +17,9 @@ func (c *cli) runCancel() *cobra.Command {
 		Long: `Cancels a run. If it has not started, the next tick cancels it. If it is running, the process that executes it
 checks for this every 1.5 seconds and stops its statement in the database. If that process is dead, ticks
 see that when the run's lease is over, after two minutes at most; then the next tick cancels the run. The job continues
-with its next occurrence.`,
+with its next occurrence.
+
+RUN may also be a job that has one open run. If it has several, the command lists them, and cancels none.`,
 		Example: `  dbjobs run cancel rollup#12 --reason "it reads the old table"`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {

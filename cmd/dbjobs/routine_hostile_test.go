@@ -53,7 +53,7 @@ var plausible = []call{
 	routine("disable", "tidy", "why"),
 	routine("abort", "tidy", false, "why"),
 	routine("run_now", "tidy", `{"a": "b"}`, nil, "key", "why"),
-	routine("cancel", "tidy", "why"),
+	routine("cancel", "tidy#0195a3c0-0000-7000-8000-000000000001", "why"),
 	routine("retry", "failed", "step 1", "why"),
 	routine("take", "tick", "me", nil),
 	routine("extend", "0195a3c0-0000-7000-8000-000000000001", 1, nil),

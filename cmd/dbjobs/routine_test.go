@@ -250,6 +250,8 @@ func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 		as(`job run-now fetch --key k1`, "run_now", "fetch", nil, nil, "k1"),
 		refused(`job run-now fetch --key|k1 `, "run_now", "fetch", nil, nil, "k1 "),
 		as(`job run-now fetch --at 2090-01-01T00:00:00Z`, "run_now", "fetch", nil, later),
+		refused(`run cancel fetch`, "cancel", "fetch"), // two runs are open
+		both(`tick`),
 		as(`run cancel fetch`, "cancel", "fetch"),
 		both(`tick`),
 		as(`run retry fetch#2`, "retry", "fetch#2"),

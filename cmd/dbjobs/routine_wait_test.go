@@ -50,8 +50,8 @@ func TestRoutinesWaitForNoOtherJob(t *testing.T) {
 			}
 			for _, c := range []call{
 				routine("alter_job", "a", `{"priority": 5}`), routine("add_step", "a", "second", "SELECT 2"), routine("alter_step", "a", "second", `{"sql": "SELECT 3"}`),
-				routine("drop_step", "a", "second"), routine("pause", "a"), routine("resume", "a"), routine("disable", "a"), routine("enable", "a"), routine("run_now", "a"),
-				routine("cancel", "a"), routine("abort", "a"), routine("pause", "t", "tag"), routine("alter_schedule", "n", `{"rule": "every 7h"}`), routine("pause", "n", "schedule"),
+				routine("drop_step", "a", "second"), routine("pause", "a"), routine("resume", "a"), routine("disable", "a"), routine("enable", "a"), routine("cancel", "a"),
+				routine("run_now", "a"), routine("abort", "a"), routine("pause", "t", "tag"), routine("alter_schedule", "n", `{"rule": "every 7h"}`), routine("pause", "n", "schedule"),
 				routine("drop_job_schedule", "last", "n"), routine("add_job_schedule", "last", "n"), routine("drop_schedule", "n", true), routine("drop_unused_schedules"),
 				routine("create_job", "new", "SELECT 1", "every 5h", `{"on": {"failed": "b"}}`), routine("rename_job", "a", "z"), routine("drop_job", "z"),
 			} {

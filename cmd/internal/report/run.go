@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
 )
 
 // Runs prints the table of run list. For a run that still executes, the table shows the time from its start until
@@ -79,7 +80,10 @@ func Run(w io.Writer, r store.RunDetail) error {
 	f.add("job", r.Job)
 	f.add("owner", r.Owner)
 	f.add("state", r.State)
-	f.add("held by", r.HeldBy)
+	f.add("held by", holding(&r))
+	if r.Queue != tick.OwnQueue {
+		f.add("queue", r.Queue)
+	}
 	f.add("error", r.Error)
 	f.add("scheduled for", scheduled(&r.Run))
 	f.add("after run", r.Predecessor())
@@ -91,7 +95,7 @@ func Run(w io.Writer, r store.RunDetail) error {
 	}
 	f.add("arguments", r.Args)
 	f.add("made", Instant(r.CreatedAt))
-	if r.State == store.Waiting {
+	if r.State == store.Waiting || r.State == store.Queued {
 		f.add("ready at", Instant(r.ReadyAt))
 	}
 	f.add("started", Instant(r.StartedAt))
@@ -126,6 +130,18 @@ func Run(w io.Writer, r store.RunDetail) error {
 		}
 	}
 	return nil
+}
+
+// holding says what a run waits for, with the pause, or the runs that keep its place.
+func holding(r *store.RunDetail) string {
+	text := strings.TrimSpace(r.HeldBy + " " + r.Group)
+	switch {
+	case r.Paused != nil:
+		text += ": " + Paused(*r.Paused)
+	case len(r.Behind) > 0:
+		text += ": " + strings.Join(r.Behind, ", ")
+	}
+	return text
 }
 
 // indented returns the lines of a text, indented, to stand below a heading. The result ends with a line end.

@@ -220,6 +220,16 @@ LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT :l
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
 
+-- The runs under way of a job, or of all jobs of a group, those that began first first.
+
+-- name: runs_holding
+-- overridden: mysql
+SELECT @run_columns, j.owner, j.name, j.tags
+FROM (SELECT x.id FROM dbjobs.jobs x WHERE x.id = :job UNION ALL SELECT x.id FROM dbjobs.jobs x WHERE x.group_name = :group) AS m
+CROSS JOIN dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE @open = m.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL)
+ORDER BY COALESCE(r.started_at, r.created_at), r.id LIMIT :limit;
+
 -- As long as a table was never vacuumed, PostgreSQL reads its rows.
 
 -- name: count_jobs

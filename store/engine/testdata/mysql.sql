@@ -1495,6 +1495,16 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
 WHERE (r.job_id = ? OR ? = 0) AND (? = '' OR r.state = ?) AND r.created_at >= ? AND r.created_at < ?
 AND (? = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?) > 0) AND (? = '' OR (SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?) > 0) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
+-- name: runs_holding
+-- arguments: job, group, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags
+FROM (SELECT x.id FROM dbjobs_jobs x WHERE x.id = ? UNION ALL SELECT x.id FROM dbjobs_jobs x WHERE x.group_name = ?) AS m
+STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (runs_open) ON open_job_id = m.id JOIN dbjobs_jobs j ON j.id = m.id
+WHERE r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL
+ORDER BY COALESCE(r.started_at, r.created_at), r.id LIMIT ?;
+
 -- name: runs_longest
 -- arguments: limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,

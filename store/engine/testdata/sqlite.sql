@@ -1489,6 +1489,16 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
 WHERE (r.job_id = ?1 OR ?1 = 0) AND (?2 = '' OR r.state = ?2) AND r.created_at >= ?3 AND r.created_at < ?4
 AND (?5 = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?5) > 0) AND (?6 = '' OR (SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?6) > 0) ORDER BY r.created_at DESC, r.id DESC LIMIT ?7;
 
+-- name: runs_holding
+-- arguments: job, group, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags
+FROM (SELECT x.id FROM dbjobs_jobs x WHERE x.id = ?1 UNION ALL SELECT x.id FROM dbjobs_jobs x WHERE x.group_name = ?2) AS m
+CROSS JOIN dbjobs_runs r JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE settled_at IS NULL AND job_id = m.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL)
+ORDER BY COALESCE(r.started_at, r.created_at), r.id LIMIT ?3;
+
 -- name: runs_longest
 -- arguments: limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,

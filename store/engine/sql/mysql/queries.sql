@@ -61,6 +61,13 @@ FROM (SELECT 1 AS one) AS source;
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
 
+-- name: runs_holding
+SELECT @run_columns, j.owner, j.name, j.tags
+FROM (SELECT x.id FROM dbjobs.jobs x WHERE x.id = :job UNION ALL SELECT x.id FROM dbjobs.jobs x WHERE x.group_name = :group) AS m
+STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (runs_open) ON @open = m.id JOIN dbjobs.jobs j ON j.id = m.id
+WHERE r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL
+ORDER BY COALESCE(r.started_at, r.created_at), r.id LIMIT :limit;
+
 -- name: failures
 SELECT @attempt_columns, j.owner, j.name, f.job_id, f.number, f.state
 FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_created)
