@@ -19,15 +19,17 @@ func (v verdict) Error() string { return report.Level(v).String() }
 
 func (c *cli) check() *cobra.Command {
 	var trigger string
-	lastPass, overdue, stuck := store.Duration(5*time.Minute), store.Duration(15*time.Minute), store.Duration(time.Hour)
+	lastPass, overdue := store.Duration(5*time.Minute), store.Duration(15*time.Minute)
+	stuck, running := store.Duration(report.StuckAfter), store.Duration(report.LongAfter)
 	cmd := &cobra.Command{
 		Use: "check", Short: "Say in one line whether all is well, for a monitor", Args: positional(),
 		Long: `Prints one line, and ends with the exit codes of monitoring plugins (Nagios, Icinga, Zabbix, Sensu):
 
   0 OK        all is well
   1 WARNING   the last run of a job has failed, a job is parked or has paused itself (on_error: pause,
-              pause_after_failures), a run is stuck, the last pass of a trigger has failed, a calendar ends within
-              60 days, or jobs sleep because the clock of the database was ahead
+              pause_after_failures), a run is stuck or has been under way for --running (a day), the last pass of a
+              trigger has failed, a calendar ends within 60 days, or jobs sleep because the clock of the database was
+              ahead
   2 CRITICAL  no tick has come for --last-pass, or a job is overdue by more than --overdue
   3 UNKNOWN   the database could not be asked
 
@@ -43,13 +45,14 @@ line says frozen. The check takes no longer with many runs.`,
 	cmd.Flags().Var(durationFlag{&lastPass}, "last-pass", "how old the last pass of a tick may be")
 	cmd.Flags().Var(durationFlag{&overdue}, "overdue", "how long a job may be due before a tick decides about it")
 	cmd.Flags().Var(durationFlag{&stuck}, "stuck", "how long a run may wait to be taken or decided")
+	cmd.Flags().Var(durationFlag{&running}, "running", "how long a run may be under way")
 	cmd.Flags().StringVar(&trigger, "trigger", "", "only passes of this trigger (tick --name; any)")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		h, err := c.health(cmd, trigger, time.Duration(stuck))
 		if err != nil {
 			h = report.Health{Unknown: c.explain(exitCode(cmd.Context(), err), err)[0]}
 		}
-		h.Judge(time.Duration(lastPass), time.Duration(overdue))
+		h.Judge(time.Duration(lastPass), time.Duration(overdue), time.Duration(running))
 		if err := c.print(h, func() error { return h.Print(c.stdout) }); err != nil || h.Level == report.OK {
 			return err
 		}
@@ -87,6 +90,13 @@ func (c *cli) health(cmd *cobra.Command, trigger string, stuck time.Duration) (h
 		return h, err
 	}
 	h.Stand(standing, figures, pauses)
+	longest, err := s.LongestRuns(ctx, 1)
+	if err != nil {
+		return h, err
+	}
+	for i := range longest {
+		h.Execute(&longest[i])
+	}
 	ahead, until, err := s.AheadOf(ctx, h.Now, triggers)
 	if err != nil {
 		return h, err

@@ -191,12 +191,13 @@ type checkOrder struct {
 	LastPass string `json:"last_pass"`
 	Overdue  string `json:"overdue"`
 	Stuck    string `json:"stuck"`
+	Running  string `json:"running"`
 	Trigger  string `json:"trigger"`
 }
 
 func (o *checkOrder) line(string) ([]string, string, error) {
 	args := []string{"check", "--json"}
-	for _, f := range [][2]string{{"last-pass", o.LastPass}, {"overdue", o.Overdue}, {"stuck", o.Stuck}, {"trigger", o.Trigger}} {
+	for _, f := range [][2]string{{"last-pass", o.LastPass}, {"overdue", o.Overdue}, {"stuck", o.Stuck}, {"running", o.Running}, {"trigger", o.Trigger}} {
 		if f[1] != "" {
 			args = append(args, "--"+f[0]+"="+f[1])
 		}

@@ -99,6 +99,16 @@ func readStatus(ctx context.Context, s *store.Store, limit int) (v report.Status
 		return v, err
 	}
 	v.Running.First = report.List(running)
+	figures, err := s.Figures(ctx, report.StuckAfter)
+	if err != nil {
+		return v, err
+	}
+	v.Stick(figures)
+	calendars, err := s.Calendars(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.AddCalendars(calendars)
 	v.Judge()
 	return v, nil
 }

@@ -62,3 +62,11 @@ func Outdated(c *store.Calendar, now time.Time) string {
 	}
 	return fmt.Sprintf("its last day is %s; add the days after that", last.Format(time.DateOnly))
 }
+
+// needsDays says what is wrong with a calendar that schedules use; empty: nothing, or none does.
+func needsDays(c *store.Calendar, now time.Time) string {
+	if why := Outdated(c, now); why != "" && c.Schedules > 0 {
+		return "calendar " + c.Name + ": " + why
+	}
+	return ""
+}

@@ -39,6 +39,7 @@ type Health struct {
 	Parked   int            `json:"parked"`
 	Running  int            `json:"running"` // runs
 	Stuck    int            `json:"stuck"`   // runs
+	Longest  store.Duration `json:"longest"` // how long the run that has executed for the longest time has been under way
 	Paused   int            `json:"paused"`  // jobs that a pause holds
 	Itself   int            `json:"paused_itself"`
 	Ahead    int            `json:"ahead_jobs,omitempty"` // jobs that sleep, because the clock of the database was ahead
@@ -52,6 +53,7 @@ type Health struct {
 	aheadUntil                             time.Time       // the last of Ahead
 	passes                                 []store.Trigger // each trigger with its last pass
 	latest, failing, parked, stuck, itself string          // one job of each kind, as an example
+	longest                                string          // the run of Longest
 	stuckFor                               time.Duration
 	unplanned                              string // the job that has waited for its first pass for the longest time
 	unplannedSince                         time.Time
@@ -78,6 +80,13 @@ func (h *Health) Stand(st store.Standing, f store.Figures, pauses []store.Pause)
 	h.Parked, h.parked = unpaused(st.Parked, nil)
 	if h.Stuck = f.Stuck; f.Stuck > 0 {
 		h.stuck, h.stuckFor = f.StuckJob, h.Now.Sub(f.StuckSince).Truncate(time.Second)
+	}
+}
+
+// Execute records the run that has executed for the longest time. A freeze does not stop it.
+func (h *Health) Execute(r *store.Run) {
+	if r.Begun() {
+		h.longest, h.Longest = r.Label(), store.Duration(h.Now.Sub(r.StartedAt).Truncate(time.Millisecond))
 	}
 }
 
@@ -126,14 +135,14 @@ func (h *Health) Sleep(jobs int, until time.Time) {
 // AddCalendars looks for calendars that schedules use and that need new days.
 func (h *Health) AddCalendars(list []store.Calendar) {
 	for i := range list {
-		if why := Outdated(&list[i], h.Now); why != "" && list[i].Schedules > 0 && !h.Frozen {
-			h.Calendars = append(h.Calendars, "calendar "+list[i].Name+": "+why)
+		if why := needsDays(&list[i], h.Now); why != "" && !h.Frozen {
+			h.Calendars = append(h.Calendars, why)
 		}
 	}
 }
 
 // Judge sets the level and the problems, the worst problem first.
-func (h *Health) Judge(lastPass, overdue time.Duration) {
+func (h *Health) Judge(lastPass, overdue, running time.Duration) {
 	h.Problems = []string{}
 	find := func(l Level, format string, args ...any) {
 		h.Level = max(h.Level, l)
@@ -189,6 +198,9 @@ func (h *Health) Judge(lastPass, overdue time.Duration) {
 			find(Warning, "%d runs have been stuck, the first one%s for %s", h.Stuck, of, store.Duration(h.stuckFor))
 		}
 	}
+	if long := time.Duration(h.Longest); long > running {
+		find(Warning, "run %s has been under way for %s", h.longest, store.Duration(long.Truncate(time.Second)))
+	}
 	for _, problem := range h.Calendars {
 		find(Warning, "%s", problem)
 	}
@@ -236,8 +248,8 @@ func (h *Health) Print(w io.Writer) error {
 		if h.Frozen {
 			frozen = 1
 		}
-		figures = fmt.Sprintf(" | %soverdue=%ds failing=%d parked=%d running=%d stuck=%d jobs=%d paused=%d frozen=%d", age,
-			int64(time.Duration(h.Overdue).Seconds()), h.Failing, h.Parked, h.Running, h.Stuck, h.Jobs, h.Paused, frozen)
+		figures = fmt.Sprintf(" | %soverdue=%ds failing=%d parked=%d running=%d stuck=%d jobs=%d paused=%d frozen=%d longest=%ds", age,
+			int64(time.Duration(h.Overdue).Seconds()), h.Failing, h.Parked, h.Running, h.Stuck, h.Jobs, h.Paused, frozen, int64(time.Duration(h.Longest).Seconds()))
 	}
 	_, err := fmt.Fprintf(w, "%s: %s%s\n", h.Level, text, figures)
 	return err

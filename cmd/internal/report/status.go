@@ -42,6 +42,8 @@ type Status struct {
 	thawed      time.Time       // when the last freeze has ended
 	itself      int             // jobs that have paused themselves
 	firstItself string          // one of them
+	stuck       store.Figures   // the runs that check finds stuck
+	calendars   []string        // what is wrong with calendars that schedules use
 }
 
 // Executing are the runs under way, the longest first.
@@ -114,6 +116,18 @@ func (s *Status) Hold(pauses []store.Pause, limit int) {
 // Itself records how many jobs have paused themselves, such as first.
 func (s *Status) Itself(jobs int, first string) { s.itself, s.firstItself = jobs, first }
 
+// Stick records the runs that are stuck.
+func (s *Status) Stick(f store.Figures) { s.stuck = f }
+
+// AddCalendars looks for calendars that schedules use and that need new days.
+func (s *Status) AddCalendars(list []store.Calendar) {
+	for i := range list {
+		if why := needsDays(&list[i], s.Now); why != "" {
+			s.calendars = append(s.calendars, why)
+		}
+	}
+}
+
 // Come records the triggers, the one that came last first. Only the first ones are shown: of many, the one that has died is the
 // last.
 func (s *Status) Come(triggers []store.Trigger, limit int) {
@@ -166,10 +180,16 @@ func (s *Status) why(o store.OpenRuns) string {
 	return "the next pass"
 }
 
+// What check takes for trouble, if it is not told otherwise, is a thing to do here.
+const (
+	StuckAfter = time.Hour      // how long a run may wait to be taken or decided
+	LongAfter  = 24 * time.Hour // how long a run may be under way
+)
+
 // untaken is how long runs may be ready before somebody has to find out why no process takes them.
 const untaken = 5 * time.Minute
 
-// Judge sets what there is to do, the most urgent first.
+// Judge sets what there is to do, the most urgent first. Each problem of check is among it, unless a person has paused the job.
 func (s *Status) Judge() {
 	s.ToDo = []string{}
 	do := func(format string, a ...any) { s.ToDo = append(s.ToDo, fmt.Sprintf(format, a...)) }
@@ -186,7 +206,8 @@ func (s *Status) Judge() {
 			do("run %s has lost its process; the next tick queues it again or marks it as lost", r.Label())
 		}
 	}
-	s.judgeQueued(do)
+	s.judgeStuck(do)
+	s.judgeLong(do)
 	switch n := s.Parked.Count; {
 	case n == 1 && len(s.Parked.First) == 1:
 		job := s.Parked.First[0].Job
@@ -207,6 +228,41 @@ func (s *Status) Judge() {
 		do("job %s is failing: dbjobs errors --job %s shows each failed attempt", s.Failing.First[0].Job, store.Argument(s.Failing.First[0].Job))
 	case n > 0:
 		do("%d jobs are failing: dbjobs job list --state failing shows them, dbjobs errors --job JOB each failed attempt of one", n)
+	}
+	if s.Frozen == nil {
+		for _, problem := range s.calendars {
+			do("%s", problem)
+		}
+	}
+}
+
+// judgeStuck reports runs that are stuck. If judgeQueued says why, or no tick comes, that is not said again.
+func (s *Status) judgeStuck(do func(string, ...any)) {
+	known := len(s.ToDo)
+	s.judgeQueued(do)
+	n, job := s.stuck.Stuck, s.stuck.StuckJob
+	if n == 0 || s.Frozen != nil || len(s.ToDo) > known || s.Now.Sub(s.lastBegan()) > StuckAfter {
+		return
+	}
+	what, where := "a run has", ""
+	if n > 1 {
+		what = fmt.Sprintf("%d runs have", n)
+	}
+	if job != "" {
+		where = fmt.Sprintf(", such as one of job %s: dbjobs run list --job %s shows them", job, store.Argument(job))
+	}
+	do("%s been stuck since %s%s; dbjobs doctor says what to do", what, Instant(s.stuck.StuckSince), where)
+}
+
+// judgeLong reports the run that has executed for the longest time, if that is very long.
+func (s *Status) judgeLong(do func(string, ...any)) {
+	if len(s.Running.First) == 0 {
+		return
+	}
+	if r := &s.Running.First[0]; r.Begun() && s.Now.Sub(r.StartedAt) > LongAfter {
+		run := store.Argument(r.Label())
+		do("run %s has been under way since %s: dbjobs run show %s shows its steps, dbjobs run cancel %[3]s ends it; a timeout of the job prevents that",
+			r.Label(), Instant(r.StartedAt), run)
 	}
 }
 
@@ -240,10 +296,10 @@ func (s *Status) judgeQueued(do func(string, ...any)) {
 	}
 }
 
-// judgeOverdue says why the oldest overdue job has not run. It says nothing if no tick has ever come, or if a
-// trigger is silent: judgeTriggers says that.
+// judgeOverdue says why the oldest overdue job has not run. It says nothing if no tick has ever come, if a trigger is silent,
+// or if the last pass has failed: judgeTriggers says that.
 func (s *Status) judgeOverdue(do func(string, ...any)) {
-	if len(s.Overdue.First) == 0 || s.Frozen != nil {
+	if len(s.Overdue.First) == 0 || s.Frozen != nil || len(s.Triggers) > 0 && s.Triggers[0].Error != "" {
 		return
 	}
 	if len(s.Triggers) == 0 {
@@ -281,9 +337,14 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 		do("no tick has come yet: let cron, or another trigger, start dbjobs tick each minute")
 	}
 	for _, v := range slices.Concat(s.Silences, s.moreSilent) {
-		if v.Until.IsZero() {
-			do("the trigger %s has been silent since %s: look at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks", v.Trigger, Instant(v.From))
+		if !v.Until.IsZero() {
+			continue
 		}
+		waits := ""
+		if r := s.startedIn(v); r != nil {
+			waits = fmt.Sprintf("if it starts no second tick while one executes, it waits for run %s: dbjobs run cancel %s ends that; else ", r.Label(), store.Argument(r.Label()))
+		}
+		do("the trigger %s has been silent since %s: %slook at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks", v.Trigger, Instant(v.From), waits)
 	}
 	for _, t := range slices.Concat(s.Triggers, s.more) {
 		if t.LastAt.Sub(s.Now) > untaken {
@@ -293,4 +354,15 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 			do("the last pass of the trigger %s has failed: %s", t.Name, t.Error)
 		}
 	}
+}
+
+// startedIn returns a run that a tick has started in a silence that lasts, and that still executes: a pass is on record only
+// when it has ended. Nil: there is none.
+func (s *Status) startedIn(v store.Silence) *store.Run {
+	for i := range s.Running.First {
+		if r := &s.Running.First[i]; r.Queue == tick.OwnQueue && r.StartedAt.After(v.From) && !r.LeaseUntil.Before(s.Now) {
+			return r
+		}
+	}
+	return nil
 }

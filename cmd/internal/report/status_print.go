@@ -134,9 +134,9 @@ func (p *sections) troubled(kind string, list Troubled, s *Status) {
 
 // runs writes the runs that have not ended.
 func (p *sections) runs(s *Status) {
-	p.table(len(s.Running.First), []string{"RUNNING", "FOR", "BY", "RUN"}, func(t *table) {
+	p.table(len(s.Running.First), []string{"RUNNING", "FOR", "BY", "ID"}, func(t *table) {
 		for _, r := range s.Running.First {
-			t.row(r.FullJob(), span(s.Now.Sub(r.StartedAt)), r.Holder, r.ID)
+			t.row(r.Label(), span(s.Now.Sub(r.StartedAt)), r.Holder, r.ID)
 		}
 	})
 	p.more(s.Running.Count-len(s.Running.First), "dbjobs run list --state running")

@@ -240,7 +240,7 @@ func TestStatusNamesTheOwnersOfRuns(t *testing.T) {
 	if err := s.Print(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\nana/load  ", "run ana/load#7 has lost its process"} {
+	for _, want := range []string{"\nana/load#7  ", "run ana/load#7 has lost its process"} {
 		if !strings.Contains("\n"+out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
 		}

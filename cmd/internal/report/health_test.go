@@ -1,0 +1,107 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// Who is woken by a problem of check reads in status what to do about it. In a freeze, both leave out what waits on purpose.
+func TestStatusNamesWhatCheckFinds(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	long := store.Run{Job: "hang", Number: 3, StartedAt: now.Add(-LongAfter - time.Hour), LeaseUntil: now.Add(time.Minute)}
+	stuck := store.Figures{Stuck: 1, StuckSince: now.Add(-StuckAfter - time.Hour), StuckJob: "a job"}
+	ends := []store.Calendar{{Name: "de", Days: []string{"2026-03-02"}, Schedules: 1}, {Name: "idle", Days: []string{"2026-03-02"}}}
+	for name, c := range map[string]struct {
+		running   []store.Run
+		figures   store.Figures
+		calendars []store.Calendar
+		frozen    bool
+		check     []string
+		status    []string
+	}{
+		"a run hangs": {running: []store.Run{long}, check: []string{"run hang#3 has been under way for 25h"},
+			status: []string{"run hang#3 has been under way since " + Instant(long.StartedAt) +
+				": dbjobs run show 'hang#3' shows its steps, dbjobs run cancel 'hang#3' ends it; a timeout of the job prevents that"}},
+		"no pass decides": {figures: stuck, check: []string{"a run of job a job has been stuck for 2h"},
+			status: []string{"a run has been stuck since " + Instant(stuck.StuckSince) +
+				", such as one of job a job: dbjobs run list --job 'a job' shows them; dbjobs doctor says what to do"}},
+		"a calendar ends": {calendars: ends, check: []string{"calendar de: its last day is 2026-03-02; add the days after that"},
+			status: []string{"calendar de: its last day is 2026-03-02; add the days after that"}},
+		"a freeze": {figures: stuck, calendars: ends, frozen: true, check: []string{},
+			status: []string{"everything is paused: dbjobs unfreeze ends that"}},
+	} {
+		var pauses []store.Pause
+		if c.frozen {
+			pauses = []store.Pause{{Scope: store.ScopeAll}}
+		}
+		trigger := store.Trigger{Name: "tick", LastAt: now}
+		var h Health
+		h.Stand(store.Standing{Now: now}, c.figures, pauses)
+		h.AddTrigger(&trigger)
+		h.AddCalendars(c.calendars)
+		for i := range c.running {
+			h.Execute(&c.running[i])
+		}
+		h.Judge(time.Minute, time.Minute, LongAfter)
+
+		var s Status
+		s.Stand(store.Standing{Now: now})
+		s.Hold(pauses, 1)
+		s.Come([]store.Trigger{trigger}, 1)
+		s.Running.First = c.running
+		s.Stick(c.figures)
+		s.AddCalendars(c.calendars)
+		s.Judge()
+		if !slices.Equal(h.Problems, c.check) || !slices.Equal(s.ToDo, c.status) {
+			t.Errorf("%s: check %q, want %q; status %q, want %q", name, h.Problems, c.check, s.ToDo, c.status)
+		}
+	}
+}
+
+// A trigger that starts no second tick while one executes is silent because of a run that does not end. A run that began
+// before, or that a worker has, is no reason.
+func TestStatusOfATriggerThatWaits(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	from := now.Add(-time.Hour)
+	run := store.Run{Job: "hang", Number: 3, Queue: tick.OwnQueue, StartedAt: from.Add(time.Minute), LeaseUntil: now.Add(time.Minute)}
+	waits := "if it starts no second tick while one executes, it waits for run hang#3: dbjobs run cancel 'hang#3' ends that; else "
+	for name, c := range map[string]struct {
+		change func(*store.Run)
+		waits  bool
+	}{
+		"it hangs":             {func(*store.Run) {}, true},
+		"it began before":      {func(r *store.Run) { r.StartedAt = from.Add(-time.Minute) }, false},
+		"a worker has it":      {func(r *store.Run) { r.Queue = "letters" }, false},
+		"its process has died": {func(r *store.Run) { r.LeaseUntil = now.Add(-time.Second) }, false},
+	} {
+		r := run
+		c.change(&r)
+		s := Status{Now: now, Silences: []store.Silence{{Trigger: "cron", From: from}}, Running: Executing{1, []store.Run{r}}}
+		s.Triggers = []store.Trigger{{Name: "cron", LastAt: from}}
+		want := "the trigger cron has been silent since " + Instant(from) + ": "
+		if c.waits {
+			want += waits
+		}
+		if s.Judge(); len(s.ToDo) != 1 || !strings.HasPrefix(s.ToDo[0], want+"look at what starts dbjobs tick; ") {
+			t.Errorf("%s: %q, want %q", name, s.ToDo, want)
+		}
+	}
+}
+
+// If the last pass has failed, its error says why jobs are overdue: no other reason is guessed.
+func TestStatusAfterAPassThatFailed(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	s := Status{Now: now, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: now.Add(-time.Hour)}}}}
+	s.Triggers = []store.Trigger{{Name: "cron", LastAt: now, Error: "no room"}}
+	if s.Judge(); !slices.Equal(s.ToDo, []string{"the last pass of the trigger cron has failed: no room"}) {
+		t.Errorf("%q", s.ToDo)
+	}
+}
