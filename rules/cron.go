@@ -217,6 +217,9 @@ func (f *cronField) across(from, to string, stepped bool) string {
 	if stepped {
 		return ""
 	}
+	if n, _ := digitsOf(from); n > f.top { // 7-3: Sunday begins the range as 0
+		return "; write `" + strconv.Itoa(f.low) + "-" + to + "`"
+	}
 	text := func(n int, like string) string {
 		if _, number := digitsOf(like); number || f.names == nil {
 			return strconv.Itoa(n)

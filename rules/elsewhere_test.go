@@ -18,6 +18,7 @@ func TestTextsOfOtherSchedulers(t *testing.T) {
 		"0 0 23-1 * * ?":           "write `23,0-1`",
 		"0 0 0 ? * FRI-MON":        "write `FRI-SAT,SUN-MON`",
 		"0 0 0 ? * 6-0":            "write `6,0`",
+		"0 0 0 ? * 7-3":            "write `0-3`",
 		"0 0 0 25-5 * ?":           "write `25-31,1-5`",
 		"0 0 0 1 NOV-FEB ?":        "write `NOV-DEC,JAN-FEB`",
 		"50-10/5 * * * *":          "runs upward",
