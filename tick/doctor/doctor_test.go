@@ -214,3 +214,24 @@ func TestDamageIsNamed(t *testing.T) {
 		}
 	})
 }
+
+// A program with another release of the zone database does not hold the times that were decided against its own, before it
+// has planned the jobs again. The plan is as a program has left it for which Berlin keeps UTC in winter.
+func TestTimesOfAnotherZoneDatabase(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "daily", Own: &store.Schedule{Rule: "0 9 * * *"}, Steps: []store.Step{ticktest.Nop("")}}}})
+		for range 72 {
+			ticktest.Run(t, d)
+			d.Clock.Add(time.Hour)
+		}
+		ticktest.Run(t, d)
+		d.Exec(t, "UPDATE "+d.Table("plan_rules")+" SET rule = REPLACE(rule, 'DTSTART:19700101T000000Z', 'DTSTART;TZID=Europe/Berlin:19700101T000000')")
+		if found, _ := examine(t, d); !slices.Contains(found, "unaccounted daily") {
+			t.Errorf("the times are those of the rule: %v", found)
+		}
+		d.Exec(t, "UPDATE "+d.Table("plan_rules")+" SET ends = '2000a'")
+		if found, r := examine(t, d); len(found) > 0 {
+			t.Errorf("%+v", r.Findings)
+		}
+	})
+}

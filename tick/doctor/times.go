@@ -35,7 +35,9 @@ func (e *exam) times(ctx context.Context) error {
 				return err
 			}
 			r := &rec.Rules[i]
-			if j := e.of[r.JobID]; j.Parked == "" { // a parked job may have a rule that cannot be read
+			// A parked job may have a rule that cannot be read. With another release of the zone database, the times that were
+			// decided are not those that this program finds; a pass of this program plans the job again.
+			if j := e.of[r.JobID]; j.Parked == "" && !rules.Outdated(r.Ends) {
 				e.account(j, r, &rec, each)
 			}
 		}
