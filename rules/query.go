@@ -179,10 +179,12 @@ func Outdated(ends string) bool {
 }
 
 // HasInstants reports whether a canonical text has instants that were made of wall
-// times, by the zone database of that time: single dates, and the ends of
-// recurrences. With another release, only the text of the author has their meaning.
+// times, by the zone database of that time: single dates, the ends of recurrences,
+// and the start from which an interval counts. With another release, only the text
+// of the author has their meaning.
 func HasInstants(text string) bool {
-	return strings.Contains(text, "\nRDATE:") || strings.Contains(text, "\nEXDATE:") || strings.Contains(text, ";UNTIL=")
+	counts := strings.HasPrefix(text, "DTSTART:") && !strings.Contains(text, ";BY")
+	return counts || strings.Contains(text, "\nRDATE:") || strings.Contains(text, "\nEXDATE:") || strings.Contains(text, ";UNTIL=")
 }
 
 // knownEnds reads a text of Ends. It returns nil if another release of the zone

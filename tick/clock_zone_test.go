@@ -11,7 +11,8 @@ import (
 )
 
 // A program with another release of the zone database plans all jobs again within the hour: a job whose wall time has become an
-// earlier instant runs at that instant, and a single date, the end of a rule and an exception move with the clock of the zone.
+// earlier instant runs at that instant, and a single date, the start of an interval, the end of a rule and an exception move
+// with the clock of the zone.
 // The plans are as a program has left them for which Berlin keeps UTC in winter.
 func TestClockOfAZoneThatChanges(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -19,19 +20,19 @@ func TestClockOfAZoneThatChanges(t *testing.T) {
 			return store.Job{Name: name, Own: &store.Schedule{Rule: rule, Zone: "Europe/Berlin"}, Missed: store.MissedSkip, Steps: []store.Step{ticktest.Nop("")}}
 		}
 		const from = "DTSTART;TZID=Europe/Berlin:20260101T090000\nRRULE:FREQ=MONTHLY;BYMONTHDAY=1"
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job("monthly", "0 9 1 * *"), job("once", "at 2026-02-01T09:00"), job("spread", "~ 9 1 * *"),
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job("monthly", "0 9 1 * *"), job("once", "at 2026-02-01T09:00"), job("spread", "~ 9 1 * *"), job("paced", "every 3h starting 2026-02-01T09:00"),
 			job("last", from+";UNTIL=20260201T080000Z"), job("except", from+",2\nEXDATE;TZID=Europe/Berlin:20260201T090000")}})
 		if _, err := d.RenameJob(t.Context(), "spread", "renamed", store.AlterOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		ticktest.Run(t, d)
 		spread := ticktest.Told(t, d, "renamed")
-		d.Exec(t, "UPDATE "+d.Table("plan_rules")+" SET ends = '2000a', rule = REPLACE(rule, 'DATE:20260201T080000Z', 'DATE:20260201T090000Z')")
+		d.Exec(t, "UPDATE "+d.Table("plan_rules")+" SET ends = '2000a', rule = REPLACE(REPLACE(rule, 'DATE:20260201T080000Z', 'DATE:20260201T090000Z'), 'START:20260201T080000Z', 'START:20260201T090000Z')")
 		at := func(hour int) time.Time { return time.Date(2026, 2, 1, hour, 0, 0, 0, time.UTC) }
 		d.Exec(t, "UPDATE "+d.Table("plans")+" SET next_run = "+ticktest.Literal(d, at(9))+" WHERE next_run = "+ticktest.Literal(d, at(8)))
 		d.Clock.Add(time.Hour)
 		ticktest.Run(t, d)
-		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("plan_rules")+" WHERE ends = '"+rules.TZDataVersion()+"'"); n != 5 {
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("plan_rules")+" WHERE ends = '"+rules.TZDataVersion()+"'"); n != 6 {
 			t.Errorf("%d rules were read by this release", n)
 		}
 		if now := ticktest.Told(t, d, "renamed"); now != spread {
@@ -42,7 +43,7 @@ func TestClockOfAZoneThatChanges(t *testing.T) {
 			ticktest.Run(t, d)
 		}
 		for name, want := range map[string]string{"monthly": "02-01T08:00 succeeded; next 03-01T08:00", "once": "02-01T08:00 succeeded; next 01-01T00:00",
-			"last": "02-01T08:00 succeeded; next 01-01T00:00", "except": "next 02-02T08:00"} {
+			"last": "02-01T08:00 succeeded; next 01-01T00:00", "except": "next 02-02T08:00", "paced": "02-01T08:00 succeeded; 02-01T11:00 succeeded; next 02-01T14:00"} {
 			if got := ticktest.Told(t, d, name); got != want {
 				t.Errorf("%s: %s, want %s", name, got, want)
 			}
