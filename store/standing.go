@@ -74,7 +74,11 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 		}
 		first := func(kind string) (found []JobStatus, all bool) {
 			found, all = among(kind, is[kind]), len(kinds[kind]) < most
-			whole = whole && (all || len(found) >= limit || 8*most > mostJudged)
+			wanted := limit
+			if kind == "coming" {
+				wanted++ // is there one more?
+			}
+			whole = whole && (all || len(found) >= wanted || 8*most > mostJudged)
 			return found, all
 		}
 		for kind, k := range map[string]*Kind{"overdue": &st.Overdue, "parked": &st.Parked, "failing": &st.Failing} {
@@ -83,10 +87,10 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 				k.Count = len(found)
 			}
 		}
-		coming, all := first("coming")
+		coming, _ := first("coming")
 		due := among("overdue", func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue < Duration(late) }) // it was due in a freeze
 		st.Coming = append(due, coming...)
-		st.ComingMore = !all || len(st.Coming) > limit
+		st.ComingMore = len(st.Coming) > limit
 		st.Coming = st.Coming[:min(limit, len(st.Coming))]
 	}
 	if st.Thawed.After(st.Now.Add(-late)) { // nothing is late yet

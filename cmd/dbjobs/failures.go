@@ -131,12 +131,14 @@ func (c *cli) sayPaused(ctx context.Context, s *store.Store) error {
 // sayUndecided says which jobs do not run without a gap on record: nothing is decided about the times of a job that is parked, or
 // for which no pass has come.
 func (c *cli) sayUndecided(ctx context.Context, s *store.Store, job string) error {
-	st, err := s.Standing(ctx, store.OverdueAfter, 0, 1)
-	if job != "" && err == nil {
-		st.Parked, st.Overdue = store.Kind{}, store.Kind{}
+	var st store.Standing
+	var err error
+	if job == "" {
+		st, err = s.Standing(ctx, store.OverdueAfter, 0, judged)
+	} else {
 		var v store.JobStatus
 		switch v, err = s.Job(ctx, job); {
-		case errors.Is(err, store.ErrNotFound): // it was removed
+		case errors.Is(err, store.ErrNotFound) || v.Disabled: // it was removed, or nothing is to be decided
 			return nil
 		case v.Parked != "":
 			st.Parked = store.Kind{Count: 1, First: []store.JobStatus{v}}
