@@ -56,13 +56,24 @@ dbjobs diff shows the difference, and dbjobs export prints what the file should 
 			}
 			return m, err
 		})
-		if err == nil && len(kept) > 0 {
-			c.say("job %s runs by its schedule %s, too: --rule gives it a rule beside that; `dbjobs job schedule drop %s %s` leaves the rule alone",
-				args[0], strings.Join(kept, ", "), args[0], kept[0])
+		if err == nil && len(kept) > 0 && !cmd.Flags().Changed("schedule") {
+			c.sayKept(args[0], kept)
 		}
 		return err
 	})
 	return c.alters(cmd, &dryRun)
+}
+
+// sayKept says by which schedules a job still runs that has got a rule of its own, and how to take them away.
+func (c *cli) sayKept(job string, schedules []string) {
+	what, drops := "schedule", make([]string, 0, len(schedules))
+	if len(schedules) > 1 {
+		what = "schedules"
+	}
+	for _, name := range schedules {
+		drops = append(drops, "`dbjobs job schedule drop "+store.Argument(job)+" "+store.Argument(name)+"`")
+	}
+	c.say("job %s runs by its %s %s, too: --rule gives it a rule beside that; for the rule alone, %s", job, what, strings.Join(schedules, ", "), strings.Join(drops, ", "))
 }
 
 // alterJob changes a job in place and prints what changed. It calls edit twice: first to check the names that the
