@@ -19,7 +19,7 @@ func (v verdict) Error() string { return report.Level(v).String() }
 
 func (c *cli) check() *cobra.Command {
 	var trigger string
-	lastPass, overdue := store.Duration(5*time.Minute), store.Duration(15*time.Minute)
+	lastPass, overdue := store.Duration(5*time.Minute), store.Duration(report.LateAfter)
 	stuck, running := store.Duration(report.StuckAfter), store.Duration(report.LongAfter)
 	cmd := &cobra.Command{
 		Use: "check", Short: "Say in one line whether all is well, for a monitor", Args: positional(),
@@ -37,8 +37,8 @@ A run is stuck if one of these has lasted for --stuck: the run is ready, but no 
 or it has ended, but no tick has decided what comes next. The figures follow the sign |.
 
 Disabled jobs do not count, and neither do jobs that somebody has paused: the figure paused has their number. But if more
-than 20 jobs are failing or parked, paused ones among them count, too. In a freeze, only the last passes count, and the
-line says frozen. The check takes no longer with many runs.`,
+than 20 jobs are failing or parked, paused ones among them count, too. In a freeze, only the last passes and the runs under
+way count, and the line says frozen. The check takes no longer with many runs.`,
 		Example: `  dbjobs check --last-pass 3m --overdue 30m
   dbjobs check --trigger tick --json`,
 	}

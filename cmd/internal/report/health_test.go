@@ -71,7 +71,7 @@ func TestStatusOfATriggerThatWaits(t *testing.T) {
 	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
 	from := now.Add(-time.Hour)
 	run := store.Run{Job: "hang", Number: 3, Queue: tick.OwnQueue, StartedAt: from.Add(time.Minute), LeaseUntil: now.Add(time.Minute)}
-	waits := "if it starts no second tick while one executes, it waits for run hang#3: dbjobs run cancel 'hang#3' ends that; else "
+	waits := "if the trigger starts no second tick while one executes, it waits for run hang#3: dbjobs run cancel 'hang#3' ends that; else "
 	for name, c := range map[string]struct {
 		change func(*store.Run)
 		waits  bool
@@ -91,6 +91,27 @@ func TestStatusOfATriggerThatWaits(t *testing.T) {
 		}
 		if s.Judge(); len(s.ToDo) != 1 || !strings.HasPrefix(s.ToDo[0], want+"look at what starts dbjobs tick; ") {
 			t.Errorf("%s: %q, want %q", name, s.ToDo, want)
+		}
+	}
+}
+
+// A trigger that never came regularly is never silent. If a job is overdue by so much that check is critical, status names the
+// run for which the trigger may wait. A tick that has been under way for some minutes is no trouble.
+func TestStatusOfAnOverdueJobBehindARun(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	last := now.Add(-3 * time.Hour)
+	run := store.Run{Job: "hang", Number: 3, Queue: tick.OwnQueue, StartedAt: last.Add(time.Minute), LeaseUntil: now.Add(time.Minute)}
+	for late, want := range map[time.Duration][]string{
+		LateAfter: {},
+		LateAfter + time.Second: {"job a is overdue, and no pass is on record since " + Instant(last) +
+			": if the trigger starts no second tick while one executes, it waits for run hang#3: dbjobs run cancel 'hang#3' ends that; " +
+			"else look at what starts dbjobs tick, and at what it prints"},
+	} {
+		s := Status{Now: now, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: now.Add(-late)}}}, Running: Executing{1, []store.Run{run}}}
+		s.Triggers = []store.Trigger{{Name: "cron", LastAt: last}}
+		if s.Judge(); !slices.Equal(s.ToDo, want) {
+			t.Errorf("overdue by %s: %q, want %q", late, s.ToDo, want)
 		}
 	}
 }

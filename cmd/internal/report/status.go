@@ -182,14 +182,16 @@ func (s *Status) why(o store.OpenRuns) string {
 
 // What check takes for trouble, if it is not told otherwise, is a thing to do here.
 const (
-	StuckAfter = time.Hour      // how long a run may wait to be taken or decided
-	LongAfter  = 24 * time.Hour // how long a run may be under way
+	LateAfter  = 15 * time.Minute // how long a job may be due before a tick decides about it
+	StuckAfter = time.Hour        // how long a run may wait to be taken or decided
+	LongAfter  = 24 * time.Hour   // how long a run may be under way
 )
 
 // untaken is how long runs may be ready before somebody has to find out why no process takes them.
 const untaken = 5 * time.Minute
 
 // Judge sets what there is to do, the most urgent first. Each problem of check is among it, unless a person has paused the job.
+// How old the last pass may be, check is told: here a trigger counts that came regularly before.
 func (s *Status) Judge() {
 	s.ToDo = []string{}
 	do := func(format string, a ...any) { s.ToDo = append(s.ToDo, fmt.Sprintf(format, a...)) }
@@ -316,8 +318,9 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	case last.After(late):
 		do("job %s is overdue, because the last pass took %s and the job became due meanwhile: the next tick runs it; "+
 			"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own", first.Job, took(s.Triggers[0].Took))
-	case s.Running.Count == 0 && !slices.ContainsFunc(slices.Concat(s.Silences, s.moreSilent), lasting): // a pass is recorded when it ends
-		do("job %s is overdue, and no pass is on record since %s: look at what starts dbjobs tick, and at what it prints", first.Job, Instant(last))
+	case slices.ContainsFunc(slices.Concat(s.Silences, s.moreSilent), lasting):
+	case s.Running.Count == 0 || s.Now.Sub(first.Since) > LateAfter: // a pass is recorded when it ends
+		do("job %s is overdue, and no pass is on record since %s: %slook at what starts dbjobs tick, and at what it prints", first.Job, Instant(last), s.waitsSince(last))
 	}
 }
 
@@ -340,11 +343,8 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 		if !v.Until.IsZero() {
 			continue
 		}
-		waits := ""
-		if r := s.startedIn(v); r != nil {
-			waits = fmt.Sprintf("if it starts no second tick while one executes, it waits for run %s: dbjobs run cancel %s ends that; else ", r.Label(), store.Argument(r.Label()))
-		}
-		do("the trigger %s has been silent since %s: %slook at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks", v.Trigger, Instant(v.From), waits)
+		do("the trigger %s has been silent since %s: %slook at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks",
+			v.Trigger, Instant(v.From), s.waitsSince(v.From))
 	}
 	for _, t := range slices.Concat(s.Triggers, s.more) {
 		if t.LastAt.Sub(s.Now) > untaken {
@@ -356,13 +356,14 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 	}
 }
 
-// startedIn returns a run that a tick has started in a silence that lasts, and that still executes: a pass is on record only
-// when it has ended. Nil: there is none.
-func (s *Status) startedIn(v store.Silence) *store.Run {
+// waitsSince names a run that a tick has started since the last pass on record, and that still executes: a pass is on record only
+// when it has ended. Empty: there is none.
+func (s *Status) waitsSince(last time.Time) string {
 	for i := range s.Running.First {
-		if r := &s.Running.First[i]; r.Queue == tick.OwnQueue && r.StartedAt.After(v.From) && !r.LeaseUntil.Before(s.Now) {
-			return r
+		if r := &s.Running.First[i]; r.Queue == tick.OwnQueue && r.StartedAt.After(last) && !r.LeaseUntil.Before(s.Now) {
+			return fmt.Sprintf("if the trigger starts no second tick while one executes, it waits for run %s: dbjobs run cancel %s ends that; else ",
+				r.Label(), store.Argument(r.Label()))
 		}
 	}
-	return nil
+	return ""
 }
