@@ -191,7 +191,7 @@ const (
 const untaken = 5 * time.Minute
 
 // Judge sets what there is to do, the most urgent first. Each problem of check is among it, unless a person has paused the job.
-// How old the last pass may be, check is told: here a trigger counts that came regularly before.
+// How old the last pass may be is a flag of check: here a trigger counts that came regularly before.
 func (s *Status) Judge() {
 	s.ToDo = []string{}
 	do := func(format string, a ...any) { s.ToDo = append(s.ToDo, fmt.Sprintf(format, a...)) }
