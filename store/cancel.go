@@ -17,13 +17,13 @@ func (r *Run) Ended() bool {
 // openRun chooses the run that the name of a job means, to be cancelled: its only open run. If several are open, somebody has to
 // say which: the latest only waits for the one that hangs. If none is open, it is the latest run.
 func (s *Store) openRun(ctx context.Context, job string) (Run, error) {
-	var open []Run
-	for _, state := range []string{Running, Queued, Waiting} {
-		list, err := s.Runs(ctx, RunFilter{Job: job, States: []string{state}, Limit: mostHolders})
-		if err != nil {
-			return Run{}, err
-		}
-		open = append(open, list...)
+	j, err := s.jobOnRecord(ctx, job)
+	if err != nil {
+		return Run{}, err
+	}
+	open, err := s.listRuns(ctx, s.db, "runs_unended", engine.Args{"job": j.ID, "limit": mostHolders + 1})
+	if err != nil {
+		return Run{}, err
 	}
 	switch len(open) {
 	case 0:

@@ -157,6 +157,7 @@ var actions = map[string]string{
 	"coming_jobs":        "look for the jobs that come next",
 	"open_runs":          "count the runs that wait",
 	"runs_longest":       "read running runs",
+	"runs_unended":       "read the open runs of a job",
 	"runs_holding":       "look for the runs for which others wait",
 	"oldest_queued":      "look for the oldest queued run",
 	"open_pause":         "look for a pause",

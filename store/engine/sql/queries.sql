@@ -220,6 +220,13 @@ LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT :l
 SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
 
+-- The runs of a job that have not ended, those that execute first. One statement, so that a run that moves on is not missed.
+
+-- name: runs_unended
+SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r @by_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE @open = :job AND r.state IN ('waiting', 'queued', 'running')
+ORDER BY CASE r.state WHEN 'running' THEN 0 WHEN 'queued' THEN 1 ELSE 2 END, r.id LIMIT :limit;
+
 -- The runs under way of a job, or of all jobs of a group, those that began first first.
 
 -- name: runs_holding
