@@ -1,0 +1,72 @@
+package tick_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A run that waits says for which runs, or which pause holds it. The name of a job cancels its only open run; if several
+// are open, it cancels none.
+func TestRunsThatWaitNameWhatHoldsThem(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		aside := func(name, group string) store.Job {
+			return store.Job{Name: name, Group: group, Queue: "other", Steps: []store.Step{ticktest.Nop("")}}
+		}
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "one", MaxRunning: 1}}, Jobs: []store.Job{
+			aside("first", "one"), aside("second", "one"), aside("alone", "")}})
+		request := func(jobs ...string) {
+			t.Helper()
+			for _, job := range jobs {
+				ticktest.Request(t, d, job)
+				ticktest.DecideOnly(t, d)
+			}
+		}
+		run := func(name string) store.RunDetail {
+			t.Helper()
+			r, err := d.Run(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		label := func(job string, number int) string {
+			return (&store.Run{Owner: run(job).Owner, Job: job, Number: int64(number)}).Label()
+		}
+
+		request("first", "second", "alone", "alone")
+		if tasks, err := d.Take(t.Context(), "other", 10, store.Holder{Name: "h", Lease: time.Hour}); err != nil || len(tasks) != 2 {
+			t.Fatalf("%v: %d taken", err, len(tasks))
+		}
+		if r := run("second"); r.HeldBy != store.HeldByGroup || r.Group != "one" || !slices.Equal(r.Behind, []string{label("first", 1)}) {
+			t.Errorf("behind the group: held by %q, group %q, %q", r.HeldBy, r.Group, r.Behind)
+		}
+		if r := run("alone"); r.Number != 2 || r.HeldBy == "" || r.Group != "" || !slices.Equal(r.Behind, []string{label("alone", 1)}) {
+			t.Errorf("behind the run of its job: #%d held by %q, %q", r.Number, r.HeldBy, r.Behind)
+		}
+
+		if _, err := d.CancelRun(t.Context(), "alone", store.Author{}); err == nil || !strings.Contains(err.Error(), label("alone", 1)+" (running), "+label("alone", 2)+" (waiting)") {
+			t.Errorf("cancel of one of two: %v", err)
+		}
+		if r, err := d.CancelRun(t.Context(), "second", store.Author{}); err != nil || r.Number != 1 {
+			t.Errorf("cancel of the only one: %v, %+v", err, r)
+		}
+		ticktest.DecideOnly(t, d)
+		if first, second := run("alone#1"), run("second"); first.CancelAt != (time.Time{}) || second.State != store.Cancelled {
+			t.Errorf("cancelled at %v; %s", first.CancelAt, second.State)
+		}
+
+		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "second"}, time.Time{}, store.Author{By: "ada", Reason: "the source is down"}); err != nil {
+			t.Fatal(err)
+		}
+		request("second")
+		if r := run("second"); r.HeldBy != store.HeldByPause || r.Paused == nil || r.Paused.Reason != "the source is down" || len(r.Behind) > 0 {
+			t.Errorf("in the pause: held by %q, %+v, %q", r.HeldBy, r.Paused, r.Behind)
+		}
+	})
+}
