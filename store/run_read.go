@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,7 +63,7 @@ func (s *Store) addHolders(ctx context.Context, d *RunDetail) error {
 	} else if err != nil {
 		return err
 	}
-	a := engine.Args{"job": int64(0), "group": "", "limit": mostHolders}
+	a := engine.Args{"job": int64(0), "group": "", "limit": mostHolders + 1}
 	switch d.HeldBy {
 	case HeldByPause:
 		if d.Paused = j.Paused; d.Paused == nil && len(j.SchedulePauses) > 0 {
@@ -76,7 +77,8 @@ func (s *Store) addHolders(ctx context.Context, d *RunDetail) error {
 		a["job"] = j.ID
 	}
 	runs, err := s.listRuns(ctx, s.db, "runs_holding", a)
-	for i := range runs {
+	runs = slices.DeleteFunc(runs, func(r Run) bool { return r.ID == d.ID }) // it has begun before
+	for i := range runs[:min(len(runs), mostHolders)] {
 		d.Behind = append(d.Behind, runs[i].Label())
 	}
 	return err

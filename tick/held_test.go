@@ -46,6 +46,11 @@ func TestRunsThatWaitNameWhatHoldsThem(t *testing.T) {
 		if r := run("second"); r.HeldBy != store.HeldByGroup || r.Group != "one" || !slices.Equal(r.Behind, []string{label("first", 1)}) {
 			t.Errorf("behind the group: held by %q, group %q, %q", r.HeldBy, r.Group, r.Behind)
 		}
+		// It has begun before, and waits for its next delivery: it does not wait for itself.
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET started_at = "+ticktest.Literal(d, d.Clock.Now())+" WHERE id = '"+run("second").ID+"'")
+		if r := run("second"); !slices.Equal(r.Behind, []string{label("first", 1)}) {
+			t.Errorf("begun before, behind the group: %q", r.Behind)
+		}
 		if r := run("alone"); r.Number != 2 || r.HeldBy == "" || r.Group != "" || !slices.Equal(r.Behind, []string{label("alone", 1)}) {
 			t.Errorf("behind the run of its job: #%d held by %q, %q", r.Number, r.HeldBy, r.Behind)
 		}
