@@ -258,8 +258,8 @@ prove: $(SERVERS) $(SUITE) ## the suite with its long forms, then with the race 
 	@failed=0; \
 	$(if $(filter ./...,$(PACKAGES)),DBJOBS_PROVE=$(DBJOBS_PROVE) $(MAKE) queues release || failed=1; \
 		(cd scripts/release && DBJOBS_PROVE=$(DBJOBS_PROVE) $(TEST) -count=1 -timeout 1h ./...) || failed=1;) \
-	$(SERVERS) -tools $(TOOLS)$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove) 'DBJOBS_PROVE=$(DBJOBS_PROVE) $(ON); ; $(PROVED) || failed=1; \
-	$(if $(RACE),env -u DBJOBS_PROVE $(SERVERS) -tools $(TOOLS) -- $(call PROVE,prove-race) 'race GORACE=atexit_sleep_ms=0 $(ON); $(RACE); -test.parallel=4 $(PROVED),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
+	$(SERVERS) -exit-at-once -tools $(TOOLS)$$([ $$(id -u) -ne 0 ] || echo ,cron) -- $(call PROVE,prove) 'DBJOBS_PROVE=$(DBJOBS_PROVE) $(ON); ; $(PROVED) || failed=1; \
+	$(if $(RACE),env -u DBJOBS_PROVE $(SERVERS) -exit-at-once -tools $(TOOLS) -- $(call PROVE,prove-race) 'race GORACE=atexit_sleep_ms=0 $(ON); $(RACE); -test.parallel=4 $(PROVED),echo "NOT RUN: the race detector needs a C compiler" >&2) || failed=1; \
 	exit $$failed
 
 # The linters include vet.
