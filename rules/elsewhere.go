@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -27,11 +28,9 @@ func elsewhere(err error, text string) error {
 			return refuse("rule", at, text, instantOf, list[0], list[1])
 		}
 	}
-	for _, word := range list {
-		if ofSystemd(word) {
-			return refuse("rule", at, text, "this is a calendar of systemd: for \"*-*-* 02:00:00\" write `daily at 2:00`, for \"Mon..Fri 09:00\" `0 9 * * MON-FRI`, "+
-				"for \"*:0/15\" `*/15 * * * *`, for \"*-*~1 18:00\" `0 18 L * *`")
-		}
+	if slices.ContainsFunc(list, ofSystemd) {
+		return refuse("rule", at, text, "this is a calendar of systemd: for \"*-*-* 02:00:00\" write `daily at 2:00`, for \"Mon..Fri 09:00\" `0 9 * * MON-FRI`, "+
+			"for \"*:0/15\" `*/15 * * * *`, for \"*-*~1 18:00\" `0 18 L * *`")
 	}
 	return err
 }

@@ -233,7 +233,7 @@ func (r *recur) naiveDay(t time.Time) bool {
 // naiveWall returns the wall times in [lo, hi) of a rule whose periods are days or longer.
 func (r *recur) naiveWall(start, lo, hi int64) (list []int64) {
 	s := naiveDate(start)
-	for k := 0; k < 1<<20; k++ {
+	for k := range 1 << 20 {
 		days := r.naivePeriod(s, k)
 		var set []int64
 		for _, d := range days {

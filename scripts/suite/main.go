@@ -57,7 +57,7 @@ func parseLeg(text string) (*leg, error) {
 		return nil, fmt.Errorf("%q has %d parts, want 4", text, len(parts))
 	}
 	l := &leg{build: strings.Fields(parts[1]), run: strings.Fields(parts[2]), packages: strings.Fields(parts[3])}
-	for _, word := range strings.Fields(parts[0]) {
+	for word := range strings.FieldsSeq(parts[0]) {
 		if strings.Contains(word, "=") {
 			l.env = append(l.env, word)
 		} else {

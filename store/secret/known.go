@@ -105,7 +105,7 @@ func parts(value string) (all []string) {
 	if u, err := url.Parse(value); err == nil && u.Host != "" {
 		add(u.RequestURI())
 		add(u.EscapedPath())
-		for _, part := range strings.Split(u.EscapedPath(), "/") {
+		for part := range strings.SplitSeq(u.EscapedPath(), "/") {
 			add(part)
 		}
 		for _, list := range u.Query() {

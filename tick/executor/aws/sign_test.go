@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -38,9 +39,7 @@ func TestSign(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := http.Header{"User-Agent": {"dbjobs"}, "Authorization": {"of an earlier try"}}
-		for name, list := range v.headers {
-			h[name] = list
-		}
+		maps.Copy(h, v.headers)
 		Sign(h, v.method, u, []byte(v.body), v.c, "us-east-1", "service", now)
 		want := "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=" + v.signed + ", Signature=" + v.want
 		if got := h.Get("Authorization"); got != want {
