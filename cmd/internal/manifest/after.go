@@ -14,10 +14,7 @@ import (
 func afters(into *[]store.After) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		*into = nil
-		at := n // aliases followed, but not counted yet
-		for at.Kind == yaml.AliasNode {
-			at = at.Alias
-		}
+		at := followed(n)
 		if at.Kind != yaml.SequenceNode {
 			afterOne(into)(d, n, path)
 			return
@@ -31,10 +28,7 @@ func afters(into *[]store.After) reading {
 // afterOne adds one of these jobs: its name, or a mapping that also has the ends that count.
 func afterOne(into *[]store.After) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
-		at := n
-		for at.Kind == yaml.AliasNode {
-			at = at.Alias
-		}
+		at := followed(n)
 		var f store.After
 		before := len(d.problems)
 		if at.Kind != yaml.MappingNode {

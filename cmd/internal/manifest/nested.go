@@ -79,7 +79,7 @@ func readMapping(d *decoder, n *yaml.Node, path string, key executor.Key) map[st
 	return values
 }
 
-// followed returns the node to which an alias leads. It does not count that node.
+// followed returns the node to which an alias leads. It does not count that node, as enter does.
 func followed(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias

@@ -73,9 +73,7 @@ var (
 // enter follows aliases and counts the node. It returns false if the file expands to too much. It reports that
 // once.
 func (d *decoder) enter(n *yaml.Node, path string) (*yaml.Node, bool) {
-	for n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+	n = followed(n)
 	if !d.spend(n, path) {
 		return nil, false
 	}
@@ -109,10 +107,7 @@ func (d *decoder) merged(n *yaml.Node, path string, depth int) []pair {
 	own, seen := []pair{}, map[string]*yaml.Node{}
 	var merges []*yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		for key.Kind == yaml.AliasNode {
-			key = key.Alias
-		}
+		key, value := followed(n.Content[i]), n.Content[i+1]
 		if !d.spend(key, path) {
 			return own
 		}
@@ -148,9 +143,7 @@ func (d *decoder) mergeSources(n *yaml.Node, path string, depth int) (all []pair
 		d.problem(n, join(path, "<<"), "merges too deep")
 		return nil
 	}
-	for n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
+	n = followed(n)
 	switch n.Kind {
 	case yaml.MappingNode:
 		return d.merged(n, path, depth)

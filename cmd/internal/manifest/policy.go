@@ -126,10 +126,7 @@ func (e entry) readWhole(d *decoder, n *yaml.Node, path string, j *store.Job, sh
 	for _, in := range e.inner {
 		*in.Of(j).(*string) = ""
 	}
-	at := n
-	for at.Kind == yaml.AliasNode {
-		at = at.Alias
-	}
+	at := followed(n)
 	if at.Kind == yaml.MappingNode {
 		d.mapping(n, path, fields)
 		return

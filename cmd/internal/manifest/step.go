@@ -185,10 +185,7 @@ func readStatements(d *decoder, n *yaml.Node, path string, comments []string) (l
 
 // readStatement reads a text, or a mapping that also has arguments. comments are what begins a comment in the text.
 func readStatement(d *decoder, n *yaml.Node, path string, comments []string) (st executor.Statement) {
-	at := n // aliases followed, but not counted yet
-	for at.Kind == yaml.AliasNode {
-		at = at.Alias
-	}
+	at := followed(n)
 	if at.Kind == yaml.MappingNode {
 		d.mapping(n, path, []field{
 			{"text", func(d *decoder, n *yaml.Node, path string) { text(&st.Text)(d, n, path); d.swallows(n, path, comments) }},
@@ -214,10 +211,7 @@ func readArgs(d *decoder, n *yaml.Node, path string) (args []any) {
 func argument(d *decoder, n *yaml.Node, path string) (any, bool) {
 	v, ok := literal(d, n, path)
 	if err := executor.CheckReferences(v); err != nil {
-		for n.Kind == yaml.AliasNode {
-			n = n.Alias
-		}
-		d.problem(n, path, "%s", misnamed(err))
+		d.problem(followed(n), path, "%s", misnamed(err))
 		return nil, false
 	}
 	return v, ok
