@@ -35,9 +35,9 @@ type Status struct {
 	WaitingMore  int  `json:"waiting_more,omitempty"`   // things for which runs wait
 	ComingMore   bool `json:"next_hour_more,omitempty"` // jobs
 
-	more        []store.Trigger // those that are not shown
-	moreSilent  []store.Silence // those that are not shown
-	moreWaiting []WaitingRuns   // those that are not shown
+	triggers    []store.Trigger // all, also those that are not shown
+	silences    []store.Silence // all
+	waiting     []WaitingRuns   // all
 	busy        map[string]bool // queues in which runs execute
 	thawed      time.Time       // when the last freeze has ended
 	itself      int             // jobs that have paused themselves
@@ -132,29 +132,28 @@ func (s *Status) AddCalendars(list []store.Calendar) {
 // last.
 func (s *Status) Come(triggers []store.Trigger, limit int) {
 	shown := min(limit, len(triggers))
-	s.Triggers, s.more, s.TriggersMore = List(triggers[:shown]), triggers[shown:], len(triggers)-shown
+	s.Triggers, s.triggers, s.TriggersMore = List(triggers[:shown]), triggers, len(triggers)-shown
 }
 
 // Silent records the silences of triggers. Only the first ones are shown; all of those that last are things to do.
 func (s *Status) Silent(silences []store.Silence, limit int) {
 	shown := min(limit, len(silences))
-	s.Silences, s.moreSilent, s.SilencesMore = List(silences[:shown]), silences[shown:], len(silences)-shown
+	s.Silences, s.silences, s.SilencesMore = List(silences[:shown]), silences, len(silences)-shown
 }
 
 // Wait records the runs that have not ended. Only the first things for which runs wait are shown; all of them are judged.
 func (s *Status) Wait(open []store.OpenRuns, limit int) {
-	var waiting []WaitingRuns
 	s.busy = map[string]bool{}
 	for _, o := range open {
 		if o.State == store.Running {
 			s.Running.Count += o.Runs
 			s.busy[o.Queue] = true
 		} else {
-			waiting = append(waiting, WaitingRuns{o, s.why(o)})
+			s.waiting = append(s.waiting, WaitingRuns{o, s.why(o)})
 		}
 	}
-	shown := min(limit, len(waiting))
-	s.Waiting, s.moreWaiting, s.WaitingMore = List(waiting[:shown]), waiting[shown:], len(waiting)-shown
+	shown := min(limit, len(s.waiting))
+	s.Waiting, s.WaitingMore = List(s.waiting[:shown]), len(s.waiting)-shown
 }
 
 // why returns what runs wait for.
@@ -276,7 +275,7 @@ func (s *Status) judgeQueued(do func(string, ...any)) {
 		return at.Sub(w.Ready) > untaken && at.Sub(s.thawed) > untaken
 	}
 	var first []WaitingRuns // of each queue, those that are ready first
-	for _, w := range slices.Concat(s.Waiting, s.moreWaiting) {
+	for _, w := range s.waiting {
 		at := slices.IndexFunc(first, func(f WaitingRuns) bool { return f.Queue == w.Queue })
 		switch {
 		case w.State != store.Queued || s.Frozen != nil || s.busy[w.Queue] || !untakenAt(&w, s.Now):
@@ -318,7 +317,7 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	case last.After(late):
 		do("job %s is overdue, because the last pass took %s and the job became due meanwhile: the next tick runs it; "+
 			"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own", first.Job, took(s.Triggers[0].Took))
-	case slices.ContainsFunc(slices.Concat(s.Silences, s.moreSilent), lasting):
+	case slices.ContainsFunc(s.silences, lasting):
 	case s.Running.Count == 0 || s.Now.Sub(first.Since) > LateAfter: // a pass is recorded when it ends
 		do("job %s is overdue, and no pass is on record since %s: %slook at what starts dbjobs tick, and at what it prints", first.Job, Instant(last), s.waitsSince(last))
 	}
@@ -326,7 +325,7 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 
 // lastBegan is when the latest of the last passes of the triggers began. What became due later was not yet to be seen by any.
 func (s *Status) lastBegan() (latest time.Time) {
-	for _, t := range slices.Concat(s.Triggers, s.more) {
+	for _, t := range s.triggers {
 		if began := t.LastAt.Add(-time.Duration(t.Took)); began.After(latest) {
 			latest = began
 		}
@@ -339,14 +338,14 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 	if len(s.Triggers) == 0 && !s.PassesHidden && s.Running.Count == 0 { // a pass is recorded when it ends
 		do("no tick has come yet: let cron, or another trigger, start dbjobs tick each minute")
 	}
-	for _, v := range slices.Concat(s.Silences, s.moreSilent) {
+	for _, v := range s.silences {
 		if !v.Until.IsZero() {
 			continue
 		}
 		do("the trigger %s has been silent since %s: %slook at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks",
 			v.Trigger, Instant(v.From), s.waitsSince(v.From))
 	}
-	for _, t := range slices.Concat(s.Triggers, s.more) {
+	for _, t := range s.triggers {
 		if t.LastAt.Sub(s.Now) > untaken {
 			do("the trigger %s has not come since the clock of the database was set back: look at what starts dbjobs tick", t.Name)
 		}
