@@ -15,8 +15,8 @@ import (
 )
 
 // alters completes a command that changes a definition in place.
-func (c *cli) alters(cmd *cobra.Command, dryRun *bool) *cobra.Command {
-	cmd.Flags().BoolVar(dryRun, "dry-run", false, "only print the changes; write nothing")
+func (c *cli) alters(cmd *cobra.Command) *cobra.Command {
+	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "only print the changes; write nothing")
 	return c.prints(c.authored(cmd))
 }
 
@@ -26,7 +26,6 @@ func resets(cmd *cobra.Command, into *[]string) {
 }
 
 func (c *cli) jobAlter() *cobra.Command {
-	var dryRun bool
 	e := manifest.Edit{Command: "job alter"}
 	cmd := &cobra.Command{
 		Use: "alter NAME", Short: "Change a job in place", Args: positional("NAME"),
@@ -49,7 +48,7 @@ dbjobs diff shows the difference, and dbjobs export prints what the file should 
 		}
 		e.Now = time.Now()
 		var kept []string // the schedules of a job that gets its first rule of its own
-		err := c.alterJob(ctx, s, args[0], dryRun, func(j store.Job) (*manifest.Manifest, error) {
+		err := c.alterJob(ctx, s, args[0], func(j store.Job) (*manifest.Manifest, error) {
 			m, err := e.Job(j)
 			if kept = nil; err == nil && j.Own == nil && m.Jobs[0].Own != nil {
 				kept = m.Jobs[0].Schedules
@@ -61,7 +60,7 @@ dbjobs diff shows the difference, and dbjobs export prints what the file should 
 		}
 		return err
 	})
-	return c.alters(cmd, &dryRun)
+	return c.alters(cmd)
 }
 
 // sayKept says by which schedules a job still runs that has got a rule of its own, and how to take them away.
@@ -78,7 +77,7 @@ func (c *cli) sayKept(job string, schedules []string) {
 
 // alterJob changes a job in place and prints what changed. It calls edit twice: first to check the names that the
 // edit uses, and then on the job as it is when the change is written.
-func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, dryRun bool, edit func(store.Job) (*manifest.Manifest, error)) error {
+func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, edit func(store.Job) (*manifest.Manifest, error)) error {
 	v, err := s.Job(ctx, name)
 	if err != nil {
 		return err
@@ -94,7 +93,7 @@ func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, dryRun 
 	if err != nil {
 		return err
 	}
-	r, err := s.AlterJob(ctx, v.FullName(), store.AlterOptions{DryRun: dryRun, Start: decide.Start, First: decide.First, Author: c.author(s)}, func(j store.Job) (store.Job, error) {
+	r, err := s.AlterJob(ctx, v.FullName(), store.AlterOptions{DryRun: c.dryRun, Start: decide.Start, First: decide.First, Author: c.author(s)}, func(j store.Job) (store.Job, error) {
 		if m, err = edit(j); err != nil {
 			return j, err
 		}
@@ -104,7 +103,7 @@ func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, dryRun 
 		return m.Place(err)
 	}
 	c.unknown("what holidays do to the next times", c.findTimes(ctx, s, m.Definitions))
-	a := report.NewAltered(dryRun, r.Changes)
+	a := report.NewAltered(c.dryRun, r.Changes)
 	if len(r.Changes) > 0 {
 		p.jobs[v.FullName()], p.to[v.Name] = &r.Before, r.After
 		a.Times = append(a.Times, p.times(v.FullName(), v.Name))

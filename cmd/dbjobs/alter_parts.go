@@ -17,7 +17,6 @@ func (c *cli) jobStep() *cobra.Command {
 }
 
 func (c *cli) stepAdd() *cobra.Command {
-	var dryRun bool
 	var before string
 	cmd := &cobra.Command{
 		Use: "add JOB --name STEP --sql STATEMENT|--http URL|--exec PROGRAM|--shell TEXT|--mail-to ADDRESS", Short: "Add a step to a job", Args: positional("JOB"),
@@ -30,13 +29,12 @@ with the step that has its position then.`,
 	cmd.Flags().StringVar(&before, "before", "", "add it before this step (at the end)")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		e := manifest.Edit{Command: "job step add", Given: given(), Now: time.Now()}
-		return c.alterJob(ctx, s, args[0], dryRun, func(j store.Job) (*manifest.Manifest, error) { return e.AddStep(j, before) })
+		return c.alterJob(ctx, s, args[0], func(j store.Job) (*manifest.Manifest, error) { return e.AddStep(j, before) })
 	})
-	return c.alters(cmd, &dryRun)
+	return c.alters(cmd)
 }
 
 func (c *cli) stepAlter() *cobra.Command {
-	var dryRun bool
 	e := manifest.Edit{Command: "job step alter"}
 	cmd := &cobra.Command{
 		Use: "alter JOB STEP", Short: "Change a step of a job", Args: positional("JOB", "STEP"),
@@ -52,13 +50,12 @@ it, such as on-failure of another step, have to be changed first. --reset FLAG g
 			return badInput("job step alter needs a flag that says what to change; see dbjobs job step alter --help")
 		}
 		e.Now = time.Now()
-		return c.alterJob(ctx, s, args[0], dryRun, func(j store.Job) (*manifest.Manifest, error) { return e.AlterStep(j, args[1]) })
+		return c.alterJob(ctx, s, args[0], func(j store.Job) (*manifest.Manifest, error) { return e.AlterStep(j, args[1]) })
 	})
-	return c.alters(cmd, &dryRun)
+	return c.alters(cmd)
 }
 
 func (c *cli) stepDrop() *cobra.Command {
-	var dryRun bool
 	cmd := &cobra.Command{
 		Use: "drop JOB STEP", Short: "Remove a step from a job", Args: positional("JOB", "STEP"),
 		Long: `Removes a step from a job. The only step of a job cannot be removed. Runs that are under way count steps by position: such
@@ -67,9 +64,9 @@ a run continues with the step that has its position then.`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		e := manifest.Edit{Command: "job step drop", Now: time.Now()}
-		return c.alterJob(ctx, s, args[0], dryRun, func(j store.Job) (*manifest.Manifest, error) { return e.DropStep(j, args[1]) })
+		return c.alterJob(ctx, s, args[0], func(j store.Job) (*manifest.Manifest, error) { return e.DropStep(j, args[1]) })
 	})
-	return c.alters(cmd, &dryRun)
+	return c.alters(cmd)
 }
 
 func (c *cli) jobSchedule() *cobra.Command {
@@ -79,7 +76,6 @@ func (c *cli) jobSchedule() *cobra.Command {
 }
 
 func (c *cli) jobScheduleAdd() *cobra.Command {
-	var dryRun bool
 	cmd := &cobra.Command{
 		Use: "add JOB RULE-OR-NAME", Short: "Add a schedule, or a rule of its own, to a job", Args: positional("JOB", "RULE-OR-NAME"),
 		Long: `Adds a schedule by its name, or a rule of the job's own. A job has at most one rule of its own, and any number of
@@ -104,13 +100,12 @@ schedules.`,
 			names = append(names, name)
 		}
 		e := manifest.Edit{Command: "job schedule add", Given: given(), Now: time.Now()}
-		return c.alterJob(ctx, s, args[0], dryRun, func(j store.Job) (*manifest.Manifest, error) { return e.AddSchedule(j, args[1], names) })
+		return c.alterJob(ctx, s, args[0], func(j store.Job) (*manifest.Manifest, error) { return e.AddSchedule(j, args[1], names) })
 	})
-	return c.alters(cmd, &dryRun)
+	return c.alters(cmd)
 }
 
 func (c *cli) jobScheduleDrop() *cobra.Command {
-	var dryRun bool
 	cmd := &cobra.Command{
 		Use: "drop JOB RULE-OR-NAME", Short: "Remove a schedule, or its own rule, from a job", Args: positional("JOB", "RULE-OR-NAME"),
 		Long: `Removes a schedule from a job by its name, or the job's own rule by its text. The schedule itself stays. Times that are
@@ -119,7 +114,7 @@ due and not decided yet become a recorded gap.`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		e := manifest.Edit{Command: "job schedule drop", Now: time.Now()}
-		return c.alterJob(ctx, s, args[0], dryRun, func(j store.Job) (*manifest.Manifest, error) { return e.DropSchedule(j, args[1]) })
+		return c.alterJob(ctx, s, args[0], func(j store.Job) (*manifest.Manifest, error) { return e.DropSchedule(j, args[1]) })
 	})
-	return c.alters(cmd, &dryRun)
+	return c.alters(cmd)
 }

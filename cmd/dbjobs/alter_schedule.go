@@ -14,7 +14,6 @@ import (
 )
 
 func (c *cli) scheduleAlter() *cobra.Command {
-	var dryRun bool
 	e := manifest.Edit{Command: "schedule alter"}
 	cmd := &cobra.Command{
 		Use: "alter NAME", Short: "Change a schedule in place, for all jobs that use it", Args: positional("NAME"),
@@ -33,7 +32,7 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 		}
 		e.Now = time.Now()
 		var m *manifest.Manifest
-		r, err := s.AlterSchedule(ctx, args[0], store.AlterOptions{DryRun: dryRun, First: decide.First, Author: c.author(s)}, func(sc store.Schedule) (store.Schedule, error) {
+		r, err := s.AlterSchedule(ctx, args[0], store.AlterOptions{DryRun: c.dryRun, First: decide.First, Author: c.author(s)}, func(sc store.Schedule) (store.Schedule, error) {
 			var err error
 			if m, err = e.Schedule(sc); err != nil {
 				return sc, err
@@ -48,7 +47,7 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 		}
 		untimed := c.findTimes(ctx, s, store.Definitions{Schedules: []store.Schedule{r.Before, r.After}})
 		c.unknown("what holidays do to the next times", untimed)
-		a := report.NewAltered(dryRun, r.Changes)
+		a := report.NewAltered(c.dryRun, r.Changes)
 		if len(r.Changes) > 0 && untimed == nil {
 			a.Times = append(a.Times, report.Times{Schedule: args[0], Before: c.timesOf(r.Before), After: c.timesOf(r.After)})
 		}
@@ -59,7 +58,7 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 			return a.Print(c.stdout)
 		})
 	})
-	return c.alters(cmd, &dryRun)
+	return c.alters(cmd)
 }
 
 // timesOf returns the next times of a schedule.
@@ -70,7 +69,7 @@ func (c *cli) timesOf(s store.Schedule) []time.Time {
 }
 
 func (c *cli) scheduleRemove() *cobra.Command {
-	var detach, unused, dryRun bool
+	var detach, unused bool
 	cmd := &cobra.Command{Use: "remove [NAME]", Short: "Remove a schedule that no job uses", Args: positional("NAME?"),
 		Long: `Removes a schedule. If jobs use it, the command refuses; with --detach it removes the schedule from these jobs first.
 Their times that are due and not decided yet become a recorded gap, and a job without another schedule then runs on
@@ -84,7 +83,7 @@ request only. --unused removes all schedules that no job uses.`,
 		if unused == (len(args) > 0) || unused && detach {
 			return badInput("schedule remove needs either NAME, with or without --detach, or --unused")
 		}
-		o := store.AlterOptions{DryRun: dryRun, Author: c.author(s)}
+		o := store.AlterOptions{DryRun: c.dryRun, Author: c.author(s)}
 		var r report.RemovedSchedule
 		var changes []store.Change
 		var err error
@@ -97,13 +96,13 @@ request only. --unused removes all schedules that no job uses.`,
 		if err != nil {
 			return err
 		}
-		r.Altered = report.NewAltered(dryRun, changes)
+		r.Altered = report.NewAltered(c.dryRun, changes)
 		return c.print(r, func() error {
-			if !unused && !dryRun {
+			if !unused && !c.dryRun {
 				c.say("removed schedule %s", args[0])
 			}
 			return r.Print(c.stdout)
 		})
 	})
-	return c.alters(cmd, &dryRun)
+	return c.alters(cmd)
 }

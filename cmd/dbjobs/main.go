@@ -142,6 +142,7 @@ type cli struct {
 	chosen     *choice  // the database that this invocation is for, where there are several; nil: there is one
 	logFormat  string   // --log-format
 	asJSON     bool     // --json
+	dryRun     bool     // --dry-run of a command that changes a definition in place
 	utc        bool     // --utc
 	who        store.Author
 	db         settings.Database

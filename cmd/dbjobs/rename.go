@@ -11,7 +11,6 @@ import (
 )
 
 func (c *cli) jobRename() *cobra.Command {
-	var dryRun bool
 	cmd := &cobra.Command{
 		Use: "rename OLD NEW", Short: "Give a job another name", Args: positional("OLD", "NEW"),
 		Long: `Gives a job another name. Its owner, history, runs and plan stay. Jobs that run after it, or name it as a hook (on), get
@@ -23,17 +22,16 @@ the next change of the rule, and at once if no tick has seen the job yet.`,
 		Example: `  dbjobs job rename rollup sums --reason "it has been sums for long"`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
-		r, err := s.RenameJob(ctx, args[0], args[1], store.AlterOptions{DryRun: dryRun, Author: c.author(s)})
+		r, err := s.RenameJob(ctx, args[0], args[1], store.AlterOptions{DryRun: c.dryRun, Author: c.author(s)})
 		if err != nil {
 			return taken(err, "job", args[1])
 		}
-		return c.renamed("job", args[0], args[1], r.Job.Manifest, report.NewAltered(dryRun, r.Changes))
+		return c.renamed("job", args[0], args[1], r.Job.Manifest, report.NewAltered(c.dryRun, r.Changes))
 	})
-	return c.alters(cmd, &dryRun)
+	return c.alters(cmd)
 }
 
 func (c *cli) scheduleRename() *cobra.Command {
-	var dryRun bool
 	cmd := &cobra.Command{
 		Use: "rename OLD NEW", Short: "Give a schedule another name", Args: positional("OLD", "NEW"),
 		Long: `Gives a schedule another name. Its jobs and pauses stay. The file that it comes from does not change: the next apply of
@@ -44,13 +42,13 @@ which the schedule is given later get the new ones.`,
 		Example: `  dbjobs schedule rename nightly after-midnight`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
-		r, err := s.RenameSchedule(ctx, args[0], args[1], store.AlterOptions{DryRun: dryRun, Author: c.author(s)})
+		r, err := s.RenameSchedule(ctx, args[0], args[1], store.AlterOptions{DryRun: c.dryRun, Author: c.author(s)})
 		if err != nil {
 			return taken(err, "schedule", args[1])
 		}
-		return c.renamed("schedule", args[0], args[1], r.Before.Manifest, report.NewAltered(dryRun, r.Changes))
+		return c.renamed("schedule", args[0], args[1], r.Before.Manifest, report.NewAltered(c.dryRun, r.Changes))
 	})
-	return c.alters(cmd, &dryRun)
+	return c.alters(cmd)
 }
 
 // taken says that another definition already has the name.
