@@ -214,14 +214,7 @@ func (p *pass) overdue(ctx context.Context, t *store.Task) (within context.Conte
 }
 
 // over reports whether the budget is used up, or the pass is being stopped.
-func over(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return true
-	default:
-		return false
-	}
-}
+func over(ctx context.Context) bool { return ctx.Err() != nil }
 
 // leftOver reports the runs that were not taken because of the budget: runs that the next pass can take,
 // and runs that never fit into a budget of this length. Without the report, the latter would wait for
@@ -261,17 +254,25 @@ func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCaus
 	if p.t.Grace <= 0 {
 		return context.WithCancelCause(ctx)
 	}
+	return outlast(ctx, 0, p.t.Grace)
+}
+
+// outlast returns a context that ends some time after the deadline of ctx, or a grace after ctx is cancelled.
+func outlast(ctx context.Context, late, grace time.Duration) (context.Context, context.CancelCauseFunc) {
 	out, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	released := func() {}
 	if end, ok := ctx.Deadline(); ok {
-		out, released = context.WithDeadline(out, end)
+		out, released = context.WithDeadline(out, end.Add(late))
 	}
-	unwatched := context.AfterFunc(ctx, func() {
-		over := time.AfterFunc(p.t.Grace, func() { cancel(nil) })
+	unwatch := context.AfterFunc(ctx, func() {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // then that deadline counts
+			return
+		}
+		over := time.AfterFunc(grace, func() { cancel(nil) })
 		context.AfterFunc(out, func() { over.Stop() })
 	})
 	return out, func(cause error) {
-		unwatched()
+		unwatch()
 		cancel(cause)
 		released()
 	}
@@ -288,21 +289,6 @@ func (p *pass) taking(ctx context.Context) (context.Context, context.CancelFunc)
 	if p.t.Budget > 0 {
 		more = min(more, margin(p.whole())/4)
 	}
-	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	released := func() {}
-	if end, ok := ctx.Deadline(); ok {
-		out, released = context.WithDeadline(out, end.Add(more))
-	}
-	unwatch := context.AfterFunc(ctx, func() {
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // then that deadline counts
-			return
-		}
-		over := time.AfterFunc(more, cancel)
-		context.AfterFunc(out, func() { over.Stop() })
-	})
-	return out, func() {
-		unwatch()
-		cancel()
-		released()
-	}
+	out, stop := outlast(ctx, more, more)
+	return out, func() { stop(nil) }
 }
