@@ -198,9 +198,7 @@ func TestAtomicStepLearnsWhetherTheEndFollows(t *testing.T) {
 		return executor.Result{}, nil
 	})
 	tk.Concurrency = 1
-	if _, err := tk.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ticktest.Pass(t, tk)
 	if want := map[string]bool{"first": false, "last": true, "fails": false}; !maps.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
 	}

@@ -85,9 +85,7 @@ func decideBeside(t *testing.T, d *storetest.DB, part string, fn func()) {
 	defer s.Close()
 	tk := ticktest.New(t, s)
 	tk.Limit, tk.StartupID = -1, "this"
-	if _, err := tk.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ticktest.Pass(t, tk)
 	if !called {
 		t.Fatalf("no statement with %q", part)
 	}

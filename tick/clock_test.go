@@ -252,10 +252,7 @@ func decideAnd(t *testing.T, d *storetest.DB) tick.Report {
 	t.Helper()
 	tk := ticktest.New(t, d.Store)
 	tk.Limit = -1
-	r, err := tk.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := ticktest.Pass(t, tk)
 	return r
 }
 

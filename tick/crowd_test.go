@@ -39,14 +39,14 @@ func TestCrowdIsReadOnce(t *testing.T) {
 		}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "tell", Keep: store.Keep{Runs: 100_000}, Steps: []store.Step{ticktest.Call("")}}}})
 		tk := failing(t, d, new(bool))
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		crowd(t, d, "tell", n)
 		d.Clock.Add(time.Second)
 		calls := &storetest.Calls{}
 		beside := *tk
 		beside.Store = ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})
 		began := time.Now()
-		r := pass(t, &beside)
+		r := ticktest.Pass(t, &beside)
 		took := time.Since(began)
 		if r.Succeeded != n {
 			t.Fatalf("%d of %d runs: %+v", r.Succeeded, n, r)
@@ -111,12 +111,12 @@ func TestCrowdThatChanges(t *testing.T) {
 			return executor.Result{}, nil
 		})
 		tk.Concurrency = 1
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		crowd(t, d, "tell", n)
 		cancelled, waits := id(300), id(40)
 		d.Clock.Add(time.Second)
 		for range 2 {
-			pass(t, tk)
+			ticktest.Pass(t, tk)
 			d.Clock.Add(time.Minute)
 		}
 		states := map[string]int{}

@@ -61,10 +61,7 @@ func TestErrorKeepsTheFirstCause(t *testing.T) {
 				ticktest.Request(t, d, "job")
 				var told string
 				for range 2 {
-					r, err := tk.Run(t.Context())
-					if err != nil {
-						t.Fatal(err)
-					}
+					r := ticktest.Pass(t, tk)
 					if len(r.Runs) > 0 {
 						told = r.Runs[0].Error
 					}
@@ -118,9 +115,7 @@ func TestErrorOfARetriedRunIsTheNewOne(t *testing.T) {
 		if _, err := d.RetryRun(t.Context(), id, "sum", store.Author{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tk.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pass(t, tk)
 		if r, err := d.Run(t.Context(), id); err != nil || r.Error != `step "sum": sum is broken` {
 			t.Fatalf("%v: %q", err, r.Error)
 		}

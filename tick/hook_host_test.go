@@ -24,14 +24,14 @@ func TestHookOfTheHost(t *testing.T) {
 		broken := true
 		tk := failing(t, d, &broken)
 		tk.On = store.Hooks{Failed: "pager", Recovered: "pager", Parked: "pager", Missed: "pager", Late: "pager"}
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		d.Clock.Add(5 * time.Minute)
-		if r := pass(t, tk); r.UnheardEvents != 0 || r.Failed != 4 {
+		if r := ticktest.Pass(t, tk); r.UnheardEvents != 0 || r.Failed != 4 {
 			t.Fatalf("%+v", r)
 		}
 		broken = false
 		d.Clock.Add(5 * time.Minute)
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		for hook, want := range map[string][]string{
 			"tell":  {"failed of own", "recovered of half"},
 			"pager": {"failed of bare", "failed of half", "recovered of bare", "recovered of own", "recovered of quiet"},
@@ -51,13 +51,13 @@ func TestHookOfTheHost(t *testing.T) {
 		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET missed = 'skip'")
 		tk.On = store.Hooks{}
 		d.Clock.Add(time.Hour)
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		if got := kinds(told(t, d, "pager")); strings.Contains(got, "missed") {
 			t.Errorf("without settings: %s", got)
 		}
 		tk.On = store.Hooks{Missed: "nobody"}
 		d.Clock.Add(time.Hour)
-		r := pass(t, tk)
+		r := ticktest.Pass(t, tk)
 		if r.UnheardEvents != 4 || r.Unheard[0].Event != store.EventMissed || r.Unheard[0].Error != "there is no such job" {
 			t.Errorf("%+v", r)
 		}

@@ -23,9 +23,9 @@ func TestHookThatManyMissIsToldOnce(t *testing.T) {
 		broken := true
 		tk := failing(t, d, &broken)
 		tk.Batch = 4
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		d.Clock.Add(5 * time.Minute)
-		if r := pass(t, tk); r.Failed != 25 || r.UnheardEvents != 25 || len(r.Unheard) != 10 {
+		if r := ticktest.Pass(t, tk); r.Failed != 25 || r.UnheardEvents != 25 || len(r.Unheard) != 10 {
 			t.Errorf("%d failed, %d events unheard, %d named: %+v", r.Failed, r.UnheardEvents, len(r.Unheard), r)
 		}
 	})
@@ -39,10 +39,10 @@ func TestHookOfNoNameHoldsUpNothing(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{load, beside}})
 		broken := false
 		tk := failing(t, d, &broken)
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET on_parked = ' ' WHERE name = 'load'")
 		d.Clock.Add(time.Hour)
-		if r := pass(t, tk); r.Succeeded != 1 || r.ParkedJobs != 1 {
+		if r := ticktest.Pass(t, tk); r.Succeeded != 1 || r.ParkedJobs != 1 {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -62,14 +62,14 @@ func TestHookThatCannotRunHoldsUpNothing(t *testing.T) {
 		}})
 		broken := true
 		tk := failing(t, d, &broken)
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		d.Exec(t, "DELETE FROM "+d.Table("jobs")+" WHERE name = 'gone'") // no command removes a hook in use
 		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "held"}, time.Time{}, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
 		refuse(t, d, "INSERT", "runs", fmt.Sprintf("NEW.job_id = %d", d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = 'refused'")))
 		d.Clock.Add(5 * time.Minute)
-		r := pass(t, tk)
+		r := ticktest.Pass(t, tk)
 		if r.Failed != 5 || len(r.Parked) != 0 {
 			t.Errorf("%+v", r)
 		}

@@ -77,15 +77,6 @@ func hookedRun(t *testing.T, d *storetest.DB, broken *bool) (*tick.Tick, store.R
 	return failing(t, d, broken), run.Run
 }
 
-func pass(t *testing.T, tk *tick.Tick) tick.Report {
-	t.Helper()
-	r, err := tk.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // A hook runs once for each run that failed, and for the first run that succeeds again. It runs in the same pass, and
 // gets the facts.
 func TestHookOfAFailureAndOfTheRecovery(t *testing.T) {
@@ -98,7 +89,7 @@ func TestHookOfAFailureAndOfTheRecovery(t *testing.T) {
 		}})
 		broken := true
 		tk := failing(t, d, &broken)
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		for i, want := range []struct{ broken, event, row string }{
 			{"yes", "failed", "job = 'load' AND error = 'the source is gone' AND streak = '1/1'"},
 			{"yes", "failed", "streak = '2/1'"},
@@ -107,7 +98,7 @@ func TestHookOfAFailureAndOfTheRecovery(t *testing.T) {
 		} {
 			broken = want.broken != ""
 			d.Clock.Add(5 * time.Minute)
-			pass(t, tk)
+			ticktest.Pass(t, tk)
 			n := d.Int(t, "SELECT COUNT(*) FROM effects")
 			if want.event == "" {
 				if n != 3 {
@@ -131,7 +122,7 @@ func TestHookOfARunThatFailsAgain(t *testing.T) {
 		broken := true
 		tk, run := hookedRun(t, d, &broken)
 		for i := 1; i <= 3; i++ {
-			pass(t, tk)
+			ticktest.Pass(t, tk)
 			if got := told(t, d, "tell"); len(got) != i || got[i-1]["run_id"] != run.ID {
 				t.Fatalf("after %d ends: %v", i, got)
 			}
@@ -159,7 +150,7 @@ func TestHookOfAFailureBeforeARetry(t *testing.T) {
 		if refused := new(store.FieldError); !errors.As(err, &refused) || !strings.Contains(err.Error(), "try again after the next tick") {
 			t.Error(err)
 		}
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		if got := told(t, d, "tell"); len(got) != 1 || got[0]["error"] != "of a worker" {
 			t.Error(got)
 		}
@@ -175,14 +166,14 @@ func TestHookOfARunThatFailsUndelivered(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		broken := true
 		tk, run := hookedRun(t, d, &broken)
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		for n := 2; n <= 3; n++ {
 			d.Clock.Add(time.Minute)
 			if _, err := d.RetryRun(t.Context(), run.ID, "", store.Author{}); err != nil {
 				t.Fatal(err)
 			}
 			d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'failed', error = 'by hand' WHERE id = '"+run.ID+"'")
-			pass(t, tk)
+			ticktest.Pass(t, tk)
 			if got := told(t, d, "tell"); len(got) != n || got[n-1]["error"] != "by hand" {
 				t.Fatalf("after %d ends: %v", n, got)
 			}
@@ -210,7 +201,7 @@ func TestHookOfAPauseByTheEndOfAStep(t *testing.T) {
 		}
 		tk := failing(t, d, new(bool))
 		for range 2 {
-			pass(t, tk)
+			ticktest.Pass(t, tk)
 			d.Clock.Add(time.Minute)
 		}
 		got := told(t, d, "tell")
@@ -236,14 +227,14 @@ func TestHookOfWhatWasMissedAndIsLate(t *testing.T) {
 			{Name: "tell", Steps: ok},
 		}})
 		tk := failing(t, d, new(bool))
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "paused"}, time.Time{}, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
 		first := d.Clock.Now().Truncate(5 * time.Minute).Add(5 * time.Minute)
 		day := d.Clock.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		d.Clock.Set(day.Add(16 * time.Minute))
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		got := told(t, d, "tell")
 		slices.SortFunc(got, func(x, y map[string]any) int { return strings.Compare(fmt.Sprint(x["event"]), fmt.Sprint(y["event"])) })
 		if kinds(got) != "late of daily, missed of often" {
@@ -270,12 +261,12 @@ func TestHookOfAPauseOfParkingAndOfALoss(t *testing.T) {
 		if _, err := d.RunNow(t.Context(), "paused", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		broken = false
 		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every blue moon'")
 		for range 2 {
 			d.Clock.Add(5 * time.Minute)
-			pass(t, tk)
+			ticktest.Pass(t, tk)
 		}
 		if _, err := d.RunNow(t.Context(), "lost", store.Request{}); err != nil {
 			t.Fatal(err)
@@ -285,7 +276,7 @@ func TestHookOfAPauseOfParkingAndOfALoss(t *testing.T) {
 			t.Fatal(err, list)
 		}
 		d.Clock.Add(5 * time.Minute)
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		got := told(t, d, "tell")
 		if kinds(got) != "paused of paused, parked of parked, lost of lost" {
 			t.Fatal(kinds(got))
@@ -310,7 +301,7 @@ func TestHookOfAHookIsNotFollowed(t *testing.T) {
 		if _, err := d.RunNow(t.Context(), "load", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		if got := kinds(told(t, d, "tell")); got != "failed of load" {
 			t.Error(got)
 		}

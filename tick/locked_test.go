@@ -317,7 +317,7 @@ func TestPassesWhoseRecordStaysLocked(t *testing.T) {
 		tk := ticktest.New(t, d.Store)
 		tk.Late = 5 * time.Minute
 		for range 12 {
-			pass(t, tk)
+			ticktest.Pass(t, tk)
 			d.Clock.Add(time.Minute)
 		}
 		tx, err := d.SQL.BeginTx(t.Context(), nil)
@@ -330,7 +330,7 @@ func TestPassesWhoseRecordStaysLocked(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), lock[storetest.Dialect(d.Engine)]); err != nil {
 			t.Fatal(err)
 		}
-		if r := pass(t, tk); d.Engine == "sqlite" && r.Unrecorded != "" || d.Engine != "sqlite" && (!strings.Contains(r.Unrecorded, why) || !strings.Contains(r.Unrecorded, "session")) {
+		if r := ticktest.Pass(t, tk); d.Engine == "sqlite" && r.Unrecorded != "" || d.Engine != "sqlite" && (!strings.Contains(r.Unrecorded, why) || !strings.Contains(r.Unrecorded, "session")) {
 			t.Errorf("not recorded: %q", r.Unrecorded)
 		}
 		d.Clock.Add(5 * time.Minute)
@@ -341,7 +341,7 @@ func TestPassesWhoseRecordStaysLocked(t *testing.T) {
 		if err := tx.Rollback(); err != nil {
 			t.Fatal(err)
 		}
-		if r := pass(t, tk); r.Unrecorded != "" {
+		if r := ticktest.Pass(t, tk); r.Unrecorded != "" {
 			t.Errorf("the lock is gone: %q", r.Unrecorded)
 		}
 	})

@@ -56,9 +56,7 @@ func TestOutputIsKeptWithTheAttempt(t *testing.T) {
 			ticktest.Request(t, d, j.Name)
 		}
 		for range 5 {
-			if _, err := tk.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Pass(t, tk)
 			d.Clock.Add(time.Minute)
 		}
 		for job, want := range map[string][]string{
@@ -101,9 +99,7 @@ func TestOutputsOfManyRunsTogether(t *testing.T) {
 		ticktest.Apply(t, d, defs)
 		ticktest.DecideOnly(t, d)
 		d.Clock.Add(time.Hour)
-		if _, err := tk.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pass(t, tk)
 		if n := d.Int(t, fmt.Sprintf("SELECT count(*) FROM %s WHERE state = 'succeeded' AND length(output) BETWEEN 16000 AND %d", d.Table("attempts"), store.MostOutput)); n != many {
 			t.Errorf("%d attempts with output, want %d", n, many)
 		}

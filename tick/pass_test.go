@@ -315,10 +315,7 @@ func TestPassReportsANextTimeToCome(t *testing.T) {
 			more      bool
 		}) {
 			t.Helper()
-			told, err := tk.Run(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			told := ticktest.Pass(t, tk)
 			r.next, r.now, r.more = told.NextRun, d.Clock.Now(), told.MoreDue
 			return r
 		}

@@ -153,10 +153,7 @@ func TestSessionFailsATransactionLeftOpen(t *testing.T) {
 		ticktest.Apply(t, d, defs)
 		tk := ticktest.New(t, d.Store)
 		tk.StartupID = "a start"
-		r, err := tk.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := ticktest.Pass(t, tk)
 		for _, run := range r.Runs {
 			failed := strings.Contains(run.Error, "left a transaction open")
 			if want := strings.Contains(run.Job, "left") || strings.Contains(run.Job, "only read"); failed != want {

@@ -22,7 +22,7 @@ func TestSilenceOfATriggerIsTold(t *testing.T) {
 			t.Helper()
 			before := d.Clock.Now()
 			d.Clock.Add(after)
-			r := pass(t, tk)
+			r := ticktest.Pass(t, tk)
 			if !r.SilentSince.IsZero() && !r.SilentSince.Equal(before) {
 				t.Errorf("silent since %s, want %s", r.SilentSince, before)
 			}
@@ -63,7 +63,7 @@ func silentHost(t *testing.T, d *storetest.DB, hook string) *tick.Tick {
 	tk := ticktest.New(t, d.Store)
 	tk.Late, tk.On = 15*time.Minute, store.Hooks{Late: hook}
 	for range 12 {
-		if r := pass(t, tk); len(r.Runs) != 0 || len(r.Unheard) != 0 {
+		if r := ticktest.Pass(t, tk); len(r.Runs) != 0 || len(r.Unheard) != 0 {
 			t.Fatalf("without a silence: %+v", r)
 		}
 		d.Clock.Add(time.Minute)
@@ -77,12 +77,12 @@ func TestHookOfASilence(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk := silentHost(t, d, "tell")
 		since := d.Clock.Now().Add(-time.Hour - time.Minute)
-		if r := pass(t, tk); len(r.Runs) != 1 || r.Runs[0].State != store.Succeeded || !r.SilentSince.Equal(since) {
+		if r := ticktest.Pass(t, tk); len(r.Runs) != 1 || r.Runs[0].State != store.Succeeded || !r.SilentSince.Equal(since) {
 			t.Errorf("the pass after the silence: %+v", r)
 		}
 		for range 12 {
 			d.Clock.Add(time.Minute)
-			pass(t, tk)
+			ticktest.Pass(t, tk)
 		}
 		got := told(t, d, "tell")
 		if len(got) != 1 {
@@ -95,7 +95,7 @@ func TestHookOfASilence(t *testing.T) {
 			}
 		}
 		d.Clock.Add(time.Hour)
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		if got := told(t, d, "tell"); len(got) != 2 {
 			t.Errorf("a second silence: %v", got)
 		}
@@ -113,7 +113,7 @@ func TestHookOfASilenceThatManyPassesFind(t *testing.T) {
 			if c.Kind == storetest.Begin && found == 0 {
 				found = 1
 				for range 2 {
-					if r := pass(t, tk); !r.SilentSince.IsZero() {
+					if r := ticktest.Pass(t, tk); !r.SilentSince.IsZero() {
 						found++
 					}
 				}
@@ -122,7 +122,7 @@ func TestHookOfASilenceThatManyPassesFind(t *testing.T) {
 		}
 		beside := *tk
 		beside.Store = ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})
-		if r := pass(t, &beside); r.SilentSince.IsZero() || found != 2 {
+		if r := ticktest.Pass(t, &beside); r.SilentSince.IsZero() || found != 2 {
 			t.Fatalf("%d passes found the silence: %+v", found, r)
 		}
 		if got := told(t, d, "tell"); len(got) != 1 {
@@ -136,13 +136,13 @@ func TestHookOfASilenceThatManyPassesFind(t *testing.T) {
 func TestHookOfASilenceThatCannotRun(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk := silentHost(t, d, "nobody")
-		if r := pass(t, tk); len(r.Unheard) != 1 || r.Unheard[0].Job != "" || !strings.HasSuffix(r.Unheard[0].Hook, "nobody") || r.Unheard[0].Error != "there is no such job" {
+		if r := ticktest.Pass(t, tk); len(r.Unheard) != 1 || r.Unheard[0].Job != "" || !strings.HasSuffix(r.Unheard[0].Hook, "nobody") || r.Unheard[0].Error != "there is no such job" {
 			t.Errorf("%+v", r.Unheard)
 		}
 		d.Exec(t, "UPDATE "+d.Table("ticks")+" SET passes = 20")
 		d.Clock.Add(time.Hour)
 		tk.On.Late = store.NoHook
-		if r := pass(t, tk); r.SilentSince.IsZero() || len(r.Unheard) != 0 {
+		if r := ticktest.Pass(t, tk); r.SilentSince.IsZero() || len(r.Unheard) != 0 {
 			t.Errorf("%+v", r)
 		}
 		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, time.Time{}, store.Author{}); err != nil {
@@ -151,15 +151,15 @@ func TestHookOfASilenceThatCannotRun(t *testing.T) {
 		d.Exec(t, "UPDATE "+d.Table("ticks")+" SET passes = 20")
 		d.Clock.Add(time.Hour)
 		tk.On.Late = "tell"
-		pass(t, tk)
+		ticktest.Pass(t, tk)
 		d.Clock.Add(time.Minute)
-		if r := pass(t, tk); r.Started != 0 || len(told(t, d, "tell")) != 1 {
+		if r := ticktest.Pass(t, tk); r.Started != 0 || len(told(t, d, "tell")) != 1 {
 			t.Errorf("while everything is paused: %+v", r)
 		}
 		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeAll}, false, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
-		if r := pass(t, tk); r.Succeeded != 1 {
+		if r := ticktest.Pass(t, tk); r.Succeeded != 1 {
 			t.Errorf("resumed: %+v", r)
 		}
 	})
@@ -171,7 +171,7 @@ func TestHookOfASilenceThatIsRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		tk := silentHost(t, d, "tell")
 		refuse(t, d, "INSERT", "runs", "1 = 1")
-		if r := pass(t, tk); len(r.Unheard) != 1 || !strings.Contains(r.Unheard[0].Error, "refused") {
+		if r := ticktest.Pass(t, tk); len(r.Unheard) != 1 || !strings.Contains(r.Unheard[0].Error, "refused") {
 			t.Errorf("%+v", r.Unheard)
 		}
 	})

@@ -25,7 +25,7 @@ func onSQLServer(t *testing.T, url string, step func(*store.Step), list ...execu
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "j", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{st}}}})
 	ticktest.DecideOnly(t, d)
 	d.Clock.Add(5 * time.Minute)
-	r := passOf(t, withTargets(t, d, map[string]string{"shop": url}))
+	r := ticktest.Pass(t, withTargets(t, d, map[string]string{"shop": url}))
 	return r, ticktest.LastRun(t, d, "j")
 }
 

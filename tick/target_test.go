@@ -63,15 +63,6 @@ func on(target, name string, list ...executor.Statement) store.Step {
 	return store.Step{Name: name, Executor: "sql", Spec: spec}
 }
 
-func passOf(t *testing.T, tk *tick.Tick) tick.Report {
-	t.Helper()
-	r, err := tk.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // A step with a target runs in that database, with the SQL of its engine, and later steps get its results. The next
 // step gets a session like a new one.
 func TestTarget(t *testing.T) {
@@ -97,7 +88,7 @@ func TestTarget(t *testing.T) {
 		tk := withTargets(t, d, map[string]string{"shop": target.URL})
 		ticktest.DecideOnly(t, d)
 		d.Clock.Add(5 * time.Minute)
-		if r := passOf(t, tk); r.Succeeded != 1 {
+		if r := ticktest.Pass(t, tk); r.Succeeded != 1 {
 			t.Fatalf("%+v", r)
 		}
 		run := ticktest.LastRun(t, d, job)
@@ -119,7 +110,7 @@ func TestTimeoutStopsTheStatementOnTheTarget(t *testing.T) {
 		job := "of " + target.Engine
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: job, Steps: []store.Step{opens, st}}}})
 		ticktest.Request(t, d, job)
-		if r := passOf(t, withTargets(t, d, map[string]string{"shop": target.URL})); r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 300ms") {
+		if r := ticktest.Pass(t, withTargets(t, d, map[string]string{"shop": target.URL})); r.Failed != 1 || !strings.Contains(r.Runs[0].Error, "timeout after 300ms") {
 			t.Fatalf("%+v", r)
 		}
 		if n := stillRunning(t, target); n != 0 {
@@ -147,7 +138,7 @@ func TestCancelStopsTheStatementOnTheTarget(t *testing.T) {
 		}()
 		beside := *d
 		beside.Store = ticktest.OpenBeside(t, d, "", store.Options{})
-		r := passOf(t, withTargets(t, &beside, map[string]string{"shop": target.URL}))
+		r := ticktest.Pass(t, withTargets(t, &beside, map[string]string{"shop": target.URL}))
 		if err := <-done; err != nil || r.Cancelled != 1 {
 			t.Fatalf("%v: %+v", err, r)
 		}
@@ -198,7 +189,7 @@ func TestTargetOutOfReach(t *testing.T) {
 		tk := withTargets(t, d, urls)
 		tk.Concurrency = 1 // the silent targets would block it for 12 seconds
 		began := time.Now()
-		r := passOf(t, tk)
+		r := ticktest.Pass(t, tk)
 		if t.Logf("the pass took %s", time.Since(began)); r.Succeeded != 1 || r.Waiting != len(jobs)-1 {
 			t.Errorf("%+v", r)
 		}
@@ -234,7 +225,7 @@ func TestTargetNotAllowed(t *testing.T) {
 		}{"none": {nil, "targets: {shop: {url_file: …}}"}, "others": {h, "targets: {shop: {url_file: …, owners: [nobody, "}} {
 			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: name, Steps: []store.Step{on("shop", "", executor.Statement{Text: "SELECT 1"})}}}})
 			ticktest.Request(t, d, name)
-			r := passOf(t, withHost(t, d, c.host))
+			r := ticktest.Pass(t, withHost(t, d, c.host))
 			if run := ticktest.LastRun(t, d, name); r.Failed != 1 || !strings.Contains(run.Error, `does not allow the target "shop"`) || !strings.Contains(run.Error, c.want) {
 				t.Errorf("%s: %s, want %s", name, run.Error, c.want)
 			}
@@ -262,7 +253,7 @@ func TestTargetFile(t *testing.T) {
 			st := on(c.target, "", executor.Statement{Text: c.sql})
 			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: job, Steps: []store.Step{st}}}})
 			ticktest.Request(t, d, job)
-			passOf(t, tk)
+			ticktest.Pass(t, tk)
 			run := ticktest.LastRun(t, d, job)
 			if (run.State == store.Succeeded) != (c.want == "") || !strings.Contains(run.Error, c.want) {
 				t.Errorf("%s: %s: %s, want %q", c.sql, run.State, run.Error, c.want)
@@ -292,7 +283,7 @@ func TestNULIsTold(t *testing.T) {
 		job := "job"
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: job, Steps: []store.Step{on("shop", "ask", executor.Statement{Text: ask}), note(d, true, job, "${steps.ask.row.n}")}}}})
 		ticktest.Request(t, d, job)
-		passOf(t, withTargets(t, d, map[string]string{"shop": target.URL}))
+		ticktest.Pass(t, withTargets(t, d, map[string]string{"shop": target.URL}))
 		if got := noted(t, d, job); got != "succeeded | "+want {
 			t.Errorf("%q, want %q; %s", got, want, ticktest.LastRun(t, d, job).Error)
 		}

@@ -33,12 +33,12 @@ func TestAlarmForTheRunOfADeadProcess(t *testing.T) {
 			}
 			for _, step := range []struct{ now, next time.Time }{{at(0, 10), at(2, 0)}, {at(1, 30), at(2, 0)}} {
 				d.Clock.Set(step.now)
-				if r := mustRun(t, tk); r.Started > 0 || r.WakeAt.After(step.next.Add(time.Second)) || r.WakeAt.Before(step.now.Add(time.Second)) {
+				if r := ticktest.Pass(t, tk); r.Started > 0 || r.WakeAt.After(step.next.Add(time.Second)) || r.WakeAt.Before(step.now.Add(time.Second)) {
 					t.Errorf("%s, at %v: %d started, the alarm is for %v, want %v", c.what, step.now, r.Started, r.WakeAt, step.next)
 				}
 			}
 			d.Clock.Set(at(2, 0))
-			if r := mustRun(t, tk); r.Started == 0 {
+			if r := ticktest.Pass(t, tk); r.Started == 0 {
 				t.Errorf("%s: the run was not taken over", c.what)
 			}
 			if c.hour == 9 {
@@ -77,7 +77,7 @@ func TestLeaseWakesNothingBeforeItCountsAsOver(t *testing.T) {
 			at := abandon(t, d)
 			tk, b := waking(t, d)
 			tk.Lead = 20 * time.Second
-			if r := mustRun(t, tk); !r.WakeAt.Equal(at.Add(-tk.Lead)) {
+			if r := ticktest.Pass(t, tk); !r.WakeAt.Equal(at.Add(-tk.Lead)) {
 				t.Errorf("the alarm is for %v, want %v", r.WakeAt, at.Add(-tk.Lead))
 			}
 			passes := 0
@@ -85,7 +85,7 @@ func TestLeaseWakesNothingBeforeItCountsAsOver(t *testing.T) {
 				ring := b.set[0]
 				d.Clock.Set(ring)
 				b.take(ring)
-				r := mustRun(t, tk)
+				r := ticktest.Pass(t, tk)
 				succeeded += r.Succeeded
 				passes += r.Passes
 			}

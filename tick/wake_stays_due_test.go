@@ -18,12 +18,12 @@ func TestAlarmBesideAJobThatStaysDue(t *testing.T) {
 		stuck.Group = "g"
 		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}, Jobs: []store.Job{stuck, other}})
 		d.Clock.Set(ticktest.Morning(8, 30))
-		mustRun(t, tk)
+		ticktest.Pass(t, tk)
 		d.Exec(t, "DELETE FROM "+d.Table("groups"))
 		alarms, started := 0, 0
 		for at := ticktest.Morning(9, 0); at.Before(ticktest.Morning(13, 0)) && alarms < 100; alarms++ {
 			d.Clock.Set(at)
-			r := mustRun(t, tk)
+			r := ticktest.Pass(t, tk)
 			if started += r.Started; r.Started > 0 && at.Minute() != 25 {
 				t.Errorf("the other job runs at %v", at)
 			}
@@ -47,7 +47,7 @@ func TestAlarmBesideAJobThatIsLocked(t *testing.T) {
 		often := ticktest.Hourly("often")
 		often.Own = &store.Schedule{Rule: "every 20m"}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("locked"), often}})
-		mustRun(t, tk)
+		ticktest.Pass(t, tk)
 		tx, err := d.SQL.Begin()
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestAlarmBesideTheBacklogOfAWorker(t *testing.T) {
 			Jobs: []store.Job{once("of a worker", "elsewhere", "08:30"), once("own", "", "15:00"), stuck, once("own later", "", "20:00")}})
 		for _, at := range []time.Time{ticktest.Morning(8, 0), ticktest.Morning(8, 30)} {
 			d.Clock.Set(at)
-			mustRun(t, tk)
+			ticktest.Pass(t, tk)
 		}
 		for _, c := range []struct {
 			beside string
@@ -97,13 +97,13 @@ func TestAlarmBesideTheBacklogOfAWorker(t *testing.T) {
 			tk.Limit = -1                        // a host that can start no run
 			for _, minute := range []int{0, 1} { // the first pass decides, so another one follows at once
 				d.Clock.Set(ticktest.Morning(c.hour, minute))
-				r := mustRun(t, tk)
+				r := ticktest.Pass(t, tk)
 				if wait := r.WakeAt.Sub(d.Clock.Now()); minute == 1 && (wait < time.Minute || wait > 2*time.Minute) {
 					t.Errorf("beside %s: the own run is ready since a minute, and is looked at again after %s", c.beside, wait)
 				}
 			}
 			tk.Limit = 0
-			if r := mustRun(t, tk); r.Started != 1 {
+			if r := ticktest.Pass(t, tk); r.Started != 1 {
 				t.Errorf("beside %s: %d started", c.beside, r.Started)
 			}
 			d.Exec(t, "DELETE FROM "+d.Table("groups"))

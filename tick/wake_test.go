@@ -62,15 +62,6 @@ func waking(t testing.TB, d *storetest.DB) (*tick.Tick, *bell) {
 	return tk, b
 }
 
-func mustRun(t testing.TB, tk *tick.Tick) tick.Report {
-	t.Helper()
-	r, err := tk.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // A day of three jobs, with the cost of their passes. It is measured with alarms and a safety trigger each hour, with a
 // tick each quarter of an hour, and with DBJOBS_PROVE also with a tick each minute. Each pass is a process of its own,
 // which opens the database.
@@ -99,7 +90,7 @@ func TestADayOfThreeJobs(t *testing.T) {
 				if alarm {
 					tk.Alarm = b
 				}
-				r := mustRun(t, tk)
+				r := ticktest.Pass(t, tk)
 				started += r.Started
 				for _, e := range r.Runs {
 					if now := d.Clock.Now(); now.Before(e.ScheduledFor) || now.Sub(e.ScheduledFor) > time.Second {
@@ -160,7 +151,7 @@ func TestAlarmForWhatIsNext(t *testing.T) {
 		})
 		expect := func(what string, at time.Time) {
 			t.Helper()
-			if r := mustRun(t, tk); !r.WakeAt.Equal(at) {
+			if r := ticktest.Pass(t, tk); !r.WakeAt.Equal(at) {
 				t.Errorf("%s: the alarm is for %v, want %v", what, r.WakeAt, at)
 			}
 		}
@@ -181,12 +172,12 @@ func TestAlarmForWhatIsNext(t *testing.T) {
 		tk.Lead = 2 * time.Minute
 		expect("a lead", morning(9, 58))
 		d.Clock.Set(morning(9, 58))
-		if r := mustRun(t, tk); r.Started != 1 || d.Clock.Now().Before(morning(10, 0)) || !r.WakeAt.Equal(morning(10, 58)) {
+		if r := ticktest.Pass(t, tk); r.Started != 1 || d.Clock.Now().Before(morning(10, 0)) || !r.WakeAt.Equal(morning(10, 58)) {
 			t.Errorf("after a lead: %d started, the alarm is for %v, now %v", r.Started, r.WakeAt, d.Clock.Now())
 		}
 		tk.Lead = 0
 		d.Clock.Set(morning(10, 59).Add(57 * time.Second)) // too near for an alarm
-		if r := mustRun(t, tk); r.Started != 1 || !r.WakeAt.Equal(morning(12, 0)) {
+		if r := ticktest.Pass(t, tk); r.Started != 1 || !r.WakeAt.Equal(morning(12, 0)) {
 			t.Errorf("what is near: %d started, the alarm is for %v", r.Started, r.WakeAt)
 		}
 		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, morning(20, 0), store.Author{}); err != nil {
@@ -216,23 +207,23 @@ func TestAlarmForWhatIsLeft(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, _ := waking(t, d)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("one"), ticktest.Hourly("two")}})
-		mustRun(t, tk)
+		ticktest.Pass(t, tk)
 		d.Clock.Set(ticktest.Morning(9, 0))
 		tk.Limit = 1
-		if r := mustRun(t, tk); r.Started != 1 || r.WakeAt.Sub(d.Clock.Now()) > time.Second || r.WakeAt.IsZero() {
+		if r := ticktest.Pass(t, tk); r.Started != 1 || r.WakeAt.Sub(d.Clock.Now()) > time.Second || r.WakeAt.IsZero() {
 			t.Errorf("%d started, the alarm is for %v, now %v", r.Started, r.WakeAt, d.Clock.Now())
 		}
 		tk.Limit = -1 // a host that can start no run
 		for _, step := range []struct{ after, want time.Duration }{{0, time.Minute}, {10 * time.Minute, 8 * time.Minute}, {40 * time.Minute, 32 * time.Minute}} {
 			d.Clock.Set(ticktest.Morning(9, 0).Add(step.after))
-			r := mustRun(t, tk)
+			r := ticktest.Pass(t, tk)
 			if wait := r.WakeAt.Sub(d.Clock.Now()); wait < step.want/2 || wait > 2*step.want {
 				t.Errorf("after %s: it is looked at again after %s", step.after, wait)
 			}
 		}
 		// What is due sooner does not wait for that.
 		d.Clock.Set(ticktest.Morning(9, 50))
-		if r := mustRun(t, tk); r.WakeAt.Sub(ticktest.Morning(10, 0)).Abs() > time.Second {
+		if r := ticktest.Pass(t, tk); r.WakeAt.Sub(ticktest.Morning(10, 0)).Abs() > time.Second {
 			t.Errorf("a job is due at 10:00, and the alarm is for %v", r.WakeAt)
 		}
 	})
@@ -244,7 +235,7 @@ func TestAlarmThatCannotBeSet(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, b := waking(t, d)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job")}})
-		mustRun(t, tk)
+		ticktest.Pass(t, tk)
 		d.Clock.Set(ticktest.Morning(9, 0))
 		b.err = errors.New("the platform refuses")
 		r, err := tk.Run(t.Context())
@@ -280,11 +271,11 @@ func TestAlarmsFallTogether(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, b := waking(t, d)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: &store.Schedule{Rule: "daily at 09:00"}, Steps: []store.Step{ticktest.Nop("")}}}})
-		mustRun(t, tk)
+		ticktest.Pass(t, tk)
 		b.set, tk.Limit = nil, -1 // a host that can start no run
 		for at := ticktest.Morning(9, 0); at.Before(ticktest.Morning(15, 0)); at = at.Add(13*time.Minute + 7*time.Second) {
 			d.Clock.Set(at)
-			if r := mustRun(t, tk); at.After(ticktest.Morning(10, 30)) {
+			if r := ticktest.Pass(t, tk); at.After(ticktest.Morning(10, 30)) {
 				if wait := r.WakeAt.Sub(at); !r.WakeAt.Equal(r.WakeAt.Truncate(time.Hour)) || wait < 29*time.Minute || wait > 91*time.Minute {
 					t.Errorf("at %v: what is left is looked at again at %v", at, r.WakeAt)
 				}
@@ -305,7 +296,7 @@ func TestAlarmOfAStoppedPass(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, _ := waking(t, d)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job")}})
-		mustRun(t, tk)
+		ticktest.Pass(t, tk)
 		d.Clock.Set(ticktest.Morning(9, 0))
 		ctx, stop := context.WithCancel(t.Context())
 		tk.Alarm = silentBell(stop)
@@ -331,7 +322,7 @@ func TestAlarmWhileARunExecutes(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		tk, _ := waking(t, d)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "long", Own: &store.Schedule{Rule: "every 1h"}, Steps: []store.Step{ticktest.Call("")}}}})
-		mustRun(t, tk)
+		ticktest.Pass(t, tk)
 		d.Clock.Set(ticktest.Morning(9, 0))
 		rings := make(chan time.Time, 8)
 		tk.Alarm = bellFunc(func(at time.Time) { rings <- at })
@@ -343,7 +334,7 @@ func TestAlarmWhileARunExecutes(t *testing.T) {
 			}
 			return executor.Result{}, nil
 		})
-		r := mustRun(t, tk)
+		r := ticktest.Pass(t, tk)
 		if want := ticktest.Morning(9, 2); !first.Equal(want) || r.Succeeded != 1 {
 			t.Errorf("while it executes, the alarm is for %v, want that at which the lease counts as expired, %v; %+v", first, want, r)
 		}

@@ -60,9 +60,7 @@ func lived(t *testing.T, d *storetest.DB) {
 	apply("2m")
 	run := func() {
 		t.Helper()
-		if _, err := tk.Run(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pass(t, tk)
 	}
 	pass := func(minutes int) {
 		t.Helper()
@@ -112,9 +110,7 @@ func TestAnOldRunIsStillTried(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: &store.Schedule{Rule: "every 1m"}, Overlap: store.OverlapAllow, MaxRunning: 2,
 			Keep: store.Keep{Runs: 3}, Retry: store.Retry{Attempts: &attempts, Backoff: &wait}, Steps: []store.Step{ticktest.Call("")}}}})
 		for range 12 {
-			if _, err := tk.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Pass(t, tk)
 			d.Clock.Add(time.Minute)
 		}
 		if runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job", Limit: 20}); err != nil || len(runs) != 4 || runs[3].Number != 1 {
@@ -134,9 +130,7 @@ func TestAChainThatWasRemoved(t *testing.T) {
 			{Name: "next", After: []store.After{{Job: "first"}}, Steps: ok}}})
 		tk := ticktest.NewDoing(t, d, ticktest.Nothing{}.Execute)
 		for _, name := range []string{"next", "first", ""} {
-			if _, err := tk.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Pass(t, tk)
 			if name == "" {
 				break
 			}

@@ -64,10 +64,7 @@ func prunes(t *testing.T, d *storetest.DB) (tick.Report, map[string]int) {
 	var calls storetest.Calls
 	tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
 	tk.Now = d.Clock.Now
-	r, err := tk.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := ticktest.Pass(t, tk)
 	deletions := map[string]int{}
 	for _, c := range calls.All() {
 		for _, table := range []string{"runs", "gaps", "attempts"} {

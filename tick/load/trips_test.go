@@ -76,9 +76,7 @@ func TestRoundTripsOfATickWithNothingDue(t *testing.T) {
 			}
 			defer s.Close()
 			tk.Store = s
-			if _, err := tk.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Pass(t, tk)
 			if c.Count() != 3 || c.Count(storetest.Connect) != 1 {
 				t.Errorf("a process of its own: %s", ticktest.Kinds(&c))
 			}
@@ -97,9 +95,7 @@ func TestRoundTripsOfStates(t *testing.T) {
 			d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
 			d.Seed(t, storetest.Seed{Jobs: 200, Rules: []string{"every 2h"}})
 			tk := ticktest.New(t, d.Store)
-			if _, err := tk.Run(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Pass(t, tk)
 			plans, jobs := d.Table("plans"), d.Table("jobs")
 			for _, s := range []struct {
 				sql             string
@@ -148,9 +144,7 @@ func TestRoundTripsOfMissedTimes(t *testing.T) {
 			d.Seed(t, storetest.Seed{Jobs: jobs, Rules: []string{"every 5m", "every 10m"}, Queue: "another"})
 			tk := ticktest.New(t, d.Store)
 			for range 2 {
-				if _, err := tk.Run(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				ticktest.Pass(t, tk)
 				d.Clock.Add(2 * time.Hour)
 			}
 			c.Reset()

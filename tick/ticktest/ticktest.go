@@ -25,14 +25,20 @@ func New(t testing.TB, s *store.Store) *tick.Tick {
 		Executors: executor.Registry{"sql": x, "nothing": Nothing{}}}
 }
 
-// Run is one pass, which must not fail.
-func Run(t testing.TB, d *storetest.DB) tick.Report {
+// Pass is a pass, or several, of a tick. It must not fail.
+func Pass(t testing.TB, tk *tick.Tick) tick.Report {
 	t.Helper()
-	r, err := New(t, d.Store).Run(t.Context())
+	r, err := tk.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// Run is one pass, which must not fail.
+func Run(t testing.TB, d *storetest.DB) tick.Report {
+	t.Helper()
+	return Pass(t, New(t, d.Store))
 }
 
 // DecideOnly is a pass that starts nothing.
@@ -40,9 +46,7 @@ func DecideOnly(t testing.TB, d *storetest.DB) {
 	t.Helper()
 	tk := New(t, d.Store)
 	tk.Limit = -1
-	if _, err := tk.Run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	Pass(t, tk)
 }
 
 // Apply makes the definitions.
