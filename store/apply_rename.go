@@ -174,15 +174,14 @@ func (d *dryRun) job(j *Job) {
 			continue
 		}
 		was := &d.formerly[i]
-		_ = j.On.Each(func(_ string, hook *string) error { // never fails
+		for _, hook := range j.On.All() {
 			switch {
 			case *hook == was.FullName():
 				*hook = is.FullName()
 			case *hook == was.Name && j.Owner == was.Owner:
 				*hook = is.Name
 			}
-			return nil
-		})
+		}
 	}
 	sortAfter(j.After)
 	for _, r := range d.shared {

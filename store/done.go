@@ -75,12 +75,11 @@ func (d *doneJobs) has(j Job, known *knownJobs) bool {
 	if !ok || was == nil || !j.RemoveDone {
 		return false
 	}
-	_ = j.On.Each(func(_ string, hook *string) error { // never fails
+	for _, hook := range j.On.All() {
 		if name, err := known.hook(&j, *hook); err == nil {
 			*hook = name
 		}
-		return nil
-	})
+	}
 	text, err := fields(j)
 	if err != nil {
 		return false
@@ -170,19 +169,17 @@ func (w *writer) spareHooks(ctx context.Context) error {
 	var owner string
 	var on Hooks
 	to := []any{&owner}
-	_ = on.Each(func(_ string, hook *string) error { // never fails
+	for _, hook := range on.All() {
 		to = append(to, engine.Nullable(hook))
-		return nil
-	})
+	}
 	err := w.tx.Query(ctx, "hooks_in_use", nil, engine.Reads(to...).Each(func(string) error {
 		of := on.Of(owner)
+		for _, hook := range of.Jobs() {
+			used[hook] = true
+		}
 		on = Hooks{}
-		return of.Each(func(_ string, hook *string) error {
-			used[*hook] = true
-			return nil
-		})
+		return nil
 	}))
-	delete(used, NoHook)
 	w.done = slices.DeleteFunc(w.done, func(d doneOf) bool { return used[d.name] })
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -39,61 +40,52 @@ type Hooks struct {
 }
 
 // For returns the hook that follows an event.
-func (h *Hooks) For(event string) string {
-	switch event {
-	case EventFailed:
-		return h.Failed
-	case EventRecovered:
-		return h.Recovered
-	case EventMissed:
-		return h.Missed
-	case EventLate:
-		return h.Late
-	case EventLost:
-		return cmp.Or(h.Lost, h.Failed)
-	case EventParked:
-		return h.Parked
-	case EventPaused:
-		return h.Paused
+func (h *Hooks) For(event string) (name string) {
+	for e, hook := range h.All() {
+		if e == event {
+			name = *hook
+		}
 	}
-	return ""
+	if event == EventLost {
+		return cmp.Or(name, h.Failed)
+	}
+	return name
 }
 
 // Of adds this owner to the names of hooks that have no owner.
 func (h Hooks) Of(owner string) Hooks {
-	_ = h.Each(func(_ string, hook *string) error { // never fails
+	for _, hook := range h.All() {
 		if owner != "" && *hook != "" && *hook != NoHook && !strings.Contains(*hook, "/") {
 			*hook = owner + "/" + *hook
 		}
-		return nil
-	})
+	}
 	return h
 }
 
-// Each calls fn for each hook, with the name of its event.
-func (h *Hooks) Each(fn func(event string, hook *string) error) error {
-	for _, e := range []struct {
-		event string
-		hook  *string
-	}{
-		{EventFailed, &h.Failed}, {EventRecovered, &h.Recovered}, {EventMissed, &h.Missed},
-		{EventLate, &h.Late}, {EventLost, &h.Lost}, {EventParked, &h.Parked}, {EventPaused, &h.Paused},
-	} {
-		if err := fn(e.event, e.hook); err != nil {
-			return err
+// All yields each event with its hook.
+func (h *Hooks) All() iter.Seq2[string, *string] {
+	return func(yield func(string, *string) bool) {
+		_ = yield(EventFailed, &h.Failed) && yield(EventRecovered, &h.Recovered) && yield(EventMissed, &h.Missed) && yield(EventLate, &h.Late) &&
+			yield(EventLost, &h.Lost) && yield(EventParked, &h.Parked) && yield(EventPaused, &h.Paused)
+	}
+}
+
+// Jobs yields the events that have a hook, each with the name of the job.
+func (h *Hooks) Jobs() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for event, hook := range h.All() {
+			if *hook != "" && *hook != NoHook && !yield(event, *hook) {
+				return
+			}
 		}
 	}
-	return nil
 }
 
 // names appends the names, without owners, of the jobs that are hooks.
 func (h *Hooks) names(list []string) []string {
-	_ = h.Each(func(_ string, hook *string) error { // never fails
-		if *hook != "" && *hook != NoHook {
-			list = append(list, plainName(*hook))
-		}
-		return nil
-	})
+	for _, name := range h.Jobs() {
+		list = append(list, plainName(name))
+	}
 	return list
 }
 
@@ -256,15 +248,14 @@ func (s *Store) readHooks(ctx context.Context, tx *engine.Tx, events []Event) (m
 // hooks finds the jobs that a job names as hooks, which may be anywhere in the same file, and
 // writes their names in one form.
 func (a *applier) hooks(j *Job) {
-	_ = j.On.Each(func(event string, hook *string) error {
+	for event, hook := range j.On.All() {
 		name, err := a.known.hook(j, *hook)
 		if err != nil {
 			a.refuse(&FieldError{"job " + j.FullName(), "on." + event, err.Error()})
 		} else {
 			*hook = name
 		}
-		return nil
-	})
+	}
 }
 
 // hook returns the one form of the name of a job that j names as a hook.

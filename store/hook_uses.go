@@ -23,13 +23,11 @@ func (a *applier) hookUses(ctx context.Context, only *Job, going map[int64]bool)
 			return
 		}
 		on := j.On.Of(j.Owner)
-		_ = on.Each(func(event string, hook *string) error { // never fails
-			old, known := uses[*hook]
-			if *hook != "" && *hook != NoHook && (!known || cmp.Or(cmp.Compare(j.Name, old.by.Name), cmp.Compare(j.Owner, old.by.Owner)) < 0) {
-				uses[*hook] = hookUse{Job{Owner: j.Owner, Name: j.Name}, event}
+		for event, hook := range on.Jobs() {
+			if old, known := uses[hook]; !known || cmp.Or(cmp.Compare(j.Name, old.by.Name), cmp.Compare(j.Owner, old.by.Owner)) < 0 {
+				uses[hook] = hookUse{Job{Owner: j.Owner, Name: j.Name}, event}
 			}
-			return nil
-		})
+		}
 	}
 	args := engine.Args{"name": "", "full": ""}
 	if only != nil {
@@ -37,10 +35,9 @@ func (a *applier) hookUses(ctx context.Context, only *Job, going map[int64]bool)
 	}
 	var j Job
 	to := []any{&j.ID, &j.Owner, &j.Name}
-	_ = j.On.Each(func(_ string, hook *string) error { // never fails
+	for _, hook := range j.On.All() {
 		to = append(to, engine.Nullable(hook))
-		return nil
-	})
+	}
 	err := a.tx.Query(ctx, "hook_uses", args, engine.Reads(to...).Each(func(string) error {
 		if a.dry.job(&j); a.dry.defined[j.ID] == nil {
 			add(&j)

@@ -84,12 +84,11 @@ func (a *applier) followHook(ctx context.Context, hooked []Job, was, is *Job) er
 				j.After[i].Job = j.calls(is)
 			}
 		}
-		_ = j.On.Each(func(_ string, hook *string) error { // never fails
+		for _, hook := range j.On.All() {
 			if *hook == was.FullName() || *hook == was.Name && j.Owner == was.Owner {
 				*hook = is.FullName()
 			}
-			return nil
-		})
+		}
 	}
 	return a.rewriteEach(ctx, hooked)
 }

@@ -34,12 +34,11 @@ func (e *exam) definitions(ctx context.Context) error {
 			e.find("steps", Wrong, job, "apply the job again, or insert its rows into steps", "it has no steps, so its runs fail")
 		}
 		on := j.On.Of(j.Owner)
-		_ = on.Each(func(event string, hook *string) error {
-			if *hook != "" && *hook != store.NoHook && !names[*hook] {
-				e.find("hooks", Warning, job, "make that job, or take the hook away", "on %s it runs the job %s, which is not there", event, *hook)
+		for event, hook := range on.Jobs() {
+			if !names[hook] {
+				e.find("hooks", Warning, job, "make that job, or take the hook away", "on %s it runs the job %s, which is not there", event, hook)
 			}
-			return nil
-		})
+		}
 		if j.DecidedThrough.Sub(e.now) > patient {
 			e.find("ahead", Wrong, job, "dbjobs job replan "+store.Argument(job), "it is decided through %s, in the future: it sleeps until then", instant(j.DecidedThrough))
 		}

@@ -100,12 +100,9 @@ func (l *ledger) enter(j *Job) {
 		l.members[j.Group] = append(l.members[j.Group], e)
 	}
 	on := j.On.Of(j.Owner)
-	_ = on.Each(func(_ string, hook *string) error { // never fails
-		if *hook != "" && *hook != store.NoHook {
-			l.users[*hook] = append(l.users[*hook], e)
-		}
-		return nil
-	})
+	for _, hook := range on.Jobs() {
+		l.users[hook] = append(l.users[hook], e)
+	}
 	l.list = append(l.list, e)
 	l.byID[j.ID], l.byName[j.FullName()] = e, e
 }

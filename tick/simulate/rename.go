@@ -74,11 +74,10 @@ func (in Input) renameJob(r store.Rename, owner string) {
 				j.After[n].Job = is
 			}
 		}
-		_ = j.On.Each(func(_ string, hook *string) error { // never fails
+		for _, hook := range j.On.All() {
 			if named(*hook) {
 				*hook = is
 			}
-			return nil
-		})
+		}
 	}
 }

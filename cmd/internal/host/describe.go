@@ -69,12 +69,11 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 		r.Add("mail", m.From, fmt.Sprintf("%s:%d, %s", m.Server, m.Port, m.TLS), where(m.Place), m.Owners)
 	}
 	s.describeHeartbeat(r, wrong)
-	_ = s.On.Each(func(event string, job *string) error { // never fails
+	for event, job := range s.On.All() {
 		if *job != "" {
 			r.Add("on", event, *job, s.From, nil)
 		}
-		return nil
-	})
+	}
 	return problems
 }
 

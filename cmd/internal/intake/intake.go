@@ -80,10 +80,9 @@ func (r *Result) prefix(text string) {
 		for k := range j.Schedules {
 			j.Schedules[k] = text + j.Schedules[k]
 		}
-		_ = j.On.Each(func(_ string, to *string) error { // never fails
+		for _, to := range j.On.All() {
 			*to = cmp.Or(hook[*to], *to)
-			return nil
-		})
+		}
 	}
 }
 

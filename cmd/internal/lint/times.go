@@ -242,12 +242,13 @@ func (l *linter) byHand(j *store.Job) {
 }
 
 // hooked reports whether a job names another one as a hook.
-func hooked(of, j *store.Job) (found bool) {
-	_ = of.On.Each(func(_ string, hook *string) error { // never fails
-		found = found || *hook == j.Name || *hook == j.FullName()
-		return nil
-	})
-	return found
+func hooked(of, j *store.Job) bool {
+	for _, hook := range of.On.All() {
+		if *hook == j.Name || *hook == j.FullName() {
+			return true
+		}
+	}
+	return false
 }
 
 // unused warns of new schedules that no job of the file uses. A file without jobs may be for other files.

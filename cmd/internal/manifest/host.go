@@ -318,10 +318,9 @@ func (h *Host) readHooks(d *decoder, n *yaml.Node, path string) {
 	var j store.Job
 	section("on").read(&j)(d, n, path)
 	h.On = j.On
-	_ = h.On.Each(func(event string, hook *string) error { // never fails
+	for event, hook := range h.On.All() {
 		if err := store.CheckHook(*hook); err != nil {
 			d.problem(n, join(path, event), "%v", err)
 		}
-		return nil
-	})
+	}
 }

@@ -69,12 +69,9 @@ func (f *file) useJobs(j *store.Job, key *yaml.Node, path string) {
 		}
 		use(store.Reference{Kind: store.KindJob, Name: a.Job, Owner: j.Owner, Done: true}, below)
 	}
-	_ = j.On.Each(func(event string, hook *string) error { // never fails
-		if *hook != "" && *hook != store.NoHook {
-			use(store.Reference{Kind: store.KindJob, Name: *hook, Owner: j.Owner}, "on."+event)
-		}
-		return nil
-	})
+	for event, hook := range j.On.Jobs() {
+		use(store.Reference{Kind: store.KindJob, Name: hook, Owner: j.Owner}, "on."+event)
+	}
 }
 
 // namesOf returns the names that a job uses.
@@ -86,10 +83,9 @@ func namesOf(j *store.Job) map[string]bool {
 	for _, a := range j.After {
 		has[a.Job] = true
 	}
-	_ = j.On.Each(func(_ string, hook *string) error { // never fails
+	for _, hook := range j.On.All() {
 		has[*hook] = true
-		return nil
-	})
+	}
 	if j.Own != nil {
 		has[j.Own.Calendar] = true
 	}
