@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -98,11 +97,10 @@ func (s *Store) readFollowers(ctx context.Context, tx *engine.Tx, ids []int64, b
 	var pairs []pair
 	var followers []int64
 	var f pair
-	err := tx.Query(ctx, "batch_followers", engine.Args{"ids": ids}, engine.Reads(&f.of, &f.JobID, &f.Queue, &f.Priority, &f.On, &f.Of, &f.UsedUp).Each(func(fault string) error {
+	err := tx.Query(ctx, "batch_followers", engine.Args{"ids": ids}, engine.Reads(&f.of, &f.JobID, &f.Queue, &f.Priority, &f.On, &f.Of, &f.UsedUp).Each(func(fault string) {
 		if fault == "" { // otherwise the follower's own decision reports what is wrong with it
 			pairs, followers = append(pairs, f), append(followers, f.JobID)
 		}
-		return nil
 	}))
 	if err != nil || len(followers) == 0 {
 		return err
@@ -151,13 +149,9 @@ type after struct {
 }
 
 func (s *Store) eachAfter(ctx context.Context, tx *engine.Tx, ids []int64, fn func(job int64, a after)) error {
-	return tx.Query(ctx, "circles", engine.Args{"ids": ids}, func(r *sql.Rows) error {
-		var job int64
-		var a after
-		err := r.Scan(&job, &a.id, &a.circle, &a.lost, &a.unseen)
-		fn(job, a)
-		return err
-	})
+	var job int64
+	var a after
+	return tx.Query(ctx, "circles", engine.Args{"ids": ids}, engine.Scan(func() { fn(job, a) }, &job, &a.id, &a.circle, &a.lost, &a.unseen))
 }
 
 // writeAfter marks as seen after which jobs the jobs of the batch run. A row that a session is editing, or has added
@@ -172,13 +166,8 @@ func (w *writer) writeAfter(ctx context.Context) error {
 		ids, free[id] = append(ids, id), -n
 	}
 	slices.Sort(ids)
-	err := w.tx.Query(ctx, "lock_stale_after", engine.Args{"ids": ids}, func(r *sql.Rows) error {
-		var job, other int64
-		err := r.Scan(&job, &other)
-		free[job]++
-		return err
-	})
-	if err != nil {
+	var job, other int64
+	if err := w.tx.Query(ctx, "lock_stale_after", engine.Args{"ids": ids}, engine.Scan(func() { free[job]++ }, &job, &other)); err != nil {
 		return err
 	}
 	return w.exec(ctx, "mark_after", slices.DeleteFunc(ids, func(id int64) bool { return free[id] != 0 }))

@@ -107,7 +107,7 @@ func (a *applier) findPredecessors(ctx context.Context, jobs []Job) error {
 	for part := range slices.Chunk(slices.Compact(ids), page) {
 		var job int64
 		var k Job
-		err := a.tx.Query(ctx, "predecessors", engine.Args{"ids": part}, engine.Reads(&job, &k.ID, &k.Owner, &k.Name).Each(func(string) error {
+		err := a.tx.Query(ctx, "predecessors", engine.Args{"ids": part}, engine.Reads(&job, &k.ID, &k.Owner, &k.Name).Each(func(string) {
 			if a.known.byID[k.ID] == nil { // looked up by id, since no definition has its name
 				a.known.byID[k.ID] = &Job{ID: k.ID, Owner: k.Owner, Name: k.Name}
 			}
@@ -115,7 +115,6 @@ func (a *applier) findPredecessors(ctx context.Context, jobs []Job) error {
 				a.known.after[job] = append(list, k.ID)
 			}
 			k = Job{}
-			return nil
 		}))
 		if err != nil {
 			return err

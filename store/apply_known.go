@@ -174,7 +174,7 @@ func (a *applier) readKnown(ctx context.Context, ids []int64, at func(id int64) 
 	var j Job
 	var input borrowed
 	unknown := map[int64]string{} // jobs whose kind is unknown, with the text from which they are planned
-	err := a.tx.Query(ctx, "known_jobs", engine.Args{"ids": ids}, engine.Reads(append(scanBeside(&j), &input)...).Each(func(fault string) error {
+	err := a.tx.Query(ctx, "known_jobs", engine.Args{"ids": ids}, engine.Reads(append(scanBeside(&j), &input)...).Each(func(fault string) {
 		j.fault = fault
 		if kind := a.kinds.get(input); kind == nil {
 			unknown[j.ID] = string(input)
@@ -183,7 +183,6 @@ func (a *applier) readKnown(ctx context.Context, ids []int64, at func(id int64) 
 		}
 		*at(j.ID) = j
 		j = Job{}
-		return nil
 	}))
 	for len(unknown) > 0 && err == nil { // once, or again where a session has changed the job that was to stand for others
 		err = a.readKinds(ctx, unknown, at)
@@ -203,12 +202,11 @@ func (a *applier) readKinds(ctx context.Context, unknown map[int64]string, at fu
 	}
 	var j Job
 	var input string
-	err := a.tx.Query(ctx, "batch_jobs", engine.Args{"ids": slices.Sorted(maps.Values(first))}, engine.Reads(append(scanJob(&j), &input)...).Each(func(fault string) error {
+	err := a.tx.Query(ctx, "batch_jobs", engine.Args{"ids": slices.Sorted(maps.Values(first))}, engine.Reads(append(scanJob(&j), &input)...).Each(func(fault string) {
 		j.fault = fault
 		*at(j.ID) = j
 		a.kinds.put(input, new(j))
 		j = Job{}
-		return nil
 	}))
 	for id, input := range unknown {
 		if kind := a.kinds.get([]byte(input)); kind != nil {

@@ -106,16 +106,15 @@ func (a *applier) fill(ctx context.Context, j *Job, chosen []Interval, again boo
 func (s *Store) covered(ctx context.Context, q engine.Runner, job int64, within Interval) ([]Interval, error) {
 	var list []Interval
 	var n Interval
-	err := q.Query(ctx, "intervals", engine.Args{"job": job, "from": within.Start, "to": within.End}, engine.Reads(engine.At(&n.Start), engine.At(&n.End)).Each(func(fault string) error {
+	err := q.Query(ctx, "intervals", engine.Args{"job": job, "from": within.Start, "to": within.End}, engine.Reads(engine.At(&n.Start), engine.At(&n.End)).Each(func(fault string) {
 		if fault != "" { // the interval of this run is unknown
 			n = Interval{}
-			return nil
+			return
 		}
 		if n.Start.IsZero() { // the first run of all covers its own time
 			n.Start = n.End.Add(-time.Microsecond)
 		}
 		list = append(list, n)
-		return nil
 	}))
 	if err != nil {
 		return nil, err

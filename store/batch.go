@@ -24,10 +24,9 @@ func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) ([]Sn
 	snapshots := make([]Snapshot, 0, len(p.jobs))
 	var l Plan
 	rd := engine.Reads(scanPlan(&l)...) // made once for all rows: there may be thousands of them, with dozens of columns each
-	err := tx.Query(ctx, "batch_plans", engine.Args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, rd.Each(func(fault string) error {
+	err := tx.Query(ctx, "batch_plans", engine.Args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, rd.Each(func(fault string) {
 		snapshots = append(snapshots, Snapshot{Plan: l, PlanFault: fault})
 		l = Plan{}
-		return nil
 	}))
 	if err != nil || len(snapshots) == 0 {
 		return nil, err
@@ -81,7 +80,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 		}
 	}
 	var pause Pause
-	return tx.Query(ctx, "batch_pauses", engine.Args{"ids": ids, "since": since(byJob).Add(time.Microsecond)}, engine.Reads(scanPause(&pause)...).Each(func(fault string) error {
+	return tx.Query(ctx, "batch_pauses", engine.Args{"ids": ids, "since": since(byJob).Add(time.Microsecond)}, engine.Reads(scanPause(&pause)...).Each(func(fault string) {
 		defer func() { pause = Pause{} }()
 		for _, c := range byJob {
 			if !pause.Covers(c) {
@@ -92,7 +91,6 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 				c.fault(fmt.Sprintf("pause %d", pause.ID), fault)
 			}
 		}
-		return nil
 	}))
 }
 
@@ -111,16 +109,15 @@ func (s *Store) readStepAttempts(ctx context.Context, tx *engine.Tx, ids []int64
 	var job int64
 	var position int
 	var attempts *Attempts
-	return tx.Query(ctx, "step_attempts", engine.Args{"ids": ids}, engine.Reads(&job, &position, optional[Attempts]{&attempts}).Each(func(fault string) error {
+	return tx.Query(ctx, "step_attempts", engine.Args{"ids": ids}, engine.Reads(&job, &position, optional[Attempts]{&attempts}).Each(func(fault string) {
 		c := byJob[job]
 		if c.fault(fmt.Sprintf("step %d", position), fault); fault != "" || attempts == nil {
-			return nil
+			return
 		}
 		if c.StepAttempts == nil {
 			c.StepAttempts = map[int]Attempts{}
 		}
 		c.StepAttempts[position] = *attempts
-		return nil
 	}))
 }
 
@@ -132,12 +129,8 @@ func (s *Store) lockExpired(ctx context.Context, tx *engine.Tx, ids []string, by
 		return nil
 	}
 	free := map[string]bool{}
-	if err := tx.Query(ctx, "lock_runs", engine.Args{"ids": ids}, func(r *sql.Rows) error {
-		var id string
-		err := r.Scan(&id)
-		free[id] = true
-		return err
-	}); err != nil {
+	var id string
+	if err := tx.Query(ctx, "lock_runs", engine.Args{"ids": ids}, engine.Scan(func() { free[id] = true }, &id)); err != nil {
 		return err
 	}
 	for _, c := range byJob {
@@ -156,14 +149,13 @@ func (s *Store) readRecorded(ctx context.Context, tx *engine.Tx, ids []string, b
 	var id string
 	var job int64
 	var at time.Time
-	return tx.Query(ctx, "recorded_runs", engine.Args{"ids": ids}, engine.Reads(&id, &job, engine.At(&at)).Each(func(string) error {
+	return tx.Query(ctx, "recorded_runs", engine.Args{"ids": ids}, engine.Reads(&id, &job, engine.At(&at)).Each(func(string) {
 		for i := range byJob[job].Runs {
 			if r := &byJob[job].Runs[i]; r.ID == id && !r.HolderAlive {
 				r.RecordedAt = at
 			}
 		}
 		at = time.Time{}
-		return nil
 	}))
 }
 
@@ -218,7 +210,7 @@ func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int
 	var unknown []*Snapshot
 	var follows bool
 	rd := engine.Reads(&j.ID, &j.Owner, &j.Name, must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)}, &input, &planned, &follows)
-	err := tx.Query(ctx, "batch_inputs", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
+	err := tx.Query(ctx, "batch_inputs", engine.Args{"ids": ids}, rd.Each(func(fault string) {
 		defer func() { j = Job{} }()
 		c := byJob[j.ID]
 		c.Job, c.Stale, c.ChangedAt, c.follows = j, planned.Valid, j.changedAt, follows
@@ -227,7 +219,7 @@ func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int
 			c.Planned, c.leftGroup = readPlanned(planned.String), leftGroup(planned.String, string(input))
 		}
 		if c.fault("its definition", fault); fault != "" {
-			return nil
+			return
 		}
 		kind := k.get(input)
 		if c.Stale || kind == nil {
@@ -239,7 +231,6 @@ func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int
 			c.Job.like(kind)
 			c.fault("its definition", kind.fault)
 		}
-		return nil
 	}))
 	// One round is enough for all kinds. Another one follows where a session has changed the job that was to stand
 	// for others.
@@ -264,7 +255,7 @@ func (s *Store) readKinds(ctx context.Context, tx *engine.Tx, k *kinds, unknown 
 	}
 	var read Job
 	var input string
-	err := tx.Query(ctx, "batch_jobs", engine.Args{"ids": ids}, engine.Reads(append(scanJob(&read), &input)...).Each(func(fault string) error {
+	err := tx.Query(ctx, "batch_jobs", engine.Args{"ids": ids}, engine.Reads(append(scanJob(&read), &input)...).Each(func(fault string) {
 		j := read
 		read = Job{}
 		j.fault = fault
@@ -273,7 +264,6 @@ func (s *Store) readKinds(ctx context.Context, tx *engine.Tx, k *kinds, unknown 
 		c.Stale = c.Stale || c.input != input
 		c.Job, c.input = j, input
 		k.put(input, &j)
-		return nil
 	}))
 	var left []*Snapshot
 	for _, c := range unknown {
@@ -320,7 +310,7 @@ func (s *Store) readRules(ctx context.Context, q engine.Runner, n Need, ids []in
 	var stands bool
 	rd := engine.Reads(&job, &u.ScheduleID, &u.Input, &u.Text, &u.Ends, &stands)
 	changed := map[int64]bool{}
-	err := q.Query(ctx, "batch_rules", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
+	err := q.Query(ctx, "batch_rules", engine.Args{"ids": ids}, rd.Each(func(fault string) {
 		u.Linked, u.LinkPlanned, u.NewInput = stands, stands, u.Input
 		if !stands {
 			changed[job] = true
@@ -329,7 +319,6 @@ func (s *Store) readRules(ctx context.Context, q engine.Runner, n Need, ids []in
 		c.fault(fmt.Sprintf("the plan's rule of schedule %d", u.ScheduleID), fault)
 		c.Rules = append(c.Rules, u)
 		u = Rule{}
-		return nil
 	}))
 	if err != nil {
 		return err
@@ -360,7 +349,7 @@ func (s *Store) readLinks(ctx context.Context, q engine.Runner, ids []int64, byJ
 	var input sql.NullString
 	rd := engine.Reads(&job, &u.ScheduleID, engine.At(&u.LinkedAt), &u.LinkPlanned, &linked, engine.Nullable(&d.Name), engine.Nullable(&d.Rule), engine.Nullable(&d.Zone), engine.Nullable(&d.Nonexistent), engine.Nullable(&d.Ambiguous),
 		engine.Nullable(&d.Calendar), engine.Nullable(&d.OnHoliday), &input, engine.At(&d.CreatedAt), engine.At(&u.ChangedAt))
-	err := q.Query(ctx, "batch_links", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
+	err := q.Query(ctx, "batch_links", engine.Args{"ids": ids}, rd.Each(func(fault string) {
 		defer func() { u = Rule{} }()
 		u.NewInput, u.Linked, u.Lost, u.bare = input.String, input.Valid, !input.Valid, !linked
 		c := byJob[job]
@@ -372,11 +361,10 @@ func (s *Store) readLinks(ctx context.Context, q engine.Runner, ids []int64, byJ
 		i := slices.IndexFunc(c.Rules, func(planned Rule) bool { return planned.ScheduleID == u.ScheduleID })
 		if i < 0 {
 			c.Rules = append(c.Rules, u)
-			return nil
+			return
 		}
 		u.Input, u.Text, u.Ends = c.Rules[i].Input, c.Rules[i].Text, c.Rules[i].Ends
 		c.Rules[i] = u
-		return nil
 	}))
 	if err == nil {
 		err = s.readCalendars(ctx, q, ids, byJob)

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/hex"
 	"fmt"
 	"maps"
@@ -76,11 +75,10 @@ func readCalendar(ctx context.Context, q engine.Runner, statement string, a engi
 	var c Calendar
 	var days string
 	rd := engine.Reads(&c.Name, &c.WorkingDays, &days, &c.Description, engine.Nullable(&c.Manifest), &c.stale)
-	return q.Query(ctx, statement, a, rd.Each(func(fault string) error {
+	return q.Query(ctx, statement, a, rd.Each(func(fault string) {
 		c.Days, c.Fault = daysOf(days), fault
 		take(c)
 		c, days = Calendar{}, ""
-		return nil
 	}))
 }
 
@@ -105,13 +103,9 @@ func (s *Store) Calendars(ctx context.Context) (list []Calendar, err error) {
 
 func (s *Store) countCalendarUsers(ctx context.Context, list []Calendar) error {
 	users := map[string]int{}
-	err := s.db.Query(ctx, "calendar_users", engine.Args{}, func(r *sql.Rows) error {
-		var name string
-		var n int
-		err := r.Scan(&name, &n)
-		users[name] = n
-		return err
-	})
+	var name string
+	var n int
+	err := s.db.Query(ctx, "calendar_users", engine.Args{}, engine.Scan(func() { users[name] = n }, &name, &n))
 	for i := range list {
 		list[i].Schedules = users[list[i].Name]
 	}
@@ -344,14 +338,13 @@ func (a *applier) removeCalendar(ctx context.Context, c Calendar) error {
 	var users []string
 	var schedule, owner, job string
 	err := a.tx.Query(ctx, "first_keepers", engine.Args{"name": c.Name, "limit": 5},
-		engine.Reads(engine.Nullable(&schedule), engine.Nullable(&owner), engine.Nullable(&job)).Each(func(string) error {
+		engine.Reads(engine.Nullable(&schedule), engine.Nullable(&owner), engine.Nullable(&job)).Each(func(string) {
 			if schedule != "" {
 				users = append(users, "schedule "+schedule)
 			} else {
 				users = append(users, "job "+FullName(owner, job))
 			}
 			schedule, owner, job = "", "", ""
-			return nil
 		}))
 	if err != nil {
 		return err

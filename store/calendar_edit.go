@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"maps"
 	"slices"
 	"strings"
@@ -18,13 +17,7 @@ import (
 // Crash window: before COMMIT a calendar stays unmarked, for the next pass.
 func (s *Store) SeeCalendars(ctx context.Context, waits int) (left []string, err error) {
 	var stale []string
-	err = s.db.Query(ctx, "stale_calendars", engine.Args{"window": window}, func(r *sql.Rows) error {
-		var name string
-		err := r.Scan(&name)
-		stale = append(stale, name)
-		return err
-	})
-	if err != nil {
+	if err := s.db.Query(ctx, "stale_calendars", engine.Args{"window": window}, engine.Column(&stale)); err != nil {
 		return nil, err
 	}
 	for _, name := range stale {
@@ -115,13 +108,10 @@ func (w *writer) seeAgain(ctx context.Context) error {
 		return nil
 	}
 	var free []string
-	err := w.tx.Query(ctx, "lock_calendars", engine.Args{"ids": slices.Sorted(maps.Keys(w.unseen))}, func(r *sql.Rows) error {
-		var name string
-		err := r.Scan(&name)
-		free = append(free, name)
+	err := w.tx.Query(ctx, "lock_calendars", engine.Args{"ids": slices.Sorted(maps.Keys(w.unseen))}, engine.Column(&free))
+	for _, name := range free {
 		delete(w.unseen, name)
-		return err
-	})
+	}
 	for _, jobs := range w.unseen {
 		for _, id := range jobs {
 			delete(w.planned, id)

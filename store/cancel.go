@@ -89,12 +89,7 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 		if err := s.lockPlans(ctx, a.tx, v.Job); err != nil {
 			return err
 		}
-		if err := a.tx.Query(ctx, "cancellable", engine.Args{"job": v.ID}, func(r *sql.Rows) error {
-			var id string
-			err := r.Scan(&id)
-			asked = append(asked, id)
-			return err
-		}); err != nil {
+		if err := a.tx.Query(ctx, "cancellable", engine.Args{"job": v.ID}, engine.Column(&asked)); err != nil {
 			return err
 		}
 		if len(asked) > 0 {

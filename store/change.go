@@ -142,7 +142,7 @@ func (s *Store) changesOf(ctx context.Context, kind, subject string, id int64, l
 	var out []Change
 	var c Change
 	rd := engine.Reads(engine.At(&c.At), &c.By, &c.Kind, &c.subjectID, &c.Subject, &c.Action, &c.Reason, jsonInto{&c.Before}, jsonInto{&c.After})
-	err := s.db.Query(ctx, "changes", engine.Args{"kind": kind, "subject": subject, "id": id, "limit": limit}, rd.Each(func(fault string) error {
+	err := s.db.Query(ctx, "changes", engine.Args{"kind": kind, "subject": subject, "id": id, "limit": limit}, rd.Each(func(fault string) {
 		var was, became map[string]json.RawMessage
 		if c.Before != nil && c.After != nil {
 			if err := errors.Join(json.Unmarshal(c.Before, &was), json.Unmarshal(c.After, &became)); err != nil {
@@ -153,7 +153,6 @@ func (s *Store) changesOf(ctx context.Context, kind, subject string, id int64, l
 		c.Fault = fault
 		out = append(out, c)
 		c = Change{}
-		return nil
 	}))
 	return out, err
 }

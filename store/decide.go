@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -317,12 +316,8 @@ func (s *Store) lockMoved(ctx context.Context, tx *engine.Tx, made *decisions, k
 		want(id)
 	}
 	if len(ask) > 0 {
-		if err := tx.Query(ctx, "lock_runs", engine.Args{"ids": ask}, func(r *sql.Rows) error {
-			var id string
-			err := r.Scan(&id)
-			known[id] = true
-			return err
-		}); err != nil {
+		var id string
+		if err := tx.Query(ctx, "lock_runs", engine.Args{"ids": ask}, engine.Scan(func() { known[id] = true }, &id)); err != nil {
 			return nil, err
 		}
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"slices"
 	"time"
@@ -44,12 +43,11 @@ func readDone(ctx context.Context, q engine.Runner, names []string) (doneJobs, e
 		var j Job
 		var done bool
 		var became map[string]json.RawMessage
-		err := q.Query(ctx, "removed_jobs", engine.Args{"ids": part}, engine.Reads(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became}).Each(func(string) error {
+		err := q.Query(ctx, "removed_jobs", engine.Args{"ids": part}, engine.Reads(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became}).Each(func(string) {
 			if delete(d.jobs, j.FullName()); done {
 				d.jobs[j.FullName()], d.became[j.ID] = j, became
 			}
 			j, became = Job{}, nil
-			return nil
 		}))
 		if err != nil {
 			return d, err
@@ -172,13 +170,12 @@ func (w *writer) spareHooks(ctx context.Context) error {
 	for _, hook := range on.All() {
 		to = append(to, engine.Nullable(hook))
 	}
-	err := w.tx.Query(ctx, "hooks_in_use", nil, engine.Reads(to...).Each(func(string) error {
+	err := w.tx.Query(ctx, "hooks_in_use", nil, engine.Reads(to...).Each(func(string) {
 		of := on.Of(owner)
 		for _, hook := range of.Jobs() {
 			used[hook] = true
 		}
 		on = Hooks{}
-		return nil
 	}))
 	w.done = slices.DeleteFunc(w.done, func(d doneOf) bool { return used[d.name] })
 	return err
@@ -197,19 +194,12 @@ func (w *writer) unedited(ctx context.Context) (ids []int64, free map[int64]bool
 			}
 		}
 	}
-	count := func(by int) func(*sql.Rows) error {
-		return func(r *sql.Rows) error {
-			var id int64
-			err := r.Scan(&id)
-			missing[id] += by
-			return err
-		}
-	}
+	var id int64
 	for _, q := range []struct {
 		statement string
 		by        int
 	}{{"own_schedules", 1}, {"lock_unchanged_jobs", -1}, {"lock_stale_links", -1}, {"lock_done_schedules", -1}} {
-		if err := w.tx.Query(ctx, q.statement, engine.Args{"ids": ids}, count(q.by)); err != nil {
+		if err := w.tx.Query(ctx, q.statement, engine.Args{"ids": ids}, engine.Scan(func() { missing[id] += q.by }, &id)); err != nil {
 			return nil, nil, err
 		}
 	}

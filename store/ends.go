@@ -53,12 +53,11 @@ func (s *Store) WaitingEnds(ctx context.Context) (map[int64][]WaitingEnd, error)
 	list := map[int64][]WaitingEnd{}
 	var e WaitingEnd
 	rd := engine.Reads(&e.JobID, &e.Meets, &e.AfterID, &e.RunID, engine.At(&e.At), &e.Seen, engine.At(&e.IntervalStart), engine.At(&e.IntervalEnd))
-	err := s.db.Query(ctx, "waiting_ends", engine.Args{}, rd.Each(func(fault string) error {
+	err := s.db.Query(ctx, "waiting_ends", engine.Args{}, rd.Each(func(fault string) {
 		if fault == "" {
 			list[e.JobID] = append(list[e.JobID], e)
 		}
 		e = WaitingEnd{}
-		return nil
 	}))
 	return list, err
 }
@@ -82,10 +81,9 @@ func (s *Store) readEnds(ctx context.Context, tx *engine.Tx, ids []int64, byJob 
 	var run Run
 	var list []endOf
 	rd := engine.Reads(&id, &job, &meets, &after, &counts, &followed, &of, engine.Nullable(&name), engine.At(&run.IntervalStart), engine.At(&run.IntervalEnd), jsonInto{&run.Args})
-	err := tx.Query(ctx, "batch_ends", engine.Args{"ids": ids}, rd.Each(func(fault string) error {
+	err := tx.Query(ctx, "batch_ends", engine.Args{"ids": ids}, rd.Each(func(fault string) {
 		list = append(list, endOf{endRead{id: id, meets: meets}, job, of, name, counts && fault == "", followed, run})
 		name, run = "", Run{}
-		return nil
 	}))
 	if err != nil {
 		return err

@@ -36,13 +36,12 @@ func (s *Store) Damages(ctx context.Context, limit int) (list []Damage, err erro
 		d := Damage{Kind: k.kind}
 		a := engine.Args{"now": s.now(), "later_ms": k.later.Milliseconds(), "limit": limit}
 		rd := engine.Reads(engine.Nullable(&d.JobID), engine.At(&d.At), engine.Nullable(&d.What), &d.Count)
-		err = s.db.Query(ctx, "examine_"+k.kind, a, rd.Each(func(fault string) error {
+		err = s.db.Query(ctx, "examine_"+k.kind, a, rd.Each(func(fault string) {
 			if fault != "" {
 				d.What = fault
 			}
 			list = append(list, d)
 			d = Damage{Kind: k.kind}
-			return nil
 		}))
 		if err != nil {
 			return list, err
@@ -74,32 +73,29 @@ func (s *Store) Records(ctx context.Context, ids []int64, after time.Time) (rec 
 	a := engine.Args{"ids": ids, "from": cmp.Or(after, First)}
 	var r Record
 	rules := engine.Reads(&r.JobID, &r.ScheduleID, &r.Rule, &r.Ends, engine.At(&r.Since))
-	err = s.db.Query(ctx, "accounted_rules", a, rules.Each(func(fault string) error {
+	err = s.db.Query(ctx, "accounted_rules", a, rules.Each(func(fault string) {
 		if fault == "" {
 			rec.Rules = append(rec.Rules, r)
 		}
 		r = Record{}
-		return nil
 	}))
 	if err != nil {
 		return rec, err
 	}
 	var job, number int64
 	var at time.Time
-	err = s.db.Query(ctx, "accounted_runs", a, engine.Reads(&job, engine.At(&at)).Each(func(string) error {
+	err = s.db.Query(ctx, "accounted_runs", a, engine.Reads(&job, engine.At(&at)).Each(func(string) {
 		if rec.Ran[job] == nil {
 			rec.Ran[job] = map[time.Time]bool{}
 		}
 		rec.Ran[job][at.UTC()] = true
-		return nil
 	}))
 	if err != nil {
 		return rec, err
 	}
-	err = s.db.Query(ctx, "oldest_kept", a, engine.Reads(&job, engine.Nullable(&number), engine.At(&at)).Each(func(string) error {
+	err = s.db.Query(ctx, "oldest_kept", a, engine.Reads(&job, engine.Nullable(&number), engine.At(&at)).Each(func(string) {
 		rec.Oldest[job], rec.From[job] = number, at
 		number, at = 0, time.Time{}
-		return nil
 	}))
 	if err != nil {
 		return rec, err
@@ -116,12 +112,11 @@ func (s *Store) addGaps(ctx context.Context, a engine.Args, list []Record) error
 	}
 	var g Gap
 	rd := engine.Reads(&g.JobID, &g.ScheduleID, engine.At(&g.From), engine.At(&g.Through), &g.Reason)
-	return s.db.Query(ctx, "accounted_gaps", a, rd.Each(func(fault string) error {
+	return s.db.Query(ctx, "accounted_gaps", a, rd.Each(func(fault string) {
 		if r := of[key{g.JobID, g.ScheduleID}]; r != nil && fault == "" {
 			r.Gaps = append(r.Gaps, g)
 		}
 		g = Gap{}
-		return nil
 	}))
 }
 
@@ -177,22 +172,20 @@ func (s *Store) Server(ctx context.Context) (v Server, err error) {
 	var t TableFacts
 	var b Behind
 	for statement, scan := range map[string]func(*sql.Rows) error{
-		"server_settings": engine.Reads(&name, engine.Nullable(&value)).Each(func(string) error { v.Settings[name] = value; return nil }),
-		"behind_sequences": engine.Reads(&b.Table, &b.Used).Each(func(string) error {
+		"server_settings": engine.Reads(&name, engine.Nullable(&value)).Each(func(string) { v.Settings[name] = value }),
+		"behind_sequences": engine.Reads(&b.Table, &b.Used).Each(func(string) {
 			b.Mend = engine.AdvanceSequence(b.Table)
 			v.Behind = append(v.Behind, b)
-			return nil
 		}),
-		"broken_indexes": engine.Reads(&name).Each(func(string) error { v.BrokenIndexes = append(v.BrokenIndexes, name); return nil }),
-		"unguarded":      engine.Reads(&name).Each(func(string) error { v.Unguarded = append(v.Unguarded, name); return nil }),
-		"unbound":        engine.Reads(&v.Unbound).Each(func(string) error { return nil }),
-		"server_tables":  engine.Reads(&t.Name, &t.Rows, &t.Dead, &t.Unknown).Each(func(string) error { v.Tables = append(v.Tables, t); return nil }),
-		"file_size":      engine.Reads(&v.FileSize, &v.FileFree).Each(func(string) error { return nil }),
-		"file_faults": engine.Reads(&name).Each(func(string) error {
+		"broken_indexes": engine.Reads(&name).Each(func(string) { v.BrokenIndexes = append(v.BrokenIndexes, name) }),
+		"unguarded":      engine.Reads(&name).Each(func(string) { v.Unguarded = append(v.Unguarded, name) }),
+		"unbound":        engine.Reads(&v.Unbound).Each(func(string) {}),
+		"server_tables":  engine.Reads(&t.Name, &t.Rows, &t.Dead, &t.Unknown).Each(func(string) { v.Tables = append(v.Tables, t) }),
+		"file_size":      engine.Reads(&v.FileSize, &v.FileFree).Each(func(string) {}),
+		"file_faults": engine.Reads(&name).Each(func(string) {
 			if name != "ok" {
 				v.FileFaults = append(v.FileFaults, name)
 			}
-			return nil
 		}),
 	} {
 		if !s.db.Has(statement) {

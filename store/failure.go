@@ -43,11 +43,10 @@ func (s *Store) Failures(ctx context.Context, f FailureFilter) (list []FailedAtt
 	var j Job
 	var id int64
 	rd := engine.Reads(append(scanAttempt(&v.Attempt), engine.Nullable(&j.Owner), engine.Nullable(&j.Name), &id, engine.Nullable(&v.RunNumber), &v.RunState)...)
-	err = s.db.Query(ctx, statement, a, rd.Each(func(fault string) error {
+	err = s.db.Query(ctx, statement, a, rd.Each(func(fault string) {
 		v.Fault, v.Job = fault, j.nameOr(id)
 		list = append(list, v)
 		v, j = FailedAttempt{}, Job{}
-		return nil
 	}))
 	if err != nil {
 		return nil, err
@@ -65,11 +64,10 @@ func (s *Store) failedRuns(ctx context.Context, a engine.Args) (list []FailedAtt
 	var id int64
 	rd := engine.Reads(&v.RunID, &v.Attempt.Attempt, &v.Fence, engine.Nullable(&v.Holder), &v.State, engine.At(&v.StartedAt), engine.At(&v.FinishedAt),
 		engine.Nullable(&v.Error), engine.Nullable(&j.Owner), engine.Nullable(&j.Name), &id, engine.Nullable(&v.RunNumber))
-	err = s.db.Query(ctx, "failures_of_runs", a, rd.Each(func(fault string) error {
+	err = s.db.Query(ctx, "failures_of_runs", a, rd.Each(func(fault string) {
 		v.Fault, v.Job, v.RunState = fault, j.nameOr(id), v.State
 		list = append(list, v)
 		v, j = FailedAttempt{}, Job{}
-		return nil
 	}))
 	return list, err
 }
@@ -82,10 +80,9 @@ func (s *Store) NominalRuns(ctx context.Context, jobs []int64, after, through ti
 	a := engine.Args{"ids": jobs, "after": OccurrenceAt(after), "through": OccurrenceAt(through),
 		"filled_after": fillsThrough(after), "filled_through": fillsThrough(through), "limit": limit}
 	times = map[int64][]time.Time{}
-	err = s.db.Query(ctx, "nominal_runs", a, engine.Reads(&job, engine.At(&t)).Each(func(string) error {
+	err = s.db.Query(ctx, "nominal_runs", a, engine.Reads(&job, engine.At(&t)).Each(func(string) {
 		times[job] = append(times[job], t)
 		n++
-		return nil
 	}))
 	return times, n, err
 }

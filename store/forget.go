@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -19,26 +18,18 @@ func (s *Store) forget(ctx context.Context, ids []int64, now time.Time) error {
 	}
 	return s.db.InTx(ctx, func(tx *engine.Tx) error {
 		locked := map[int64]bool{} // their plans: plans are locked before definitions
-		err := tx.Query(ctx, "lock_removed_plans", engine.Args{"ids": ids}, func(r *sql.Rows) error {
-			var id int64
-			err := r.Scan(&id)
-			locked[id] = true
-			return err
-		})
-		if err != nil {
+		var id int64
+		if err := tx.Query(ctx, "lock_removed_plans", engine.Args{"ids": ids}, engine.Scan(func() { locked[id] = true }, &id)); err != nil {
 			return err
 		}
 		var going []int64
+		var planned bool
 		a := engine.Args{"ids": ids, "now": s.now(), "later_ms": -keepRecords.Milliseconds()}
-		err = tx.Query(ctx, "lock_removed_jobs", a, func(r *sql.Rows) error {
-			var id int64
-			var planned bool
-			err := r.Scan(&id, &planned)
+		err := tx.Query(ctx, "lock_removed_jobs", a, engine.Scan(func() {
 			if !planned || locked[id] {
 				going = append(going, id)
 			}
-			return err
-		})
+		}, &id, &planned))
 		if err != nil || len(going) == 0 {
 			return err
 		}
@@ -64,8 +55,7 @@ func (s *Store) forgetRecords(ctx context.Context, a engine.Args) error {
 	var since engine.Moment
 	var id int64
 	var kind string
-	err := s.db.Query(ctx, "old_records", a, func(r *sql.Rows) error {
-		err := r.Scan(&since, engine.Nullable(&id), &kind)
+	err := s.db.Query(ctx, "old_records", a, engine.Scan(func() {
 		switch kind {
 		case "change":
 			changes = append(changes, id)
@@ -76,8 +66,7 @@ func (s *Store) forgetRecords(ctx context.Context, a engine.Args) error {
 				through = since.Time
 			}
 		}
-		return err
-	})
+	}, &since, engine.Nullable(&id), &kind))
 	if err == nil && len(changes) > 0 {
 		_, err = s.db.Exec(ctx, "delete_changes", engine.Args{"ids": changes})
 	}

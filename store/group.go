@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"maps"
 	"slices"
 	"time"
@@ -56,13 +55,12 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, byJob map[int64]*
 	}
 	a, most := engine.Args{"ids": names}, 0
 	var found GroupLoad
-	err := tx.Query(ctx, "group_caps", a, engine.Reads(&found.Name, &found.MaxRunning, &found.Active).Each(func(fault string) error {
+	err := tx.Query(ctx, "group_caps", a, engine.Reads(&found.Name, &found.MaxRunning, &found.Active).Each(func(fault string) {
 		if c := caps[found.Name]; c != nil && fault == "" {
 			*c = found
 			most = max(most, found.MaxRunning)
 		}
 		found = GroupLoad{}
-		return nil
 	}))
 	if err != nil {
 		return err
@@ -70,12 +68,11 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, byJob map[int64]*
 	var name string
 	var h GroupWaiter
 	const all = 1 << 30 // the cap of a group without a limit
-	return tx.Query(ctx, "group_held", a.With("limit", min(most, all)+len(byJob)), engine.Reads(&name, &h.Run, &h.JobID, &h.Priority, engine.At(&h.ReadyAt)).Each(func(fault string) error {
+	return tx.Query(ctx, "group_held", a.With("limit", min(most, all)+len(byJob)), engine.Reads(&name, &h.Run, &h.JobID, &h.Priority, engine.At(&h.ReadyAt)).Each(func(fault string) {
 		if c := caps[name]; c != nil && fault == "" { // otherwise the run's own decision ends it
 			c.Waiting = append(c.Waiting, h)
 		}
 		h = GroupWaiter{}
-		return nil
 	}))
 }
 
@@ -85,7 +82,7 @@ func lockGroupPlans(ctx context.Context, tx *engine.Tx, names []string) error {
 	locked := 0
 	lock := func() error {
 		locked = 0
-		return tx.Query(ctx, "lock_groups", a, func(r *sql.Rows) error { locked++; return r.Scan(new(string)) })
+		return tx.Query(ctx, "lock_groups", a, engine.Scan(func() { locked++ }, new(string)))
 	}
 	if err := lock(); err != nil || locked == len(names) {
 		return err
@@ -129,7 +126,7 @@ func readLeft(ctx context.Context, tx *engine.Tx, byJob map[int64]*Snapshot, cap
 		return nil
 	}
 	var name, quoted string
-	return tx.Query(ctx, "groups_quoted", engine.Args{"ids": left}, engine.Reads(&name, &quoted).Each(func(string) error {
+	return tx.Query(ctx, "groups_quoted", engine.Args{"ids": left}, engine.Reads(&name, &quoted).Each(func(string) {
 		for _, c := range byJob {
 			if c.leftGroup != quoted {
 				continue
@@ -139,7 +136,6 @@ func readLeft(ctx context.Context, tx *engine.Tx, byJob map[int64]*Snapshot, cap
 			}
 			c.Left = caps[name]
 		}
-		return nil
 	}))
 }
 

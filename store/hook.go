@@ -236,11 +236,10 @@ func (s *Store) readHooks(ctx context.Context, tx *engine.Tx, events []Event) (m
 	}
 	var j Job
 	rd := engine.Reads(&j.ID, &j.Owner, &j.Name, &j.Queue, &j.Priority, not{&j.Disabled})
-	err := tx.Query(ctx, "hooks", engine.Args{"ids": names}, rd.Each(func(fault string) error {
+	err := tx.Query(ctx, "hooks", engine.Args{"ids": names}, rd.Each(func(fault string) {
 		j.fault = fault
 		hooks[j.FullName()] = j
 		j = Job{}
-		return nil
 	}))
 	return hooks, err
 }

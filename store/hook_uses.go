@@ -38,12 +38,11 @@ func (a *applier) hookUses(ctx context.Context, only *Job, going map[int64]bool)
 	for _, hook := range j.On.All() {
 		to = append(to, engine.Nullable(hook))
 	}
-	err := a.tx.Query(ctx, "hook_uses", args, engine.Reads(to...).Each(func(string) error {
+	err := a.tx.Query(ctx, "hook_uses", args, engine.Reads(to...).Each(func(string) {
 		if a.dry.job(&j); a.dry.defined[j.ID] == nil {
 			add(&j)
 		}
 		j = Job{}
-		return nil
 	}))
 	for _, j := range a.dry.defined {
 		add(j)

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -135,10 +134,9 @@ func (a *applier) users(ctx context.Context, c Schedule) (string, error) {
 	const shown = 5
 	var names []string
 	var j Job
-	err := a.tx.Query(ctx, "first_users", engine.Args{"id": c.ID, "limit": shown + len(a.dry.links)}, engine.Reads(&j.Owner, &j.Name).Each(func(string) error {
+	err := a.tx.Query(ctx, "first_users", engine.Args{"id": c.ID, "limit": shown + len(a.dry.links)}, engine.Reads(&j.Owner, &j.Name).Each(func(string) {
 		names = append(names, j.FullName())
 		j = Job{}
-		return nil
 	}))
 	if a.dry.on {
 		names = a.dry.named(c.Name, names)
@@ -160,17 +158,13 @@ func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bo
 		ids[i] = jobs[i].ID
 	}
 	followers := map[int64][]Job{}
-	err := a.tx.Query(ctx, "followers", engine.Args{"ids": ids}, func(r *sql.Rows) error {
-		var of int64
-		var f Job
-		if err := r.Scan(&of, &f.ID, &f.Owner, &f.Name); err != nil {
-			return err
-		}
+	var of int64
+	var f Job
+	err := a.tx.Query(ctx, "followers", engine.Args{"ids": ids}, engine.Scan(func() {
 		if !going[f.ID] && a.follows(f.ID, of, true) {
 			followers[of] = append(followers[of], f)
 		}
-		return nil
-	})
+	}, &of, &f.ID, &f.Owner, &f.Name))
 	if err != nil {
 		return err
 	}

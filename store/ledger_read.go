@@ -101,7 +101,7 @@ func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string,
 	var v Run
 	var c Snapshot
 	rd := engine.Reads(append(scanRun(&v), engine.Nullable(&v.Owner), engine.Nullable(&v.Job), tags{&c.Job.Tags})...)
-	err = q.Query(ctx, statement, a, rd.Each(func(fault string) error {
+	err = q.Query(ctx, statement, a, rd.Each(func(fault string) {
 		defer func() { v, c = Run{}, Snapshot{} }()
 		v.Fault = fault
 		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
@@ -111,7 +111,6 @@ func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string,
 			}
 		}
 		out = append(out, v)
-		return nil
 	}))
 	return out, err
 }
@@ -131,11 +130,10 @@ func (s *Store) Gaps(ctx context.Context, job string, limit int) ([]JobGap, erro
 	var out []JobGap
 	var g JobGap
 	rd := engine.Reads(&g.JobID, &g.ScheduleID, engine.At(&g.From), engine.At(&g.Through), &g.Reason, &g.Rule, engine.At(&g.RecordedAt))
-	err = s.db.Query(ctx, "gaps", engine.Args{"job": j.ID, "limit": limit}, rd.Each(func(fault string) error {
+	err = s.db.Query(ctx, "gaps", engine.Args{"job": j.ID, "limit": limit}, rd.Each(func(fault string) {
 		g.Fault, g.Job = fault, j.FullName()
 		out = append(out, g)
 		g = JobGap{}
-		return nil
 	}))
 	return out, err
 }
@@ -146,11 +144,10 @@ func (s *Store) RecentGaps(ctx context.Context, since time.Time, limit int) ([]J
 	var g JobGap
 	var j Job
 	rd := engine.Reads(&g.JobID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name), &g.ScheduleID, engine.At(&g.From), engine.At(&g.Through), &g.Reason, &g.Rule, engine.At(&g.RecordedAt))
-	err := s.db.Query(ctx, "recent_gaps", engine.Args{"since": since, "limit": limit}, rd.Each(func(fault string) error {
+	err := s.db.Query(ctx, "recent_gaps", engine.Args{"since": since, "limit": limit}, rd.Each(func(fault string) {
 		g.Fault, g.Job = fault, j.nameOr(g.JobID)
 		out = append(out, g)
 		g, j = JobGap{}, Job{}
-		return nil
 	}))
 	return out, err
 }
@@ -161,11 +158,10 @@ func (s *Store) Durations(ctx context.Context, most int) (map[int64][]time.Durat
 	var job int64
 	var began, ended time.Time
 	rd := engine.Reads(&job, engine.At(&began), engine.At(&ended))
-	err := s.db.Query(ctx, "durations", engine.Args{"most": most}, rd.Each(func(fault string) error {
+	err := s.db.Query(ctx, "durations", engine.Args{"most": most}, rd.Each(func(fault string) {
 		if took := ended.Sub(began); fault == "" && took >= 0 {
 			byJob[job] = append(byJob[job], took)
 		}
-		return nil
 	}))
 	return byJob, err
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -53,10 +52,9 @@ func (s *Store) Unmarked(ctx context.Context, n Need) (*Unmarked, error) {
 	var id int64
 	var input string
 	var wide bool
-	err := s.db.Query(ctx, u.statements.stale, engine.Args{"window": window}, engine.Reads(&id, engine.Nullable(&input), &wide).Each(func(string) error {
+	err := s.db.Query(ctx, u.statements.stale, engine.Args{"window": window}, engine.Reads(&id, engine.Nullable(&input), &wide).Each(func(string) {
 		u.wide = u.wide || wide
 		u.ids, u.inputs[id] = append(u.ids, id), input
-		return nil
 	}))
 	return u, err
 }
@@ -128,11 +126,10 @@ func (s *Store) mark(ctx context.Context, u *Unmarked, ids []int64) (marked int6
 func (s *Store) unedited(ctx context.Context, tx *engine.Tx, lock string, ids []int64, read map[int64]string) (same []int64, err error) {
 	var id int64
 	var input string
-	err = tx.Query(ctx, lock, engine.Args{"ids": ids}, engine.Reads(&id, engine.Nullable(&input)).Each(func(string) error {
+	err = tx.Query(ctx, lock, engine.Args{"ids": ids}, engine.Reads(&id, engine.Nullable(&input)).Each(func(string) {
 		if read[id] == input {
 			same = append(same, id)
 		}
-		return nil
 	}))
 	return same, err
 }
@@ -142,15 +139,13 @@ func (s *Store) unedited(ctx context.Context, tx *engine.Tx, lock string, ids []
 // and stays unmarked.
 func (w *writer) markOwn(ctx context.Context, jobs []int64) error {
 	var own []int64
-	err := w.tx.Query(ctx, "lock_own_schedules", engine.Args{"ids": jobs}, func(r *sql.Rows) error {
-		var id int64
-		var stale bool
-		err := r.Scan(&id, &stale)
+	var id int64
+	var stale bool
+	err := w.tx.Query(ctx, "lock_own_schedules", engine.Args{"ids": jobs}, engine.Scan(func() {
 		if stale {
 			own = append(own, id)
 		}
-		return err
-	})
+	}, &id, &stale))
 	if err != nil {
 		return err
 	}
@@ -167,15 +162,11 @@ func (w *writer) links(ctx context.Context, ids []int64) ([]int64, error) {
 		}
 	}
 	var jobs []int64
-	err := w.tx.Query(ctx, "lock_stale_links", engine.Args{"ids": ids}, func(r *sql.Rows) error {
-		var id int64
-		if err := r.Scan(&id); err != nil {
-			return err
-		}
+	var id int64
+	err := w.tx.Query(ctx, "lock_stale_links", engine.Args{"ids": ids}, engine.Scan(func() {
 		if free[id]++; len(jobs) == 0 || jobs[len(jobs)-1] != id {
 			jobs = append(jobs, id)
 		}
-		return nil
-	})
+	}, &id))
 	return slices.DeleteFunc(jobs, func(id int64) bool { return free[id] < 0 }), err
 }

@@ -23,9 +23,8 @@ func (s *Store) JobNames(ctx context.Context) ([]JobName, error) {
 func eachJobName(ctx context.Context, q engine.Runner, f func(JobName)) error {
 	var v JobName
 	rd := engine.Reads(&v.Owner, &v.Name, &v.Queue, tags{&v.Tags})
-	return q.Query(ctx, "job_names", engine.Args{}, rd.Each(func(string) error {
+	return q.Query(ctx, "job_names", engine.Args{}, rd.Each(func(string) {
 		f(v)
 		v = JobName{}
-		return nil
 	}))
 }

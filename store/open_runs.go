@@ -92,12 +92,11 @@ func (o *openRuns) read(ctx context.Context, tx *engine.Tx, statement string, a 
 	var run Run
 	var followed present
 	rd := engine.Reads(append(scanRun(&run), &followed)...)
-	return tx.Query(ctx, statement, a, rd.Each(func(fault string) error {
+	return tx.Query(ctx, statement, a, rd.Each(func(fault string) {
 		run.Fault = fault
 		o.followers = o.followers || bool(followed)
 		take(run)
 		run = Run{}
-		return nil
 	}))
 }
 
@@ -186,12 +185,11 @@ func (s *Store) UnsettledRuns(ctx context.Context, ids []int64) (map[int64][]Run
 		var run Run
 		var followed present
 		rd := engine.Reads(append(scanRun(&run), &followed)...)
-		err := s.db.Query(ctx, "batch_runs", engine.Args{"ids": part}, rd.Each(func(fault string) error {
+		err := s.db.Query(ctx, "batch_runs", engine.Args{"ids": part}, rd.Each(func(fault string) {
 			if fault == "" {
 				open[run.JobID] = append(open[run.JobID], run)
 			}
 			run = Run{}
-			return nil
 		}))
 		if err != nil {
 			return nil, err

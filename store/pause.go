@@ -128,9 +128,8 @@ func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author)
 // openPause reads the pause that holds a subject, as far as the pause can be read; ErrNotFound if there is none.
 func (s *Store) openPause(ctx context.Context, q engine.Runner, known engine.Args, p *Pause) error {
 	found := false
-	err := q.Query(ctx, "open_pause", known, engine.Reads(scanPause(p)...).Each(func(fault string) error {
+	err := q.Query(ctx, "open_pause", known, engine.Reads(scanPause(p)...).Each(func(fault string) {
 		found, p.Fault = true, fault
-		return nil
 	}))
 	if err == nil && !found {
 		err = fmt.Errorf("look for a pause: %w", ErrNotFound)
@@ -207,7 +206,7 @@ func readPauses(ctx context.Context, q engine.Runner, statement string, a engine
 	var j Job
 	var schedule string
 	rd := engine.Reads(append(scanPause(&p), engine.Nullable(&j.Owner), engine.Nullable(&j.Name), engine.Nullable(&schedule))...)
-	err = q.Query(ctx, statement, a, rd.Each(func(fault string) error {
+	err = q.Query(ctx, statement, a, rd.Each(func(fault string) {
 		switch p.Fault = fault; {
 		case j.Name != "":
 			p.Subject = j.FullName()
@@ -216,7 +215,6 @@ func readPauses(ctx context.Context, q engine.Runner, statement string, a engine
 		}
 		out = append(out, p)
 		p, j, schedule = Pause{}, Job{}, ""
-		return nil
 	}))
 	return out, err
 }

@@ -319,7 +319,7 @@ func (s *Store) next(ctx context.Context, p *Page, limit int) (bool, error) {
 	if p.need == RunWakes {
 		columns = append(columns[:3], &run, &woken)
 	}
-	err := s.db.Query(ctx, p.need.statement(), a, engine.Reads(columns...).Each(func(string) error {
+	err := s.db.Query(ctx, p.need.statement(), a, engine.Reads(columns...).Each(func(string) {
 		if due.Set() {
 			p.at = due.Raw
 		}
@@ -332,7 +332,6 @@ func (s *Store) next(ctx context.Context, p *Page, limit int) (bool, error) {
 			seen[job] = true
 			p.jobs, p.due = append(p.jobs, job), append(p.due, due.Time)
 		}
-		return nil
 	}))
 	p.last = rows < limit
 	return len(p.jobs) > 0 || err == nil && !p.last, err

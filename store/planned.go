@@ -38,12 +38,11 @@ func (s *Store) PlannedJobs(ctx context.Context, ids []int64) (map[int64]Planned
 		var planned sql.NullString
 		var follows bool
 		rd := engine.Reads(&j.ID, &j.Owner, &j.Name, engine.At(&j.CreatedAt), engine.At(&j.changedAt), &input, &planned, &follows)
-		if err := s.db.Query(ctx, "batch_inputs", engine.Args{"ids": part}, rd.Each(func(string) error {
+		if err := s.db.Query(ctx, "batch_inputs", engine.Args{"ids": part}, rd.Each(func(string) {
 			if planned.Valid {
 				found[j.ID] = PlannedJob{readPlanned(planned.String), j.changedAt}
 			}
 			j = Job{}
-			return nil
 		})); err != nil {
 			return nil, fmt.Errorf("read what was planned: %w", err)
 		}

@@ -194,13 +194,12 @@ func (s *Store) Troubled(ctx context.Context, limit int) (parked []Parked, faili
 	var stuck bool
 	var text string
 	var streak int
-	err = s.db.Query(ctx, "troubled", engine.Args{"limit": limit}, engine.Reads(&j.Owner, &j.Name, &stuck, engine.Nullable(&text), &streak).Each(func(string) error {
+	err = s.db.Query(ctx, "troubled", engine.Args{"limit": limit}, engine.Reads(&j.Owner, &j.Name, &stuck, engine.Nullable(&text), &streak).Each(func(string) {
 		if stuck {
 			parked = append(parked, Parked{j.FullName(), text})
 		} else {
 			failing = append(failing, Failing{j.FullName(), streak, text})
 		}
-		return nil
 	}))
 	return parked, failing, err
 }
@@ -227,11 +226,10 @@ func (s *Store) Unserved(ctx context.Context, p *Probe) (list []Unserved, err er
 	var u Unserved
 	var since engine.Moment
 	rd := engine.Reads(&u.Owner, &u.Jobs, &since)
-	err = s.db.Query(ctx, "unserved", engine.Args{"login": p.Login, "since": before}, rd.Each(func(string) error {
+	err = s.db.Query(ctx, "unserved", engine.Args{"login": p.Login, "since": before}, rd.Each(func(string) {
 		if u.Since = since.Time; !slices.Contains(s.served, u.Owner) {
 			list = append(list, u)
 		}
-		return nil
 	}))
 	return list, err
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -37,17 +36,15 @@ func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	a := engine.Args{"now": s.now(), "share": s.chance(), "limit": sweepSize, "later_ms": -keepRecords.Milliseconds()}
 	var removed []int64
 	var now time.Time
-	err = s.db.Query(ctx, "sweep_jobs", a, func(r *sql.Rows) error {
-		var k Retention
-		var age Duration
-		var long bool
-		err := r.Scan(engine.At(&now), &k.JobID, &k.Below, ms{&age}, &long)
+	var k Retention
+	var age Duration
+	var long bool
+	err = s.db.Query(ctx, "sweep_jobs", a, engine.Scan(func() {
 		k.Since = now.Add(-time.Duration(age))
 		if kept = append(kept, k); long {
 			removed = append(removed, k.JobID)
 		}
-		return err
-	})
+	}, engine.At(&now), &k.JobID, &k.Below, ms{&age}, &long))
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +98,7 @@ type leftOver struct{ expired, surplus bool }
 func (s *Store) pruneOnce(ctx context.Context, expired bool, kept []Retention) (gone int, left leftOver, err error) {
 	var old []string
 	if expired {
-		if err := s.db.Query(ctx, "expired_runs", engine.Args{"now": s.now(), "limit": pruneSize}, ids(&old)); err != nil {
+		if err := s.db.Query(ctx, "expired_runs", engine.Args{"now": s.now(), "limit": pruneSize}, engine.Column(&old)); err != nil {
 			return 0, left, err
 		}
 	}
@@ -111,7 +108,7 @@ func (s *Store) pruneOnce(ctx context.Context, expired bool, kept []Retention) (
 		return 0, left, err
 	}
 	if rows != "" {
-		if err := s.db.Query(ctx, "surplus_runs", engine.Args{"rows": rows, "limit": pruneSize}, ids(&old)); err != nil {
+		if err := s.db.Query(ctx, "surplus_runs", engine.Args{"rows": rows, "limit": pruneSize}, engine.Column(&old)); err != nil {
 			return 0, left, err
 		}
 	}
@@ -148,14 +145,12 @@ func (s *Store) pruneGaps(ctx context.Context, tx *engine.Tx, rows string) (int6
 		return 0, nil
 	}
 	var list []gapKey
-	err := tx.Query(ctx, "lock_old_gaps", engine.Args{"rows": rows, "limit": pruneSize}, func(r *sql.Rows) error {
-		var k gapKey
-		var through time.Time
-		err := r.Scan(&k.JobID, &k.ScheduleID, engine.At(&through), &k.Reason)
+	var k gapKey
+	var through time.Time
+	err := tx.Query(ctx, "lock_old_gaps", engine.Args{"rows": rows, "limit": pruneSize}, engine.Scan(func() {
 		k.ThroughAt = s.db.Engine().Instant(through)
 		list = append(list, k)
-		return err
-	})
+	}, &k.JobID, &k.ScheduleID, engine.At(&through), &k.Reason))
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}
@@ -175,10 +170,9 @@ func (s *Store) pruneRuns(ctx context.Context, tx *engine.Tx, old []string) (gon
 	var whole []string // runs that are deleted with all their attempts
 	var part string    // the run of which only some attempts are deleted
 	room, through := int64(pruneAttempts), int64(0)
-	err = tx.Query(ctx, "lock_settled", engine.Args{"ids": old}, func(r *sql.Rows) error {
-		var id string
-		var first, last int64
-		err := r.Scan(&id, &first, &last)
+	var id string
+	var first, last int64
+	err = tx.Query(ctx, "lock_settled", engine.Args{"ids": old}, engine.Scan(func() {
 		switch n := last - first + 1; {
 		case part != "":
 		case n <= room:
@@ -186,8 +180,7 @@ func (s *Store) pruneRuns(ctx context.Context, tx *engine.Tx, old []string) (gon
 		default:
 			part, through = id, first+room-1
 		}
-		return err
-	})
+	}, &id, &first, &last))
 	if err != nil {
 		return 0, false, err
 	}

@@ -23,11 +23,10 @@ func (s *Store) statuses(ctx context.Context, q engine.Runner, ids ...int64) ([]
 	rd := engine.Reads(append(scanJob(&v.Job), engine.At(&v.NextRun), engine.At(&v.DecidedThrough), engine.Nullable(&v.Parked), engine.Nullable(&v.LastState), engine.At(&v.LastScheduled),
 		engine.At(&v.LastFinished), engine.At(&v.LastSuccess), engine.Nullable(&v.LastError), engine.Nullable(&v.Streak), engine.Nullable(&v.Cycles), engine.Nullable(&v.RunsMade), engine.At(&v.LastNominal), engine.At(&v.LastStarted),
 		engine.Nullable(&v.lastAction), engine.At(&v.lastActionAt), &v.RunsOpen, &v.RunsRunning, &v.Stale, engine.Nullable(&skips))...)
-	err := q.Query(ctx, statement, a, rd.Each(func(fault string) error {
+	err := q.Query(ctx, statement, a, rd.Each(func(fault string) {
 		v.fault, v.Skips = fault, readSkips(skips)
 		list = append(list, v)
 		v, skips = JobStatus{}, ""
-		return nil
 	}))
 	if err != nil {
 		return nil, err
@@ -88,15 +87,11 @@ func (s *Store) addRules(ctx context.Context, q engine.Runner, in engine.Args, i
 
 // addLinks reads which shared schedules the jobs use, and the jobs after which they run.
 func (s *Store) addLinks(ctx context.Context, q engine.Runner, statement string, in engine.Args, index map[int64]*Job) error {
-	return q.Query(ctx, statement, in, func(r *sql.Rows) error {
-		var job, id int64
-		var name, owner, on sql.NullString // of the other job, whose own row has a fault if they are not valid text
-		var link, schedule bool
-		var f After
-		err := r.Scan(&job, engine.Nullable(&id), &name, &link, engine.Nullable(&schedule), engine.Nullable(&f.id), &owner, &on)
-		if err != nil {
-			return err
-		}
+	var job, id int64
+	var name, owner, on sql.NullString // of the other job, whose own row has a fault if they are not valid text
+	var link, schedule bool
+	var f After
+	return q.Query(ctx, statement, in, engine.Scan(func() {
 		j := index[job]
 		if f.id != 0 {
 			other := Job{Owner: owner.String, Name: name.String}
@@ -104,7 +99,7 @@ func (s *Store) addLinks(ctx context.Context, q engine.Runner, statement string,
 				f.Job = fmt.Sprintf("job %d, whose row is gone", f.id)
 			}
 			j.After = append(j.After, f)
-			return nil
+			return
 		}
 		j.staleTimes = j.staleTimes || link || schedule
 		if name.Valid {
@@ -112,21 +107,19 @@ func (s *Store) addLinks(ctx context.Context, q engine.Runner, statement string,
 		} else if id == 0 {
 			j.lostLink = true
 		}
-		return nil
-	})
+	}, &job, engine.Nullable(&id), &name, &link, engine.Nullable(&schedule), engine.Nullable(&f.id), &owner, &on))
 }
 
 func (s *Store) addSteps(ctx context.Context, q engine.Runner, in engine.Args, index map[int64]*Job) error {
 	var of int64
 	var position int
 	var st Step
-	return q.Query(ctx, "batch_steps", in, engine.Reads(scanStep(&of, &position, &st)...).Each(func(fault string) error {
+	return q.Query(ctx, "batch_steps", in, engine.Reads(scanStep(&of, &position, &st)...).Each(func(fault string) {
 		j := index[of]
 		if j.Steps = append(j.Steps, st); fault != "" {
 			j.fault = engine.JoinFaults(j.fault, fmt.Sprintf("step %d: %s", position, fault))
 		}
 		st = Step{}
-		return nil
 	}))
 }
 

@@ -24,7 +24,7 @@ func (s *Store) recall(ctx context.Context, tx *engine.Tx, n Need, snapshots []S
 	}
 	var job, number int64
 	var scheduled, through time.Time
-	return tx.Query(ctx, "recall", engine.Args{"ids": ids}, engine.Reads(&job, counter[int64]{&number}, engine.At(&scheduled), engine.At(&through)).Each(func(fault string) error {
+	return tx.Query(ctx, "recall", engine.Args{"ids": ids}, engine.Reads(&job, counter[int64]{&number}, engine.At(&scheduled), engine.At(&through)).Each(func(fault string) {
 		defer func() { number, scheduled, through = 0, time.Time{}, time.Time{} }()
 		c := asked[job]
 		c.fault("its record", fault)
@@ -34,7 +34,6 @@ func (s *Store) recall(ctx context.Context, tx *engine.Tx, n Need, snapshots []S
 			l.DecidedThrough = later(l.DecidedThrough, later(scheduled, through))
 			c.Recalled = l.RunsMade > 0 || !l.DecidedThrough.IsZero()
 		}
-		return nil
 	}))
 }
 

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -52,12 +51,10 @@ func (s *Store) RemoveUnused(ctx context.Context, o AlterOptions) ([]Change, err
 func (a *applier) detach(ctx context.Context, c *Schedule) error {
 	var known []*Job
 	var ids []int64
-	err := a.tx.Query(ctx, "schedule_jobs", engine.Args{"id": c.ID}, func(r *sql.Rows) error {
-		k := &Job{}
-		err := r.Scan(&k.ID)
-		known, ids = append(known, k), append(ids, k.ID)
-		return err
-	})
+	err := a.tx.Query(ctx, "schedule_jobs", engine.Args{"id": c.ID}, engine.Column(&ids))
+	for _, id := range ids {
+		known = append(known, &Job{ID: id})
+	}
 	if err != nil || len(ids) == 0 {
 		return err
 	}

@@ -70,10 +70,9 @@ func (a *applier) replan(ctx context.Context, job int64) (int, error) {
 	names := map[int64]string{}
 	later := engine.Args{"now": a.now, "job": job, "later_ms": skewed.Milliseconds(), "limit": replanSize}
 	var j Job
-	err := a.tx.Query(ctx, "lock_ahead", later, engine.Reads(&j.ID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name)).Each(func(string) error {
+	err := a.tx.Query(ctx, "lock_ahead", later, engine.Reads(&j.ID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name)).Each(func(string) {
 		ids, names[j.ID] = append(ids, j.ID), j.FullName()
 		j = Job{}
-		return nil
 	}))
 	if err != nil || len(ids) == 0 {
 		return 0, err
@@ -102,14 +101,13 @@ func (a *applier) restoreSkips(ctx context.Context, ids []int64) error {
 	var kept string
 	var k Skip
 	err := a.tx.Query(ctx, "skips_ahead", engine.Args{"now": a.now, "ids": ids},
-		engine.Reads(&job, engine.Nullable(&kept), &k.ScheduleID, engine.Nullable(&k.Schedule), engine.At(&k.At)).Each(func(string) error {
+		engine.Reads(&job, engine.Nullable(&kept), &k.ScheduleID, engine.Nullable(&k.Schedule), engine.At(&k.At)).Each(func(string) {
 			if skips[job] == nil {
 				skips[job] = readSkips(kept)
 			}
 			k.By, k.Reason, k.Then = a.o.By, "it was skipped before the clock was corrected", k.At
 			skips[job] = append(skips[job], k)
 			kept, k = "", Skip{}
-			return nil
 		}))
 	for _, id := range ids {
 		list := skips[id]

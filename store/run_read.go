@@ -40,11 +40,10 @@ func (s *Store) Run(ctx context.Context, name string) (RunDetail, error) {
 	d := RunDetail{Run: found, Tries: []Attempt{}} // JSON prints a list, also of a run that no process has taken
 	var a Attempt
 	rd := engine.Reads(append(scanAttempt(&a), engine.Nullable(&a.Output))...)
-	err = s.db.Query(ctx, "attempts", engine.Args{"id": engine.ID(d.ID)}, rd.Each(func(fault string) error {
+	err = s.db.Query(ctx, "attempts", engine.Args{"id": engine.ID(d.ID)}, rd.Each(func(fault string) {
 		a.Fault = fault
 		d.Tries = append(d.Tries, a)
 		a = Attempt{}
-		return nil
 	}))
 	if err != nil || d.HeldBy == "" {
 		return d, err

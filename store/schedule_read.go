@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"maps"
 	"slices"
 	"time"
@@ -21,11 +20,10 @@ func (s *Store) readSchedules(ctx context.Context, q engine.Runner, statement st
 	var job int64
 	rd := engine.Reads(&c.ID, engine.Nullable(&c.Name), &c.Rule, &c.Zone, &c.Nonexistent, &c.Ambiguous, &c.Calendar, holidays{&c}, &c.Description, engine.Nullable(&c.Manifest),
 		must{engine.At(&c.CreatedAt)}, engine.Nullable(&job), &c.stale, engine.Nullable(&c.parked))
-	return q.Query(ctx, statement, a, rd.Each(func(fault string) error {
+	return q.Query(ctx, statement, a, rd.Each(func(fault string) {
 		c.Fault = fault
 		take(c, job)
 		c, job = Schedule{}, 0
-		return nil
 	}))
 }
 
@@ -91,15 +89,10 @@ func (s *Store) countUsers(ctx context.Context, q engine.Runner, list []Schedule
 	for i, c := range list {
 		at[c.ID] = i
 	}
+	var id int64
+	var n int
 	for part := range slices.Chunk(slices.Collect(maps.Keys(at)), page) {
-		err := q.Query(ctx, "schedule_users", engine.Args{"ids": part}, func(r *sql.Rows) error {
-			var id int64
-			var n int
-			err := r.Scan(&id, &n)
-			list[at[id]].Jobs = n
-			return err
-		})
-		if err != nil {
+		if err := q.Query(ctx, "schedule_users", engine.Args{"ids": part}, engine.Scan(func() { list[at[id]].Jobs = n }, &id, &n)); err != nil {
 			return err
 		}
 	}
@@ -151,11 +144,10 @@ func (s *Store) ScheduleStatuses(ctx context.Context, name string) ([]ScheduleSt
 		var j Job
 		var planned string
 		rd := engine.Reads(&id, engine.Nullable(&j.Owner), engine.Nullable(&j.Name), engine.Nullable(&planned))
-		err := s.db.Query(ctx, "users", engine.Args{"ids": part, "limit": usersNamed}, rd.Each(func(string) error {
+		err := s.db.Query(ctx, "users", engine.Args{"ids": part, "limit": usersNamed}, rd.Each(func(string) {
 			c := &out[at[id]]
 			c.Users, c.Planned = append(c.Users, j.FullName()), append(c.Planned, planned)
 			j, planned = Job{}, ""
-			return nil
 		}))
 		if err != nil {
 			return nil, err
@@ -189,11 +181,10 @@ func (s *Store) findSchedule(ctx context.Context, q engine.Runner, name string) 
 func (s *Store) groups(ctx context.Context, q engine.Runner) (map[string]Group, error) {
 	m := map[string]Group{}
 	var g Group
-	err := q.Query(ctx, "groups", engine.Args{}, engine.Reads(&g.Name, &g.MaxRunning).Each(func(fault string) error {
+	err := q.Query(ctx, "groups", engine.Args{}, engine.Reads(&g.Name, &g.MaxRunning).Each(func(fault string) {
 		g.Fault = fault
 		m[g.Name] = g
 		g = Group{}
-		return nil
 	}))
 	return m, err
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -52,12 +51,7 @@ func (s *Store) lockSettling(ctx context.Context, tx *engine.Tx, rows []endingRo
 	}
 	settles := make(map[string]bool, len(list))
 	var run string
-	err = tx.Query(ctx, "lock_settling", engine.Args{"rows": text}, func(r *sql.Rows) error {
-		err := r.Scan(&run)
-		settles[run] = true
-		return err
-	})
-	if err != nil {
+	if err := tx.Query(ctx, "lock_settling", engine.Args{"rows": text}, engine.Scan(func() { settles[run] = true }, &run)); err != nil {
 		return "", err
 	}
 	list = list[:0]

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 	"time"
 
@@ -40,8 +39,8 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 	if st.Now, st.Thawed, err = s.thaw(ctx, s.db); err != nil {
 		return st, err
 	}
-	owners, err := s.planOwners(ctx)
-	if err != nil || len(owners) == 0 { // no job has a plan yet
+	var owners []string
+	if err := s.db.Query(ctx, "owners", engine.Args{}, engine.Column(&owners)); err != nil || len(owners) == 0 { // no job has a plan yet
 		return st, err
 	}
 	a := engine.Args{"ids": owners, "overdue": st.Now.Add(-late), "until": st.Now.Add(within)}
@@ -99,39 +98,19 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 	return st, nil
 }
 
-func (s *Store) planOwners(ctx context.Context) ([]string, error) {
-	owners := []string{}
-	err := s.db.Query(ctx, "owners", engine.Args{}, func(r *sql.Rows) error {
-		var owner string
-		err := r.Scan(&owner)
-		owners = append(owners, owner)
-		return err
-	})
-	return owners, err
-}
-
 // mostJudged bounds how many jobs of a kind Standing reads where the first ones are paused.
 const mostJudged = 20_000
 
 // standingIDs returns the first jobs of each kind, by what the plans say. The plan of a paused job has a next time, too.
 func (s *Store) standingIDs(ctx context.Context, a engine.Args) (map[string][]int64, error) {
 	kinds := map[string][]int64{}
-	err := s.db.Query(ctx, "standing_jobs", a, func(r *sql.Rows) error {
-		var kind string
-		var id int64
-		err := r.Scan(&kind, &id)
-		kinds[kind] = append(kinds[kind], id)
-		return err
-	})
-	if err != nil {
+	kind, id := "", int64(0)
+	add := func() { kinds[kind] = append(kinds[kind], id) }
+	if err := s.db.Query(ctx, "standing_jobs", a, engine.Scan(add, &kind, &id)); err != nil {
 		return nil, err
 	}
-	return kinds, s.db.Query(ctx, "coming_jobs", a, func(r *sql.Rows) error {
-		var id int64
-		err := r.Scan(&id)
-		kinds["coming"] = append(kinds["coming"], id)
-		return err
-	})
+	kind = "coming"
+	return kinds, s.db.Query(ctx, "coming_jobs", a, engine.Scan(add, &id))
 }
 
 // addStatuses reads the jobs that are not known yet.
@@ -174,12 +153,11 @@ func (s *Store) Silences(ctx context.Context, triggers []Trigger, now, since tim
 		end := time.Time{} // when the next stretch began
 		begun, last, passes := time.Time{}, engine.Moment{}, int64(0)
 		rd := engine.Reads(engine.At(&begun), &last, &passes)
-		err := s.db.Query(ctx, "stretches", engine.Args{"name": t.Name, "since": since, "limit": most}, rd.Each(func(fault string) error {
+		err := s.db.Query(ctx, "stretches", engine.Args{"name": t.Name, "since": since, "limit": most}, rd.Each(func(fault string) {
 			if fault == "" && passes >= regular && !last.IsZero() && (!end.IsZero() || now.Sub(last.Time) > silence) {
 				list = append(list, Silence{t.Name, last.Time, end})
 			}
 			end = begun
-			return nil
 		}))
 		if err != nil {
 			return nil, err
@@ -209,11 +187,10 @@ func (s *Store) OpenRuns(ctx context.Context, limit int) (list []OpenRuns, err e
 	var j Job
 	rd := engine.Reads(&v.State, engine.Nullable(&v.HeldBy), &v.Begun, &v.Later, &v.Queue, engine.Nullable(&v.Group), &v.Runs, engine.At(&v.Since), engine.At(&v.Ready),
 		engine.Nullable(&j.Owner), engine.Nullable(&j.Name))
-	err = s.db.Query(ctx, "open_runs", engine.Args{"now": s.now(), "limit": limit}, rd.Each(func(string) error {
+	err = s.db.Query(ctx, "open_runs", engine.Args{"now": s.now(), "limit": limit}, rd.Each(func(string) {
 		v.Job = j.FullName()
 		list = append(list, v)
 		v, j = OpenRuns{}, Job{}
-		return nil
 	}))
 	return list, err
 }
@@ -252,9 +229,8 @@ func (s *Store) Figures(ctx context.Context, stuck time.Duration) (f Figures, er
 	}
 	var j Job
 	rd := engine.Reads(engine.At(&f.StuckSince), engine.Nullable(&j.Owner), engine.Nullable(&j.Name))
-	err = s.db.Query(ctx, "stuck", a, rd.Each(func(string) error {
+	err = s.db.Query(ctx, "stuck", a, rd.Each(func(string) {
 		f.StuckJob = j.FullName()
-		return nil
 	}))
 	return f, err
 }
@@ -265,9 +241,8 @@ func (s *Store) PausedItself(ctx context.Context) (jobs int, first string, err e
 	var n int
 	var j Job
 	rd := engine.Reads(&n, engine.Nullable(&j.Owner), engine.Nullable(&j.Name))
-	err = s.db.Query(ctx, "count_paused_itself", engine.Args{"now": s.now()}, rd.Each(func(string) error {
+	err = s.db.Query(ctx, "count_paused_itself", engine.Args{"now": s.now()}, rd.Each(func(string) {
 		jobs, first = n, j.FullName()
-		return nil
 	}))
 	return jobs, first, err
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -146,11 +145,8 @@ func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free ended, p
 		free = ended{}
 		var one delivered
 		var settled bool
-		err = s.db.Write(ctx, "finish_attempts", engine.Args{"rows": text, "limit": len(rows), "now": s.now()}, func(r *sql.Rows) error {
-			err := r.Scan(&one.run, &one.fence, &paused, &settled)
-			free[one] = settled
-			return err
-		})
+		err = s.db.Write(ctx, "finish_attempts", engine.Args{"rows": text, "limit": len(rows), "now": s.now()}, engine.Scan(func() { free[one] = settled },
+			&one.run, &one.fence, &paused, &settled))
 		return free, paused, err
 	}
 	err = s.db.TryTx(ctx, func(tx *engine.Tx) error {
@@ -201,11 +197,7 @@ func (s *Store) finishRun(ctx context.Context, r *endingRow) (free ended, paused
 	}
 	free = ended{}
 	var settled bool
-	err = s.db.Write(ctx, "finish_attempt", a, func(rows *sql.Rows) error {
-		err := rows.Scan(&paused, &settled)
-		free[delivered{r.ID, r.Fence}] = settled
-		return err
-	})
+	err = s.db.Write(ctx, "finish_attempt", a, engine.Scan(func() { free[delivered{r.ID, r.Fence}] = settled }, &paused, &settled))
 	return free, paused, err
 }
 
@@ -221,9 +213,5 @@ func (s *Store) lockEnding(ctx context.Context, tx *engine.Tx, rows any, paused 
 	}
 	free := ended{}
 	var one delivered
-	return free, tx.Query(ctx, "lock_ending", engine.Args{"rows": text, "now": s.now()}, func(r *sql.Rows) error {
-		err := r.Scan(&one.run, &one.fence, paused)
-		free[one] = false
-		return err
-	})
+	return free, tx.Query(ctx, "lock_ending", engine.Args{"rows": text, "now": s.now()}, engine.Scan(func() { free[one] = false }, &one.run, &one.fence, paused))
 }

@@ -105,18 +105,19 @@ func (s *Store) StepFacts(ctx context.Context, run string) (map[string]StepFacts
 	var name, result string
 	var n *int64
 	rd := engine.Reads(&name, &f.State, optional[int64]{&n}, engine.Nullable(&f.Error), engine.Nullable(&f.Output), engine.Nullable(&result))
-	err := s.db.Query(ctx, "step_facts", engine.Args{"id": engine.ID(run)}, rd.Each(func(fault string) error {
-		defer func() { name, result, f = "", "", StepFacts{} }()
-		if fault != "" {
-			return fmt.Errorf("what an earlier step told cannot be read: %s", fault)
-		}
+	faults := ""
+	err := s.db.Query(ctx, "step_facts", engine.Args{"id": engine.ID(run)}, rd.Each(func(fault string) {
+		faults = engine.JoinFaults(faults, fault)
 		f.Rows = n
 		dec := json.NewDecoder(strings.NewReader(result))
 		dec.UseNumber()
 		_ = dec.Decode(&f.Result) // plain SQL may have written anything there: then there is no result
 		facts[name] = f
-		return nil
+		name, result, f = "", "", StepFacts{}
 	}))
+	if err == nil && faults != "" {
+		err = s.db.Wrap(actions["step_facts"], fmt.Errorf("what an earlier step told cannot be read: %s", faults))
+	}
 	return facts, err
 }
 

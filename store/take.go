@@ -79,7 +79,7 @@ func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]
 	for window, held := limit+min(3*limit, 64)+16, 0; ; {
 		var candidates []string
 		err := s.db.Query(ctx, "queued_ids", engine.Args{"now": s.now(), "queue": queue, "limit": window, "login": h.Login, "owners": s.owners(),
-			"within_ms": h.Within.Milliseconds(), "timed": h.Timed, "until": h.Until, "holder": h.Name, "ids": h.Joined}, ids(&candidates))
+			"within_ms": h.Within.Milliseconds(), "timed": h.Timed, "until": h.Until, "holder": h.Name, "ids": h.Joined}, engine.Column(&candidates))
 		if err != nil || len(candidates) == 0 {
 			return nil, err
 		}
@@ -178,7 +178,7 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 			free := candidates
 			if s.db.Has("reserve_queued") {
 				free = nil
-				if err := tx.Query(ctx, "reserve_queued", engine.Args{"ids": candidates, "limit": limit}, ids(&free)); err != nil || len(free) == 0 {
+				if err := tx.Query(ctx, "reserve_queued", engine.Args{"ids": candidates, "limit": limit}, engine.Column(&free)); err != nil || len(free) == 0 {
 					return err
 				}
 			}
@@ -186,12 +186,11 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 			var tried int
 			tasks = slices.Grow(tasks, min(len(free), limit))
 			rd := engine.Reads(append(scanRun(&k.Run), counter[int]{&tried}, engine.At(&k.Now))...)
-			err := tx.Query(ctx, "lock_queued", engine.Args{"now": s.now(), "ids": free, "limit": limit}, rd.Each(func(fault string) error {
+			err := tx.Query(ctx, "lock_queued", engine.Args{"now": s.now(), "ids": free, "limit": limit}, rd.Each(func(fault string) {
 				k.Run.Fault = fault
 				k.Run.Attempts = max(k.Run.Attempts, tried) // for a run that somebody put back into the queue by hand
 				tasks = append(tasks, k)
 				k, tried = Task{}, 0
-				return nil
 			}))
 			if err != nil || len(tasks) == 0 {
 				return err
@@ -277,13 +276,12 @@ func (s *Store) readTasks(ctx context.Context, tx *engine.Tx, tasks []Task) erro
 	byID := map[int64]Job{}
 	var j Job
 	var input string
-	err := tx.Query(ctx, "batch_jobs", engine.Args{"ids": jobs}, engine.Reads(append(scanJob(&j), engine.Nullable(&input))...).Each(func(fault string) error {
+	err := tx.Query(ctx, "batch_jobs", engine.Args{"ids": jobs}, engine.Reads(append(scanJob(&j), engine.Nullable(&input))...).Each(func(fault string) {
 		if j.fault = fault; fault != "" {
 			j.fault = "the job's definition cannot be read: " + fault
 		}
 		byID[j.ID] = j
 		j = Job{}
-		return nil
 	}))
 	if err != nil {
 		return err
@@ -313,7 +311,7 @@ func (s *Store) readSteps(ctx context.Context, q engine.Runner, statement string
 	var id int64
 	var st Step
 	var position int
-	return q.Query(ctx, statement, a, engine.Reads(scanStep(&id, &position, &st)...).Each(func(fault string) error {
+	return q.Query(ctx, statement, a, engine.Reads(scanStep(&id, &position, &st)...).Each(func(fault string) {
 		if j, ok := byID[id]; ok {
 			j.Steps = append(j.Steps, st)
 			if fault != "" {
@@ -322,7 +320,6 @@ func (s *Store) readSteps(ctx context.Context, q engine.Runner, statement string
 			byID[id] = j
 		}
 		st = Step{}
-		return nil
 	}))
 }
 
@@ -353,7 +350,7 @@ func (t *taking) end(ctx context.Context, id string, refusal error) error {
 	run := Run{ID: id, State: Failed, Error: s.kept("", "it could not be delivered: "+refusal.Error())}
 	var c Snapshot
 	err := s.db.Query(ctx, "run_job", engine.Args{"id": engine.ID(id)}, engine.Reads(&c.Plan.JobID, engine.Nullable(&c.Job.Owner), engine.Nullable(&c.Job.Name), &run.Occurrence).Each(
-		func(string) error { return nil }))
+		func(string) {}))
 	if err != nil && !s.Refused(ctx, err) {
 		return err
 	}

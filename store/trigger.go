@@ -25,12 +25,11 @@ func (s *Store) Triggers(ctx context.Context) ([]Trigger, error) {
 	var list []Trigger
 	var t Trigger
 	rd := engine.Reads(&t.Name, engine.At(&t.Since), engine.At(&t.LastAt), &t.Passes, &t.Holder, &t.Version, engine.Nullable(&t.Error), ms{&t.Took})
-	err := s.db.Query(ctx, "triggers", nil, rd.Each(func(fault string) error {
+	err := s.db.Query(ctx, "triggers", nil, rd.Each(func(fault string) {
 		if fault == "" { // a row that cannot be read is not a tick's
 			list = append(list, t)
 		}
 		t = Trigger{}
-		return nil
 	}))
 	return list, err
 }
@@ -47,9 +46,8 @@ func (s *Store) PassesHidden(ctx context.Context) (hidden bool, err error) {
 // Unplanned is the job that has waited for its first pass for the longest time, and since when; no name: there is none.
 func (s *Store) Unplanned(ctx context.Context) (job string, since time.Time, err error) {
 	j := Job{}
-	err = s.db.Query(ctx, "unplanned", nil, engine.Reads(&j.Owner, &j.Name, engine.At(&since)).Each(func(string) error {
+	err = s.db.Query(ctx, "unplanned", nil, engine.Reads(&j.Owner, &j.Name, engine.At(&since)).Each(func(string) {
 		job = j.FullName()
-		return nil
 	}))
 	return job, since, err
 }

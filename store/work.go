@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
@@ -63,16 +62,6 @@ type Holder struct {
 	Joined []string
 }
 
-// ids scans rows that have only an id.
-func ids(list *[]string) func(*sql.Rows) error {
-	return func(r *sql.Rows) error {
-		var id string
-		err := r.Scan(&id)
-		*list = append(*list, id)
-		return err
-	}
-}
-
 // Queues returns the queues that have queued runs, in the order of their names. It goes from queue to queue along the
 // index, however long the queues are. With one recursive statement, MariaDB would read all of their runs.
 //
@@ -103,11 +92,10 @@ const front = 1000
 func (s *Store) TooLong(ctx context.Context, queue string, within time.Duration) ([]TooLong, error) {
 	var list []TooLong
 	var j Job
-	err := s.db.Query(ctx, "too_long", engine.Args{"queue": queue, "within_ms": within.Milliseconds(), "front": front}, engine.Reads(&j.Owner, &j.Name, ms{&j.Timeout}).Each(func(fault string) error {
+	err := s.db.Query(ctx, "too_long", engine.Args{"queue": queue, "within_ms": within.Milliseconds(), "front": front}, engine.Reads(&j.Owner, &j.Name, ms{&j.Timeout}).Each(func(fault string) {
 		if fault == "" {
 			list = append(list, TooLong{j.FullName(), j.Timeout})
 		}
-		return nil
 	}))
 	return list, err
 }
@@ -128,7 +116,7 @@ func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[str
 	a := engine.Args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "ids": runs, "holder": h.Name}
 	err := s.db.InTx(ctx, func(tx *engine.Tx) error {
 		var free []string
-		if err := tx.Query(ctx, "lock_runs", a, ids(&free)); err != nil || len(free) == 0 {
+		if err := tx.Query(ctx, "lock_runs", a, engine.Column(&free)); err != nil || len(free) == 0 {
 			return err
 		}
 		_, err := tx.Exec(ctx, "heartbeat", a.With("ids", free))
@@ -147,10 +135,9 @@ func (s *Store) Held(ctx context.Context, runs []string, h Holder) (map[string]S
 	var id string
 	var g Sign
 	var cancel present
-	err := s.db.Query(ctx, "held", engine.Args{"ids": runs, "holder": h.Name}, engine.Reads(&id, &g.Fence, &cancel).Each(func(string) error {
+	err := s.db.Query(ctx, "held", engine.Args{"ids": runs, "holder": h.Name}, engine.Reads(&id, &g.Fence, &cancel).Each(func(string) {
 		g.Cancel = bool(cancel)
 		signs[id] = g
-		return nil
 	}))
 	return signs, err
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,13 +87,8 @@ type Missing struct {
 // missing, unless the login would be shown routines. A dump may have left these out.
 func (db *DB) Missing(ctx context.Context) (m Missing, err error) {
 	var there []string
-	err = db.Query(ctx, "catalogue", nil, func(r *sql.Rows) error {
-		var name string
-		err := r.Scan(&name)
-		there = append(there, strings.ToLower(name))
-		return err
-	})
-	if err != nil {
+	var name string
+	if err := db.Query(ctx, "catalogue", nil, Scan(func() { there = append(there, strings.ToLower(name)) }, &name)); err != nil {
 		return m, err
 	}
 	all, err := db.statements.Repeatables(false)

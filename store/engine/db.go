@@ -200,13 +200,11 @@ func (db *DB) Room(ctx context.Context) (left int, known bool, err error) {
 	}
 	var name string
 	var n, open int
-	err = db.Query(ctx, "room", Args{}, func(r *sql.Rows) error {
-		err := r.Scan(&name, &n)
+	err = db.Query(ctx, "room", Args{}, Scan(func() {
 		if !known || n < left && n > 0 {
 			left, known = n, true
 		}
-		return err
-	})
+	}, &name, &n))
 	if err == nil && db.Has("connections") {
 		err = db.Row(ctx, "connections", Args{}, &name, &open)
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"strings"
@@ -76,13 +75,10 @@ func (db *DB) LockHolders(ctx context.Context) string {
 	var list []string
 	ctx, cancel := context.WithTimeout(ctx, holdersWait)
 	defer cancel()
-	err := db.Query(ctx, "lock_holders", Args{}, func(r *sql.Rows) error {
-		var session int64
-		var login, program string
-		var since time.Time
-		if err := r.Scan(&session, Nullable(&login), Nullable(&program), At(&since)); err != nil {
-			return err
-		}
+	var session int64
+	var login, program string
+	var since time.Time
+	err := db.Query(ctx, "lock_holders", Args{}, Scan(func() {
 		text := fmt.Sprintf("session %d", session)
 		var about []string
 		if login != "" {
@@ -98,8 +94,7 @@ func (db *DB) LockHolders(ctx context.Context) string {
 			text += " (" + strings.Join(about, ", ") + ")"
 		}
 		list = append(list, text)
-		return nil
-	})
+	}, &session, Nullable(&login), Nullable(&program), At(&since)))
 	switch {
 	case len(list) > 0:
 		return "locks are held by " + strings.Join(list, "; ")

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 	"strings"
@@ -79,12 +78,8 @@ func isOtherShape(err error) bool {
 
 // textsOf returns the texts of the statements that a query writes.
 func textsOf(ctx context.Context, tx *Tx, name string, names []string) (texts []string, err error) {
-	return texts, tx.Query(ctx, name, Args{"names": names}, func(rows *sql.Rows) error {
-		var text string
-		err := rows.Scan(&text)
-		texts = append(texts, text)
-		return err
-	})
+	err = tx.Query(ctx, name, Args{"names": names}, Column(&texts))
+	return texts, err
 }
 
 func runTexts(ctx context.Context, db *DB, tx *Tx, texts ...string) error {

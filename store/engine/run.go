@@ -96,29 +96,26 @@ func (r runner) rows(ctx context.Context, kind sent, name string, a Args, scan f
 
 // Row scans the one row of a named statement. If there is none, the error wraps ErrNotFound.
 func (r runner) Row(ctx context.Context, name string, a Args, dest ...any) error {
-	return r.one(ctx, name, a, dest, func(fault string) error {
-		if fault != "" {
-			return errors.New(fault)
-		}
-		return nil
-	})
+	fault, err := r.one(ctx, name, a, dest)
+	if err == nil && fault != "" {
+		err = r.db.Wrap(r.action(name), errors.New(fault))
+	}
+	return err
 }
 
 // PartialRow scans the one row of a named statement and leaves out columns that cannot be read.
 func (r runner) PartialRow(ctx context.Context, name string, a Args, dest ...any) error {
-	return r.one(ctx, name, a, dest, func(string) error { return nil })
+	_, err := r.one(ctx, name, a, dest)
+	return err
 }
 
-func (r runner) one(ctx context.Context, name string, a Args, dest []any, judge func(fault string) error) error {
+func (r runner) one(ctx context.Context, name string, a Args, dest []any) (fault string, err error) {
 	found := false
-	err := r.Query(ctx, name, a, Reads(dest...).Each(func(fault string) error {
-		found = true
-		return judge(fault)
-	}))
+	err = r.Query(ctx, name, a, Reads(dest...).Each(func(wrong string) { found, fault = true, JoinFaults(fault, wrong) }))
 	if err == nil && !found {
-		return fmt.Errorf("%s: %w", r.action(name), ErrNotFound)
+		err = fmt.Errorf("%s: %w", r.action(name), ErrNotFound)
 	}
-	return err
+	return fault, err
 }
 
 // action says what a statement does, for errors.

@@ -58,14 +58,31 @@ func JoinFaults(fault, other string) string {
 }
 
 // Each calls fn after each row, with the fault of that row.
-func (r *Reader) Each(fn func(fault string) error) func(*sql.Rows) error {
+func (r *Reader) Each(fn func(fault string)) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		fault, err := r.row(rows)
-		if err != nil {
-			return err
+		if err == nil {
+			fn(fault)
 		}
-		return fn(fault)
+		return err
 	}
+}
+
+// Scan scans each row into the destinations, as database/sql does, and then calls fn. A value that cannot be read is an error.
+func Scan(fn func(), dest ...any) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		err := rows.Scan(dest...)
+		if err == nil {
+			fn()
+		}
+		return err
+	}
+}
+
+// Column is Scan for rows that have only one column. It adds the values to a list.
+func Column[T any](list *[]T) func(*sql.Rows) error {
+	var v T
+	return Scan(func() { *list = append(*list, v) }, &v)
 }
 
 // cell is a column of a row. It takes any value from the driver, and keeps the error if the value is
