@@ -278,20 +278,10 @@ func (w *writer) write(ctx context.Context) error {
 	if err := bulk(ctx, w, "insert_gaps", w.gaps, nil); err != nil {
 		return err
 	}
-	if err := w.writeRules(ctx); err != nil {
-		return err
-	}
-	if err := w.writeEnds(ctx); err != nil {
-		return err
-	}
-	if err := w.writeAfter(ctx); err != nil {
-		return err
-	}
-	if err := w.writeStops(ctx); err != nil {
-		return err
-	}
-	if err := w.writeDone(ctx); err != nil {
-		return err
+	for _, write := range []func(context.Context) error{w.writeRules, w.writeEnds, w.writeAfter, w.writeStops, w.writeDone} {
+		if err := write(ctx); err != nil {
+			return err
+		}
 	}
 	if err := bulk(ctx, w, "park_plans", w.parks, nil); err != nil {
 		return err

@@ -122,8 +122,8 @@ type applier struct {
 	login     string
 	now       time.Time
 	groups    map[string]Group
-	calendars map[string]Calendar // the calendars that the definitions name, as they are at this point
-	schedules map[string]Schedule // the schedules of the definitions, as they are at this point
+	calendars map[string]*Calendar // the calendars that the definitions name, as they are at this point
+	schedules map[string]Schedule  // the schedules of the definitions, as they are at this point
 	known     knownJobs
 	kinds     kinds // of the jobs that exist
 	done      doneJobs
@@ -219,18 +219,15 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 		if g.MaxRunning > old.MaxRunning && !a.dry.on {
 			a.raised = append(a.raised, g.Name)
 		}
-		if err := a.run(ctx, "update_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
-			return err
-		}
-		if err := a.run(ctx, "wake_group", engine.Args{"name": g.Name}); err != nil { // there may be room for waiting runs now
+		if err := a.run(ctx, engine.Args{"name": g.Name, "max_running": g.MaxRunning}, "update_group", "wake_group"); err != nil { // there may be room for waiting runs now
 			return err
 		}
 		return a.record("group", g.Name, "change", 0, old, g)
 	}
-	if err := a.run(ctx, "insert_group", engine.Args{"name": g.Name, "max_running": g.MaxRunning}); err != nil {
+	if err := a.run(ctx, engine.Args{"name": g.Name, "max_running": g.MaxRunning}, "insert_group"); err != nil {
 		return taken("group "+g.Name, err)
 	}
-	if err := a.run(ctx, "touch_group", engine.Args{"name": g.Name}); err != nil {
+	if err := a.run(ctx, engine.Args{"name": g.Name}, "touch_group"); err != nil {
 		return err
 	}
 	return a.record("group", g.Name, "create", 0, nil, g)
@@ -275,7 +272,7 @@ func (a *applier) schedule(ctx context.Context, c Schedule, known map[string]Sch
 		return nil
 	case ok:
 		c.ID = old.ID
-		if err := a.run(ctx, "update_schedule", scheduleArgs(c, a)); err != nil {
+		if err := a.run(ctx, scheduleArgs(c, a), "update_schedule"); err != nil {
 			return err
 		}
 		known[c.Name] = c
@@ -292,7 +289,7 @@ func (a *applier) insertSchedule(ctx context.Context, c Schedule) (id int64, err
 	if a.dry.on {
 		return a.dry.id(), nil
 	}
-	if err := a.run(ctx, "insert_schedule", scheduleArgs(c, a)); err != nil {
+	if err := a.run(ctx, scheduleArgs(c, a), "insert_schedule"); err != nil {
 		return 0, err
 	}
 	return id, a.tx.Row(ctx, "schedule_id", engine.Args{"name": c.Name}, &id)

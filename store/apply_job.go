@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // batchSize is how many jobs apply reads, compares and writes at a time. It bounds the memory. It also bounds the
@@ -315,11 +313,10 @@ func (a *applier) insert(ctx context.Context, edits []*edit) error {
 		return err
 	}
 	slices.Sort(names)
-	err := a.s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": slices.Compact(names)}, func(k *Job) {
+	return a.s.jobsNamed(ctx, a.tx, slices.Compact(names), func(k *Job) {
 		if j := added[k.FullName()]; j != nil {
 			j.ID = k.ID
 			a.known.add(k)
 		}
 	})
-	return err
 }

@@ -89,14 +89,22 @@ func legible(names []string) []string {
 
 // known calls take for each job that a statement reads.
 func (s *Store) known(ctx context.Context, q engine.Runner, statement string, args engine.Args, take func(*Job)) error {
-	return q.Query(ctx, statement, args, func(r *sql.Rows) error {
-		j := &Job{}
-		var manifest sql.NullString // a manifest that is no valid text is not that of the file
-		err := r.Scan(&j.ID, &j.Owner, &j.Name, &manifest)
+	var j Job
+	var manifest sql.NullString // a manifest that is no valid text is not that of the file
+	return q.Query(ctx, statement, args, engine.Scan(func() {
 		j.Manifest = manifest.String
-		take(j)
-		return err
-	})
+		take(new(j))
+	}, &j.ID, &j.Owner, &j.Name, &manifest))
+}
+
+// jobsNamed calls take for each job that has one of these names, of whichever owner.
+func (s *Store) jobsNamed(ctx context.Context, q engine.Runner, names []string, take func(*Job)) error {
+	for part := range slices.Chunk(names, page) {
+		if err := s.known(ctx, q, "jobs_named", engine.Args{"ids": part}, take); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // find reads which of the jobs exist, and the jobs to which they refer.
@@ -110,11 +118,8 @@ func (a *applier) find(ctx context.Context, jobs []Job) error {
 		}
 		names = jobs[i].On.names(names)
 	}
-	names = legible(names)
-	for part := range slices.Chunk(names, page) {
-		if err := a.s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": part}, a.knows); err != nil {
-			return err
-		}
+	if err := a.s.jobsNamed(ctx, a.tx, legible(names), a.knows); err != nil {
+		return err
 	}
 	if a.dry.on {
 		for _, j := range a.dry.renamed {

@@ -98,7 +98,7 @@ func (a *applier) renameShared(ctx context.Context, r Rename, stays bool) error 
 	}
 	is := was
 	is.Name = r.To
-	if err := a.run(ctx, "rename_schedule", engine.Args{"id": was.ID, "name": r.To}); err != nil {
+	if err := a.run(ctx, engine.Args{"id": was.ID, "name": r.To}, "rename_schedule"); err != nil {
 		return err
 	}
 	if a.dry.on {
@@ -109,7 +109,7 @@ func (a *applier) renameShared(ctx context.Context, r Rename, stays bool) error 
 
 func (a *applier) renameOne(ctx context.Context, r Rename, owner string, stays bool) error {
 	there := newKnownJobs()
-	err := a.s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": legible([]string{r.From, r.To})}, func(j *Job) {
+	err := a.s.jobsNamed(ctx, a.tx, legible([]string{r.From, r.To}), func(j *Job) {
 		a.dry.job(j)
 		there.add(j)
 	})
@@ -137,7 +137,7 @@ func (a *applier) renameOne(ctx context.Context, r Rename, owner string, stays b
 	if err != nil {
 		return err
 	}
-	if err := a.run(ctx, "rename_job", engine.Args{"id": was.ID, "name": r.To}); err != nil {
+	if err := a.run(ctx, engine.Args{"id": was.ID, "name": r.To}, "rename_job"); err != nil {
 		return err
 	}
 	if err := a.record("job", is.FullName(), "rename", was.ID, was, is); err != nil {

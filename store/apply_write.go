@@ -41,7 +41,7 @@ func (a *applier) exec(ctx context.Context, statement string, ids []int64) error
 	if len(ids) == 0 {
 		return nil
 	}
-	return a.run(ctx, statement, engine.Args{"now": a.now, "ids": ids})
+	return a.run(ctx, engine.Args{"now": a.now, "ids": ids}, statement)
 }
 
 // edits are the rows that a batch of jobs writes, in the order in which they are written.

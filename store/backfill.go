@@ -79,17 +79,13 @@ func (s *Store) backfillInput(ctx context.Context, tx *engine.Tx, now time.Time,
 // fill writes the requests.
 func (a *applier) fill(ctx context.Context, j *Job, chosen []Interval, again bool) ([]Run, error) {
 	w := newWriter(a.s, a.tx, a.now, len(chosen))
-	at := a.s.db.Engine().Instant
 	mark := ""
 	if again {
 		mark = NewRunID(a.now, 0)
 	}
-	for i, n := range chosen {
-		r := Run{ID: NewRunID(a.now, i), Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: fillOccurrence(n.End, mark),
-			State: Waiting, Queue: j.Queue, Priority: j.Priority, ScheduledFor: n.End, IntervalStart: n.Start, IntervalEnd: n.End, ReadyAt: a.now, CreatedAt: a.now, Step: 1}
-		w.made = append(w.made, r)
-		w.runs = append(w.runs, runRow{ID: r.ID, JobID: r.JobID, Occurrence: r.Occurrence, State: r.State, Queue: r.Queue, Priority: r.Priority,
-			ScheduledFor: at(r.ScheduledFor), IntervalStart: at(r.IntervalStart), IntervalEnd: at(r.IntervalEnd), ReadyAt: at(r.ReadyAt)})
+	for _, n := range chosen {
+		w.make(Run{Owner: j.Owner, Job: j.Name, JobID: j.ID, Occurrence: fillOccurrence(n.End, mark), State: Waiting, Queue: j.Queue, Priority: j.Priority,
+			ScheduledFor: n.End, IntervalStart: n.Start, IntervalEnd: n.End, ReadyAt: a.now, CreatedAt: a.now, Step: 1})
 	}
 	if err := bulk(ctx, w, "insert_runs", w.runs, nil); err != nil {
 		return nil, err

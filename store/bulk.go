@@ -58,6 +58,16 @@ func bulkWith[T any](ctx context.Context, tx *engine.Tx, statement string, a eng
 	return check(found)
 }
 
+// execAll executes statements that have the same arguments, in order.
+func execAll(ctx context.Context, q engine.Runner, a engine.Args, statements ...string) error {
+	for _, statement := range statements {
+		if _, err := q.Exec(ctx, statement, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // encoded returns a row as JSON. A row that is JSON already is not encoded again.
 func encoded[T any](r *T) ([]byte, error) {
 	if raw, ok := any(r).(*row); ok {

@@ -82,10 +82,10 @@ func readCalendar(ctx context.Context, q engine.Runner, statement string, a engi
 	}))
 }
 
-func calendarsNamed(ctx context.Context, q engine.Runner, names []string) (map[string]Calendar, error) {
-	found := map[string]Calendar{}
+func calendarsNamed(ctx context.Context, q engine.Runner, names []string) (map[string]*Calendar, error) {
+	found := map[string]*Calendar{}
 	for part := range slices.Chunk(names, page) {
-		if err := readCalendar(ctx, q, "calendars_named", engine.Args{"ids": part}, func(c Calendar) { found[c.Name] = c }); err != nil {
+		if err := readCalendar(ctx, q, "calendars_named", engine.Args{"ids": part}, func(c Calendar) { found[c.Name] = &c }); err != nil {
 			return nil, err
 		}
 	}
@@ -116,17 +116,17 @@ func (s *Store) countCalendarUsers(ctx context.Context, list []Calendar) error {
 func (s *Store) Calendar(ctx context.Context, name string) (Calendar, error) {
 	c, err := s.findCalendar(ctx, s.db, name)
 	if err != nil {
-		return c, err
+		return Calendar{}, err
 	}
-	list := []Calendar{c}
+	list := []Calendar{*c}
 	err = s.countCalendarUsers(ctx, list)
 	return list[0], err
 }
 
-func (s *Store) findCalendar(ctx context.Context, q engine.Runner, name string) (Calendar, error) {
+func (s *Store) findCalendar(ctx context.Context, q engine.Runner, name string) (*Calendar, error) {
 	known, err := calendarsNamed(ctx, q, []string{name})
-	c, ok := known[name]
-	if err == nil && !ok {
+	c := known[name]
+	if err == nil && c == nil {
 		err = missing(KindCalendar, name)
 	}
 	return c, err
@@ -140,14 +140,13 @@ func (s *Store) KnownCalendars(ctx context.Context, d Definitions) (map[string]*
 		return nil, nil
 	}
 	known, err := calendarsNamed(ctx, s.db, names)
-	found := make(map[string]*Calendar, len(known))
-	for name, c := range known {
-		found[name] = &c
+	if err != nil {
+		return nil, err
 	}
 	for i := range d.Calendars {
-		found[d.Calendars[i].Name] = &d.Calendars[i]
+		known[d.Calendars[i].Name] = &d.Calendars[i]
 	}
-	return found, err
+	return known, nil
 }
 
 // calendarNames returns the names of the calendars that the definitions have or name.
@@ -185,14 +184,10 @@ func (s *Store) readCalendars(ctx context.Context, q engine.Runner, ids []int64,
 	if err != nil {
 		return err
 	}
-	shared := make(map[string]*Calendar, len(known))
-	for name, c := range known {
-		shared[name] = &c
-	}
 	for _, id := range ids {
 		for i := range byJob[id].Rules {
 			r := &byJob[id].Rules[i]
-			if r.Calendar = shared[r.Schedule.Calendar]; r.Calendar != nil {
+			if r.Calendar = known[r.Schedule.Calendar]; r.Calendar != nil {
 				byJob[id].fault("calendar "+r.Calendar.Name, r.Calendar.Fault)
 				r.daysRead()
 			}
@@ -221,13 +216,9 @@ func (a *applier) allCalendars(ctx context.Context, d Definitions) (err error) {
 // observes refuses a calendar that does not exist, and a rule that has no time from when its schedule was made, be it
 // that the calendar leaves it none.
 func (a *applier) observes(subject string, j Job, c Schedule) error {
-	var calendar *Calendar
-	if c.Calendar != "" {
-		is, ok := a.calendars[c.Calendar]
-		if !ok {
-			return &FieldError{subject, "calendar", fmt.Sprintf("there is no calendar %q; `dbjobs calendar list` shows them", c.Calendar)}
-		}
-		calendar = &is
+	calendar := a.calendars[c.Calendar]
+	if c.Calendar != "" && calendar == nil {
+		return &FieldError{subject, "calendar", fmt.Sprintf("there is no calendar %q; `dbjobs calendar list` shows them", c.Calendar)}
 	}
 	if a.o.First == nil || calendar == nil && !c.Past {
 		return nil
@@ -240,11 +231,10 @@ func (a *applier) observes(subject string, j Job, c Schedule) error {
 
 // versionOf returns the version of a calendar; empty if there is no calendar.
 func (a *applier) versionOf(name string) string {
-	c, ok := a.calendars[name]
-	if !ok {
-		return ""
+	if c := a.calendars[name]; c != nil {
+		return c.Version()
 	}
-	return c.Version()
+	return ""
 }
 
 func (a *applier) calendar(ctx context.Context, c Calendar) error {
@@ -253,7 +243,11 @@ func (a *applier) calendar(ctx context.Context, c Calendar) error {
 		return err
 	}
 	c.Manifest, c.Schedules = a.o.Manifest, 0
-	old, ok := a.calendars[c.Name]
+	old := Calendar{}
+	there, ok := a.calendars[c.Name]
+	if ok {
+		old = *there
+	}
 	args := engine.Args{"now": a.now, "name": c.Name, "working_days": c.WorkingDays, "days": c.Text(), "description": c.Description,
 		"manifest": engine.Null(c.Manifest), "version": c.Version()}
 	err := a.mayTake("calendar "+c.Name, old.Manifest)
@@ -266,23 +260,19 @@ func (a *applier) calendar(ctx context.Context, c Calendar) error {
 	case ok && same(old, c):
 		return nil
 	case ok:
-		a.calendars[c.Name] = c
+		a.calendars[c.Name] = &c
 		statements := []string{"update_calendar"}
 		if old.Version() != c.Version() {
 			statements = append(statements, "date_calendar", "see_calendar", "mark_calendar")
 		}
-		for _, st := range statements {
-			if err := a.run(ctx, st, args); err != nil {
-				return err
-			}
+		if err := a.run(ctx, args, statements...); err != nil {
+			return err
 		}
 		return a.record("calendar", c.Name, "change", 0, old, c)
 	}
-	a.calendars[c.Name] = c
-	for _, st := range []string{"insert_calendar", "see_calendar", "mark_calendar"} { // schedules may name a calendar that was deleted
-		if err := a.run(ctx, st, args); err != nil {
-			return taken("calendar "+c.Name, err)
-		}
+	a.calendars[c.Name] = &c
+	if err := a.run(ctx, args, "insert_calendar", "see_calendar", "mark_calendar"); err != nil { // schedules may name a calendar that was deleted
+		return taken("calendar "+c.Name, err)
 	}
 	return a.record("calendar", c.Name, "create", 0, nil, c)
 }
@@ -295,9 +285,9 @@ func (s *Store) AlterCalendar(ctx context.Context, name string, o AlterOptions, 
 		if err != nil {
 			return err
 		}
-		var old *Calendar
-		if c, ok := known[name]; ok {
-			old, a.o.Manifest = &c, c.Manifest
+		old := known[name]
+		if old != nil {
+			a.o.Manifest = old.Manifest
 		}
 		c, err := edit(old)
 		if err != nil {
@@ -352,7 +342,7 @@ func (a *applier) removeCalendar(ctx context.Context, c Calendar) error {
 	if len(users) > 0 && !a.dry.on {
 		return &FieldError{"calendar " + c.Name, "cannot be removed", "it is used by " + strings.Join(users, ", ") + "; remove `calendar` from these first"}
 	}
-	if err := a.run(ctx, "delete_calendar", engine.Args{"name": c.Name}); err != nil {
+	if err := a.run(ctx, engine.Args{"name": c.Name}, "delete_calendar"); err != nil {
 		return err
 	}
 	return a.record("calendar", c.Name, "remove", 0, c, nil)
@@ -365,7 +355,7 @@ func (s *Store) RemoveCalendar(ctx context.Context, name string, who Author) err
 		if err != nil {
 			return err
 		}
-		return a.removeCalendar(ctx, c)
+		return a.removeCalendar(ctx, *c)
 	})
 	return err
 }

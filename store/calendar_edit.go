@@ -41,11 +41,7 @@ func (s *Store) seeCalendar(ctx context.Context, name string) error {
 			return err
 		}
 		for i := range stale { // none: another pass has seen it, or a session is editing it
-			a := engine.Args{"name": name, "version": stale[i].Version()}
-			if _, err := tx.Exec(ctx, "see_calendar", a); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx, "mark_calendar", a); err != nil {
+			if err := execAll(ctx, tx, engine.Args{"name": name, "version": stale[i].Version()}, "see_calendar", "mark_calendar"); err != nil {
 				return err
 			}
 		}

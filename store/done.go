@@ -131,10 +131,8 @@ func (w *writer) writeDone(ctx context.Context) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	for _, statement := range []string{"finish_jobs", "finish_links", "finish_schedules", "forget_plan_rules"} {
-		if _, err := w.tx.Exec(ctx, statement, engine.Args{"ids": ids, "now": w.now}); err != nil {
-			return err
-		}
+	if err := execAll(ctx, w.tx, engine.Args{"ids": ids, "now": w.now}, "finish_jobs", "finish_links", "finish_schedules", "forget_plan_rules"); err != nil {
+		return err
 	}
 	return bulk(ctx, w, "insert_changes", changes, nil)
 }

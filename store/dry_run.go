@@ -83,11 +83,10 @@ func (a *applier) newFollowers(after int64, inDatabase []Job, going map[int64]bo
 	return list
 }
 
-// run executes a statement that writes, unless this is a dry run.
-func (a *applier) run(ctx context.Context, statement string, args engine.Args) error {
+// run executes statements that write, unless this is a dry run.
+func (a *applier) run(ctx context.Context, args engine.Args, statements ...string) error {
 	if a.dry.on {
 		return nil
 	}
-	_, err := a.tx.Exec(ctx, statement, args)
-	return err
+	return execAll(ctx, a.tx, args, statements...)
 }

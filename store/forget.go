@@ -33,14 +33,8 @@ func (s *Store) forget(ctx context.Context, ids []int64, now time.Time) error {
 		if err != nil || len(going) == 0 {
 			return err
 		}
-		a = engine.Args{"ids": going, "since": now}
-		for _, statement := range []string{"forget_plan_rules", "forget_ends", "forget_plans", "delete_after", "finish_links",
-			"finish_schedules", "delete_steps", "forget_jobs"} {
-			if _, err := tx.Exec(ctx, statement, a); err != nil {
-				return err
-			}
-		}
-		return nil
+		return execAll(ctx, tx, engine.Args{"ids": going, "since": now}, "forget_plan_rules", "forget_ends", "forget_plans", "delete_after", "finish_links",
+			"finish_schedules", "delete_steps", "forget_jobs")
 	})
 }
 

@@ -118,7 +118,7 @@ func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 	if err := a.endPauses(ctx, ScopeSchedule, c.ID); err != nil {
 		return err
 	}
-	if err := a.run(ctx, "delete_schedule", engine.Args{"id": c.ID}); err != nil {
+	if err := a.run(ctx, engine.Args{"id": c.ID}, "delete_schedule"); err != nil {
 		return err
 	}
 	return a.record("schedule", c.Name, "remove", c.ID, c, nil)
@@ -126,7 +126,7 @@ func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 
 // endPauses ends the pauses of jobs or schedules before these are removed. Afterwards no command could name them.
 func (a *applier) endPauses(ctx context.Context, scope string, ids ...int64) error {
-	return a.run(ctx, "end_pauses", engine.Args{"now": a.now, "scope": scope, "ids": ids, "resumed_by": a.o.By})
+	return a.run(ctx, engine.Args{"now": a.now, "scope": scope, "ids": ids, "resumed_by": a.o.By}, "end_pauses")
 }
 
 // users names jobs that use a schedule, and counts those beyond the first few.
@@ -187,10 +187,8 @@ func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bo
 	if slices.ContainsFunc(jobs, func(j Job) bool { return len(j.After) > 1 }) {
 		statements = append(statements, "forget_ends")
 	}
-	for _, st := range statements {
-		if err := a.run(ctx, st, engine.Args{"now": a.now, "ids": ids, "since": a.now.Add(time.Second)}); err != nil {
-			return err
-		}
+	if err := a.run(ctx, engine.Args{"now": a.now, "ids": ids, "since": a.now.Add(time.Second)}, statements...); err != nil {
+		return err
 	}
 	for i := range jobs {
 		for _, name := range jobs[i].Schedules {

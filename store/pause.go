@@ -235,10 +235,8 @@ func (s *Store) pauseFailing(ctx context.Context, tx engine.Runner, now any, job
 		if err != nil {
 			return err
 		}
-		for _, statement := range []string{"insert_pauses", "insert_changes"} {
-			if _, err := tx.Exec(ctx, statement, engine.Args{"now": now, "rows": rows}); err != nil {
-				return err
-			}
+		if err := execAll(ctx, tx, engine.Args{"now": now, "rows": rows}, "insert_pauses", "insert_changes"); err != nil {
+			return err
 		}
 	}
 	return nil

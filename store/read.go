@@ -126,7 +126,7 @@ func (s *Store) addSteps(ctx context.Context, q engine.Runner, in engine.Args, i
 // findJob finds a job by owner/name, or by a name that only one owner has. A job of the login comes first.
 func (s *Store) findJob(ctx context.Context, q engine.Runner, name string) (JobStatus, error) {
 	k := newKnownJobs()
-	if err := s.known(ctx, q, "jobs_named", engine.Args{"ids": []string{plainName(name)}}, k.add); err != nil {
+	if err := s.jobsNamed(ctx, q, []string{plainName(name)}, k.add); err != nil {
 		return JobStatus{}, err
 	}
 	var login string

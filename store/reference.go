@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 // The kinds of definitions that other definitions name.
@@ -30,7 +28,7 @@ type Reference struct {
 type Known struct {
 	Schedules map[string]Schedule
 
-	calendars map[string]Calendar
+	calendars map[string]*Calendar
 	groups    map[string]Group
 	jobs      knownJobs
 	done      doneJobs
@@ -76,10 +74,8 @@ func (s *Store) knownJobs(ctx context.Context, k *Known, names []string, list []
 	if k.login, err = s.Login(ctx); err != nil {
 		return err
 	}
-	for part := range slices.Chunk(names, page) {
-		if err := s.known(ctx, s.db, "jobs_named", engine.Args{"ids": part}, k.jobs.add); err != nil {
-			return err
-		}
+	if err := s.jobsNamed(ctx, s.db, names, k.jobs.add); err != nil {
+		return err
 	}
 	var gone []string
 	for _, r := range list {
@@ -128,12 +124,7 @@ func (s *Store) allNames(ctx context.Context, k *Known) error {
 }
 
 // Calendar returns a calendar that a reference names; nil: it does not exist.
-func (k *Known) Calendar(name string) *Calendar {
-	if c, ok := k.calendars[name]; ok {
-		return &c
-	}
-	return nil
-}
+func (k *Known) Calendar(name string) *Calendar { return k.calendars[name] }
 
 // Names returns the names of all definitions of a kind, if a reference names nothing.
 func (k *Known) Names(kind string) []string { return k.names[kind] }

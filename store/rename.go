@@ -31,7 +31,7 @@ func (s *Store) RenameJob(ctx context.Context, name, to string, o AlterOptions) 
 			return &FieldError{"job " + was.FullName(), "name", err.Error()}
 		}
 		taken := newKnownJobs()
-		if err := s.known(ctx, a.tx, "jobs_named", engine.Args{"ids": []string{to}}, taken.add); err != nil {
+		if err := s.jobsNamed(ctx, a.tx, []string{to}, taken.add); err != nil {
 			return err
 		}
 		if taken.byName[r.Job.FullName()] != nil {
@@ -41,7 +41,7 @@ func (s *Store) RenameJob(ctx context.Context, name, to string, o AlterOptions) 
 		if err != nil {
 			return err
 		}
-		if err := a.run(ctx, "rename_job", engine.Args{"id": was.ID, "name": to}); err != nil {
+		if err := a.run(ctx, engine.Args{"id": was.ID, "name": to}, "rename_job"); err != nil {
 			return err
 		}
 		if err := a.record("job", r.Job.FullName(), "rename", was.ID, was, r.Job); err != nil {
@@ -149,7 +149,7 @@ func (s *Store) RenameSchedule(ctx context.Context, name, to string, o AlterOpti
 		if _, ok := taken[to]; ok {
 			return fmt.Errorf("schedule %s: %w", to, ErrExists)
 		}
-		if err := a.run(ctx, "rename_schedule", engine.Args{"id": r.Before.ID, "name": to}); err != nil {
+		if err := a.run(ctx, engine.Args{"id": r.Before.ID, "name": to}, "rename_schedule"); err != nil {
 			return err
 		}
 		return a.record("schedule", to, "rename", r.Before.ID, r.Before, r.After)

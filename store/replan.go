@@ -80,10 +80,8 @@ func (a *applier) replan(ctx context.Context, job int64) (int, error) {
 	if err := a.restoreSkips(ctx, ids); err != nil {
 		return 0, err
 	}
-	for _, st := range []string{"rewind_plans", "drop_gaps_ahead", "end_gaps_now", "rewind_waits", "rewind_open", "rewind_leases"} {
-		if _, err := a.tx.Exec(ctx, st, later.With("ids", ids)); err != nil {
-			return 0, err
-		}
+	if err := execAll(ctx, a.tx, later.With("ids", ids), "rewind_plans", "drop_gaps_ahead", "end_gaps_now", "rewind_waits", "rewind_open", "rewind_leases"); err != nil {
+		return 0, err
 	}
 	for _, id := range ids {
 		if err := a.record("job", names[id], "replan", id, nil, nil); err != nil {

@@ -253,12 +253,7 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 	if n != int64(len(tasks)) { // the guard where there are no locks
 		return nil, nil, fmt.Errorf("take runs: %w", engine.ErrConflict)
 	}
-	text, err := doc(rows)
-	if err != nil {
-		return nil, nil, err
-	}
-	_, err = tx.Exec(ctx, "begin_attempts", engine.Args{"rows": text, "now": s.now()})
-	return tasks, ended, err
+	return tasks, ended, bulkWith(ctx, tx, "begin_attempts", engine.Args{"now": s.now()}, rows, nil)
 }
 
 // name is the full name of the job, or its id where the job is gone.
@@ -331,15 +326,7 @@ type endRow struct {
 
 // endQueued ends queued runs as failed. The next decision settles them.
 func (s *Store) endQueued(ctx context.Context, tx *engine.Tx, runs []endRow) error {
-	if len(runs) == 0 {
-		return nil
-	}
-	text, err := doc(runs)
-	if err != nil {
-		return err
-	}
-	_, err = tx.Exec(ctx, "end_queued", engine.Args{"rows": text, "now": s.now()})
-	return err
+	return bulkWith(ctx, tx, "end_queued", engine.Args{"now": s.now()}, runs, nil)
 }
 
 // end ends the one run that the database refused to deliver. If the database refuses even that, the run is passed
