@@ -69,7 +69,8 @@ func (p *recurReader) read() (recur, error) {
 		return c, refuse("rrule", p.valueAt, p.value, "%v", err)
 	}
 	adopt(&c, model)
-	return c, p.combined(&c)
+	err = p.combined(&c)
+	return c, err
 }
 
 // check checks a single part. It also reads UNTIL, RSCALE and SKIP.

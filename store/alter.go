@@ -89,7 +89,8 @@ func (a *applier) rewrite(ctx context.Context, was *Job, j Job) (Job, error) {
 	}
 	j.Manifest = was.Manifest
 	j.Normalize()
-	return j, a.start(&j, was)
+	err := a.start(&j, was)
+	return j, err
 }
 
 // rewriteEach writes changed jobs that definitions has read.

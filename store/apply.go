@@ -292,7 +292,8 @@ func (a *applier) insertSchedule(ctx context.Context, c Schedule) (id int64, err
 	if err := a.run(ctx, scheduleArgs(c, a), "insert_schedule"); err != nil {
 		return 0, err
 	}
-	return id, a.tx.Row(ctx, "schedule_id", engine.Args{"name": c.Name}, &id)
+	err = a.tx.Row(ctx, "schedule_id", engine.Args{"name": c.Name}, &id)
+	return id, err
 }
 
 // mayTake refuses to change a definition that another manifest owns.

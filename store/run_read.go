@@ -48,7 +48,8 @@ func (s *Store) Run(ctx context.Context, name string) (RunDetail, error) {
 	if err != nil || d.HeldBy == "" {
 		return d, err
 	}
-	return d, s.addHolders(ctx, &d)
+	err = s.addHolders(ctx, &d)
+	return d, err
 }
 
 // mostHolders is how many runs are named for which another waits.
