@@ -28,6 +28,11 @@ var JobStates = []string{JobEnabled, JobSleeping, JobRunning, JobFailing, JobPar
 // still under way.
 func (v *JobStatus) Failing() bool { return v.Streak > 0 && !v.Disabled }
 
+// Rests reports whether the job has no time to come until somebody does something: it is disabled, parked, or paused without an end.
+func (v *JobStatus) Rests() bool {
+	return v.Disabled || v.Parked != "" || v.Paused != nil && v.Paused.Until.IsZero()
+}
+
 // derive finds the state from the facts. If several states fit, the first of the list counts. The view dbjobs.v_jobs
 // (store/engine/sql/views) does the same for SQL users; nothing else sets a state.
 //

@@ -33,7 +33,7 @@ func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to 
 	for i := range jobs {
 		v := &jobs[i]
 		n, err := decide.NewNominal(&v.Job, of[v.ID])
-		if err != nil || faults[v.ID] != "" || v.Disabled || v.Parked != "" || v.Paused != nil && v.Paused.Until.IsZero() {
+		if v.Rests() || err != nil || faults[v.ID] != "" {
 			if len(of[v.ID]) > 0 {
 				idle = append(idle, v.FullName())
 			}
@@ -41,7 +41,7 @@ func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to 
 		}
 		first, last := n.Span(from, v)
 		for k, r := range n.Rules() {
-			opens, ever := n.Opens(k, v.SchedulePauses)
+			opens, ever := r.Opens(v.SchedulePauses)
 			if !ever {
 				continue
 			}

@@ -115,7 +115,7 @@ func upcoming(ctx context.Context, s *store.Store, jobs []store.JobStatus, from,
 		v := new(jobs[i])
 		decide.Foresee(v, now)
 		n, err := decide.NewNominal(&v.Job, list[v.ID])
-		if idle := v.Disabled || v.Parked != "" || v.Paused != nil && v.Paused.Until.IsZero(); idle || err != nil || faults[v.ID] != "" {
+		if v.Rests() || err != nil || faults[v.ID] != "" {
 			if len(list[v.ID]) > 0 || v.RepeatAfter > 0 || err != nil || faults[v.ID] != "" {
 				u.Idle = append(u.Idle, v.FullName())
 			}

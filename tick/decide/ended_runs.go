@@ -124,9 +124,9 @@ func (d *decision) meet() {
 		if m.Followed || d.gone() || d.job().Disabled || d.usedUp() {
 			continue
 		}
-		d.plan.RunsMade++
-		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: store.OccurrenceAll(m.Meets), State: store.Waiting,
-			Queue: d.job().Queue, Priority: d.job().Priority, ReadyAt: d.now, IntervalStart: m.Start, IntervalEnd: m.End, Args: m.Args})
+		r := d.newRun(store.OccurrenceAll(m.Meets))
+		r.IntervalStart, r.IntervalEnd, r.Args = m.Start, m.End, m.Args
+		d.made = append(d.made, r)
 	}
 }
 
@@ -156,12 +156,14 @@ func (d *decision) onError(r *store.Run) {
 	d.raiseOfRun(store.EventPaused, r)
 }
 
+// ownPause reports whether a pause is one of the job itself, because a run of it failed.
+func (d *decision) ownPause(p *store.Pause) bool {
+	return p.Scope == store.ScopeJob && p.SubjectID == d.plan.JobID && p.By == store.Itself
+}
+
 // pausedByItself reports whether the job is paused because of a run that failed.
 func (d *decision) pausedByItself() bool {
-	return slices.ContainsFunc(d.snapshot.Pauses, func(p store.Pause) bool {
-		own := p.Scope == store.ScopeJob && p.SubjectID == d.plan.JobID && p.By == store.Itself
-		return own && p.Holds(d.now)
-	})
+	return slices.ContainsFunc(d.snapshot.Pauses, func(p store.Pause) bool { return d.ownPause(&p) && p.Holds(d.now) })
 }
 
 // pausedWithEnd is the reason for which the job was paused in the transaction that ended the run, such
@@ -170,8 +172,7 @@ func (d *decision) pausedByItself() bool {
 func (d *decision) pausedWithEnd(r *store.Run) string {
 	for i := range d.snapshot.Pauses {
 		p := &d.snapshot.Pauses[i]
-		own := p.Scope == store.ScopeJob && p.SubjectID == d.plan.JobID && p.By == store.Itself
-		if own && !p.Since.Before(r.FinishedAt) && strings.HasSuffix(p.Reason, " "+r.ID) {
+		if d.ownPause(p) && !p.Since.Before(r.FinishedAt) && strings.HasSuffix(p.Reason, " "+r.ID) {
 			return p.Reason
 		}
 	}

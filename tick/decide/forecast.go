@@ -40,7 +40,7 @@ func FirstAfter(j store.Job, s store.Schedule, c *store.Calendar, now, after tim
 	if err != nil {
 		return time.Time{}, err
 	}
-	n.rules = append(n.rules, r)
+	n.rules = []NominalRule{{Rule: r}}
 	return n.Next(after)
 }
 
@@ -71,7 +71,7 @@ func NextRepeat(v *store.JobStatus, was store.Duration, now time.Time) time.Time
 	planned, t := !v.DecidedThrough.IsZero(), v.CreatedAt.Truncate(time.Second)
 	edited := planned && (v.Stale || v.RepeatAfter != was)
 	switch {
-	case v.MaxRuns > 0 && v.RunsMade >= v.MaxRuns:
+	case v.UsedUp(v.RunsMade):
 		return time.Time{}
 	case planned && was > 0 && !v.NextRun.IsZero():
 		t = v.NextRun.Add(time.Duration(v.RepeatAfter - was))
@@ -113,7 +113,7 @@ func (n *Nominal) Before(from, to time.Time, v *store.JobStatus, count int) (lis
 // upcoming yields the nominal times after an instant that are still to be decided, if the pauses stay as they are.
 func (n *Nominal) upcoming(after time.Time, v *store.JobStatus) iter.Seq2[time.Time, error] {
 	return func(yield func(time.Time, error) bool) {
-		if v.Disabled || v.Parked != "" || v.Paused != nil && v.Paused.Until.IsZero() {
+		if v.Rests() {
 			return
 		}
 		if v.RepeatAfter > 0 { // the time after the next one depends on when the run of the next one ends

@@ -47,10 +47,15 @@ func (d *decision) decideOccurrences() {
 		if d.usedUp() {
 			return
 		}
-		d.plan.RunsMade++
-		d.made = append(d.made, store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: store.OccurrenceStart(id), State: store.Waiting,
-			Queue: d.job().Queue, Priority: d.job().Priority, ReadyAt: d.now})
+		d.made = append(d.made, d.newRun(store.OccurrenceStart(id)))
 	}
+}
+
+// newRun numbers a new run of the job, which is ready now.
+func (d *decision) newRun(occurrence string) store.Run {
+	d.plan.RunsMade++
+	return store.Run{JobID: d.plan.JobID, Number: d.plan.RunsMade, Occurrence: occurrence, State: store.Waiting,
+		Queue: d.job().Queue, Priority: d.job().Priority, ReadyAt: d.now}
 }
 
 // rests reports whether no nominal time can become a run until the definition changes: the job is disabled, or its max_runs
@@ -227,24 +232,20 @@ func (d *decision) replace(newest time.Time) {
 // makeRun makes the run of a nominal time. The data interval of the run begins at the nominal time of
 // the run before.
 func (d *decision) makeRun(t time.Time) {
-	j := d.job()
 	start := d.plan.LastScheduledFor
 	if start.IsZero() {
 		for i := range d.rules {
 			start = later(start, d.rules[i].prev(d, t))
 		}
 		if start.IsZero() && !d.repeatTime.IsZero() {
-			start = t.Add(-time.Duration(j.RepeatAfter))
+			start = t.Add(-time.Duration(d.job().RepeatAfter))
 		}
 	}
-	d.plan.RunsMade++
 	d.plan.LastScheduledFor = t
-	ready := later(d.now, t.Add(d.jitter(t)))
 	d.noteLate(t)
-	d.made = append(d.made, store.Run{
-		JobID: j.ID, Number: d.plan.RunsMade, Occurrence: store.OccurrenceAt(t),
-		State: store.Waiting, Queue: j.Queue, Priority: j.Priority, ScheduledFor: t, IntervalStart: start, IntervalEnd: t, ReadyAt: ready,
-	})
+	r := d.newRun(store.OccurrenceAt(t))
+	r.ScheduledFor, r.IntervalStart, r.IntervalEnd, r.ReadyAt = t, start, t, later(d.now, t.Add(d.jitter(t)))
+	d.made = append(d.made, r)
 }
 
 // jitter is the delay of an occurrence. It is always the same for one occurrence, and less than the

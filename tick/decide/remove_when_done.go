@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -13,15 +14,10 @@ func (d *decision) removeWhenDone() string {
 	if !j.RemoveDone || d.gone() || j.Disabled || d.plan.Parked != "" || !d.plan.NextRun.IsZero() || d.plan.LastState != store.Succeeded || len(d.made) > 0 {
 		return ""
 	}
-	for i := range d.active {
-		if !d.active[i].Ended() {
-			return ""
-		}
-	}
-	for i := range d.pauses {
-		if d.pauses[i].Holds(d.now) {
-			return ""
-		}
+	open := func(r store.Run) bool { return !r.Ended() }
+	holds := func(p store.Pause) bool { return p.Holds(d.now) }
+	if slices.ContainsFunc(d.active, open) || slices.ContainsFunc(d.pauses, holds) {
+		return ""
 	}
 	return fmt.Sprintf("remove_when_done: the job has no further run, and run %s succeeded", d.plan.LastRunID)
 }

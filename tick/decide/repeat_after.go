@@ -80,15 +80,8 @@ func (d *decision) nextRepeat() time.Time {
 // repeating reports whether the run of the last nominal time is open. Until that run ends, RepeatFrom is
 // its nominal time.
 func (d *decision) repeating() bool {
-	is := func(list []store.Run) bool {
-		for i := range list {
-			if r := &list[i]; !r.Ended() && d.repeats(r) {
-				return true
-			}
-		}
-		return false
-	}
-	return is(d.active) || is(d.made)
+	is := func(r store.Run) bool { return !r.Ended() && d.repeats(&r) }
+	return slices.ContainsFunc(d.active, is) || slices.ContainsFunc(d.made, is)
 }
 
 // repeats reports whether a run is that of the last nominal time.
@@ -148,7 +141,7 @@ func (d *decision) advanceRepetition() {
 	if t := d.repeatTime; !t.IsZero() {
 		d.rules, d.repeatTime = d.rules[:len(d.rules)-1], time.Time{}
 		switch {
-		case d.madeRunFor(t):
+		case slices.ContainsFunc(d.made, func(r store.Run) bool { return !r.Requested() && r.ScheduledFor.Equal(t) }):
 			d.plan.RepeatFrom = t
 		case !t.After(d.plan.DecidedThrough):
 			d.plan.RepeatFrom = d.now
@@ -166,14 +159,4 @@ func (d *decision) advanceRepetition() {
 			d.addRepeatRule(t, d.now)
 		}
 	}
-}
-
-// madeRunFor reports whether this decision made the run of a nominal time.
-func (d *decision) madeRunFor(t time.Time) bool {
-	for i := range d.made {
-		if !d.made[i].Requested() && d.made[i].ScheduledFor.Equal(t) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -9,7 +10,7 @@ import (
 // skipped reports whether the skips leave out a time for all rules that give it.
 func (n *Nominal) skipped(t time.Time, skips []store.Skip) (bool, error) {
 	found := false
-	for i, r := range n.rules {
+	for _, r := range n.rules {
 		is, err := r.Next(t.Add(-instant))
 		if err != nil {
 			return false, err
@@ -17,11 +18,7 @@ func (n *Nominal) skipped(t time.Time, skips []store.Skip) (bool, error) {
 		if !is.Equal(t) {
 			continue
 		}
-		out := false
-		for j := range skips {
-			out = out || skips[j].At.Equal(t) && skips[j].Of(n.ids[i])
-		}
-		if !out {
+		if !slices.ContainsFunc(skips, func(k store.Skip) bool { return k.At.Equal(t) && k.Of(r.schedule) }) {
 			return false, nil
 		}
 		found = true
@@ -32,14 +29,9 @@ func (n *Nominal) skipped(t time.Time, skips []store.Skip) (bool, error) {
 // Skip finds the next times of a job, or of one of its schedules, that are not skipped yet: count of
 // them, or fewer if there are no more. If the id of the schedule is 0, all schedules count.
 func (n *Nominal) Skip(now time.Time, v *store.JobStatus, schedule int64, count int) (list []store.Skip, err error) {
-	of := n
+	of := *n
 	if schedule != 0 {
-		of = &Nominal{job: n.job}
-		for i, id := range n.ids {
-			if id == schedule {
-				of.rules, of.ids, of.calendars = append(of.rules, n.rules[i]), append(of.ids, id), append(of.calendars, n.calendars[i])
-			}
-		}
+		of.rules = slices.DeleteFunc(slices.Clone(n.rules), func(r NominalRule) bool { return r.schedule != schedule })
 	}
 	for t, err := range of.upcoming(now, v) {
 		if err != nil {
@@ -78,7 +70,7 @@ func (d *decision) followSkips() {
 	}
 	n := &Nominal{job: d.job()}
 	for i := range d.rules {
-		n.rules, n.ids = append(n.rules, d.rules[i].recurrence), append(n.ids, d.rules[i].ScheduleID)
+		n.rules = append(n.rules, NominalRule{Rule: d.rules[i].recurrence, schedule: d.rules[i].ScheduleID})
 	}
 	if n.follow(list, list) == nil {
 		d.plan.SetSkips(list)

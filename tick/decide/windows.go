@@ -22,23 +22,23 @@ func (d *decision) owed(l *activeRule) []window {
 			continue
 		}
 		held := window{p.Since.Add(-instant), p.Ends(d.now.Add(instant)).Add(-instant)} // a time at the exact end of a pause is free
-		var rest []window
-		for _, f := range free {
-			paused := window{later(f.from, held.from), earlier(f.to, held.to)}
-			if paused.empty() {
-				rest = append(rest, f)
-				continue
-			}
-			d.gap(l, paused, store.Paused)
-			for _, part := range []window{{f.from, paused.from}, {paused.to, f.to}} {
-				if !part.empty() {
-					rest = append(rest, part)
-				}
-			}
-		}
-		free = rest
+		free = d.cut(l, free, held, store.Paused)
 	}
 	return d.withoutSkips(l, free)
+}
+
+// cut takes a part out of windows. The times in that part become gaps.
+func (d *decision) cut(l *activeRule, from []window, part window, reason string) (rest []window) {
+	for _, f := range from {
+		out := window{later(f.from, part.from), earlier(f.to, part.to)}
+		if out.empty() {
+			rest = append(rest, f)
+			continue
+		}
+		d.gap(l, out, reason)
+		rest = append(rest, window{f.from, out.from}, window{out.to, f.to})
+	}
+	return slices.DeleteFunc(rest, window.empty)
 }
 
 // withoutSkips removes the times that somebody has decided to skip. These times become gaps.
@@ -47,23 +47,9 @@ func (d *decision) withoutSkips(l *activeRule, free []window) []window {
 		return free
 	}
 	for _, k := range d.snapshot.Plan.SkipList() {
-		if !k.Of(l.ScheduleID) {
-			continue
+		if k.Of(l.ScheduleID) {
+			free = d.cut(l, free, window{k.At.Add(-instant), k.At}, store.Skipped)
 		}
-		var rest []window
-		for _, f := range free {
-			if !k.At.After(f.from) || k.At.After(f.to) {
-				rest = append(rest, f)
-				continue
-			}
-			d.gap(l, window{k.At.Add(-instant), k.At}, store.Skipped)
-			for _, part := range []window{{f.from, k.At.Add(-instant)}, {k.At, f.to}} {
-				if !part.empty() {
-					rest = append(rest, part)
-				}
-			}
-		}
-		free = rest
 	}
 	return free
 }
