@@ -83,8 +83,8 @@ func TestStatusOfATriggerThatWaits(t *testing.T) {
 	} {
 		r := run
 		c.change(&r)
-		s := Status{Now: now, Silences: []store.Silence{{Trigger: "cron", From: from}}, Running: Executing{1, []store.Run{r}}}
-		s.Triggers = []store.Trigger{{Name: "cron", LastAt: from}}
+		s := Status{Now: now, silences: []store.Silence{{Trigger: "cron", From: from}}, Running: Executing{1, []store.Run{r}}}
+		s.triggers = []store.Trigger{{Name: "cron", LastAt: from}}
 		want := "the trigger cron has been silent since " + Instant(from) + ": "
 		if c.waits {
 			want += waits
@@ -109,7 +109,7 @@ func TestStatusOfAnOverdueJobBehindARun(t *testing.T) {
 			"else look at what starts dbjobs tick, and at what it prints"},
 	} {
 		s := Status{Now: now, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: now.Add(-late)}}}, Running: Executing{1, []store.Run{run}}}
-		s.Triggers = []store.Trigger{{Name: "cron", LastAt: last}}
+		s.triggers = []store.Trigger{{Name: "cron", LastAt: last}}
 		if s.Judge(); !slices.Equal(s.ToDo, want) {
 			t.Errorf("overdue by %s: %q, want %q", late, s.ToDo, want)
 		}
@@ -121,7 +121,7 @@ func TestStatusAfterAPassThatFailed(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
 	s := Status{Now: now, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: now.Add(-time.Hour)}}}}
-	s.Triggers = []store.Trigger{{Name: "cron", LastAt: now, Error: "no room"}}
+	s.triggers = []store.Trigger{{Name: "cron", LastAt: now, Error: "no room"}}
 	if s.Judge(); !slices.Equal(s.ToDo, []string{"the last pass of the trigger cron has failed: no room"}) {
 		t.Errorf("%q", s.ToDo)
 	}

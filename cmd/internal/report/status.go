@@ -290,7 +290,7 @@ func (s *Status) judgeQueued(do func(string, ...any)) {
 		case w.Queue != tick.OwnQueue:
 			do("runs of the queue %s are ready since %s, such as one of job %s, and none executes: start dbjobs work --queue %s, "+
 				"let it log in as the owner of the job, or give it more time", w.Queue, Instant(w.Ready), w.Job, store.Argument(w.Queue))
-		case len(s.Triggers) > 0 && untakenAt(&w, s.lastBegan()):
+		case len(s.triggers) > 0 && untakenAt(&w, s.lastBegan()):
 			do("ticks come and leave runs that are ready since %s, such as one of job %s: "+
 				"look at what they print, let one log in as the owner of the job, or give them more time", Instant(w.Ready), w.Job)
 		}
@@ -300,23 +300,23 @@ func (s *Status) judgeQueued(do func(string, ...any)) {
 // judgeOverdue says why the oldest overdue job has not run. It says nothing if no tick has ever come, if a trigger is silent,
 // or if the last pass has failed: judgeTriggers says that.
 func (s *Status) judgeOverdue(do func(string, ...any)) {
-	if len(s.Overdue.First) == 0 || s.Frozen != nil || len(s.Triggers) > 0 && s.Triggers[0].Error != "" {
+	if len(s.Overdue.First) == 0 || s.Frozen != nil || len(s.triggers) > 0 && s.triggers[0].Error != "" {
 		return
 	}
-	if len(s.Triggers) == 0 {
+	if len(s.triggers) == 0 {
 		if s.PassesHidden && s.Running.Count == 0 {
 			do("job %s is overdue: ask who runs the ticks, or start dbjobs tick as this login (with its name as DBJOBS_NAME)", s.Overdue.First[0].Job)
 		}
 		return
 	}
-	first, last := s.Overdue.First[0], s.Triggers[0].LastAt
+	first, last := s.Overdue.First[0], s.triggers[0].LastAt
 	lasting := func(v store.Silence) bool { return v.Until.IsZero() }
 	switch late := first.Since.Add(store.OverdueAfter); {
 	case s.lastBegan().After(late):
 		do("job %s is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner", first.Job)
 	case last.After(late):
 		do("job %s is overdue, because the last pass took %s and the job became due meanwhile: the next tick runs it; "+
-			"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own", first.Job, took(s.Triggers[0].Took))
+			"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own", first.Job, took(s.triggers[0].Took))
 	case slices.ContainsFunc(s.silences, lasting):
 	case s.Running.Count == 0 || s.Now.Sub(first.Since) > LateAfter: // a pass is recorded when it ends
 		do("job %s is overdue, and no pass is on record since %s: %slook at what starts dbjobs tick, and at what it prints", first.Job, Instant(last), s.waitsSince(last))
@@ -335,7 +335,7 @@ func (s *Status) lastBegan() (latest time.Time) {
 
 // judgeTriggers reports triggers that are silent, and reports if no trigger has come at all.
 func (s *Status) judgeTriggers(do func(string, ...any)) {
-	if len(s.Triggers) == 0 && !s.PassesHidden && s.Running.Count == 0 { // a pass is recorded when it ends
+	if len(s.triggers) == 0 && !s.PassesHidden && s.Running.Count == 0 { // a pass is recorded when it ends
 		do("no tick has come yet: let cron, or another trigger, start dbjobs tick each minute")
 	}
 	for _, v := range s.silences {

@@ -49,7 +49,7 @@ func TestStatusQuotesNamesInCommands(t *testing.T) {
 	t.Parallel()
 	s := Status{Now: time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)}
 	s.Running.Count = 1
-	s.Waiting = []WaitingRuns{{OpenRuns: store.OpenRuns{State: store.Queued, Queue: "big files", Runs: 1, Ready: s.Now.Add(-time.Hour), Job: "ana/load"}}}
+	s.waiting = []WaitingRuns{{OpenRuns: store.OpenRuns{State: store.Queued, Queue: "big files", Runs: 1, Ready: s.Now.Add(-time.Hour), Job: "ana/load"}}}
 	s.Parked = Troubled{Count: 1, First: []TroubledJob{{Job: "ana/no rule"}}}
 	s.Failing = Troubled{Count: 1, First: []TroubledJob{{Job: "it's broken"}}}
 	s.Itself(2, "a load")
@@ -90,10 +90,10 @@ func TestStatusOfAnOverdueJob(t *testing.T) {
 		"a silence has ended":   {before, 0, []store.Silence{{Trigger: "cron", From: due, Until: after}}, []string{none + Instant(before) + ": look at what starts dbjobs tick, and at what it prints"}},
 		"no tick has ever come": {time.Time{}, 0, nil, []string{"no tick has come yet: let cron, or another trigger, start dbjobs tick each minute"}},
 	} {
-		s := Status{Now: after, Silences: c.silences, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: due}}}}
+		s := Status{Now: after, silences: c.silences, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: due}}}}
 		s.Running.Count = c.running
 		if !c.last.IsZero() {
-			s.Triggers = []store.Trigger{{Name: "cron", LastAt: c.last}}
+			s.triggers = []store.Trigger{{Name: "cron", LastAt: c.last}}
 		}
 		if s.Judge(); !slices.Equal(s.ToDo, c.want) {
 			t.Errorf("%s: %q, want %q", name, s.ToDo, c.want)
@@ -108,7 +108,7 @@ func TestStatusAfterALongPass(t *testing.T) {
 	due := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
 	end := due.Add(untaken + time.Minute)
 	s := Status{Now: end.Add(time.Second), Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: due}}}}
-	s.Triggers = []store.Trigger{{Name: "cron", LastAt: end, Took: store.Duration(end.Sub(due) + time.Second)}}
+	s.triggers = []store.Trigger{{Name: "cron", LastAt: end, Took: store.Duration(end.Sub(due) + time.Second)}}
 	s.Wait([]store.OpenRuns{{State: store.Queued, Queue: "tick", Runs: 1, Ready: due, Job: "b"}}, 1)
 	want := []string{"job a is overdue, because the last pass took 6m1s and the job became due meanwhile: the next tick runs it; " +
 		"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own"}
@@ -191,7 +191,7 @@ func TestStatusOfRunsThatNoTickTakes(t *testing.T) {
 		"a tick executes other":    {late, late, []store.OpenRuns{queued, {State: store.Running, Queue: "tick", Runs: 1}}, []string{}},
 		"a worker executes others": {late, late, []store.OpenRuns{queued, {State: store.Running, Queue: "mail", Runs: 1}}, want},
 	} {
-		s := Status{Now: c.now, Triggers: []store.Trigger{{Name: "cron", LastAt: c.last}}}
+		s := Status{Now: c.now, triggers: []store.Trigger{{Name: "cron", LastAt: c.last}}}
 		s.Wait(c.open, 5)
 		if s.Judge(); !slices.Equal(s.ToDo, c.want) {
 			t.Errorf("%s: %q, want %q", name, s.ToDo, c.want)
@@ -254,9 +254,9 @@ func TestStatusOfRunsThatAFreezeHasHeld(t *testing.T) {
 	for since, want := range map[time.Duration]int{time.Minute: 0, time.Hour: 2} {
 		var s Status
 		s.Stand(store.Standing{Now: now, Thawed: now.Add(-since)})
-		s.Triggers = []store.Trigger{{Name: "cron", LastAt: now}}
+		s.triggers = []store.Trigger{{Name: "cron", LastAt: now}}
 		for _, queue := range []string{tick.OwnQueue, "reports"} {
-			s.Waiting = append(s.Waiting, WaitingRuns{OpenRuns: store.OpenRuns{State: store.Queued, Queue: queue, Runs: 1, Ready: now.Add(-3 * time.Hour), Job: "a"}})
+			s.waiting = append(s.waiting, WaitingRuns{OpenRuns: store.OpenRuns{State: store.Queued, Queue: queue, Runs: 1, Ready: now.Add(-3 * time.Hour), Job: "a"}})
 		}
 		if s.Judge(); len(s.ToDo) != want {
 			t.Errorf("%s after a freeze: %q, want %d of these", since, s.ToDo, want)
