@@ -47,21 +47,27 @@ type imports struct {
 	targets                    intake.Targets // of a source with SQL
 }
 
-// importing completes a command that imports.
-func (c *cli) importing(cmd *cobra.Command, read func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error)) *cobra.Command {
+// importing completes a command that imports. zone is the help of --zone.
+func (c *cli) importing(cmd *cobra.Command, zone string, read func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error)) *cobra.Command {
 	f := &imports{}
+	cmd.Flags().StringVar(&f.zone, "zone", "", zone)
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file to write; it must not exist yet (standard output)")
 	cmd.Flags().StringVar(&f.from, "changes-from", "", "comments name the clock changes of the year after this day (today)")
 	cmd.Flags().StringVar(&f.prefix, "prefix", "", "text before the name of each job and schedule, where another source has the same names: web1-")
-	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) (err error) {
 		from := time.Now()
 		if f.from != "" {
-			var err error
 			if from, err = instantFlag("changes-from", f.from, ahead); err != nil {
 				return err
 			}
 		}
-		f.zone, _ = cmd.Flags().GetString("zone") // some kinds have no such flag
+		if err = zoned(f.zone); err != nil {
+			return err
+		}
+		list, _ := cmd.Flags().GetStringArray("target") // a source without SQL has no such flag
+		if f.targets, err = targetsOf(list); err != nil {
+			return err
+		}
 		result, err := read(cmd, args, f, from)
 		if err != nil {
 			return err
@@ -146,22 +152,18 @@ The comments name each night of the coming year on which cron and dbjobs do not 
 		Example: `  crontab -l | dbjobs import crontab -o jobs.yaml
   dbjobs import crontab /etc/crontab --zone Europe/Berlin`,
 	}
-	cmd.Flags().String("zone", "", "time zone of the machine that runs the crontab (default: this machine's)")
 	cmd.Flags().BoolVar(&column, "user-column", false, "lines name a user before the command, or with =false, do not (automatic for /etc/crontab, files in cron.d, and files in which a comment names this column, or more lines name root than begin with a command)")
-	return c.importing(cmd, func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
+	return c.importing(cmd, "time zone of the machine that runs the crontab (default: this machine's)", func(cmd *cobra.Command, args []string, f *imports, from time.Time) (r *intake.Result, err error) {
 		o := crontab.Options{Zone: f.zone, From: from, Users: crontab.UsersGuess}
-		var err error
-		if o.Zone, err = c.machineZone(f.zone); err != nil {
-			return nil, err
+		if o.Zone == "" {
+			if o.Zone, err = c.machineZone(); err != nil {
+				return nil, err
+			}
 		}
 		if cmd.Flags().Changed("user-column") {
 			o.Users = map[bool]string{true: crontab.UsersYes, false: crontab.UsersNo}[column]
 		}
-		source := "-"
-		if len(args) > 0 {
-			source = args[0]
-		}
-		return c.readCrontabs(cmd, source, o)
+		return c.readCrontabs(cmd, append(args, "-")[0], o)
 	})
 }
 
@@ -174,17 +176,9 @@ its CronJob, which stays, suspended. With --command, each run executes the comma
 		Example: `  kubectl get cronjobs -A -o yaml | dbjobs import kubernetes -o jobs.yaml
   dbjobs import kubernetes cronjobs.yaml --zone Europe/Berlin`,
 	}
-	cmd.Flags().String("zone", "", "time zone of the controller, for CronJobs without timeZone (UTC)")
 	cmd.Flags().BoolVar(&command, "command", false, "run the commands of the containers, instead of making Jobs in Kubernetes")
-	return c.importing(cmd, func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
-		if err := zoned(f.zone); err != nil {
-			return nil, err
-		}
-		source := "-"
-		if len(args) > 0 {
-			source = args[0]
-		}
-		text, name, err := c.readSource(cmd, source)
+	return c.importing(cmd, "time zone of the controller, for CronJobs without timeZone (UTC)", func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
+		text, name, err := c.readSource(cmd, append(args, "-")[0])
 		if err != nil {
 			return nil, err
 		}
@@ -253,11 +247,8 @@ func (c *cli) readSource(cmd *cobra.Command, path string) (text, name string, er
 	return string(b), name, nil
 }
 
-// machineZone returns the name of the zone of this machine, unless a zone is given.
-func (c *cli) machineZone(given string) (string, error) {
-	if given != "" {
-		return given, zoned(given)
-	}
+// machineZone returns the name of the zone of this machine.
+func (c *cli) machineZone() (string, error) {
 	var names []string
 	if tz, set := c.env("TZ"); set {
 		names = append(names, strings.TrimPrefix(tz, ":"))

@@ -20,9 +20,8 @@ import (
 )
 
 // targetsFlag adds --target to a command whose source has SQL.
-func targetsFlag(cmd *cobra.Command) *[]string {
-	list := cmd.Flags().StringArray("target", nil, "`DATABASE=NAME`: statements of that database (on another server: DATABASE@SERVER) run in the target NAME of the host settings; NAME alone: all do")
-	return list
+func targetsFlag(cmd *cobra.Command) {
+	cmd.Flags().StringArray("target", nil, "`DATABASE=NAME`: statements of that database (on another server: DATABASE@SERVER) run in the target NAME of the host settings; NAME alone: all do")
 }
 
 func targetsOf(list []string) (intake.Targets, error) {
@@ -109,17 +108,9 @@ input). A login that is no superuser sees its own jobs only.`,
 		Example: `  dbjobs import pg_cron --database postgres://admin@db.example.org/postgres -o jobs.yaml
   dbjobs import pg_cron jobs.csv --target shop=shop_db`,
 	}
-	cmd.Flags().String("zone", "", "time zone of the schedules (cron.timezone, or GMT)")
-	targets := targetsFlag(cmd)
-	return c.importing(cmd, func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
-		var err error
-		if f.targets, err = targetsOf(*targets); err != nil {
-			return nil, err
-		}
+	targetsFlag(cmd)
+	return c.importing(cmd, "time zone of the schedules (cron.timezone, or GMT)", func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error) {
 		o := pgcron.Options{Zone: f.zone, Targets: f.targets, From: from}
-		if err := zoned(f.zone); err != nil {
-			return nil, err
-		}
 		if len(args) > 0 {
 			text, name, err := c.readSource(cmd, args[0])
 			if err != nil {
@@ -165,16 +156,8 @@ then --zone is needed.`,
 		Example: `  dbjobs import mysql-events --database mysql://admin@db.example.org/shop -o jobs.yaml
   dbjobs import mysql-events --database mysql://admin@db.example.org/shop --zone Europe/Berlin --target shop_db`,
 	}
-	cmd.Flags().String("zone", "", "time zone of the server, for events whose zone is SYSTEM (UTC, if it says so)")
-	targets := targetsFlag(cmd)
-	return c.importing(cmd, func(cmd *cobra.Command, _ []string, f *imports, from time.Time) (*intake.Result, error) {
-		if err := zoned(f.zone); err != nil {
-			return nil, err
-		}
-		var err error
-		if f.targets, err = targetsOf(*targets); err != nil {
-			return nil, err
-		}
+	targetsFlag(cmd)
+	return c.importing(cmd, "time zone of the server, for events whose zone is SYSTEM (UTC, if it says so)", func(cmd *cobra.Command, _ []string, f *imports, from time.Time) (*intake.Result, error) {
 		var events []mysqlevents.Event
 		var server mysqlevents.Server
 		where, err := c.readDatabase(cmd, "mysql", "the events", func(ctx context.Context, db *sql.DB) (err error) {
@@ -203,16 +186,8 @@ names: the one with the schema pgagent. No password of a connection string is wr
 		Example: `  dbjobs import pgagent --database postgres://admin@db.example.org/postgres -o jobs.yaml
   dbjobs import pgagent --database postgres://admin@db.example.org/postgres --target shop=shop_db`,
 	}
-	cmd.Flags().String("zone", "", "time zone of the schedules (TimeZone of the server)")
-	targets := targetsFlag(cmd)
-	return c.importing(cmd, func(cmd *cobra.Command, _ []string, f *imports, from time.Time) (*intake.Result, error) {
-		if err := zoned(f.zone); err != nil {
-			return nil, err
-		}
-		var err error
-		if f.targets, err = targetsOf(*targets); err != nil {
-			return nil, err
-		}
+	targetsFlag(cmd)
+	return c.importing(cmd, "time zone of the schedules (TimeZone of the server)", func(cmd *cobra.Command, _ []string, f *imports, from time.Time) (*intake.Result, error) {
 		var jobs []pgagent.Job
 		zone := ""
 		where, err := c.readDatabase(cmd, "postgres", "the jobs of pgAgent", func(ctx context.Context, db *sql.DB) (err error) {
