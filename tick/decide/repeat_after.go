@@ -22,54 +22,59 @@ import (
 
 // addRepetition adds the nominal time by repeat_after to those of the rules.
 func (d *decision) addRepetition() {
-	switch was := &d.snapshot.Planned; {
+	was, after := &d.snapshot.Planned, d.job().RepeatAfter
+	switch {
 	case d.gone():
 		d.plan.RepeatFrom = time.Time{}
 		return
-	case was.Known && was.RepeatAfter != d.job().RepeatAfter:
-		d.changeRepeatAfter(time.Duration(was.RepeatAfter))
+	case was.Known && was.RepeatAfter != after:
+		d.changeRepeatAfter(was.RepeatAfter, after)
 	}
-	if d.job().RepeatAfter <= 0 {
+	if after <= 0 {
 		return
 	}
 	if d.lostRun() {
 		d.plan.RepeatFrom = d.now
 	}
-	d.countEnds()
-	if was := d.snapshot.Planned; d.usedUp() && (!was.Known || was.MaxRuns == d.job().MaxRuns) { // it is finished
+	d.countEnds(after)
+	if d.usedUp() && (!was.Known || was.MaxRuns == d.job().MaxRuns) { // it is finished
 		return
 	}
-	t := d.nextRepeat()
-	through := d.snapshot.Plan.DecidedThrough
-	if !t.IsZero() {
-		d.addRepeatRule(t, through)
+	if t := d.nextRepeat(after); !t.IsZero() {
+		d.addRepeatRule(t, d.snapshot.Plan.DecidedThrough)
 	}
 }
 
-// addRepeatRule adds a rule that gives only this nominal time. through is the instant up to which the
-// times of that rule are decided.
+// addRepeatRule adds the rule of this nominal time to those of the job.
 func (d *decision) addRepeatRule(t, through time.Time) {
+	if l, ok := d.repeatRule(t, through); ok {
+		d.rules, d.repeatTime = append(d.rules, l), t
+	}
+}
+
+// repeatRule makes a rule that gives only this nominal time. through is the instant up to which the
+// times of that rule are decided.
+func (d *decision) repeatRule(t, through time.Time) (l activeRule, ok bool) {
 	r, err := rules.Parse("at "+t.UTC().Format("2006-01-02T15:04:05Z"), rules.Defaults{})
 	if err != nil {
 		d.park("repeat_after: %v", err)
-		return
+		return l, false
 	}
 	if through.IsZero() { // the first time may be the second in which the job was created
 		through = t.Add(-instant)
 	}
-	d.rules = append(d.rules, activeRule{store.Rule{Linked: true, LinkPlanned: true}, r, through})
-	d.repeatTime = t
+	return activeRule{store.Rule{Linked: true, LinkPlanned: true}, r, through}, true
 }
 
-// nextRepeat is the next nominal time to decide; zero: there is none until a run ends.
-func (d *decision) nextRepeat() time.Time {
+// nextRepeat is the next nominal time to decide with this repeat_after; zero: there is none until a run ends.
+func (d *decision) nextRepeat(after store.Duration) time.Time {
 	from, second := d.plan.RepeatFrom, time.Second
 	if d.repeating() {
 		return time.Time{}
 	}
 	t := d.job().CreatedAt.Truncate(second)
 	if !from.IsZero() {
-		t = from.Add(time.Duration(d.job().RepeatAfter)).Add(second - instant).Truncate(second)
+		t = from.Add(time.Duration(after)).Add(second - instant).Truncate(second)
 	}
 	if t = later(t, d.job().NotBefore.Add(second-instant).Truncate(second)); !rules.Holds(t) { // the end of time
 		return time.Time{}
@@ -103,11 +108,11 @@ func (d *decision) lostRun() bool {
 
 // countEnds moves RepeatFrom to the ends of the runs that this decision settles, in their order. An
 // end after the next time does not postpone that time.
-func (d *decision) countEnds() {
+func (d *decision) countEnds(after store.Duration) {
 	for _, r := range d.settled {
 		end, from := earlier(r.FinishedAt, d.now), d.plan.RepeatFrom
 		own := d.repeats(&r)
-		if t := d.nextRepeat(); own || !t.IsZero() && !end.After(t) {
+		if t := d.nextRepeat(after); own || !t.IsZero() && !end.After(t) {
 			d.plan.RepeatFrom = later(from, end)
 		}
 	}
@@ -115,23 +120,22 @@ func (d *decision) countEnds() {
 }
 
 // changeRepeatAfter makes a gap of the time that the job still owed before repeat_after was changed.
-func (d *decision) changeRepeatAfter(was time.Duration) {
-	change, is := d.policyChange(), d.job().RepeatAfter
+func (d *decision) changeRepeatAfter(was, is store.Duration) {
+	change, through := d.policyChange(), d.snapshot.Plan.DecidedThrough
 	if was > 0 {
-		d.job().RepeatAfter = store.Duration(was)
-		d.countEnds()
-		if t := d.nextRepeat(); !t.IsZero() && !t.After(change) && t.After(d.snapshot.Plan.DecidedThrough) {
-			d.addRepeatRule(t, d.snapshot.Plan.DecidedThrough)
-			d.gap(&d.rules[len(d.rules)-1], window{d.snapshot.Plan.DecidedThrough, change}, store.Edited)
-			d.rules, d.repeatTime, d.plan.RepeatFrom = d.rules[:len(d.rules)-1], time.Time{}, change
+		d.countEnds(was)
+		if t := d.nextRepeat(was); !t.IsZero() && !t.After(change) && t.After(through) {
+			if l, ok := d.repeatRule(t, through); ok {
+				d.gap(&l, window{through, change}, store.Edited)
+			}
+			d.plan.RepeatFrom = change
 		}
-		d.job().RepeatAfter = is
 	} else {
 		d.plan.RepeatFrom = d.snapshot.Plan.LastFinishedAt
 	}
 	if is == 0 {
 		d.plan.RepeatFrom = time.Time{}
-	} else if t := d.nextRepeat(); !t.IsZero() && !t.After(change) {
+	} else if t := d.nextRepeat(is); !t.IsZero() && !t.After(change) {
 		d.plan.RepeatFrom = change
 	}
 }
@@ -147,13 +151,14 @@ func (d *decision) advanceRepetition() {
 			d.plan.RepeatFrom = d.now
 		}
 	}
-	if d.job().RepeatAfter <= 0 || d.gone() {
+	after := d.job().RepeatAfter
+	if after <= 0 || d.gone() {
 		return
 	}
-	d.countEnds()
-	if t := d.nextRepeat(); !t.IsZero() {
+	d.countEnds(after)
+	if t := d.nextRepeat(after); !t.IsZero() {
 		if !t.After(d.dueBy()) { // a pause holds it: wake in case the pause's row is deleted
-			t = d.now.Add(time.Duration(d.job().RepeatAfter)).Add(time.Second - instant).Truncate(time.Second)
+			t = d.now.Add(time.Duration(after)).Add(time.Second - instant).Truncate(time.Second)
 		}
 		if rules.Holds(t) {
 			d.addRepeatRule(t, d.now)
