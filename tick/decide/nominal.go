@@ -63,7 +63,7 @@ func (n *Nominal) Next(after time.Time) (first time.Time, err error) {
 func (n *Nominal) unpaused(pauses []store.Pause) *Nominal {
 	of := &Nominal{job: n.job}
 	for _, r := range n.rules {
-		ever := false
+		var ever bool
 		if r.opens, ever = r.Opens(pauses); ever {
 			of.rules = append(of.rules, r)
 		}
