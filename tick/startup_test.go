@@ -53,3 +53,52 @@ func TestStartupOfTwoHostsRunsOnceEach(t *testing.T) {
 		}
 	})
 }
+
+// A start that a tick reports while the job is disabled makes no run, also later: who enables the job weeks after the start of
+// the host does not mean that start. The next start runs it.
+func TestStartupWhileDisabledMakesNoRunLater(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		steps := []store.Step{ticktest.Nop("")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "imported", OnStartup: true, Disabled: true, Steps: steps}, {Name: "warm", OnStartup: true, Steps: steps}}})
+		for _, c := range []struct {
+			disabled string // what is set before the pass; empty: nothing
+			id       string
+			made     int
+		}{
+			{"", "boot-1", 1},
+			{"", "boot-1", 0},
+			{"true", "boot-1", 0},
+			{"", "boot-2", 0},
+			{"false", "boot-2", 0},
+			{"", "boot-2", 0},
+			{"", "boot-3", 2},
+		} {
+			if c.disabled != "" {
+				d.Exec(t, "UPDATE "+d.Table("jobs")+" SET enabled = "+map[string]string{"true": "false", "false": "true"}[c.disabled])
+			}
+			tk := ticktest.New(t, d.Store)
+			tk.StartupID = c.id
+			r, err := tk.Run(t.Context())
+			if err != nil || r.Made != c.made {
+				t.Errorf("disabled %q, start %s: %v: made %d, want %d", c.disabled, c.id, err, r.Made, c.made)
+			}
+			d.Clock.Add(time.Minute)
+		}
+	})
+}
+
+// A start that is noted wakes a disabled job no more.
+func TestStartupOfADisabledJobIsDecidedOnce(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "off", OnStartup: true, Disabled: true, Steps: []store.Step{ticktest.Nop("")}}}})
+		for i, want := range []int{1, 0} {
+			tk := ticktest.New(t, d.Store)
+			tk.StartupID = "boot-1"
+			r, err := tk.Run(t.Context())
+			if err != nil || r.Decided != want {
+				t.Errorf("pass %d: %v: %d decisions, want %d", i, err, r.Decided, want)
+			}
+			d.Clock.Add(time.Minute)
+		}
+	})
+}

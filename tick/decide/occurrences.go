@@ -25,10 +25,11 @@ func (d *decision) decideOccurrences() {
 	case d.gone():
 		d.skipAllDue(store.Edited)
 		return
-	case d.job().Disabled && !d.changed && !d.snapshot.Stale && d.rests():
-		return
 	case d.job().Disabled:
-		d.skipAllDue(store.Disabled)
+		d.startsNow()
+		if d.changed || d.snapshot.Stale || !d.rests() {
+			d.skipAllDue(store.Disabled)
+		}
 		return
 	case was.Known && was.Disabled:
 		d.skipDueBeforeChange(store.Disabled)
@@ -42,13 +43,20 @@ func (d *decision) decideOccurrences() {
 		owed[i] = d.owed(&d.rules[i])
 	}
 	d.applyPolicies(owed)
-	if id := d.pass.StartupID; id != "" && !d.othersJob && d.job().OnStartup && !d.plan.KnowsStartup(id) {
-		d.plan.AddStartup(id)
-		if d.usedUp() {
-			return
-		}
-		d.made = append(d.made, d.newRun(store.OccurrenceStart(id)))
+	if d.startsNow() && !d.usedUp() {
+		d.made = append(d.made, d.newRun(store.OccurrenceStart(d.pass.StartupID)))
 	}
+}
+
+// startsNow notes the start of the host that the tick reports, and reports whether the job is to run for it. Each start is noted
+// once, also while the job is disabled: who enables the job later does not mean a start that is over.
+func (d *decision) startsNow() bool {
+	id := d.pass.StartupID
+	if id == "" || d.othersJob || !d.job().OnStartup || d.plan.KnowsStartup(id) {
+		return false
+	}
+	d.plan.AddStartup(id)
+	return !d.job().Disabled
 }
 
 // newRun numbers a new run of the job, which is ready now.

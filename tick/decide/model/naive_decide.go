@@ -43,7 +43,7 @@ func (t *tale) decide(now time.Time) bool {
 			upTo = openFrom
 		}
 		t.owe(now, last, upTo, since, changed)
-		if boots && !p.Disabled {
+		if boots { // a start while the job is disabled is over when somebody enables the job
 			t.booted[t.n.startup] = true
 		}
 		if boots && !p.Disabled && !t.spent() {

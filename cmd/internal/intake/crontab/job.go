@@ -84,7 +84,7 @@ func (r *reader) when(j *store.Job, item *intake.Item, text string) (rest string
 		switch every, isEvery := macros[strings.ToLower(word)]; {
 		case strings.EqualFold(word, "@reboot"):
 			j.OnStartup, r.seen.reboot = true, true
-			item.Notes = append(item.Notes, "Cron runs it when cron starts; here it runs once for each start that a tick reports, see @reboot above. The first tick after it is enabled reports one, too.")
+			item.Notes = append(item.Notes, "Cron runs it when cron starts; here it runs once for each start that a tick reports, see @reboot above. Once a tick has seen it disabled, it runs at the next start after it is enabled.")
 			return rest, true
 		case strings.EqualFold(word, "@every_second"):
 			j.Own = &store.Schedule{Rule: "every 1s", Zone: zone}

@@ -118,7 +118,7 @@ func when(j *store.Job, schedule, zone string, from time.Time, note func(string,
 	}
 	if schedule == "@reboot" {
 		j.OnStartup = true
-		note("pg_cron runs it when the server starts; here it runs once for each start that a tick reports with --startup-id. The first tick after it is enabled reports one, too.")
+		note("pg_cron runs it when the server starts; here it runs once for each start that a tick reports with --startup-id. Once a tick has seen it disabled, it runs at the next start after it is enabled.")
 		return ""
 	}
 	text := schedule
