@@ -187,21 +187,27 @@ type Failing struct {
 	Error    string `json:"error,omitempty"`
 }
 
-// Troubled returns the first of the jobs that Probe counts as parked, and the first of those that it counts as
-// failing.
-func (s *Store) Troubled(ctx context.Context, limit int) (parked []Parked, failing []Failing, err error) {
+// Trouble is how many jobs are parked or failing, and the first of them. Jobs that somebody has paused or disabled do not count.
+type Trouble struct {
+	ParkedJobs, FailingJobs int
+	Parked                  []Parked
+	Failing                 []Failing
+}
+
+// Trouble reads the jobs that are parked or failing, and names at most limit of each. It finds some only where Probe does.
+func (s *Store) Trouble(ctx context.Context, limit int) (t Trouble, err error) {
 	var j Job
 	var stuck bool
 	var text string
-	var streak int
-	err = s.db.Query(ctx, "troubled", engine.Args{"limit": limit}, engine.Reads(&j.Owner, &j.Name, &stuck, engine.Nullable(&text), &streak).Each(func(string) {
+	var streak, jobs int
+	err = s.db.Query(ctx, "troubled", engine.Args{"now": s.now(), "limit": limit}, engine.Reads(&j.Owner, &j.Name, &stuck, engine.Nullable(&text), &streak, &jobs).Each(func(string) {
 		if stuck {
-			parked = append(parked, Parked{j.FullName(), text})
+			t.ParkedJobs, t.Parked = jobs, append(t.Parked, Parked{j.FullName(), text})
 		} else {
-			failing = append(failing, Failing{j.FullName(), streak, text})
+			t.FailingJobs, t.Failing = jobs, append(t.Failing, Failing{j.FullName(), streak, text})
 		}
 	}))
-	return parked, failing, err
+	return t, err
 }
 
 // Unserved are the jobs of one owner that have been due for a while and that this login cannot run.

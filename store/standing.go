@@ -43,7 +43,7 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 	if err := s.db.Query(ctx, "owners", engine.Args{}, engine.Column(&owners)); err != nil || len(owners) == 0 { // no job has a plan yet
 		return st, err
 	}
-	a := engine.Args{"ids": owners, "overdue": st.Now.Add(-late), "until": st.Now.Add(within)}
+	a := engine.Args{"now": s.now(), "ids": owners, "overdue": st.Now.Add(-late), "until": st.Now.Add(within)}
 	if err = s.db.Row(ctx, "standing", a, &st.Overdue.Count, &st.Parked.Count, &st.Failing.Count); err != nil {
 		return st, err
 	}

@@ -25,8 +25,10 @@ const JobFailing = "failing"
 var JobStates = []string{JobEnabled, JobSleeping, JobRunning, JobFailing, JobParked, JobPaused, JobResumed, JobDisabled, JobAborted, JobFinished}
 
 // Failing reports whether the last run of the job has failed. A disabled job does not count, even while its last run is
-// still under way.
-func (v *JobStatus) Failing() bool { return v.Streak > 0 && !v.Disabled }
+// still under way, and neither does one that somebody has paused. A job that has paused itself counts, and a freeze hides none.
+func (v *JobStatus) Failing() bool {
+	return v.Streak > 0 && !v.Disabled && (v.Paused == nil || v.Paused.Scope == ScopeAll || v.Paused.By == Itself)
+}
 
 // Rests reports whether the job has no time to come until somebody does something: it is disabled, parked, or paused without an end.
 func (v *JobStatus) Rests() bool {

@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,51 @@ func TestStandingOfAParkedJobThatStaysDue(t *testing.T) {
 			if err != nil || st.Parked.Count != 1 || st.Overdue.Count != 0 || len(st.Coming) != 0 {
 				t.Errorf("after %s: %v: %d parked, %d overdue, coming %+v", wait, err, st.Parked.Count, st.Overdue.Count, st.Coming)
 			}
+		}
+	})
+}
+
+// A job that is parked or failing, and that somebody has paused, is known trouble: a pass, status and job list do not count it, whatever
+// the pause is of. One that has paused itself, or that runs by a schedule which is not paused, counts.
+func TestTroubleThatSomebodyHasPausedDoesNotCount(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		jobs := []store.Job{{Name: "free"}, {Name: "paused"}, {Name: "tagged", Tags: []string{"held"}}, {Name: "itself", PauseAfterFailures: 1},
+			{Name: "scheduled", Schedules: []string{"idle"}}, {Name: "half", Schedules: []string{"idle", "busy"}}}
+		for i := range jobs {
+			jobs[i].Steps = []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}
+		}
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "idle", Rule: "every 1h"}, {Name: "busy", Rule: "every 1h"}}, Jobs: jobs})
+		for _, j := range jobs {
+			ticktest.Request(t, d, j.Name)
+		}
+		ticktest.Run(t, d)
+		counts := func(want int, names string) {
+			t.Helper()
+			r := ticktest.Run(t, d)
+			st, err := d.Standing(t.Context(), time.Hour, 0, 10)
+			if err != nil || r.FailingJobs != want || st.Failing.Count != want || len(st.Failing.First) != want {
+				t.Errorf("%v: the pass counts %d failing jobs, status %d and names %d, want %d", err, r.FailingJobs, st.Failing.Count, len(st.Failing.First), want)
+			}
+			list, err := d.Jobs(t.Context(), store.JobFilter{States: []string{store.JobFailing}})
+			var listed []string
+			for _, j := range list {
+				listed = append(listed, j.Name)
+			}
+			if got := strings.Join(listed, " "); err != nil || got != names {
+				t.Errorf("%v: job list has %s, want %s", err, got, names)
+			}
+		}
+		counts(6, "free half itself paused scheduled tagged")
+		for _, s := range []store.Subject{{Scope: store.ScopeJob, Name: "paused"}, {Scope: store.ScopeTag, Name: "held"}, {Scope: store.ScopeSchedule, Name: "idle"}} {
+			if _, err := d.Pause(t.Context(), s, time.Time{}, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		counts(3, "free half itself")
+		d.Exec(t, "UPDATE "+d.Table("plans")+" SET parked = 'broken', streak = 0")
+		r := ticktest.Run(t, d)
+		if st, err := d.Standing(t.Context(), time.Hour, 0, 10); err != nil || r.ParkedJobs != 3 || st.Parked.Count != 3 {
+			t.Errorf("%v: the pass counts %d parked jobs, status %d, want 3", err, r.ParkedJobs, st.Parked.Count)
 		}
 	})
 }

@@ -11,14 +11,15 @@ func (p *pass) states(ctx context.Context) (err error) {
 	r := &p.report
 	r.Remind = len(r.Parked) > 0 || p.probe.CheckDue()
 	if r.States = true; r.ParkedJobs+r.FailingJobs > 0 {
-		var parked []store.Parked
-		if parked, r.Failing, err = p.t.Store.Troubled(ctx, named); err != nil {
+		trouble, err := p.t.Store.Trouble(ctx, named)
+		if err != nil {
 			return err
 		}
-		if len(parked) == r.ParkedJobs { // the list has all: a job that this pass parked may be repaired by now
+		r.ParkedJobs, r.FailingJobs, r.Failing = trouble.ParkedJobs, trouble.FailingJobs, trouble.Failing
+		if len(trouble.Parked) == r.ParkedJobs { // the list has all: a job that this pass parked may be repaired by now
 			r.Parked = nil
 		}
-		r.addParked(parked)
+		r.addParked(trouble.Parked)
 	} else {
 		r.Parked = nil
 	}

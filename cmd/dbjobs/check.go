@@ -36,9 +36,8 @@ func (c *cli) check() *cobra.Command {
 A run is stuck if one of these has lasted for --stuck: the run is ready, but no process has taken it; its lease is over;
 or it has ended, but no tick has decided what comes next. The figures follow the sign |.
 
-Disabled jobs do not count, and neither do jobs that somebody has paused: the figure paused has their number. But if more
-than 20 jobs are failing or parked, paused ones among them count, too. In a freeze, only the last passes and the runs under
-way count, and the line says frozen. The check takes no longer with many runs.`,
+Disabled jobs do not count, and neither do jobs that somebody has paused: the figure paused has their number. In a freeze,
+only the last passes and the runs under way count, and the line says frozen. The check takes no longer with many runs.`,
 		Example: `  dbjobs check --last-pass 3m --overdue 30m
   dbjobs check --trigger tick --json`,
 	}
@@ -62,9 +61,6 @@ way count, and the line says frozen. The check takes no longer with many runs.`,
 	return c.prints(cmd)
 }
 
-// judged is how many jobs of a kind are examined one by one, to leave out the paused ones.
-const judged = 20
-
 // health reads from the database what check judges.
 func (c *cli) health(cmd *cobra.Command, trigger string, stuck time.Duration) (h report.Health, err error) {
 	s, err := c.open(cmd, use)
@@ -77,7 +73,7 @@ func (c *cli) health(cmd *cobra.Command, trigger string, stuck time.Duration) (h
 	if err != nil {
 		return h, err
 	}
-	standing, err := s.Standing(ctx, 0, 0, judged)
+	standing, err := s.Standing(ctx, 0, 0, 1)
 	if err != nil {
 		return h, err
 	}

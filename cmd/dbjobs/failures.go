@@ -128,6 +128,9 @@ func (c *cli) sayPaused(ctx context.Context, s *store.Store) error {
 	return err
 }
 
+// judged is how many overdue jobs are examined one by one, to leave out the paused ones.
+const judged = 20
+
 // sayUndecided says which jobs do not run without a gap on record: nothing is decided about the times of a job that is parked, or
 // for which no pass has come.
 func (c *cli) sayUndecided(ctx context.Context, s *store.Store, job string) error {

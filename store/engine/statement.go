@@ -56,7 +56,20 @@ var (
 			" WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded'))",
 		// For a plan whose state is reported: its job exists and is enabled. Each value is looked up by key, as in
 		// queued_ids.
-		"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true"}
+		"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true",
+		// The same for a plan that is parked or failing: trouble that somebody has paused is known. A job that has paused itself
+		// counts, and a freeze hides none.
+		"@troubles": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL" +
+			" AND j.id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p" +
+			" WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND @holds)" +
+			" AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope IN ('owner', 'tag', 'schedule') AND @holds AND (@holds_several))) = @true",
+		// For a pause of an owner, a tag or a schedule, and a job: it holds the job. Pauses of schedules do so if all schedules of
+		// the job are paused.
+		"@holds_several": "p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag" +
+			" OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)" +
+			" AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id)" +
+			" AND NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL" +
+			" AND s.id NOT IN (SELECT q.subject_id FROM dbjobs.pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > @now))"}
 )
 
 // Words are what a caller puts into the texts. All calls with the same Words share the texts of an engine.

@@ -59,25 +59,18 @@ type Health struct {
 	unplannedSince                         time.Time
 }
 
-// Stand records the state of jobs and runs. A job that somebody has paused counts as a paused job only; one that has
-// paused itself is trouble. While everything is paused, nothing is stuck.
+// Stand records the state of jobs and runs. While everything is paused, nothing is trouble.
 func (h *Health) Stand(st store.Standing, f store.Figures, pauses []store.Pause) {
 	h.Now, h.Jobs, h.Running = st.Now, f.Jobs, f.Running
-	itself := map[int64]bool{}
-	for i := range pauses {
-		h.Frozen = h.Frozen || pauses[i].Scope == store.ScopeAll
-		if pauses[i].Scope == store.ScopeJob && pauses[i].By == store.Itself {
-			itself[pauses[i].SubjectID] = true
-		}
-	}
+	h.Frozen = slices.ContainsFunc(pauses, func(p store.Pause) bool { return p.Scope == store.ScopeAll })
 	if h.Frozen {
 		return
 	}
 	if len(st.Overdue.First) > 0 {
 		h.Overdue, h.latest = st.Overdue.First[0].Overdue, st.Overdue.First[0].FullName()
 	}
-	h.Failing, h.failing = unpaused(st.Failing, itself)
-	h.Parked, h.parked = unpaused(st.Parked, nil)
+	h.Failing, h.failing = st.Failing.Count, first(st.Failing)
+	h.Parked, h.parked = st.Parked.Count, first(st.Parked)
 	if h.Stuck = f.Stuck; f.Stuck > 0 {
 		h.stuck, h.stuckFor = f.StuckJob, h.Now.Sub(f.StuckSince).Truncate(time.Second)
 	}
@@ -97,18 +90,12 @@ func (h *Health) Pause(paused, itself int, first string) {
 	}
 }
 
-// unpaused counts the jobs of a kind that nobody has paused, as far as they are known, and names one of them. Those
-// that have paused themselves count.
-func unpaused(k store.Kind, itself map[int64]bool) (n int, first string) {
-	n = k.Count
-	for _, v := range slices.Backward(k.First) {
-		if v.Paused != nil && !itself[v.ID] {
-			n--
-		} else {
-			first = v.FullName()
-		}
+// first names one of the jobs of a kind; empty: none is known.
+func first(k store.Kind) string {
+	if len(k.First) == 0 {
+		return ""
 	}
-	return n, first
+	return k.First[0].FullName()
 }
 
 // AddTrigger records the last pass of a trigger.

@@ -49,7 +49,7 @@ type Job struct {
 	Why      string  `json:"why,omitempty"` // why it is parked or paused
 	Error    string  `json:"error,omitempty"`
 	Streak   int     `json:"streak,omitempty"`  // failures in a row
-	Failing  bool    `json:"failing,omitempty"` // they need attention: the job is not disabled
+	Failing  bool    `json:"failing,omitempty"` // they need attention: the job is not disabled, and nobody has paused it
 	Overdue  int64   `json:"overdue,omitempty"` // since that instant
 	Next     int64   `json:"next,omitempty"`
 	Ahead    []int64 `json:"ahead"`          // its next nominal times

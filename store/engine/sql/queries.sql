@@ -64,15 +64,15 @@ FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = :name AND t.since = (SELECT MAX(since) FROM dbjobs.ticks WHERE name = :name)
 WHERE i.id = 1;
 
--- The first of the jobs that the probe counts as parked or failing.
+-- Of the jobs that the probe counts as parked or failing, the first ones that nobody has paused, and how many there are.
 
 -- name: troubled
-SELECT j.owner, j.name, t.parked, t.error, t.streak FROM (
-  SELECT * FROM (SELECT p.job_id, @true AS parked, p.parked AS error, p.streak FROM dbjobs.plans p
-    WHERE @parked AND @counts ORDER BY p.job_id LIMIT :limit) AS parked
+SELECT j.owner, j.name, t.parked, t.error, t.streak, t.jobs FROM (
+  SELECT * FROM (SELECT p.job_id, @true AS parked, p.parked AS error, p.streak, COUNT(*) OVER () AS jobs FROM dbjobs.plans p
+    WHERE @parked AND @troubles ORDER BY p.job_id LIMIT :limit) AS parked
   UNION ALL
-  SELECT * FROM (SELECT p.job_id, @false AS parked, p.last_error AS error, p.streak FROM dbjobs.plans p
-    WHERE @failing AND @counts ORDER BY p.job_id LIMIT :limit) AS failing
+  SELECT * FROM (SELECT p.job_id, @false AS parked, p.last_error AS error, p.streak, COUNT(*) OVER () AS jobs FROM dbjobs.plans p
+    WHERE @failing AND @troubles ORDER BY p.job_id LIMIT :limit) AS failing
 ) AS t JOIN dbjobs.jobs j ON j.id = t.job_id ORDER BY t.parked DESC, t.job_id;
 
 -- The instant since which the oldest run that may be taken is ready. It reads the first run of each queue and priority
@@ -180,8 +180,8 @@ SELECT owner FROM o WHERE owner IS NOT NULL ORDER BY owner;
 -- name: standing
 SELECT
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE p.owner @among_names AND p.next_run <= :overdue AND @counts),
-  (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @counts),
-  (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts)
+  (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @troubles),
+  (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @troubles)
 FROM (SELECT 1 AS one) AS source;
 
 -- The first jobs of each of these kinds, the worst first. coming_jobs has the first jobs whose next time is still
@@ -192,9 +192,9 @@ SELECT kind, job_id FROM (
   SELECT * FROM (SELECT 'overdue' AS kind, p.job_id FROM dbjobs.plans p
     WHERE p.owner @among_names AND p.next_run <= :overdue AND @counts ORDER BY p.next_run, p.job_id LIMIT :limit) AS a
   UNION ALL
-  SELECT * FROM (SELECT 'parked' AS kind, p.job_id FROM dbjobs.plans p WHERE @parked AND @counts ORDER BY p.job_id LIMIT :limit) AS b
+  SELECT * FROM (SELECT 'parked' AS kind, p.job_id FROM dbjobs.plans p WHERE @parked AND @troubles ORDER BY p.job_id LIMIT :limit) AS b
   UNION ALL
-  SELECT * FROM (SELECT 'failing' AS kind, p.job_id FROM dbjobs.plans p WHERE @failing AND @counts ORDER BY p.streak DESC, p.job_id LIMIT :limit) AS c
+  SELECT * FROM (SELECT 'failing' AS kind, p.job_id FROM dbjobs.plans p WHERE @failing AND @troubles ORDER BY p.streak DESC, p.job_id LIMIT :limit) AS c
 ) AS k;
 
 -- name: coming_jobs
@@ -1111,12 +1111,7 @@ SELECT COUNT(*) FROM (
   SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON j.id = p.subject_id
   WHERE p.scope = 'job' AND @holds AND j.removed_at IS NULL
   UNION
-  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject
-    OR p.scope = 'tag' AND @has_tag
-    OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)
-      AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id)
-      AND NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules c ON c.id = l.schedule_id WHERE l.job_id = j.id AND c.name IS NOT NULL
-        AND c.id NOT IN (SELECT q.subject_id FROM dbjobs.pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > @now))
+  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR @holds_several
   WHERE p.scope <> 'job' AND @holds AND j.removed_at IS NULL
 ) u;
 

@@ -10,7 +10,7 @@ SELECT s.id, s.owner, s.name, s.description, s.state,
     ELSE CASE WHEN s.streak > 0 THEN s.last_error END END AS why,
   CASE WHEN s.changed = 1 OR s.pause_id IS NOT NULL OR s.enabled = @false OR s.left_pause = 1 THEN NULL ELSE s.next_run END AS next_run,
   s.stale, s.last_run_id, s.last_state, s.last_scheduled_for, s.last_finished_at, s.last_success_at, s.last_error, s.streak,
-  CASE WHEN s.streak > 0 AND s.enabled = @true THEN 1 ELSE 0 END AS failing,
+  CASE WHEN s.streak > 0 AND s.enabled = @true AND (a.id IS NULL OR a.scope = 'all' OR a.paused_by = 'dbjobs itself') THEN 1 ELSE 0 END AS failing,
   s.cycles, s.runs_made, s.runs_open, s.runs_running, s.decided_through, s.parked,
   a.scope AS paused_scope, a.paused_by, a.since AS paused_since, a.until_at AS paused_until,
   s.enabled, s.queue, s.priority, s.group_name, s.tags, s.rule, s.zone, s.manifest, s.created_at
