@@ -234,6 +234,7 @@ func sameAsCommands(t *testing.T, d *storetest.DB, jobStates, scheduleStates []s
 	}
 	var want, planned, states []string
 	for _, j := range jobs {
+		failing := number(j.Failing())
 		if j.Paused == nil {
 			j.Paused = &store.Pause{}
 		}
@@ -242,7 +243,7 @@ func sameAsCommands(t *testing.T, d *storetest.DB, jobStates, scheduleStates []s
 		if why == "" && j.Streak > 0 {
 			why = j.LastError
 		}
-		want = append(want, strings.Join([]string{j.Owner, j.Name, j.State, why, instantOf(j.NextRun), number(j.Stale), number(j.Failing()), j.LastState, instantOf(j.LastScheduled),
+		want = append(want, strings.Join([]string{j.Owner, j.Name, j.State, why, instantOf(j.NextRun), number(j.Stale), failing, j.LastState, instantOf(j.LastScheduled),
 			instantOf(j.LastFinished), instantOf(j.LastSuccess), j.LastError, fmt.Sprint(j.Streak), fmt.Sprint(j.Cycles), fmt.Sprint(j.RunsMade), fmt.Sprint(j.RunsOpen), fmt.Sprint(j.RunsRunning),
 			instantOf(j.DecidedThrough), j.Parked, j.Paused.Scope, j.Paused.By, instantOf(j.Paused.Since), instantOf(j.Paused.Until)}, "|"))
 		if !j.NextRun.IsZero() && j.Parked == "" {
