@@ -234,6 +234,16 @@ func (c *Calendar) LastDay() (time.Time, bool) {
 	return time.Unix(joinCivil(c.days[len(c.days)-1], 0), 0).UTC(), true
 }
 
+// renewal is how long before its last day a calendar needs new days.
+const renewal = 60 * 24 * time.Hour
+
+// EndsSoon returns the last single day if it is near or over: after it, jobs run on holidays that nobody has entered. Days of
+// each year never end.
+func (c *Calendar) EndsSoon(now time.Time) (last time.Time, soon bool) {
+	last, single := c.LastDay()
+	return last, single && !last.After(now.Add(renewal))
+}
+
 // weekdays writes the working days as an RRULE lists them.
 func (c *Calendar) weekdays() string {
 	var list []string

@@ -7,10 +7,7 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// soon is how long before its last day a calendar is reported.
-const soon = 30 * 24 * time.Hour
-
-// calendars looks for calendars whose single days end soon: after the last day, jobs run on holidays that nobody has entered.
+// calendars looks for calendars whose single days end soon.
 func (e *exam) calendars(ctx context.Context) error {
 	list, err := e.s.Calendars(ctx)
 	if err != nil {
@@ -27,7 +24,7 @@ func (e *exam) calendars(ctx context.Context) error {
 				"the calendar %s cannot be read, so a pass that plans its jobs parks them: %v", c.Name, err)
 			continue
 		}
-		if last, single := read.LastDay(); single && last.Before(e.now.Add(soon)) {
+		if last, soon := read.EndsSoon(e.now); soon {
 			e.find("holidays", Note, "", "add the days of the next year; write a day that comes each year as MM-DD",
 				"the last day of the calendar %s is %s, and schedules use it: %d", c.Name, last.Format(time.DateOnly), c.Schedules)
 		}

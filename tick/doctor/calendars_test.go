@@ -10,12 +10,12 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A calendar is named a month before its days end, and if they cannot be read. A calendar that nobody uses is not
+// A calendar is named 60 days before its days end, as by check, and if they cannot be read. A calendar that nobody uses is not
 // named, and neither is one whose days come each year.
 func TestCalendarsThatEnd(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		in := func(days int) []string { return []string{d.Clock.Now().AddDate(0, 0, days).Format(time.DateOnly)} }
-		defs := store.Definitions{Calendars: []store.Calendar{{Name: "near", Days: in(29)}, {Name: "far", Days: in(31)}, {Name: "over", Days: in(-400)},
+		defs := store.Definitions{Calendars: []store.Calendar{{Name: "near", Days: in(59)}, {Name: "far", Days: in(62)}, {Name: "over", Days: in(-400)},
 			{Name: "yearly", Days: []string{"12-25"}}, {Name: "torn", Days: in(90)}, {Name: "idle", Days: in(1)}}}
 		for _, c := range defs.Calendars[:5] {
 			defs.Schedules = append(defs.Schedules, store.Schedule{Name: c.Name, Rule: "every 1h", Calendar: c.Name})

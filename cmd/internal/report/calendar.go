@@ -46,18 +46,15 @@ func Calendar(w io.Writer, c store.Calendar, now time.Time) error {
 	return err
 }
 
-// renewal is how long before its last day a calendar needs new days.
-const renewal = 60 * 24 * time.Hour
-
 // Outdated returns what is wrong with the days of a calendar: they cannot be read, or they end soon and need new
-// ones after them. An empty text means that nothing is wrong. Days of each year never end.
+// ones after them. An empty text means that nothing is wrong.
 func Outdated(c *store.Calendar, now time.Time) string {
 	read, err := rules.ParseCalendar(c.Name, c.WorkingDays, c.Text())
 	if err != nil {
 		return err.Error()
 	}
-	last, ok := read.LastDay()
-	if !ok || last.After(now.Add(renewal)) {
+	last, soon := read.EndsSoon(now)
+	if !soon {
 		return ""
 	}
 	return fmt.Sprintf("its last day is %s; add the days after that", last.Format(time.DateOnly))
