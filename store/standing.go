@@ -146,21 +146,30 @@ type Silence struct {
 	Until   time.Time `json:"until,omitzero"` // its first pass after the silence; zero: it is still silent
 }
 
-// Silences returns the silences of triggers that last, and those that ended since an instant, the newest first.
+// Silences returns the silences of triggers that last, and those that ended since an instant, the newest first. A trigger that came
+// a few times, and then no more, is silent, unless it came as seldom before: somebody has set it up lately, or started it again.
 func (s *Store) Silences(ctx context.Context, triggers []Trigger, now, since time.Time) (list []Silence, err error) {
 	const most = 2500 // a week has fewer stretches, since a silence is longer than five minutes
 	for _, t := range triggers {
-		end := time.Time{} // when the next stretch began
-		begun, last, passes := time.Time{}, engine.Moment{}, int64(0)
-		rd := engine.Reads(engine.At(&begun), &last, &passes)
+		var stretches []Trigger // the newest first
+		rd := engine.Reads(engine.At(&t.Since), engine.At(&t.LastAt), &t.Passes)
 		err := s.db.Query(ctx, "stretches", engine.Args{"name": t.Name, "since": since, "limit": most}, rd.Each(func(fault string) {
-			if fault == "" && passes >= regular && !last.IsZero() && (!end.IsZero() || now.Sub(last.Time) > silence) {
-				list = append(list, Silence{t.Name, last.Time, end})
+			if fault != "" {
+				t.Passes = 0
 			}
-			end = begun
+			stretches = append(stretches, t)
 		}))
 		if err != nil {
 			return nil, err
+		}
+		end := time.Time{} // when the next stretch began
+		for i, v := range stretches {
+			lasts := i == 0 && now.Sub(v.LastAt) > silence
+			died := lasts && v.Passes > 1 && (len(stretches) > 1 && stretches[1].Passes >= regular || len(stretches) == 1 && v.Since.After(since))
+			if died || v.Passes >= regular && (lasts || i > 0) {
+				list = append(list, Silence{t.Name, v.LastAt, end})
+			}
+			end = v.Since
 		}
 	}
 	slices.SortStableFunc(list, func(x, y Silence) int { return y.From.Compare(x.From) })

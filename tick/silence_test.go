@@ -176,3 +176,50 @@ func TestHookOfASilenceThatIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// A trigger that has died is silent for status, also if it had come only a few times: after it was set up, or after a silence.
+// One pass shows no trigger of each minute. One that came a few times after a pass long ago may be somebody who ticks by hand.
+func TestSilenceOfATriggerThatCameAFewTimes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tk := ticktest.New(t, d.Store)
+		come := func(times int) time.Time {
+			var last time.Time
+			for range times {
+				d.Clock.Add(time.Minute)
+				ticktest.Pass(t, tk)
+				last = d.Clock.Now()
+			}
+			return last
+		}
+		silent := func(what string, want time.Time) {
+			t.Helper()
+			d.Clock.Add(time.Hour)
+			triggers, err := d.Triggers(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := d.Silences(t.Context(), triggers, d.Clock.Now(), d.Clock.Now().Add(-7*24*time.Hour))
+			var since time.Time
+			for _, v := range list {
+				if v.Until.IsZero() {
+					since = v.From
+				}
+			}
+			if err != nil || !since.Equal(want) {
+				t.Errorf("%s: %v: silent since %s, want %s", what, err, since, want)
+			}
+		}
+		tk.Name = "new"
+		come(1)
+		silent("one pass", time.Time{})
+		come(3)
+		silent("a few passes after one", time.Time{})
+		tk.Name = "cron"
+		silent("a few passes", come(3))
+		d.Exec(t, "DELETE FROM "+d.Table("ticks"))
+		silent("many passes", come(12))
+		silent("a few passes after many", come(3))
+		come(2)
+		silent("a few passes after a few", time.Time{})
+	})
+}
