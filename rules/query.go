@@ -170,13 +170,16 @@ func (r *Rule) Ends() string {
 	return b.String()
 }
 
-// Outdated reports whether a text of Ends comes from another release of the zone
-// database than the one that is linked in: since then, the clock of the rule's
-// zone may have got other changes.
-func Outdated(ends string) bool {
+// Release returns the release of the zone database with which a text of Ends was made; empty for an empty text.
+func Release(ends string) string {
 	release, _, _ := strings.Cut(ends, " ")
-	return release != "" && release != TZDataVersion()
+	return release
 }
+
+// Outdated reports whether a text of Ends comes from an older release of the zone
+// database than the one that is linked in: since then, the clock of the rule's
+// zone may have got other changes. A newer release knows these.
+func Outdated(ends string) bool { return ends != "" && Release(ends) < TZDataVersion() }
 
 // HasInstants reports whether a canonical text has instants that were made of wall
 // times, by the zone database of that time: single dates, the ends of recurrences,

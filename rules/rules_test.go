@@ -181,7 +181,7 @@ func TestEnds(t *testing.T) {
 	if r := mustParse(t, "@daily", Defaults{}); r.Ends() != TZDataVersion() {
 		t.Errorf("@daily has ends %q", r.Ends())
 	}
-	for ends, want := range map[string]bool{"": false, TZDataVersion(): false, want: false, "1999a": true, "1999a 20260105T080000Z": true} {
+	for ends, want := range map[string]bool{"": false, TZDataVersion(): false, want: false, "1999a": true, "1999a 20260105T080000Z": true, "9999z": false} {
 		if Outdated(ends) != want {
 			t.Errorf("%q is outdated: %t", ends, !want)
 		}

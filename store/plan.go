@@ -187,7 +187,7 @@ const (
 	// Startup is the need of jobs with on_startup, where the tick was given the identity of a
 	// start.
 	Startup = needs
-	// Check finds rows that plain SQL has deleted, since a deleted row leaves no mark, and plans that were made by another release of
+	// Check finds rows that plain SQL has deleted, since a deleted row leaves no mark, and plans that were made by an older release of
 	// the zone database: see Probe.CheckDue.
 	Check = needs + 1
 	// Older finds plans that are older than the runs of their jobs, as from an older copy of the table. It comes with Check, and
@@ -250,7 +250,7 @@ type Page struct {
 	// StartupID is the identity that the jobs of the need Startup have not run for yet.
 	StartupID string
 
-	// Zones is the release of the zone database of this program. The need Check finds the jobs that were planned by another one.
+	// Zones is the release of the zone database of this program. The need Check finds the jobs that were planned by an older one.
 	Zones string
 }
 
@@ -308,7 +308,7 @@ func (s *Store) next(ctx context.Context, p *Page, limit int) (bool, error) {
 		p.at, p.begun = engine.Earliest{}, true
 	}
 	seen, rows := make(map[int64]bool, limit), 0
-	a := engine.Args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "zones": p.Zones + "%", "owner": engine.Null(p.Owner), "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
+	a := engine.Args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "zones": p.Zones, "owner": engine.Null(p.Owner), "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
 	if p.wide {
 		a["wide"] = p.id
 	}

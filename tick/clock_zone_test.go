@@ -10,7 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A program with another release of the zone database plans all jobs again within the hour: a job whose wall time has become an
+// A program with a newer release of the zone database plans all jobs again within the hour: a job whose wall time has become an
 // earlier instant runs at that instant, and a single date, the start of an interval, the end of a rule and an exception move
 // with the clock of the zone.
 // The plans are as a program has left them for which Berlin keeps UTC in winter.
@@ -51,6 +51,26 @@ func TestClockOfAZoneThatChanges(t *testing.T) {
 		d.Clock.Add(time.Hour)
 		if r := ticktest.Run(t, d); r.Decided != 0 {
 			t.Errorf("an hour later: %+v", r)
+		}
+	})
+}
+
+// Of two programs with different releases of the zone database on one database, the newer one plans. Otherwise each would plan all
+// jobs again within the hour, in turn.
+func TestANewerReleaseOfTheZonesStays(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Own: &store.Schedule{Rule: "daily at 09:00", Zone: "Europe/Berlin"}, Steps: []store.Step{ticktest.Nop("")}},
+			{Name: "b", Own: &store.Schedule{Rule: "at 2026-02-01T09:00", Zone: "Europe/Berlin"}, Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.Run(t, d)
+		for _, c := range []struct {
+			release string
+			want    int
+		}{{"9999z", 0}, {"2000a", 2}} {
+			d.Exec(t, "UPDATE "+d.Table("plan_rules")+" SET ends = '"+c.release+"'")
+			d.Clock.Add(time.Hour) // the first pass within an hour looks at all plans
+			if r := ticktest.Run(t, d); r.Decided != c.want {
+				t.Errorf("planned by %s: %d decisions, want %d", c.release, r.Decided, c.want)
+			}
 		}
 	})
 }

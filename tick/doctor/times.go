@@ -36,8 +36,9 @@ func (e *exam) times(ctx context.Context) error {
 			}
 			r := &rec.Rules[i]
 			// A parked job may have a rule that cannot be read. With another release of the zone database, the times that were
-			// decided are not those that this program finds; a pass of this program plans the job again.
-			if j := e.of[r.JobID]; j.Parked == "" && !rules.Outdated(r.Ends) {
+			// decided are not those that this program finds.
+			release := rules.Release(r.Ends)
+			if j := e.of[r.JobID]; j.Parked == "" && (release == "" || release == rules.TZDataVersion()) {
 				e.account(j, r, &rec, each)
 			}
 		}

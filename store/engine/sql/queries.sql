@@ -307,7 +307,7 @@ SELECT @now, u.id, NULL, u.id FROM (
 -- Rows that leave no mark when plain SQL deletes them: a plan, a predecessor, the schedule of a link, the calendar of
 -- a schedule, the job of a run, the run for whose end a job with repeat_after waits. They are looked for once an hour.
 -- Parked jobs are included: the cause may have been repaired elsewhere. So are jobs with a run that waits for its group: the job that had the place may be gone.
--- So are jobs whose rules were read with another release of the zone database: their times may be other ones now.
+-- So are jobs whose rules were read with an older release of the zone database: their times may be other ones now.
 
 -- name: need_check
 SELECT @now, u.id, NULL, u.id FROM (
@@ -333,7 +333,7 @@ SELECT @now, u.id, NULL, u.id FROM (
   UNION
   SELECT p.job_id FROM dbjobs.plans p WHERE @parked
   UNION
-  SELECT r.job_id FROM dbjobs.plan_rules r WHERE r.ends <> '' AND NOT r.ends LIKE :zones
+  SELECT r.job_id FROM dbjobs.plan_rules r WHERE r.ends <> '' AND r.ends < :zones
 ) AS u WHERE u.id > :id ORDER BY u.id LIMIT :limit;
 
 -- Plans that are older than the runs, since somebody has brought back a copy of the table. They are looked for once an hour.

@@ -1073,7 +1073,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
   UNION
   SELECT p.job_id FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL
   UNION
-  SELECT r.job_id FROM dbjobs_plan_rules r WHERE r.ends <> '' AND NOT r.ends LIKE ?
+  SELECT r.job_id FROM dbjobs_plan_rules r WHERE r.ends <> '' AND r.ends < ?
 ) AS u WHERE u.id > ? ORDER BY u.id LIMIT ?;
 
 -- name: need_ended

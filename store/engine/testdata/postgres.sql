@@ -1133,7 +1133,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
   UNION
   SELECT p.job_id FROM dbjobs.plans p WHERE parked IS NOT NULL
   UNION
-  SELECT r.job_id FROM dbjobs.plan_rules r WHERE r.ends <> '' AND NOT r.ends LIKE $2
+  SELECT r.job_id FROM dbjobs.plan_rules r WHERE r.ends <> '' AND r.ends < $2
 ) AS u WHERE u.id > $3 ORDER BY u.id LIMIT $4;
 
 -- name: need_ended

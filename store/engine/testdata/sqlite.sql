@@ -1056,7 +1056,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
   UNION
   SELECT p.job_id FROM dbjobs_plans p WHERE parked IS NOT NULL
   UNION
-  SELECT r.job_id FROM dbjobs_plan_rules r WHERE r.ends <> '' AND NOT r.ends LIKE ?2
+  SELECT r.job_id FROM dbjobs_plan_rules r WHERE r.ends <> '' AND r.ends < ?2
 ) AS u WHERE u.id > ?3 ORDER BY u.id LIMIT ?4;
 
 -- name: need_ended
