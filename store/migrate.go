@@ -30,6 +30,7 @@ type Schema struct {
 	Instance   string    `json:"instance,omitempty"`
 	Owners     bool      `json:"owners,omitempty"` // jobs belong to logins, and each ordinary login reaches its own only
 	MigratedAt time.Time `json:"migrated_at,omitzero"`
+	keyless    bool      // as Probe has found: the tables lack keys, without which a run may be made twice
 }
 
 // read reads it, and returns the digest of the views and routines that are there.
@@ -56,6 +57,8 @@ func (c Schema) Check() error {
 	case c.Oldest > Latest:
 		return fmt.Errorf("%w: it has version %d and needs a program for version %d or newer, but this one is for %d; use a newer dbjobs",
 			ErrSchema, c.Version, c.Oldest, Latest)
+	case c.keyless && c.Version <= Latest: // a newer schema may have others
+		return fmt.Errorf("%w: its tables lack keys, without which a run may be made twice; if a restore is under way, wait for its end; else `dbjobs migrate` names what is missing", ErrSchema)
 	}
 	return nil
 }

@@ -201,6 +201,48 @@ func TestMigratorsNameTheKeyThatIsMissing(t *testing.T) {
 	})
 }
 
+// A restore that is under way has some of the rows, and no keys yet. A pass that decided there would leave the restore with rows that
+// the keys refuse.
+func TestNoPassDuringARestore(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("a dump makes the keys with the tables")
+		}
+		probe := func() error { _, err := d.Probe(t.Context(), "tick", "tick"); return err }
+		keys, err := d.SQL.Query(`SELECT conrelid::regclass::text, conname FROM pg_constraint WHERE connamespace = 'dbjobs'::regnamespace
+			AND (contype = 'p' AND conrelid::regclass::text NOT IN ('dbjobs.changes', 'dbjobs.installation', 'dbjobs.ticks') OR conname = 'runs_job_id_occurrence_key')`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list [][2]string
+		for keys.Next() {
+			var k [2]string
+			if err := keys.Scan(&k[0], &k[1]); err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, k)
+		}
+		if keys.Err() != nil || len(list) == 0 {
+			t.Fatal(keys.Err(), "no keys")
+		}
+		for _, k := range list {
+			d.Exec(t, fmt.Sprintf("ALTER TABLE %s RENAME CONSTRAINT %s TO later", k[0], k[1]))
+			if err := probe(); !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "wait for its end") {
+				t.Errorf("without %s: %v", k[1], err)
+			}
+			d.Exec(t, fmt.Sprintf("ALTER TABLE %s RENAME CONSTRAINT later TO %s", k[0], k[1]))
+		}
+		if err := probe(); err != nil {
+			t.Errorf("with all keys: %v", err)
+		}
+		d.Exec(t, "ALTER TABLE dbjobs.plans DROP CONSTRAINT plans_pkey")
+		d.Exec(t, "UPDATE dbjobs.installation SET version = version + 1")
+		if err := probe(); err != nil {
+			t.Errorf("a newer schema, which may have other keys: %v", err)
+		}
+	})
+}
+
 // A dump makes indexes last, so a restore that stopped may lack them while it has all keys. Without a unique one, two jobs may
 // have one name. It can be made again by itself, by the statement that doctor prints.
 func TestMigratorsNameTheUniqueIndexThatIsMissing(t *testing.T) {

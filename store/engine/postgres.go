@@ -59,6 +59,9 @@ var postgres = &Engine{
 		"@runnable":   "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = @served OR j.owner = ANY(:owners::text[]))) IS NOT NULL",
 		"@plan_owner": "j.owner",
 		"@parked":     "parked IS NOT NULL",
+		// A dump makes the keys after the rows: a restore that is under way, or that has stopped, shows as tables without keys.
+		"@keyless": "EXISTS (SELECT 1 FROM pg_catalog.unnest('{attempts,calendars,gaps,group_plans,groups,job_after,job_ends,job_schedules,jobs,pauses,plan_rules,plans,runs,schedules,steps}'" +
+			"::text[]) t WHERE pg_catalog.to_regclass('dbjobs.' || t || '_pkey') IS NULL) OR pg_catalog.to_regclass('dbjobs.runs_job_id_occurrence_key') IS NULL",
 		// In this form the planner knows from its statistics that there are few.
 		"@has_hooks":   "removed_at IS NULL AND (on_failed IS NOT NULL OR on_recovered IS NOT NULL OR on_missed IS NOT NULL OR on_late IS NOT NULL OR on_lost IS NOT NULL OR on_parked IS NOT NULL OR on_paused IS NOT NULL)",
 		"@failing":     "streak > 0",

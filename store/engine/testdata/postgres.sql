@@ -1365,7 +1365,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs.jobs j WHERE j
 
 -- name: probe
 -- arguments: now, queue, owners, name
-SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i.oldest, i.instance, i.owners,
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i.oldest, i.instance, i.owners, EXISTS (SELECT 1 FROM pg_catalog.unnest('{attempts,calendars,gaps,group_plans,groups,job_after,job_ends,job_schedules,jobs,pauses,plan_rules,plans,runs,schedules,steps}'::text[]) t WHERE pg_catalog.to_regclass('dbjobs.' || t || '_pkey') IS NULL) OR pg_catalog.to_regclass('dbjobs.runs_job_id_occurrence_key') IS NULL,
   (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())),
   (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.ends_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp())),
   (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = session_user::text),
