@@ -32,6 +32,8 @@ func mixed(t *testing.T, d *storetest.DB) {
 	}
 	d.Clock.Set(now.Add(-90 * time.Minute))
 	ok, bad := []store.Step{ticktest.Step("one", "SELECT 1")}, []store.Step{ticktest.Step("one", "SELECT * FROM nowhere")}
+	soft := []store.Step{ticktest.Step("one", "SELECT * FROM nowhere")} // an attempt that failed, of a run that succeeded
+	soft[0].OnFailure = "succeed"
 	rule := "every 2h starting " + now.Add(-time.Hour).UTC().Format("2006-01-02T15:04:05") // once before the end of the clock, whenever that is
 	every := func() *store.Schedule { return &store.Schedule{Rule: rule} }
 	defs := store.Definitions{
@@ -41,7 +43,7 @@ func mixed(t *testing.T, d *storetest.DB) {
 			{Name: "by schedule", Schedules: []string{"held"}, Steps: ok}, {Name: "own and held", Schedules: []string{"held"}, Own: every(), Steps: ok},
 			{Name: "parked", Schedules: []string{"broken"}, Steps: ok}, {Name: "tagged", Tags: []string{"slow"}, Own: every(), Steps: ok},
 			{Name: "of ann", Owner: "ann", Own: every(), Steps: ok}, {Name: "paused", Own: every(), Steps: ok}, {Name: "until", Own: every(), Tags: []string{"slow"}, Steps: ok},
-			{Name: "failing", Own: every(), Steps: bad}, {Name: "failing once", Steps: bad}, {Name: "removed", Own: every(), Steps: ok}, {Name: "disabled", Own: every(), Steps: ok},
+			{Name: "failing", Own: every(), Steps: bad}, {Name: "failing once", Steps: bad}, {Name: "soft", Own: every(), Steps: soft}, {Name: "removed", Own: every(), Steps: ok}, {Name: "disabled", Own: every(), Steps: ok},
 			{Name: "unscheduled", Own: every(), Steps: ok}, {Name: "aborted", Own: every(), Steps: ok}, {Name: "resumed", Own: every(), Steps: ok}, {Name: "on request", Steps: ok}, {Name: "again", RepeatAfter: store.Duration(time.Hour), Steps: ok},
 			{Name: "startup", OnStartup: true, Steps: ok}, {Name: "follower", After: []store.After{{Job: "shared"}}, Steps: ok}, {Name: "edited", Own: every(), Steps: ok},
 			{Name: "relinked", Schedules: []string{"hourly"}, Steps: ok}, {Name: "skipped", Own: every(), Steps: ok}, {Name: "waits", Queue: "elsewhere", Own: every(), Steps: ok},

@@ -876,6 +876,7 @@ SELECT COUNT(*), COUNT(CASE WHEN state = 'running' THEN 1 END) FROM dbjobs.runs;
 -- How long the recent runs of all jobs took: of each job, the runs that succeeded among its last ones.
 
 -- name: durations
+-- overridden: mysql, postgres
 SELECT r.job_id, r.started_at, r.finished_at FROM dbjobs.plans p CROSS JOIN dbjobs.runs r
 WHERE r.job_id = p.job_id AND r.number > p.runs_made - :most AND r.state = 'succeeded' AND r.started_at IS NOT NULL AND r.finished_at IS NOT NULL;
 
@@ -1196,9 +1197,9 @@ SELECT @attempt_columns, a.output FROM dbjobs.attempts a WHERE a.run_id = :id OR
 -- overridden: mysql, postgres
 SELECT @attempt_columns, j.owner, j.name, f.job_id, f.number, f.state
 FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
-    WHERE r.created_at >= :since AND r.created_at < :until AND (r.attempts > 1 OR r.state NOT IN ('succeeded', 'queued'))
+    WHERE r.created_at >= :since AND r.created_at < :until AND @may_have_failed
   UNION ALL
-  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r WHERE @unwell IS NOT NULL AND r.created_at < :since
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r WHERE @unwell IS NOT NULL AND r.created_at < :since AND COALESCE(r.finished_at, :since) >= :since
   UNION ALL
   SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
     WHERE @open IS NOT NULL AND r.created_at < :since AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
@@ -1210,7 +1211,7 @@ ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 -- overridden: mysql, postgres
 SELECT @attempt_columns, j.owner, j.name, r.job_id, r.number, r.state
 FROM dbjobs.runs r CROSS JOIN dbjobs.attempts a LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE r.job_id = :job AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
+WHERE r.job_id = :job AND @may_have_failed AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 
 -- The runs that failed or were lost, and whose last attempt is not on record, or no attempt that failed. A worker that

@@ -71,9 +71,9 @@ ORDER BY COALESCE(r.started_at, r.created_at), r.id LIMIT :limit;
 -- name: failures
 SELECT @attempt_columns, j.owner, j.name, f.job_id, f.number, f.state
 FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_created)
-    WHERE r.created_at >= :since AND r.created_at < :until AND (r.attempts > 1 OR r.state NOT IN ('succeeded', 'queued'))
+    WHERE r.created_at >= :since AND r.created_at < :until AND @may_have_failed
   UNION ALL
-  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_unwell) WHERE @unwell IS NOT NULL AND r.created_at < :since
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_unwell) WHERE @unwell IS NOT NULL AND r.created_at < :since AND COALESCE(r.finished_at, :since) >= :since
   UNION ALL
   SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_open)
     WHERE @open IS NOT NULL AND r.created_at < :since AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
@@ -86,7 +86,7 @@ ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 -- name: failures_of_job
 SELECT @attempt_columns, j.owner, j.name, r.job_id, r.number, r.state
 FROM dbjobs.runs r STRAIGHT_JOIN dbjobs.attempts a FORCE INDEX (PRIMARY) LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE r.job_id = :job AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
+WHERE r.job_id = :job AND @may_have_failed AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 
 -- The index is forced, so that MySQL reads the runs job by job of the groups. Otherwise it counts the runs of all jobs.
@@ -354,3 +354,9 @@ SHOW GLOBAL STATUS LIKE 'Threads_connected';
 
 -- name: server_settings
 SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_stats_auto_recalc', 'read_only', 'transaction_read_only', 'tx_read_only');
+
+-- The runs are looked up job by job. Otherwise MariaDB reads all runs of all jobs.
+
+-- name: durations
+SELECT r.job_id, r.started_at, r.finished_at FROM dbjobs.plans p STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (runs_number)
+WHERE r.job_id = p.job_id AND r.number > p.runs_made - :most AND r.state = 'succeeded' AND r.started_at IS NOT NULL AND r.finished_at IS NOT NULL;

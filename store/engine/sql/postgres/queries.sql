@@ -387,9 +387,9 @@ WHERE CASE WHEN c.relkind = 'S' THEN pg_catalog.has_sequence_privilege(c.oid, 'U
 -- name: failures
 SELECT @attempt_columns, j.owner, j.name, f.job_id, f.number, f.state
 FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
-    WHERE r.created_at >= :since AND r.created_at < :until AND (r.attempts > 1 OR r.state NOT IN ('succeeded', 'queued'))
+    WHERE r.created_at >= :since AND r.created_at < :until AND @may_have_failed
   UNION ALL
-  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r WHERE @unwell IS NOT NULL AND r.created_at < :since
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r WHERE @unwell IS NOT NULL AND r.created_at < :since AND COALESCE(r.finished_at, :since) >= :since
   UNION ALL
   SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
     WHERE @open IS NOT NULL AND r.created_at < :since AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
@@ -400,5 +400,12 @@ ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 -- name: failures_of_job
 SELECT @attempt_columns, j.owner, j.name, r.job_id, r.number, r.state
 FROM dbjobs.runs r CROSS JOIN LATERAL (SELECT * FROM dbjobs.attempts x WHERE x.run_id = r.id AND x.state IN ('failed', 'lost') OFFSET 0) AS a LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE r.job_id = :job AND a.finished_at >= :since AND a.finished_at < :until
+WHERE r.job_id = :job AND @may_have_failed AND a.finished_at >= :since AND a.finished_at < :until
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
+
+-- The runs are looked up job by job: for a join with a range, PostgreSQL reads all runs of all jobs.
+
+-- name: durations
+SELECT p.job_id, r.started_at, r.finished_at FROM dbjobs.plans p
+CROSS JOIN LATERAL (SELECT o.started_at, o.finished_at FROM dbjobs.runs o WHERE o.job_id = p.job_id AND o.number > p.runs_made - :most
+  AND o.state = 'succeeded' AND o.started_at IS NOT NULL AND o.finished_at IS NOT NULL OFFSET 0) AS r;
