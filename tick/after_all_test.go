@@ -77,9 +77,7 @@ func TestAfterAllCountsNoRunThatItDoesNotMake(t *testing.T) {
 		for _, day := range []int{1, 1, 2} {
 			for _, job := range []string{"a", "b"} {
 				within := store.Interval{Start: time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC), End: time.Date(2026, 1, day+1, 0, 0, 0, 0, time.UTC)}
-				if _, err := d.RunNow(t.Context(), job, store.Request{Interval: within}); err != nil {
-					t.Fatal(err)
-				}
+				ticktest.RunNow(t, d, job, store.Request{Interval: within})
 			}
 			ticktest.Run(t, d)
 			d.Clock.Add(time.Minute)
@@ -125,9 +123,7 @@ func TestAfterAllOnceForAnInterval(t *testing.T) {
 		again := func() {
 			t.Helper()
 			for _, job := range []string{"one", "two"} {
-				if _, err := d.RunNow(t.Context(), job, store.Request{Interval: store.Interval{Start: runs[0].IntervalStart, End: runs[0].IntervalEnd}}); err != nil {
-					t.Fatal(err)
-				}
+				ticktest.RunNow(t, d, job, store.Request{Interval: store.Interval{Start: runs[0].IntervalStart, End: runs[0].IntervalEnd}})
 			}
 			ticktest.Run(t, d)
 		}
@@ -159,14 +155,10 @@ func TestAfterAllByHand(t *testing.T) {
 		}})
 		ticktest.DecideOnly(t, d)
 		for _, day := range []string{"monday", "tuesday"} {
-			if _, err := d.RunNow(t.Context(), "start", store.Request{Args: map[string]string{"day": day}}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.RunNow(t, d, "start", store.Request{Args: map[string]string{"day": day}})
 			d.Clock.Add(time.Second)
 		}
-		if _, err := d.RunNow(t.Context(), "left", store.Request{}); err != nil { // alone
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "left", store.Request{}) // alone
 		for range 2 {
 			d.Clock.Add(time.Minute)
 			ticktest.Run(t, d)

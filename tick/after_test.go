@@ -207,9 +207,7 @@ func TestAfterOfADisabledJob(t *testing.T) {
 		if _, err := d.AbortJob(t.Context(), "aborted", false, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.RunNow(t.Context(), "first", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "first", store.Request{})
 		ticktest.Run(t, d)
 		ticktest.Run(t, d)
 		if n, sum := d.Int(t, "SELECT COUNT(*) FROM effects"), d.Int(t, "SELECT SUM(n) FROM effects"); n != 1 || sum != 3 {
@@ -331,17 +329,13 @@ func TestAfterWakesWhicheverNeedSettlesThePredecessor(t *testing.T) {
 				store.Job{Name: "after " + n.String(), Queue: "others", After: []store.After{{Job: n.String()}}, Steps: steps})
 		}
 		change := func() {
-			if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Apply(t, d, defs)
 		}
 		change()
 		decideFor(t, d, store.JobChanged)
 		h := store.Holder{Name: "another", Lease: time.Minute}
 		for _, n := range needs {
-			if _, err := d.RunNow(t.Context(), n.String(), store.Request{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.RunNow(t, d, n.String(), store.Request{})
 			decideFor(t, d, store.RunWakes)
 			tasks, err := d.Take(t.Context(), "others", 10, h)
 			k := slices.IndexFunc(tasks, func(task store.Task) bool { return task.Job.Name == n.String() })
@@ -356,9 +350,7 @@ func TestAfterWakesWhicheverNeedSettlesThePredecessor(t *testing.T) {
 				defs.Jobs[0].Jitter = store.Duration(time.Second)
 				change()
 			case store.PauseChanged:
-				if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: n.String()}, time.Time{}, store.Author{}); err != nil {
-					t.Fatal(err)
-				}
+				ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: n.String()}, time.Time{})
 			case store.Due:
 				d.Clock.Add(time.Hour)
 			}

@@ -147,9 +147,7 @@ func TestRequestsBeforeTheFirstPass(t *testing.T) {
 		if got, _ := fills(t, d, "07:00", "07:10", 9, false); got != "06:55-07:00 07:00-07:05 07:05-07:10 " {
 			t.Fatalf("%q", got)
 		}
-		if _, err := d.RunNow(t.Context(), "ahead", store.Request{At: ticktest.Morning(9, 0)}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "ahead", store.Request{At: ticktest.Morning(9, 0)})
 		if r := ticktest.Run(t, d); r.Made != 0 || r.Succeeded != 3 || len(r.Gaps) != 0 {
 			t.Errorf("the first pass: %+v", r)
 		}

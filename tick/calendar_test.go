@@ -304,16 +304,12 @@ func TestCalendarEditedBeforeTheFirstTime(t *testing.T) {
 		ticktest.Apply(t, d, defs)
 		ticktest.Run(t, d)
 		subject := store.Subject{Scope: store.ScopeJob, Name: "j"}
-		if _, err := d.Pause(t.Context(), subject, time.Time{}, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, subject, time.Time{})
 		d.Clock.Set(day(23, 8))
 		ticktest.Apply(t, d, edited)
 		d.Clock.Set(day(24, 7))
 		ticktest.Run(t, d)
-		if _, err := d.Resume(t.Context(), subject, true, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Resume(t, d, subject, true)
 		ticktest.Run(t, d)
 		nominal(t, d, "24T06; next 25T06")
 	})

@@ -96,10 +96,7 @@ func TestCancelBesideADecisionIsSeen(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
 		ticktest.Run(t, d)
-		asked, err := d.RunNow(t.Context(), "job", store.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		asked := ticktest.RunNow(t, d, "job", store.Request{})
 		decideBeside(t, d, "ORDER BY id FOR UPDATE SKIP LOCKED", func() { // after that statement, the request would wait for the decision
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()

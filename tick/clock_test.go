@@ -119,9 +119,7 @@ func TestReplanKeepsRequestsForALaterTime(t *testing.T) {
 		at := right.AddDate(0, 0, 7)
 		ask := func(at time.Time) {
 			t.Helper()
-			if _, err := d.RunNow(t.Context(), "job", store.Request{At: at}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.RunNow(t, d, "job", store.Request{At: at})
 		}
 		ask(at)
 		d.Clock.Set(right.AddDate(0, 0, 1))
@@ -187,9 +185,7 @@ func TestReplanOfRunsThatBeganAhead(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{fiveMinutely("dead"), fiveMinutely("tried"), fiveMinutely("asked")}})
 		ticktest.DecideOnly(t, d)
 		for _, name := range []string{"dead", "tried"} {
-			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.RunNow(t, d, name, store.Request{})
 		}
 		ticktest.DecideOnly(t, d)
 		right := d.Clock.Now()
@@ -206,9 +202,7 @@ func TestReplanOfRunsThatBeganAhead(t *testing.T) {
 				}
 			}
 		}
-		if _, err := d.RunNow(t.Context(), "asked", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "asked", store.Request{})
 		d.Clock.Set(right.Add(time.Minute))
 		if r := decideAnd(t, d); r.Made != 0 {
 			t.Fatalf("%+v", r)

@@ -49,9 +49,7 @@ func TestDeletedPlanIsMadeAgain(t *testing.T) {
 		}
 		d.Exec(t, "DELETE FROM "+d.Table("runs")+" WHERE number = 1") // as if pruned
 		d.Exec(t, "DELETE FROM "+d.Table("plans"))
-		if _, err := d.RunNow(t.Context(), "asked", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "asked", store.Request{})
 		d.Clock.Set(ticktest.Morning(8, 59))
 		if r := ticktest.Run(t, d); r.Succeeded != 1 || r.Made != 0 { // a request wakes its job, which has a plan again
 			t.Errorf("within the hour: %+v", r)
@@ -108,9 +106,7 @@ func TestDeletedPlanCountsTheRuns(t *testing.T) {
 		more.Name, more.MaxRuns = "more", 10
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job, more, onRequest("asked")}})
 		ticktest.Run(t, d)
-		if _, err := d.RunNow(t.Context(), "asked", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "asked", store.Request{})
 		for _, minute := range []int{5, 10, 15} {
 			d.Clock.Set(ticktest.Morning(8, minute))
 			ticktest.Run(t, d)
@@ -230,9 +226,7 @@ func TestDeletedJobWhoseIDAnotherHas(t *testing.T) {
 		for _, table := range []string{"runs", "plans"} {
 			d.Exec(t, fmt.Sprintf("UPDATE %s SET job_id = %d WHERE job_id = %d", d.Table(table), is, id))
 		}
-		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "job", store.Request{})
 		r := ticktest.Run(t, d)
 		if got := ticktest.States(t, d, "job"); !slices.Equal(got, []string{"cancelled", "succeeded"}) {
 			t.Errorf("%q, %+v", got, r)
@@ -327,9 +321,7 @@ func TestDeletedPredecessor(t *testing.T) {
 		parkedWith(t, d, "follower", "the row of a job that it runs after was deleted")
 		ticktest.Apply(t, d, defs)
 		mended(t, d)
-		if _, err := d.RunNow(t.Context(), "victim", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "victim", store.Request{})
 		if r := ticktest.Run(t, d); r.Succeeded != 2 {
 			t.Errorf("%+v", r)
 		}
@@ -348,9 +340,7 @@ func TestDeletedJobsRunsEnd(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{onRequest("job"), onRequest("asked"), onRequest("other")}})
 		ticktest.Run(t, d)
 		for _, name := range []string{"job", "asked"} {
-			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.RunNow(t, d, name, store.Request{})
 		}
 		tk := ticktest.New(t, d.Store)
 		tk.Limit = -1

@@ -19,9 +19,7 @@ import (
 func TestDeliveryAgainWhenAHolderDied(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 2, Steps: []store.Step{ticktest.Nop("")}}}})
-		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "job", store.Request{})
 		ticktest.DecideOnly(t, d)
 		dead := store.Holder{Name: "dead", Lease: time.Minute}
 		late, err := d.Take(t.Context(), "tick", 1, dead)
@@ -103,9 +101,7 @@ func TestDeliveryLostInALaterStep(t *testing.T) {
 func TestDeliveryAgainNotWhileAHolderLives(t *testing.T) {
 	d := storetest.Open(t, "sqlite", store.Options{})
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
-	if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
-		t.Fatal(err)
-	}
+	ticktest.RunNow(t, d, "job", store.Request{})
 	ticktest.DecideOnly(t, d)
 	busy := store.Holder{Name: "busy", Lease: time.Minute}
 	release, err := d.Hold(busy)

@@ -70,10 +70,7 @@ func hookedRun(t *testing.T, d *storetest.DB, broken *bool) (*tick.Tick, store.R
 	t.Helper()
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 		hooked(store.Job{Name: "load", Steps: []store.Step{ticktest.Call("")}}), {Name: "tell", Steps: []store.Step{ticktest.Nop("")}}}})
-	run, err := d.RunNow(t.Context(), "load", store.Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := ticktest.RunNow(t, d, "load", store.Request{})
 	return failing(t, d, broken), run.Run
 }
 
@@ -193,10 +190,7 @@ func TestHookOfAPauseByTheEndOfAStep(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{commits("a", ""), commits("b", store.OnErrorPause), {Name: "tell", Steps: []store.Step{ticktest.Call("")}}}})
 		runs := map[any]string{}
 		for _, job := range []string{"a", "b"} {
-			run, err := d.RunNow(t.Context(), job, store.Request{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			run := ticktest.RunNow(t, d, job, store.Request{})
 			runs[job] = run.ID
 		}
 		tk := failing(t, d, new(bool))
@@ -228,9 +222,7 @@ func TestHookOfWhatWasMissedAndIsLate(t *testing.T) {
 		}})
 		tk := failing(t, d, new(bool))
 		ticktest.Pass(t, tk)
-		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "paused"}, time.Time{}, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "paused"}, time.Time{})
 		first := d.Clock.Now().Truncate(5 * time.Minute).Add(5 * time.Minute)
 		day := d.Clock.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
 		d.Clock.Set(day.Add(16 * time.Minute))
@@ -258,9 +250,7 @@ func TestHookOfAPauseOfParkingAndOfALoss(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{paused, lost, hooked(store.Job{Name: "parked", Own: ticktest.EveryFiveMinutes(), Steps: ok}), {Name: "tell", Steps: ok}}})
 		broken := true
 		tk := failing(t, d, &broken)
-		if _, err := d.RunNow(t.Context(), "paused", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "paused", store.Request{})
 		ticktest.Pass(t, tk)
 		broken = false
 		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every blue moon'")
@@ -268,9 +258,7 @@ func TestHookOfAPauseOfParkingAndOfALoss(t *testing.T) {
 			d.Clock.Add(5 * time.Minute)
 			ticktest.Pass(t, tk)
 		}
-		if _, err := d.RunNow(t.Context(), "lost", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "lost", store.Request{})
 		ticktest.DecideOnly(t, d)
 		if list, err := d.Take(t.Context(), "tick", 1, store.Holder{Name: "dead", Lease: time.Minute}); err != nil || len(list) != 1 {
 			t.Fatal(err, list)
@@ -298,9 +286,7 @@ func TestHookOfAHookIsNotFollowed(t *testing.T) {
 			hooked(store.Job{Name: "load", Steps: []store.Step{ticktest.Call("")}}),
 			hooked(store.Job{Name: "tell", OnError: store.OnErrorPause, Steps: []store.Step{ticktest.Call("")}}),
 		}})
-		if _, err := d.RunNow(t.Context(), "load", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "load", store.Request{})
 		ticktest.Pass(t, tk)
 		if got := kinds(told(t, d, "tell")); got != "failed of load" {
 			t.Error(got)
@@ -311,9 +297,7 @@ func TestHookOfAHookIsNotFollowed(t *testing.T) {
 			{Name: "say", Steps: []store.Step{ticktest.Nop("")}},
 			{Name: "round", After: []store.After{{Job: "say"}}, On: store.Hooks{Failed: "say"}, Steps: []store.Step{ticktest.Call("")}},
 		}})
-		if _, err := d.RunNow(t.Context(), "round", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "round", store.Request{})
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		if _, err := tk.Run(ctx); err != nil {

@@ -46,9 +46,7 @@ func TestLockedPlanIsPassedOver(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "locked", Steps: steps}, {Name: "free", Steps: steps}}})
 		ticktest.Run(t, d)
 		for _, name := range []string{"locked", "free"} {
-			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.RunNow(t, d, name, store.Request{})
 		}
 		tx, err := d.SQL.BeginTx(t.Context(), nil)
 		if err != nil {
@@ -84,9 +82,7 @@ func TestLockedRunHoldsUpNobody(t *testing.T) {
 			t.Fatalf("%v: %d taken", err, len(tasks))
 		}
 		d.Clock.Add(time.Hour)
-		if _, err := d.RunNow(t.Context(), "b", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "b", store.Request{})
 		if n := beside(t, d, "UPDATE "+d.Table("runs")+" SET error = 'x' WHERE id = '"+tasks[0].Run.ID+"'"); n != 1 {
 			t.Errorf("%d runs succeeded, want that of b", n)
 		}

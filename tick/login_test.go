@@ -112,9 +112,7 @@ func TestLoginThatNobodyServes(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		// Any login lets requested runs of their job go, and their login executes them.
-		if _, err := d.RunNow(t.Context(), theirs+"/their request", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, theirs+"/their request", store.Request{})
 		pause(t, d, store.ScopeAll, "", time.Time{})
 		d.Clock.Add(time.Second)
 		if r := first(); !r.Frozen || len(r.Unserved) != 0 {

@@ -68,9 +68,7 @@ func TestMaxRunsBoundsEachKindOfRun(t *testing.T) {
 		}
 		run(true)
 		have(3)
-		if _, err := d.RunNow(t.Context(), "after", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "after", store.Request{})
 		run(false)
 		if got := ticktest.States(t, d, "after"); len(got) != 4 || got[3] != store.Succeeded {
 			t.Errorf("on request: %q", got)

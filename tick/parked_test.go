@@ -283,9 +283,7 @@ func TestParkedForAStepThatIsWrittenAgain(t *testing.T) {
 		for i, repair := range repairs {
 			parked()
 			d.Exec(t, "UPDATE "+d.Table("steps")+" SET spec = '{}'")
-			if _, err := d.RunNow(t.Context(), "load", store.Request{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.RunNow(t, d, "load", store.Request{})
 			for range 2 { // a pass decides the request, and parks the job when its run fails
 				if why := parked(); why != "" {
 					break

@@ -39,9 +39,7 @@ func TestPassRunsWhatIsDue(t *testing.T) {
 		if r := ticktest.Run(t, d); r.Decided != 0 || r.Started != 0 {
 			t.Fatalf("third pass: %+v", r)
 		}
-		if _, err := d.RunNow(t.Context(), "idle", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "idle", store.Request{})
 		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Fatalf("run-now: %+v", r)
 		}

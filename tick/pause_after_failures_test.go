@@ -33,9 +33,7 @@ func TestPauseAfterFailures(t *testing.T) {
 			t.Fatalf("%v: %+v", err, j)
 		}
 		d.Clock.Add(time.Minute)
-		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "third"}, false, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Resume(t, d, store.Subject{Scope: store.ScopeJob, Name: "third"}, false)
 		if r := ticktest.Run(t, d); r.Made != 0 {
 			t.Fatalf("resumed, and fired back: %+v", r)
 		}
@@ -72,9 +70,7 @@ func TestPauseAfterFailuresSideBySide(t *testing.T) {
 		}
 		for i := range tasks {
 			if i == 2 {
-				if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "load"}, false, store.Author{}); err != nil {
-					t.Fatal(err)
-				}
+				ticktest.Resume(t, d, store.Subject{Scope: store.ScopeJob, Name: "load"}, false)
 			}
 			if err := d.EndStep(t.Context(), &tasks[i], store.StepEnd{State: store.Failed, Final: store.Failed, Error: "the source is gone"}, holder); err != nil {
 				t.Fatal(err)

@@ -36,9 +36,7 @@ func TestPauseOfAllBeforeTheRunsAreLocked(t *testing.T) {
 		if got := ticktest.States(t, d, "job"); !slices.Equal(got, []string{store.Queued}) {
 			t.Errorf("in the freeze, the run is %v", got)
 		}
-		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeAll}, false, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Resume(t, d, store.Subject{Scope: store.ScopeAll}, false)
 		if d.Engine != "sqlite" { // one that is not committed yet holds nobody up
 			tx, err := d.SQL.Begin()
 			if err != nil {

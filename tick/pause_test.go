@@ -117,9 +117,7 @@ func TestPauseEndsByItself(t *testing.T) {
 		until := d.Clock.Now().Add(10 * time.Minute)
 		pause(t, d, store.ScopeSchedule, "hours", until)
 		pause(t, d, store.ScopeJob, "request", until)
-		if _, err := d.RunNow(t.Context(), "request", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "request", store.Request{})
 		for range 9 {
 			d.Clock.Add(time.Minute)
 			if r := ticktest.Run(t, d); r.Started != 0 {
@@ -255,15 +253,11 @@ func TestPauseHoldsAndIsAGap(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Clock.Add(12 * time.Minute)
-		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "job", store.Request{})
 		if r := ticktest.Run(t, d); r.Made != 0 || r.Started != 0 {
 			t.Fatalf("paused: %+v", r)
 		}
-		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, false, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Resume(t, d, store.Subject{Scope: store.ScopeJob, Name: "job"}, false)
 		d.Clock.Add(5 * time.Minute)
 		r := ticktest.Run(t, d)
 		if r.Made != 1 || r.Succeeded != 2 {
@@ -292,21 +286,15 @@ func TestPauseOfAnyTag(t *testing.T) {
 		}
 		for _, tag := range list {
 			on := store.Subject{Scope: store.ScopeTag, Name: tag}
-			if _, err := d.Pause(t.Context(), on, time.Time{}, store.Author{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Pause(t, d, on, time.Time{})
 			if n, err := d.CountPaused(t.Context()); err != nil || n != 1 {
 				t.Errorf("%s: %d jobs paused, %v", tag, n, err)
 			}
-			if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.RunNow(t, d, "job", store.Request{})
 			if r := ticktest.Run(t, d); r.Started != 0 {
 				t.Errorf("%s: not paused", tag)
 			}
-			if _, err := d.Resume(t.Context(), on, false, store.Author{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Resume(t, d, on, false)
 			if r := ticktest.Run(t, d); r.Succeeded != 1 {
 				t.Errorf("%s: not let go: %+v", tag, r)
 			}
@@ -335,9 +323,7 @@ func TestPauseResumedWithinAPass(t *testing.T) {
 			d = storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
 			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
 			ticktest.Request(t, d, "job")
-			if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{}, store.Author{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "job"}, time.Time{})
 			armed = true
 			if r := ticktest.Run(t, d); r.Decided == 0 || r.Started != 0 || armed {
 				t.Fatalf("paused: %+v", r)

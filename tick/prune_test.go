@@ -195,9 +195,7 @@ func forgetRemoved(t *testing.T, d *storetest.DB) {
 	if err := d.RemoveJob(t.Context(), "by hand", store.Author{}); err != nil { // before any pass: it has no plan
 		t.Fatal(err)
 	}
-	if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "pausing"}, d.Clock.Now().Add(time.Minute), store.Author{}); err != nil {
-		t.Fatal(err)
-	}
+	ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "pausing"}, d.Clock.Now().Add(time.Minute))
 	for range 4 {
 		ticktest.Run(t, d)
 		d.Clock.Add(5 * time.Minute)
@@ -247,9 +245,7 @@ func TestPruneForgetsOldTicksAndPauses(t *testing.T) {
 			if length > 0 {
 				until = d.Clock.Now().Add(length)
 			}
-			if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: name}, until, store.Author{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: name}, until)
 		}
 		for range 3 {
 			ticktest.Run(t, d)

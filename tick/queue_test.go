@@ -34,9 +34,7 @@ func inQueues(t testing.TB, d *storetest.DB, n int, queues ...string) {
 	ticktest.Run(t, d)
 	for _, j := range defs.Jobs {
 		d.Clock.Add(time.Millisecond) // ids sort by it
-		if _, err := d.RunNow(t.Context(), j.Name, store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, j.Name, store.Request{})
 	}
 	ticktest.DecideOnly(t, d)
 }
@@ -80,10 +78,7 @@ func nearlyInTurn(order []string) bool {
 func TestRunsFollowTheQueueOfTheirJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		inQueues(t, d, 1, "reprots")
-		first, err := d.RunNow(t.Context(), "reprots 0", store.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := ticktest.RunNow(t, d, "reprots 0", store.Request{})
 		d.Exec(t, fmt.Sprintf("INSERT INTO %s (id, job_id, occurrence, ready_at, created_at) VALUES ('00000000-0000-7000-9000-000000000001', %d, 'now:1', %[3]s, %[3]s)",
 			d.Table("runs"), first.JobID, ticktest.Literal(d, d.Clock.Now())))
 		ticktest.DecideOnly(t, d)

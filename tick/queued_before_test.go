@@ -26,9 +26,7 @@ func TestRunsThatWereQueuedBeforeAreCounted(t *testing.T) {
 		first := ticktest.Hourly("first")
 		first.Priority = 1
 		defs.Jobs = append(defs.Jobs, first, store.Job{Name: "told", Overlap: store.OverlapAllow, MaxRunning: 100, Steps: []store.Step{ticktest.Nop("")}})
-		if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Apply(t, d, defs)
 		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
 			return executor.Result{}, errors.New("failed as it should")
 		})

@@ -224,10 +224,7 @@ func TestRemoveWhenDoneSparesWhatIsEdited(t *testing.T) {
 func TestRemoveBeforeTheFirstPass(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
-		asked, err := d.RunNow(t.Context(), "job", store.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		asked := ticktest.RunNow(t, d, "job", store.Request{})
 		if err := d.RemoveJob(t.Context(), "job", store.Author{}); err != nil {
 			t.Fatal(err)
 		}

@@ -38,16 +38,12 @@ func TestRepeatAfterIsForeseen(t *testing.T) {
 				if c.edit > 0 {
 					ticktest.Apply(t, d, job(c.edit))
 				} else {
-					if _, err := d.Pause(t.Context(), on, d.Clock.Now().Add(c.resumed+2*time.Minute), store.Author{}); err != nil {
-						t.Fatal(err)
-					}
+					ticktest.Pause(t, d, on, d.Clock.Now().Add(c.resumed+2*time.Minute))
 					for range c.resumed/time.Minute - 1 {
 						ticktest.Run(t, d)
 						d.Clock.Add(time.Minute)
 					}
-					if _, err := d.Resume(t.Context(), on, c.missed, store.Author{}); err != nil {
-						t.Fatal(err)
-					}
+					ticktest.Resume(t, d, on, c.missed)
 				}
 				now, day := d.Clock.Now(), 24*time.Hour
 				list, err := d.Jobs(t.Context(), store.JobFilter{})

@@ -87,10 +87,7 @@ func TestRequestForALaterTimeHoldsUpNothing(t *testing.T) {
 			Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.Run(t, d)
 		at := d.Clock.Now().Add(12 * time.Minute)
-		r, err := d.RunNow(t.Context(), "job", store.Request{At: at})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := ticktest.RunNow(t, d, "job", store.Request{At: at})
 		ends := []string{store.Waiting, store.Waiting, store.Succeeded} // of the request, after the passes
 		for i, want := range ends {
 			d.Clock.Add(5 * time.Minute)

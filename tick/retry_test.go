@@ -29,9 +29,7 @@ func TestRetryWaitsForItsBackoff(t *testing.T) {
 			}},
 		}})
 		for _, name := range []string{"atomic", "failing"} {
-			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.RunNow(t, d, name, store.Request{})
 		}
 		if r := ticktest.Run(t, d); r.Succeeded != 1 || r.Waiting != 1 {
 			t.Fatalf("%+v", r)

@@ -145,9 +145,7 @@ func TestHookOfASilenceThatCannotRun(t *testing.T) {
 		if r := ticktest.Pass(t, tk); r.SilentSince.IsZero() || len(r.Unheard) != 0 {
 			t.Errorf("%+v", r)
 		}
-		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, time.Time{}, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeAll}, time.Time{})
 		d.Exec(t, "UPDATE "+d.Table("ticks")+" SET passes = 20")
 		d.Clock.Add(time.Hour)
 		tk.On.Late = "tell"
@@ -156,9 +154,7 @@ func TestHookOfASilenceThatCannotRun(t *testing.T) {
 		if r := ticktest.Pass(t, tk); r.Started != 0 || len(told(t, d, "tell")) != 1 {
 			t.Errorf("while everything is paused: %+v", r)
 		}
-		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeAll}, false, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Resume(t, d, store.Subject{Scope: store.ScopeAll}, false)
 		if r := ticktest.Pass(t, tk); r.Succeeded != 1 {
 			t.Errorf("resumed: %+v", r)
 		}

@@ -213,20 +213,14 @@ func TestSkipsBeginAfterThePause(t *testing.T) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.Run(t, d) // 08:00
 		subject := store.Subject{Scope: store.ScopeJob, Name: "job"}
-		if _, err := d.Pause(t.Context(), subject, d.Clock.Now().Add(12*time.Minute), store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, subject, d.Clock.Now().Add(12*time.Minute))
 		list, err := tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		sameTimes(t, list, "08:15")
-		if _, err := d.Resume(t.Context(), subject, false, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.Pause(t.Context(), subject, time.Time{}, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Resume(t, d, subject, false)
+		ticktest.Pause(t, d, subject, time.Time{})
 		if _, err := tick.SkipNext(t.Context(), d.Store, "job", "", 1, store.Author{}); err == nil || !strings.Contains(err.Error(), "paused until somebody resumes it") {
 			t.Error(err)
 		}
@@ -265,14 +259,10 @@ func TestSkipsStayInAPause(t *testing.T) {
 			t.Fatal(err)
 		}
 		subject := store.Subject{Scope: store.ScopeJob, Name: "job"}
-		if _, err := d.Pause(t.Context(), subject, time.Time{}, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, subject, time.Time{})
 		d.Clock.Add(12 * time.Minute)
 		ticktest.Run(t, d)
-		if _, err := d.Resume(t.Context(), subject, true, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Resume(t, d, subject, true)
 		ticktest.Run(t, d)
 		if got := ticktest.ToldIn(t, d, "job", "15:04"); got != "08:10 succeeded; skipped (08:04:59.999999, 08:05:00]; next 08:15" {
 			t.Error(got)

@@ -19,9 +19,7 @@ func TestStandingLooksPastPausedJobs(t *testing.T) {
 			defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprintf("held-%d", i), Own: ticktest.EveryFiveMinutes(), Tags: []string{"held"}, Steps: []store.Step{ticktest.Nop("")}})
 		}
 		ticktest.Apply(t, d, defs)
-		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeTag, Name: "held"}, time.Time{}, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeTag, Name: "held"}, time.Time{})
 		ticktest.Run(t, d)
 		st, err := d.Standing(t.Context(), time.Minute, 2*time.Hour, 1)
 		if err != nil || len(st.Coming) != 1 || st.Coming[0].Name != "free" || st.Overdue.Count != 0 {

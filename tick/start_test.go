@@ -78,9 +78,7 @@ func TestStartWithoutATimeIsRefused(t *testing.T) {
 			if err := d.RemoveJob(t.Context(), "job", store.Author{}); err == nil {
 				t.Errorf("%s: it was made all the same", start)
 			}
-			if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 			if r := ticktest.Run(t, d); len(r.Parked) != 1 || !strings.Contains(r.Parked[0].Error, want) {
 				t.Errorf("left to the first decision: %+v", r)
 			}

@@ -217,10 +217,7 @@ func TestStepFactsThatNobodyNamedInTime(t *testing.T) {
 			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: steps}}})
 		}
 		job(ticktest.Step("note", "SELECT * FROM nowhere"))
-		run, err := d.RunNow(t.Context(), "job", store.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := ticktest.RunNow(t, d, "job", store.Request{})
 		ticktest.Run(t, d)
 		for _, fact := range []string{"row.n", "row", "code"} {
 			job(note(d, false, "job", "${steps.ask."+fact+"}"))
@@ -251,10 +248,7 @@ func TestStepFactsOfTheLastStep(t *testing.T) {
 		check := ticktest.Step("check", "SELECT 7 AS n")
 		check.Spec = []byte(`{"sql": ["SELECT 7 AS n"], "fail_if": "rows"}`)
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{check, note(d, false, "job", "${steps.check.row.n}", "${steps.check.rows}")}}}})
-		run, err := d.RunNow(t.Context(), "job", store.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := ticktest.RunNow(t, d, "job", store.Request{})
 		ticktest.Run(t, d)
 		if _, err := d.RetryRun(t.Context(), run.ID, "note", store.Author{}); err != nil {
 			t.Fatal(err)
@@ -276,10 +270,7 @@ func TestStepFactsAfterManyTries(t *testing.T) {
 				note(d, false, "job", "${steps.ask.row.n}", "${steps.ask.status}", "${steps.tried.status}")}}}})
 		}
 		apply("SELECT 42 AS n", "SELECT broken")
-		run, err := d.RunNow(t.Context(), "job", store.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := ticktest.RunNow(t, d, "job", store.Request{})
 		ticktest.Run(t, d)
 		for more := 1; more <= 512; more *= 2 { // as if it had been tried so often
 			d.Exec(t, fmt.Sprintf(`INSERT INTO %[1]s (run_id, number, step, step_name, attempt, fence, holder, state, started_at, finished_at, error)

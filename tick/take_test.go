@@ -22,10 +22,7 @@ func queued(t *testing.T, d *storetest.DB, n int) (ids []string) {
 	}})
 	for i := range n {
 		name := map[bool]string{true: "urgent", false: "job"}[i == n-1]
-		r, err := d.RunNow(t.Context(), name, store.Request{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := ticktest.RunNow(t, d, name, store.Request{})
 		d.Clock.Add(time.Millisecond)
 		ids = append(ids, r.ID)
 	}

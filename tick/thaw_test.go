@@ -45,14 +45,10 @@ func TestNothingIsLateJustAfterAFreeze(t *testing.T) {
 				until = time.Time{}
 			}
 			freeze := store.Subject{Scope: store.ScopeAll}
-			if _, err := d.Pause(t.Context(), freeze, until, store.Author{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Pause(t, d, freeze, until)
 			d.Clock.Add(3 * time.Hour)
 			if byHand {
-				if _, err := d.Resume(t.Context(), freeze, false, store.Author{}); err != nil {
-					t.Fatal(err)
-				}
+				ticktest.Resume(t, d, freeze, false)
 			}
 			d.Clock.Add(time.Minute)
 			expect("after a minute", 0, 0, store.Duration(time.Minute))
@@ -77,9 +73,7 @@ func TestLocksJustAfterAFreeze(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job")}})
 		ticktest.Run(t, d)
-		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, d.Clock.Now().Add(3*time.Hour), store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeAll}, d.Clock.Now().Add(3*time.Hour))
 		ticktest.LockPlans(t, d)
 		d.Clock.Add(3*time.Hour + time.Minute)
 		for _, fails := range []bool{false, true} {
@@ -102,9 +96,7 @@ func TestPassJustAfterAFreezeIsNotLate(t *testing.T) {
 		queued, thaw := d.Clock.Now(), d.Clock.Now().Add(3*time.Hour)
 		for _, frozen := range []bool{false, true} {
 			if frozen {
-				if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, thaw, store.Author{}); err != nil {
-					t.Fatal(err)
-				}
+				ticktest.Pause(t, d, store.Subject{Scope: store.ScopeAll}, thaw)
 			}
 			due := d.Clock.Now().Truncate(time.Hour).Add(time.Hour)
 			if frozen {

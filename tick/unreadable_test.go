@@ -105,9 +105,7 @@ func TestUnreadableRunFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		spoil(t, d, "runs", "interval_start", "state = 'running'")
-		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, "job", store.Request{})
 		ticktest.DecideOnly(t, d)
 		if first, second := states(); first != "running" || !strings.HasPrefix(second, "waiting") {
 			t.Errorf("%s, %s; want the first one running, the second one waiting", first, second)
@@ -144,9 +142,7 @@ func TestUnreadableQueue(t *testing.T) {
 		if want := fmt.Sprintf(`its row cannot be read: column queue: holds "%s", want UTF-8 text`, name); run.State != store.Failed || run.Error != want {
 			t.Errorf("%s %s, want %s", run.State, run.Error, want)
 		}
-		if _, err := d.RunNow(t.Context(), job, store.Request{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.RunNow(t, d, job, store.Request{})
 	}
 	ticktest.DecideOnly(t, d)
 	if r, err := tk.Work(t.Context()); err != nil || r.Succeeded != 2 {

@@ -18,9 +18,7 @@ func TestViewsShowALoginItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"theirs", "own"} {
-			if _, err := d.RunNow(t.Context(), name, store.Request{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.RunNow(t, d, name, store.Request{})
 		}
 		for _, as := range []*store.Store{d.Store, s} {
 			for range 2 {

@@ -180,21 +180,13 @@ func TestAlarmForWhatIsNext(t *testing.T) {
 		if r := ticktest.Pass(t, tk); r.Started != 1 || !r.WakeAt.Equal(morning(12, 0)) {
 			t.Errorf("what is near: %d started, the alarm is for %v", r.Started, r.WakeAt)
 		}
-		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, morning(20, 0), store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeAll}, morning(20, 0))
 		d.Clock.Set(morning(13, 0))
 		expect("the end of a freeze", morning(20, 0))
-		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeAll}, false, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeAll}, time.Time{}, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Resume(t, d, store.Subject{Scope: store.ScopeAll}, false)
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeAll}, time.Time{})
 		expect("a freeze without an end", time.Time{})
-		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeAll}, false, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Resume(t, d, store.Subject{Scope: store.ScopeAll}, false)
 		expect("after it", morning(14, 0))
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: &store.Schedule{Rule: "at 2026-03-01T00:00:00Z"}, Steps: []store.Step{ticktest.Call("")}}}})
 		expect("what is far ahead", time.Time{})

@@ -72,13 +72,9 @@ func lived(t *testing.T, d *storetest.DB) {
 	pass(12)
 	d.Clock.Add(20 * time.Minute) // no pass came
 	pass(8)
-	if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "shared"}, time.Time{}, store.Author{}); err != nil {
-		t.Fatal(err)
-	}
+	ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "shared"}, time.Time{})
 	pass(6)
-	if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "shared"}, false, store.Author{}); err != nil {
-		t.Fatal(err)
-	}
+	ticktest.Resume(t, d, store.Subject{Scope: store.ScopeJob, Name: "shared"}, false)
 	apply("3m")
 	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 1m' WHERE rule = 'every 10m'")
 	pass(10)

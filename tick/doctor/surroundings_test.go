@@ -55,13 +55,9 @@ func TestSurroundings(t *testing.T) {
 		d.Clock.Add(2 * time.Hour)
 		expect("the trigger died", "queued", "trigger")
 		freeze := store.Subject{Scope: store.ScopeAll}
-		if _, err := d.Pause(t.Context(), freeze, time.Time{}, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, freeze, time.Time{})
 		expect("everything is paused", "trigger")
-		if _, err := d.Resume(t.Context(), freeze, false, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Resume(t, d, freeze, false)
 		came := func() {
 			t.Helper()
 			d.Exec(t, "UPDATE "+d.Table("ticks")+" SET version = 'old', error = 'no room', last_at = "+literal(d, d.Clock.Now()))

@@ -37,9 +37,7 @@ func TestSimulationGoesOnWithWhatIsOpen(t *testing.T) {
 			r.until(middle, middle.Add(o.Every), o)
 		}
 		for name, until := range map[string]time.Time{"paused": middle.Add(5 * time.Hour), "held": {}} {
-			if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: name}, until, store.Author{}); err != nil {
-				t.Fatal(err)
-			}
+			ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: name}, until)
 		}
 		settled := r.settled()
 		before := r.ledger(nil)

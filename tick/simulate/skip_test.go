@@ -50,13 +50,9 @@ func TestChangesSinceTheLastPassAreSimulated(t *testing.T) {
 		if _, err := tick.SkipNext(t.Context(), d.Store, "skipped", "", 3, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "paused"}, time.Time{}, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "paused"}, time.Time{})
 		d.Clock.Add(6 * time.Minute)
-		if _, err := d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "paused"}, false, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Resume(t, d, store.Subject{Scope: store.ScopeJob, Name: "paused"}, false)
 		left.Schedules = nil
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{left}})
 		now := d.Clock.Now() // 08:06
@@ -99,9 +95,7 @@ func TestPausesOfOneScheduleAreSimulated(t *testing.T) {
 				{Name: "two", Schedules: []string{"tens", "fives"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}},
 			}})
 		ticktest.Run(t, d) // 08:00
-		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeSchedule, Name: "fives"}, time.Time{}, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeSchedule, Name: "fives"}, time.Time{})
 		if _, err := tick.SkipNext(t.Context(), d.Store, "two", "", 1, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
@@ -126,9 +120,7 @@ func TestJobsThatCannotRunAreSimulated(t *testing.T) {
 		spoiled.Own, spoiled.Schedules = nil, []string{"tens"}
 		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "tens", Rule: "every 10m"}}, Jobs: []store.Job{spoiled, job("held", false), job("off", true), job("on", false)}})
 		d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'sometime' WHERE name = 'tens'")
-		if _, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "held"}, time.Time{}, store.Author{}); err != nil {
-			t.Fatal(err)
-		}
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "held"}, time.Time{})
 		ticktest.Run(t, d)
 		now := d.Clock.Now()
 		in, _, err := simulate.Read(t.Context(), d.Store, now, now)

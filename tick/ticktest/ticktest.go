@@ -61,7 +61,31 @@ func Apply(t testing.TB, d *storetest.DB, defs store.Definitions) {
 func Request(t testing.TB, d *storetest.DB, job string) {
 	t.Helper()
 	DecideOnly(t, d)
-	if _, err := d.RunNow(t.Context(), job, store.Request{}); err != nil {
+	RunNow(t, d, job, store.Request{})
+}
+
+// RunNow requests a run of the job.
+func RunNow(t testing.TB, d *storetest.DB, job string, q store.Request) store.RequestedRun {
+	t.Helper()
+	r, err := d.RunNow(t.Context(), job, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Pause pauses a subject until an instant; zero: until it is resumed.
+func Pause(t testing.TB, d *storetest.DB, on store.Subject, until time.Time) {
+	t.Helper()
+	if _, err := d.Pause(t.Context(), on, until, store.Author{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Resume ends the pause of a subject. missed says that the missed times are made up for.
+func Resume(t testing.TB, d *storetest.DB, on store.Subject, missed bool) {
+	t.Helper()
+	if _, err := d.Resume(t.Context(), on, missed, store.Author{}); err != nil {
 		t.Fatal(err)
 	}
 }
