@@ -33,10 +33,10 @@ the range gets a run.`,
 	cmd.Flags().BoolVar(&r.Again, "again", false, "include nominal times that are in the interval of a run already")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only print the nominal times; write nothing")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) (err error) {
-		if r.From, err = instantFlag("from", from, ago); err != nil {
+		if r.From, err = instantIn(ctx, s, "from", from, ago); err != nil {
 			return err
 		}
-		if r.To, err = instantFlag("to", to, ago); err != nil {
+		if r.To, err = instantIn(ctx, s, "to", to, ago); err != nil {
 			return err
 		}
 		switch {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -21,6 +22,19 @@ const (
 // on or back from now. An empty text is the zero time.
 func instantFlag(flag, text string, d direction) (time.Time, error) {
 	return instantFrom(flag, text, d, time.Now())
+}
+
+// instantIn is instantFlag for a change of the database: a length counts from the clock of the database, which also decides when
+// the time has come. The clock of this host may differ.
+func instantIn(ctx context.Context, s *store.Store, flag, text string, d direction) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return now, err
+	}
+	return instantFrom(flag, text, d, now)
 }
 
 // instantFrom is instantFlag with another instant for now.

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A time is read in the form in which people write it, in their zone.
@@ -74,6 +79,32 @@ func TestInstantsAtClockChangesAreThoseOfRules(t *testing.T) {
 	for text, want := range map[string]string{"tomorrow": "2027-09-05T01:00:00-03:00", "tomorrow 08:00": "2027-09-05T08:00:00-03:00", "2027-09-05": "2027-09-05T01:00:00-03:00"} {
 		if got, ok := readInstant(text, now, ahead); !ok || got.Format(time.RFC3339) != want {
 			t.Errorf("%q is %s, %v; want %s", text, got.Format(time.RFC3339), ok, want)
+		}
+	}
+}
+
+// In a change, a length counts from the clock of the database, which is the one that decides: with the clock of a host that is an
+// hour behind, a pause would end an hour early, and a run for later would execute now. Sessions of MariaDB and MySQL can have a
+// clock of their own.
+func TestLengthsCountFromTheClockOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	for _, engine := range storetest.Engines(t) {
+		if storetest.Dialect(engine) != "mariadb" {
+			continue
+		}
+		db, home := storetest.Open(t, engine, store.Options{}), t.TempDir()
+		now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+		ahead := storetest.Settings(t, db.URL, fmt.Sprintf("timestamp = %d", now.Unix()))
+		for _, args := range [][]string{{"job", "create", "one", "--sql", "SELECT 1"}, {"job", "run-now", "one", "--at", "2h from now"}, {"job", "pause", "one", "--until", "2h"}} {
+			if code, stderr := invoke(t.Context(), t, home, nil, io.Discard, append(args, "--database", ahead)...); code != exitDone {
+				t.Fatalf("%q: code %d, said %q", args, code, stderr)
+			}
+		}
+		want := ticktest.Literal(db, now.Add(2*time.Hour))
+		for _, at := range []struct{ table, column string }{{db.Table("runs"), "scheduled_for"}, {db.Table("pauses"), "until_at"}} {
+			if db.Int(t, "SELECT COUNT(*) FROM "+at.table+" WHERE "+at.column+" = "+want) != 1 {
+				t.Errorf("%s is not two hours after the clock of the database", at.column)
+			}
 		}
 	}
 }

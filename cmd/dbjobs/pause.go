@@ -139,7 +139,7 @@ func (c *cli) pauses(cmd *cobra.Command, of subjectOf) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		end, err := instantFlag("until", until, ahead)
+		end, err := instantIn(ctx, s, "until", until, ahead)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 }
 
 // request returns the request that the flags describe.
-func (f *requestFlags) request(cmd *cobra.Command, who store.Author) (q store.Request, err error) {
+func (f *requestFlags) request(ctx context.Context, s *store.Store, cmd *cobra.Command, who store.Author) (q store.Request, err error) {
 	q = store.Request{Args: map[string]string{}, Key: f.key, Author: who}
 	for _, p := range f.pairs {
 		name, value, ok := strings.Cut(p, "=")
@@ -44,13 +44,13 @@ func (f *requestFlags) request(cmd *cobra.Command, who store.Author) (q store.Re
 		}
 		q.Args[name] = value
 	}
-	if q.Interval.Start, err = instantFlag("from", f.from, ago); err != nil {
+	if q.Interval.Start, err = instantIn(ctx, s, "from", f.from, ago); err != nil {
 		return q, err
 	}
-	if q.Interval.End, err = instantFlag("to", f.to, ago); err != nil {
+	if q.Interval.End, err = instantIn(ctx, s, "to", f.to, ago); err != nil {
 		return q, err
 	}
-	if q.At, err = instantFlag("at", f.at, ahead); err != nil {
+	if q.At, err = instantIn(ctx, s, "at", f.at, ahead); err != nil {
 		return q, err
 	}
 	if (f.from == "") != (f.to == "") {
@@ -85,7 +85,7 @@ executes nothing itself: it waits until a "dbjobs tick" has executed the run. Ct
 	}
 	f.add(cmd)
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, args []string) error {
-		q, err := f.request(cmd, c.author(s))
+		q, err := f.request(ctx, s, cmd, c.author(s))
 		if err != nil {
 			return err
 		}
