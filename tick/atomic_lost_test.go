@@ -52,3 +52,31 @@ func TestAtomicStepWhoseCommitIsGoneExecutesAgain(t *testing.T) {
 		})
 	}
 }
+
+// A server ends the session of an atomic step at its COMMIT, as at a fast shutdown. The COMMIT has not taken place, as the record of
+// the attempt shows, so that this uses up no attempt, and the run succeeds later.
+func TestAtomicStepWhoseSessionEndsAtItsCommitExecutesAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("no trigger waits for COMMIT")
+		}
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		d.Exec(t, "CREATE TABLE ends (n int)")
+		d.Exec(t, "INSERT INTO ends VALUES (1)")
+		d.Exec(t, "CREATE FUNCTION shut_down() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_terminate_backend(pg_backend_pid()) FROM ends; RETURN NULL; END'")
+		d.Exec(t, "CREATE CONSTRAINT TRIGGER shut_down AFTER INSERT ON effects DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION shut_down()")
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.AtomicStep("INSERT INTO effects VALUES (1)")}}}})
+		ticktest.Request(t, d, "job")
+		if r := ticktest.Run(t, d); r.Waiting != 1 || !strings.Contains(r.Runs[0].Error, "before COMMIT took place: FATAL") {
+			t.Fatalf("%+v", r)
+		}
+		d.Exec(t, "DELETE FROM ends")
+		d.Clock.Add(time.Minute)
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
+			t.Errorf("%+v", r)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 1 {
+			t.Errorf("%d effects", n)
+		}
+	})
+}

@@ -18,9 +18,9 @@ import (
 // (MySQL, MariaDB). This is also true if they are in a procedure, and if the text has begun another
 // transaction after them. Plain statements can do none of that, and need no savepoint.
 //
-// Crash window: if the answer to COMMIT is lost, the caller tries to record a failure of this attempt.
+// Crash window: if the answer to COMMIT is lost, the caller tries to record another end of this attempt.
 // If the COMMIT took place, the record is refused: the run has gone on, or the success of the attempt
-// is on record (store.ErrRecorded). If it did not, the failure is recorded and the step is tried again.
+// is on record (store.ErrRecorded). If it did not, that end is recorded and the step is tried again.
 //
 // If the engine has undone the transaction at an error, as at a deadlock, the savepoint is gone, too. Then it does
 // not show whether this was our transaction, or one that came after a COMMIT of the text. The witness shows it.
@@ -30,19 +30,19 @@ import (
 // Where the session is lost after a COMMIT of the text, the savepoint and the witness are lost, too. Then this is a failed
 // attempt like any other: a session that ends in the middle is far more often that of a text which has committed nothing.
 //
-// If the connection is lost before COMMIT was sent, the server has undone the transaction. Then the
+// If the connection is lost before COMMIT took place, the server has undone the transaction. Then the
 // attempt counts as one that has done nothing, unless the text was sent and may have committed a part of its effects.
 // The same holds if the server takes no writes any more, as one that hands over to another does at first.
 func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Request) (_ Result, err error) {
 	list := spec.SQL
-	sent, asked := false, false // the text; COMMIT
+	sent := false // the text
 	defer func() {
 		switch {
 		case err == nil || errors.Is(err, errHeld) || errors.Is(err, ErrNotAtomic):
 		case d.engine.TakesNoWrites(err): // the answer of a server that is there, so all is rolled back
 			err = nothingDone("the database took no writes before COMMIT", err)
-		case !asked && d.engine.Broken(err) && !(sent && slices.ContainsFunc(list, d.mayHaveCommitted)):
-			err = nothingDone("the connection was lost before COMMIT was sent", err)
+		case d.engine.Broken(err) && !(sent && slices.ContainsFunc(list, d.mayHaveCommitted)):
+			err = nothingDone("the connection was lost before COMMIT took place", err)
 		}
 	}()
 	w := d.witness(s.statements, taken.Conn, list)
@@ -96,7 +96,6 @@ func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Requ
 	if err := r.EndIn(s.statements, tx, res); err != nil {
 		return res, err
 	}
-	asked = true
 	if err := tx.Commit(); err != nil {
 		return res, describe(d.engine, err, "")
 	}
