@@ -70,44 +70,55 @@ const sweepSize = 100
 // are left.
 func (s *Store) Prune(ctx context.Context, kept []Retention, more func() bool) (gone int, err error) {
 	rand.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
-	chunks := slices.Collect(slices.Chunk(kept, pruneSize))
+	var parts []portion
+	for chunk := range slices.Chunk(kept, pruneSize) {
+		parts = append(parts, portion{chunk, leftOver{surplus: true, gaps: true}})
+	}
 	for expired := true; ; { // in turn: runs that are too old, and the surplus of some of the jobs
-		var chunk []Retention
-		if len(chunks) > 0 {
-			chunk, chunks = chunks[0], chunks[1:]
+		p := portion{}
+		if len(parts) > 0 {
+			p, parts = parts[0], parts[1:]
 		}
-		n, left, err := s.pruneOnce(ctx, expired, chunk)
+		p.left.expired = expired
+		n, left, err := s.pruneOnce(ctx, p)
 		gone += n
 		if err != nil {
 			return gone, err
 		}
-		if expired = expired && left.expired; left.surplus {
-			chunks = append(chunks, chunk)
+		if expired = left.expired; left.surplus || left.gaps {
+			parts = append(parts, portion{p.kept, left})
 		}
-		if !expired && len(chunks) == 0 || !more() {
+		if !expired && len(parts) == 0 || !more() {
 			return gone, nil
 		}
 	}
 }
 
-// leftOver says whether there may be more to delete.
-type leftOver struct{ expired, surplus bool }
+// portion is some jobs, and what may be left to delete of them. A look for old gaps reads all gaps of the jobs, so there is none
+// after one that found the last of them.
+type portion struct {
+	kept []Retention
+	left leftOver
+}
+
+// leftOver says what may be left to delete: runs of any job that are too old, surplus runs, old gaps.
+type leftOver struct{ expired, surplus, gaps bool }
 
 // pruneOnce deletes a bounded number of rows in one transaction. If it could delete nothing,
 // because other sessions have all of it locked, it reports that nothing is left.
-func (s *Store) pruneOnce(ctx context.Context, expired bool, kept []Retention) (gone int, left leftOver, err error) {
+func (s *Store) pruneOnce(ctx context.Context, p portion) (gone int, left leftOver, err error) {
 	var old []string
-	if expired {
+	if p.left.expired {
 		if err := s.db.Query(ctx, "expired_runs", engine.Args{"now": s.now(), "limit": pruneSize}, engine.Column(&old)); err != nil {
 			return 0, left, err
 		}
 	}
 	tooOld := len(old)
-	rows, err := s.keptRows(kept)
+	rows, err := s.keptRows(p.kept)
 	if err != nil {
 		return 0, left, err
 	}
-	if rows != "" {
+	if rows != "" && p.left.surplus {
 		if err := s.db.Query(ctx, "surplus_runs", engine.Args{"rows": rows, "limit": pruneSize}, engine.Column(&old)); err != nil {
 			return 0, left, err
 		}
@@ -116,17 +127,18 @@ func (s *Store) pruneOnce(ctx context.Context, expired bool, kept []Retention) (
 		return 0, left, nil
 	}
 	var runs, gaps int64 // one run may be both too old and surplus
-	var part bool
+	var cut bool
 	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
-		if runs, part, err = s.pruneRuns(ctx, tx, old); err != nil {
+		if runs, cut, err = s.pruneRuns(ctx, tx, old); err != nil || !p.left.gaps {
 			return err
 		}
 		gaps, err = s.pruneGaps(ctx, tx, rows)
 		return err
 	})
-	if err == nil && (runs+gaps > 0 || part) {
-		left.expired = tooOld == pruneSize || part && tooOld > 0
-		left.surplus = len(old)-tooOld == pruneSize || gaps == pruneSize || part && len(old) > tooOld
+	if err == nil && (runs+gaps > 0 || cut) {
+		left.expired = tooOld == pruneSize || cut && tooOld > 0
+		left.surplus = len(old)-tooOld == pruneSize || cut && len(old) > tooOld
+		left.gaps = gaps == pruneSize
 	}
 	return int(runs), left, err
 }

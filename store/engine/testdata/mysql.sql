@@ -934,7 +934,7 @@ SELECT id FROM dbjobs_jobs WHERE id IN (each_) ORDER BY id FOR UPDATE;
 -- arguments: rows, limit
 SELECT o.job_id, o.schedule_id, o.through_at, o.reason
 FROM (SELECT * FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS t) AS d
-STRAIGHT_JOIN dbjobs_gaps o FORCE INDEX (PRIMARY) ON o.job_id = d.job_id AND o.recorded_at < d.since LIMIT ? FOR UPDATE SKIP LOCKED;
+STRAIGHT_JOIN dbjobs_gaps o FORCE INDEX (PRIMARY) ON o.job_id = d.job_id AND o.through_at < d.since AND o.recorded_at < d.since LIMIT ? FOR UPDATE SKIP LOCKED;
 
 -- name: lock_own_schedules
 -- arguments: each_ids

@@ -1002,7 +1002,7 @@ SELECT id FROM dbjobs.jobs WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE;
 -- name: lock_old_gaps
 -- arguments: rows, limit
 SELECT g.job_id, g.schedule_id, g.through_at, g.reason FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, since timestamptz)
-CROSS JOIN LATERAL (SELECT o.job_id, o.schedule_id, o.through_at, o.reason FROM dbjobs.gaps o WHERE o.job_id = d.job_id AND o.recorded_at < d.since
+CROSS JOIN LATERAL (SELECT o.job_id, o.schedule_id, o.through_at, o.reason FROM dbjobs.gaps o WHERE o.job_id = d.job_id AND o.through_at < d.since AND o.recorded_at < d.since
   OFFSET 0 FOR UPDATE SKIP LOCKED) AS g LIMIT $2;
 
 -- name: lock_own_schedules

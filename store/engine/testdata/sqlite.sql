@@ -920,7 +920,7 @@ SELECT id FROM dbjobs_jobs WHERE id IN (SELECT value FROM json_each(?1)) ORDER B
 -- name: lock_old_gaps
 -- arguments: rows, limit
 SELECT g.job_id, g.schedule_id, g.through_at, g.reason
-FROM jsonb_each(?1) AS d CROSS JOIN dbjobs_gaps g ON g.job_id = d.value ->> 'job_id' AND g.recorded_at < d.value ->> 'since' LIMIT ?2;
+FROM jsonb_each(?1) AS d CROSS JOIN dbjobs_gaps g ON g.job_id = d.value ->> 'job_id' AND g.through_at < d.value ->> 'since' AND g.recorded_at < d.value ->> 'since' LIMIT ?2;
 
 -- name: lock_own_schedules
 -- arguments: ids

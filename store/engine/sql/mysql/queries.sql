@@ -282,7 +282,7 @@ WHERE r.settled_at IS NOT NULL LIMIT :limit;
 -- name: lock_old_gaps
 SELECT o.job_id, o.schedule_id, o.through_at, o.reason
 FROM (SELECT * FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', since DATETIME(6) PATH '$.since')) AS t) AS d
-STRAIGHT_JOIN dbjobs.gaps o FORCE INDEX (PRIMARY) ON o.job_id = d.job_id AND o.recorded_at < d.since LIMIT :limit @skip;
+STRAIGHT_JOIN dbjobs.gaps o FORCE INDEX (PRIMARY) ON o.job_id = d.job_id AND o.through_at < d.since AND o.recorded_at < d.since LIMIT :limit @skip;
 
 -- name: delete_gaps
 DELETE g FROM JSON_TABLE(:rows, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id',

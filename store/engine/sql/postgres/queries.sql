@@ -241,7 +241,7 @@ CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs WHERE job_id = d.job_id AND numbe
 
 -- name: lock_old_gaps
 SELECT g.job_id, g.schedule_id, g.through_at, g.reason FROM @rows(job_id bigint, since instant)
-CROSS JOIN LATERAL (SELECT o.job_id, o.schedule_id, o.through_at, o.reason FROM dbjobs.gaps o WHERE o.job_id = d.job_id AND o.recorded_at < d.since
+CROSS JOIN LATERAL (SELECT o.job_id, o.schedule_id, o.through_at, o.reason FROM dbjobs.gaps o WHERE o.job_id = d.job_id AND o.through_at < d.since AND o.recorded_at < d.since
   OFFSET 0 FOR UPDATE SKIP LOCKED) AS g LIMIT :limit;
 
 -- name: delete_gaps

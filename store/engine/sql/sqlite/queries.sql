@@ -80,7 +80,7 @@ WHERE r.settled_at IS NOT NULL LIMIT :limit;
 
 -- name: lock_old_gaps
 SELECT g.job_id, g.schedule_id, g.through_at, g.reason
-FROM jsonb_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.recorded_at < d.value ->> 'since' LIMIT :limit;
+FROM jsonb_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.through_at < d.value ->> 'since' AND g.recorded_at < d.value ->> 'since' LIMIT :limit;
 
 -- name: delete_gaps
 DELETE FROM dbjobs.gaps WHERE rowid IN (
