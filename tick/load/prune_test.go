@@ -145,7 +145,7 @@ func TestPruneKeepsTheTableSmall(t *testing.T) {
 // very many after some months. The key has the end of a gap, and a gap is not recorded before its end.
 func TestPruneReadsNoYoungGaps(t *testing.T) {
 	storetest.Needs(t, "postgres") // the gaps of MariaDB are in the key itself, and SQLite does not count what it reads
-	const gaps = 20_000 // of twenty jobs
+	const gaps = 20_000            // of twenty jobs
 	var c storetest.Calls
 	d := storetest.Open(t, "postgres", store.Options{Wrap: c.Wrap})
 	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})

@@ -1104,16 +1104,22 @@ WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds ORDER BY 
 SELECT @pause_columns, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs.pauses p @by_stale WHERE @stale AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT :limit;
 
--- There may be many pauses of single jobs. They find their job by key. The other pauses look at all jobs. A pause of a schedule
--- holds a job that has no other schedule: JobStatus.hold (store/state.go) says the same.
+-- There may be many pauses of single jobs and schedules. They find their jobs by key. The other pauses look at all jobs. A pause of a
+-- schedule holds a job that has no other schedule: JobStatus.hold (store/state.go) says the same.
 
 -- name: count_paused
 SELECT COUNT(*) FROM (
   SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON j.id = p.subject_id
   WHERE p.scope = 'job' AND @holds AND j.removed_at IS NULL
   UNION
-  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR @holds_several
-  WHERE p.scope <> 'job' AND @holds AND j.removed_at IS NULL
+  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag
+  WHERE p.scope IN ('all', 'owner', 'tag') AND @holds AND j.removed_at IS NULL
+  UNION
+  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.job_schedules k ON k.schedule_id = p.subject_id JOIN dbjobs.jobs j ON j.id = k.job_id
+  WHERE p.scope = 'schedule' AND @holds AND j.removed_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id)
+    AND NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules c ON c.id = l.schedule_id WHERE l.job_id = j.id AND c.name IS NOT NULL
+      AND c.id NOT IN (SELECT q.subject_id FROM dbjobs.pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > @now))
 ) u;
 
 -- The jobs that dbjobs has paused because of their runs: how many, and one of them. Disabled jobs do not count.

@@ -236,8 +236,14 @@ SELECT pg_catalog.COUNT(*) FROM (
   SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON j.id = p.subject_id
   WHERE p.scope = 'job' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND j.removed_at IS NULL
   UNION
-  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND j.tags @> pg_catalog.jsonb_build_array(p.subject) OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id) AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id) AND NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL AND s.id NOT IN (SELECT q.subject_id FROM dbjobs.pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())))
-  WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND j.removed_at IS NULL
+  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND j.tags @> pg_catalog.jsonb_build_array(p.subject)
+  WHERE p.scope IN ('all', 'owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND j.removed_at IS NULL
+  UNION
+  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.job_schedules k ON k.schedule_id = p.subject_id JOIN dbjobs.jobs j ON j.id = k.job_id
+  WHERE p.scope = 'schedule' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND j.removed_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id)
+    AND NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules c ON c.id = l.schedule_id WHERE l.job_id = j.id AND c.name IS NOT NULL
+      AND c.id NOT IN (SELECT q.subject_id FROM dbjobs.pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())))
 ) u;
 
 -- name: count_paused_itself

@@ -208,8 +208,14 @@ SELECT COUNT(*) FROM (
   SELECT j.id FROM dbjobs_pauses p JOIN dbjobs_jobs j ON j.id = p.subject_id
   WHERE p.scope = 'job' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND j.removed_at IS NULL
   UNION
-  SELECT j.id FROM dbjobs_pauses p JOIN dbjobs_jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject) OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs_job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id) AND NOT EXISTS (SELECT 1 FROM dbjobs_schedules o WHERE o.job_id = j.id) AND NOT EXISTS (SELECT 1 FROM dbjobs_job_schedules l JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL AND s.id NOT IN (SELECT q.subject_id FROM dbjobs_pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))))
-  WHERE p.scope <> 'job' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND j.removed_at IS NULL
+  SELECT j.id FROM dbjobs_pauses p JOIN dbjobs_jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)
+  WHERE p.scope IN ('all', 'owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND j.removed_at IS NULL
+  UNION
+  SELECT j.id FROM dbjobs_pauses p JOIN dbjobs_job_schedules k ON k.schedule_id = p.subject_id JOIN dbjobs_jobs j ON j.id = k.job_id
+  WHERE p.scope = 'schedule' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND j.removed_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM dbjobs_schedules o WHERE o.job_id = j.id)
+    AND NOT EXISTS (SELECT 1 FROM dbjobs_job_schedules l JOIN dbjobs_schedules c ON c.id = l.schedule_id WHERE l.job_id = j.id AND c.name IS NOT NULL
+      AND c.id NOT IN (SELECT q.subject_id FROM dbjobs_pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))))
 ) u;
 
 -- name: count_paused_itself
