@@ -1170,7 +1170,8 @@ SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs
 WHERE @unwell = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- name: runs_under_way
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+-- overridden: sqlite
+SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r @by_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- name: run_by_prefix

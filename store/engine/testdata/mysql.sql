@@ -1517,7 +1517,7 @@ WHERE open_job_id IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.i
 -- arguments: state, since, until, schedule, schedule, step, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE open_job_id IS NOT NULL AND r.state = ? AND r.created_at >= ? AND r.created_at < ?
 AND (? = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?) > 0) AND (? = '' OR (SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?) > 0) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 

@@ -1649,7 +1649,7 @@ WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = 'running' ORDER BY
 -- arguments: state, since, until, schedule, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r  LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = $1 AND r.created_at >= $2 AND r.created_at < $3
 AND ($4 = 0 OR (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $4) > 0) AND ($5 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $5)) ORDER BY r.created_at DESC, r.id DESC LIMIT $6;
 
