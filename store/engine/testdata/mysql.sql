@@ -510,13 +510,13 @@ JOIN dbjobs_gaps g ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND 
 SET g.through_at = d.through_at, g.recorded_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6));
 
 -- name: failures
--- arguments: since, until, since, since, since, since, since, until, limit
+-- arguments: since, until, since, since, since, since, until, limit
 SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
   a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, j.owner, j.name, f.job_id, f.number, f.state
 FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r FORCE INDEX (runs_created)
-    WHERE r.created_at >= ? AND r.created_at < ? AND (r.attempts > CASE r.state WHEN 'succeeded' THEN 1 WHEN 'queued' THEN 0 ELSE -1 END OR r.error IS NOT NULL)
+    WHERE r.created_at >= ? AND r.created_at < ? AND (r.attempts > 1 OR r.error IS NOT NULL OR r.state NOT IN ('succeeded', 'queued') OR r.state = 'queued' AND r.attempts > 0)
   UNION ALL
-  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r FORCE INDEX (runs_unwell) WHERE r.unwell IS NOT NULL AND r.created_at < ? AND COALESCE(r.finished_at, ?) >= ?
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r FORCE INDEX (runs_unwell) WHERE r.unwell IS NOT NULL AND r.created_at < ? AND (r.finished_at >= ? OR r.finished_at IS NULL)
   UNION ALL
   SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r FORCE INDEX (runs_open)
     WHERE open_job_id IS NOT NULL AND r.created_at < ? AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
@@ -529,7 +529,7 @@ ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?;
 SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
   a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, j.owner, j.name, r.job_id, r.number, r.state
 FROM dbjobs_runs r STRAIGHT_JOIN dbjobs_attempts a FORCE INDEX (PRIMARY) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
-WHERE r.job_id = ? AND (r.attempts > CASE r.state WHEN 'succeeded' THEN 1 WHEN 'queued' THEN 0 ELSE -1 END OR r.error IS NOT NULL) AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= ? AND a.finished_at < ?
+WHERE r.job_id = ? AND (r.attempts > 1 OR r.error IS NOT NULL OR r.state NOT IN ('succeeded', 'queued') OR r.state = 'queued' AND r.attempts > 0) AND a.run_id = r.id AND a.state IN ('failed', 'lost') AND a.finished_at >= ? AND a.finished_at < ?
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT ?;
 
 -- name: failures_of_runs

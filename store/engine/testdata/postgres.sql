@@ -529,9 +529,9 @@ WHERE g.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND g.through_at = ANY(ARRAY(S
 SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
   a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, j.owner, j.name, f.job_id, f.number, f.state
 FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
-    WHERE r.created_at >= $1 AND r.created_at < $2 AND (r.attempts > CASE r.state WHEN 'succeeded' THEN 1 WHEN 'queued' THEN 0 ELSE -1 END OR r.error IS NOT NULL)
+    WHERE r.created_at >= $1 AND r.created_at < $2 AND (r.attempts > 1 OR r.error IS NOT NULL OR r.state NOT IN ('succeeded', 'queued') OR r.state = 'queued' AND r.attempts > 0)
   UNION ALL
-  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state IS NOT NULL AND r.created_at < $1 AND COALESCE(r.finished_at, $1) >= $1
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state IS NOT NULL AND r.created_at < $1 AND (r.finished_at >= $1 OR r.finished_at IS NULL)
   UNION ALL
   SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
     WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.created_at < $1 AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
@@ -544,7 +544,7 @@ ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT $3;
 SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
   a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, j.owner, j.name, r.job_id, r.number, r.state
 FROM dbjobs.runs r CROSS JOIN LATERAL (SELECT * FROM dbjobs.attempts x WHERE x.run_id = r.id AND x.state IN ('failed', 'lost') OFFSET 0) AS a LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE r.job_id = $1 AND (r.attempts > CASE r.state WHEN 'succeeded' THEN 1 WHEN 'queued' THEN 0 ELSE -1 END OR r.error IS NOT NULL) AND a.finished_at >= $2 AND a.finished_at < $3
+WHERE r.job_id = $1 AND (r.attempts > 1 OR r.error IS NOT NULL OR r.state NOT IN ('succeeded', 'queued') OR r.state = 'queued' AND r.attempts > 0) AND a.finished_at >= $2 AND a.finished_at < $3
 ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT $4;
 
 -- name: failures_of_runs

@@ -73,7 +73,7 @@ SELECT @attempt_columns, j.owner, j.name, f.job_id, f.number, f.state
 FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_created)
     WHERE r.created_at >= :since AND r.created_at < :until AND @may_have_failed
   UNION ALL
-  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_unwell) WHERE @unwell IS NOT NULL AND r.created_at < :since AND COALESCE(r.finished_at, :since) >= :since
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_unwell) WHERE @unwell IS NOT NULL AND r.created_at < :since AND (r.finished_at >= :since OR r.finished_at IS NULL)
   UNION ALL
   SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r FORCE INDEX (runs_open)
     WHERE @open IS NOT NULL AND r.created_at < :since AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
