@@ -68,8 +68,7 @@ var macros = map[string]string{
 	"@job_changes_by_name": jobChangesByName, "@job_facts": jobFacts, "@selected": runSelected, "@tried": runTried, "@attempt_columns": attemptColumns,
 	"@run_columns": runColumns, "@pause_columns": pauseColumns, "@schedule_columns": scheduleColumns,
 	"@followed": "(SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1)",
-	"@is_ahead": "(r.wake_at > @later AND (r.created_at > @later OR r.started_at > @later OR EXISTS " +
-		"(SELECT 1 FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.started_at > @later)))",
+	"@is_ahead": "(r.wake_at > @later AND COALESCE((SELECT b.started_at FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > @later)",
 	// In this form, PostgreSQL knows from its statistics that there are few.
 	"@may_have_failed": "(r.attempts > 1 OR r.error IS NOT NULL OR r.state NOT IN ('succeeded', 'queued') OR r.state = 'queued' AND r.attempts > 0)",
 	"@most":            fmt.Sprint(mostMade)}

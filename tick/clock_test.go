@@ -230,6 +230,34 @@ func TestReplanOfRunsThatBeganAhead(t *testing.T) {
 	})
 }
 
+// A run that was tried by the wrong clock, and again by the right one, waits for its next try by the right one.
+func TestReplanLeavesAWaitOfTheRightClock(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "tried", Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.Request(t, d, "tried")
+		ticktest.DecideOnly(t, d)
+		h, right := store.Holder{Name: "h", Lease: time.Minute}, d.Clock.Now()
+		try := func(want int) {
+			t.Helper()
+			tasks, err := d.Take(t.Context(), "tick", 1, h)
+			if err != nil || len(tasks) != 1 {
+				t.Fatal(err, tasks)
+			}
+			if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Failed, Retry: true, Backoff: time.Hour}, h); err != nil {
+				t.Fatal(err)
+			}
+			d.Clock.Set(right.Add(time.Minute))
+			if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != want {
+				t.Fatalf("%d, %v, want %d", n, err, want)
+			}
+			decideAnd(t, d)
+		}
+		d.Clock.Add(24 * time.Hour)
+		try(1)
+		try(0)
+	})
+}
+
 // fiveMinutely is a job whose runs a tick executes.
 func fiveMinutely(name string) store.Job {
 	return store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}

@@ -183,7 +183,7 @@ func TestDamageIsNamed(t *testing.T) {
 			{"clock-back counted", "UPDATE runs SET started_at = " + later + " WHERE job_id = " + id("counted") + " AND finished_at IS NOT NULL"},
 			{"clock-back shared", "UPDATE runs SET created_at = " + later + " WHERE job_id = " + id("shared")},
 			{"clock-back edited", "UPDATE runs SET state = 'waiting', settled_at = NULL, finished_at = NULL, held_by = NULL, ready_at = " + later +
-				", started_at = " + later + " WHERE job_id = " + id("edited")},
+				", started_at = " + later + ", attempts = attempts + 1 WHERE job_id = " + id("edited")}, // as a worker begins one, which writes no attempts
 			{"older few", "UPDATE runs SET created_at = " + ticktest.Literal(d, d.Clock.Now().Add(-24*time.Hour)) + " WHERE job_id = " + id("few")},
 			{"pauses", "INSERT INTO pauses (scope, subject_id) VALUES ('job', 4711)"},
 		} {

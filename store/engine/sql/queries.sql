@@ -1334,8 +1334,8 @@ DELETE FROM dbjobs.ticks WHERE since <= :through AND last_at < @later;
 
 -- ----------------------------------------------------------------------------------- a clock that was ahead
 
--- A job lies ahead if it is decided beyond the clock, or if a run of it waits beyond the clock that was made or has begun there. A run
--- of a later time, and the long lease of a worker, are none.
+-- A job lies ahead if it is decided beyond the clock, or if a run of it waits beyond the clock whose last attempt began there, or that
+-- was made there. A run of a later time, and the long lease of a worker, are none.
 
 -- name: count_ahead
 SELECT COUNT(*), MAX(CASE WHEN p.decided_through > @later THEN p.decided_through

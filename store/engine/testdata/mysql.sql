@@ -197,10 +197,10 @@ SELECT COUNT(*), COUNT(CASE WHEN state = 'running' THEN 1 END) FROM dbjobs_runs;
 SELECT COUNT(*) FROM dbjobs_schedules WHERE job_id IS NULL;
 
 -- name: count_ahead
--- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms
+-- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms
 SELECT COUNT(*), MAX(CASE WHEN p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN p.decided_through
-  ELSE (SELECT MAX(r.wake_at) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (r.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR r.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))))) END)
-FROM dbjobs_plans p WHERE p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (r.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR r.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)))));
+  ELSE (SELECT MAX(r.wake_at) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))) END)
+FROM dbjobs_plans p WHERE p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)));
 
 -- name: count_jobs
 SELECT COUNT(*) FROM dbjobs_jobs WHERE live_name IS NOT NULL;
@@ -461,7 +461,7 @@ ORDER BY p.id LIMIT ?;
 SELECT NULL, MIN(r.ready_at), r.queue, COUNT(*) FROM dbjobs_runs r WHERE r.state = 'queued' AND r.ready_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) GROUP BY r.queue ORDER BY r.queue LIMIT ?;
 
 -- name: examine_runs
--- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, limit
+-- arguments: now, later_ms, now, later_ms, now, later_ms, limit
 SELECT job_id, MIN(created_at), what, COUNT(*) FROM (
   SELECT r.job_id, r.created_at,
     CASE WHEN r.state = 'running' AND r.lease_until IS NULL THEN 'running without a lease'
@@ -472,7 +472,7 @@ SELECT job_id, MIN(created_at), what, COUNT(*) FROM (
       WHEN r.interval_end < r.interval_start THEN 'of an interval that ends before it begins'
       WHEN r.occurrence LIKE 'at:%' AND r.scheduled_for IS NULL THEN 'of a nominal time that is missing'
       WHEN r.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN 'made in the future'
-      WHEN (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (r.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR r.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)))) THEN 'begun in the future'
+      WHEN (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)) THEN 'begun in the future'
       WHEN r.state = 'waiting' AND r.held_by = 'predecessor' AND r.fence = 0 AND NOT EXISTS (SELECT 1 FROM dbjobs_runs o
         WHERE o.job_id = r.job_id AND o.id <> r.id AND o.settled_at IS NULL) THEN 'waiting for a run that is not there' END AS what
   FROM dbjobs_runs r) AS odd
@@ -890,9 +890,9 @@ INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)
 SELECT s.job_id, s.id, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) FROM dbjobs_schedules s WHERE s.job_id IN (each_);
 
 -- name: lock_ahead
--- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, job, job, limit
+-- arguments: now, later_ms, now, later_ms, now, later_ms, job, job, limit
 SELECT p.job_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.job_id)
-FROM dbjobs_plans p WHERE (p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (r.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR r.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR EXISTS (SELECT 1 FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))))))
+FROM dbjobs_plans p WHERE (p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))))
   AND (p.job_id = ? OR ? = 0) ORDER BY p.job_id LIMIT ? FOR UPDATE;
 
 -- name: lock_altered
