@@ -207,7 +207,7 @@ const forLogin = ", as it is set for the server, the database or this login"
 var postgresAdvice = secret.Ours(map[string]string{
 	"28P01": "; the password is wrong, or the login has none, or its VALID UNTIL is over",
 	"25006": "; the server is a standby, or default_transaction_read_only is on for the server, the database or this login: " +
-		"name the primary server in the URL, or ALTER ROLE … SET default_transaction_read_only = off",
+		"name the primary server in the URL, of several hosts with ?target_session_attrs=read-write, or ALTER ROLE … SET default_transaction_read_only = off",
 	"42501": rights,
 	"57014": "; where nobody cancelled it, statement_timeout" + forLogin + ", is too short for dbjobs: ALTER ROLE … SET statement_timeout = '1min'",
 	"25P03": "; idle_in_transaction_session_timeout" + forLogin + ", is too short for dbjobs: ALTER ROLE … SET idle_in_transaction_session_timeout = '1min'",

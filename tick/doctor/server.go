@@ -17,7 +17,7 @@ const unsafe = "a run may be executed again after a crash of the server, althoug
 
 // settings are looked at on each engine that has them.
 var settings = []setting{
-	{"standby", "in_hot_standby", "on", Wrong, "this server is a standby: nothing can be decided here", "name the primary server in the URL"},
+	{"standby", "in_hot_standby", "on", Wrong, "this server is a standby: nothing can be decided here", "name the primary server in the URL, of several hosts with ?target_session_attrs=read-write"},
 	{"standby", "read_only", "ON", Wrong, "this server takes no writes: read_only is on", "name the server that takes writes in the URL"},
 	{"standby", "default_transaction_read_only", "on", Wrong, "this login's transactions write nothing: default_transaction_read_only is on",
 		"ALTER ROLE … SET default_transaction_read_only = off; a managed server may have set it because its disk is full"},
