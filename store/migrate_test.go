@@ -214,6 +214,7 @@ func TestNoPassDuringARestore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer keys.Close()
 		var list [][2]string
 		for keys.Next() {
 			var k [2]string
