@@ -57,12 +57,12 @@ func (c *cli) tick() *cobra.Command {
 		Long: `Runs one pass: decides about every nominal time that is due, records the decisions, executes runs, and exits. Any number
 of ticks may run at the same time.
 
-A pass with nothing to do prints nothing, but every pass warns about jobs that are parked (the definition cannot be used)
-or failing (the last run has failed). It does not warn about disabled or removed jobs. A line for cron needs --quiet: then
-a pass prints only problems, such as failed runs, and only the pass that parks a job, and the first pass of each hour,
-warn about jobs. --json always prints the report. It names the first 500 runs that failed and the first 500 others, and
-counts the rest as more_runs. A failed run is recorded. It does not make the pass fail, unless
---fail-on-job-error is given.
+A pass with nothing to do prints nothing, but every pass warns about jobs that are parked (the definition cannot be
+used) or failing (the last run has failed). It does not warn about jobs that are disabled or removed, or that somebody
+has paused. A line for cron needs --quiet: then a pass prints only problems, such as failed runs, and only the pass that
+parks a job, and the first pass of each hour, warn about jobs. --json always prints the report. It names the first 500
+runs that failed and the first 500 others, and counts the rest as more_runs. A failed run is recorded. It does not make
+the pass fail, unless --fail-on-job-error is given.
 
 With --for 55s the process sleeps until something is due and then runs another pass, until that time is over. So one
 trigger per minute is enough for schedules that are finer than a minute. A run that is still executing then continues,
