@@ -89,6 +89,7 @@ func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, edit fu
 	if err := c.resolveIn(ctx, s, m); err != nil {
 		return err
 	}
+	shared := m.Shared
 	p, err := newJobPreview(ctx, s, &v, &m.Jobs[0])
 	if err != nil {
 		return err
@@ -102,13 +103,15 @@ func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, edit fu
 	if err != nil {
 		return m.Place(err)
 	}
-	c.unknown("what holidays do to the next times", c.findTimes(ctx, s, m.Definitions))
+	m.Shared = shared // the edit was not resolved again
+	w, err := readWorld(ctx, s, m)
+	c.unknown("what holidays do to the next times", err)
 	a := report.NewAltered(c.dryRun, r.Changes)
 	if len(r.Changes) > 0 {
 		p.jobs[v.FullName()], p.to[v.Name] = &r.Before, r.After
 		a.Times = append(a.Times, p.times(v.FullName(), v.Name))
 	}
-	a.Warnings = c.warnings(m, r.Changes)
+	a.Warnings = c.warnings(m, r.Changes, w)
 	c.warn(a.Warnings)
 	return c.print(a, func() error {
 		c.sayAltered("job "+v.FullName(), v.Manifest, a)

@@ -45,13 +45,13 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 		if err != nil {
 			return err
 		}
-		untimed := c.findTimes(ctx, s, store.Definitions{Schedules: []store.Schedule{r.Before, r.After}})
+		w, untimed := readWorld(ctx, s, &manifest.Manifest{Definitions: store.Definitions{Schedules: []store.Schedule{r.Before, r.After}}})
 		c.unknown("what holidays do to the next times", untimed)
 		a := report.NewAltered(c.dryRun, r.Changes)
 		if len(r.Changes) > 0 && untimed == nil {
-			a.Times = append(a.Times, report.Times{Schedule: args[0], Before: c.timesOf(r.Before), After: c.timesOf(r.After)})
+			a.Times = append(a.Times, report.Times{Schedule: args[0], Before: w.timesOf(r.Before), After: w.timesOf(r.After)})
 		}
-		a.Warnings = c.warnings(m, r.Changes)
+		a.Warnings = c.warnings(m, r.Changes, w)
 		c.warn(a.Warnings)
 		return c.print(a, func() error {
 			c.sayAltered(fmt.Sprintf("schedule %s of %s", args[0], report.Plural(r.Before.Jobs, "job")), r.Before.Manifest, a)
@@ -62,10 +62,10 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 }
 
 // timesOf returns the next times of a schedule.
-func (c *cli) timesOf(s store.Schedule) []time.Time {
+func (w world) timesOf(s store.Schedule) []time.Time {
 	now := time.Now()
 	p := &preview{now: now}
-	return report.List(p.next(store.JobStatus{Job: store.Job{CreatedAt: now}}, []store.Rule{{Linked: true, Schedule: s, Calendar: c.calendars[s.Calendar]}}, 0))
+	return report.List(p.next(store.JobStatus{Job: store.Job{CreatedAt: now}}, []store.Rule{{Linked: true, Schedule: s, Calendar: w.calendars[s.Calendar]}}, 0))
 }
 
 func (c *cli) scheduleRemove() *cobra.Command {

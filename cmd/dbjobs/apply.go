@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,13 +56,13 @@ ${env:NAME}. The database stores the value: for a password, use ${secret:NAME}.`
 				return err
 			}
 		}
-		changes, err := c.change(cmd, m, o)
+		changes, w, err := c.change(cmd, m, o)
 		if err != nil {
 			return err
 		}
-		warnings := c.warnings(m, changes)
+		warnings := c.warnings(m, changes, w)
 		c.warn(warnings)
-		a := report.Applied{Warnings: warnings, Manifest: m.Name, DryRun: o.DryRun, Changes: report.List(changes), FirstRuns: report.List(c.firstRuns(m.Definitions, changes))}
+		a := report.Applied{Warnings: warnings, Manifest: m.Name, DryRun: o.DryRun, Changes: report.List(changes), FirstRuns: report.List(w.firstRuns(m, changes))}
 		return c.print(a, func() error { return report.Changes(c.stdout, a) })
 	})
 	return c.prints(c.authored(cmd))
@@ -232,28 +230,27 @@ func (c *cli) resolveIn(ctx context.Context, s *store.Store, m *manifest.Manifes
 			return err
 		}
 	}
-	c.shared = known.Schedules
 	return m.Resolve(known, host, kinds...)
 }
 
 // change writes definitions. It creates the embedded database if it is missing; a dry run creates
-// nothing.
-func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOptions) ([]store.Change, error) {
+// nothing. The world is as it was just before.
+func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOptions) (changes []store.Change, w world, err error) {
 	a := begin
 	if o.DryRun {
 		a = use
 	}
 	s, err := c.open(cmd, a)
 	if err != nil {
-		return nil, err
+		return nil, w, err
 	}
 	defer c.close(s)
-	if err := c.findTimes(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
-		return nil, err
+	if w, err = readWorld(cmd.Context(), s, m); err != nil { // not later: then the change would be done
+		return nil, w, err
 	}
 	p, err := beforeDays(cmd.Context(), s, m)
 	if err != nil {
-		return nil, err
+		return nil, w, err
 	}
 	line, end := c.live()
 	defer end()
@@ -265,38 +262,16 @@ func (c *cli) change(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOpti
 		}
 	}
 	o.Author, o.Start, o.First = c.author(s), decide.Start, decide.First
-	changes, err := s.Apply(cmd.Context(), m.Definitions, o)
-	if err != nil {
-		return changes, m.Place(err)
+	if changes, err = s.Apply(cmd.Context(), m.Definitions, o); err != nil {
+		return changes, w, m.Place(err)
 	}
 	if p != nil {
-		c.starved = p.starved(changes)
+		w.starved = p.starved(changes)
 	}
 	if !o.DryRun {
 		c.ring(cmd.Context(), s)
 	}
-	return changes, nil
-}
-
-// findTimes reads what the next times of definitions depend on, and what to warn of: the calendars of definitions, and of the
-// schedules that they use; when their schedules were made, if the database has them, since a rule may count from there; and the
-// pauses in force.
-func (c *cli) findTimes(ctx context.Context, s *store.Store, d store.Definitions) error {
-	made, err := s.Made(ctx, d)
-	if err != nil {
-		return err
-	}
-	for i := range d.Schedules {
-		if is := &d.Schedules[i]; is.CreatedAt.IsZero() {
-			is.CreatedAt = made[is.Name]
-		}
-	}
-	d.Schedules = slices.AppendSeq(slices.Clone(d.Schedules), maps.Values(c.shared))
-	if c.calendars, err = s.KnownCalendars(ctx, d); err != nil {
-		return err
-	}
-	c.inForce, err = s.Pauses(ctx, false, mostPauses)
-	return err
+	return changes, w, nil
 }
 
 // already adds to ErrExists a hint that says what to do.

@@ -48,7 +48,7 @@ Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 
 		if err != nil {
 			return err
 		}
-		changes, err := c.change(cmd, m, o)
+		changes, w, err := c.change(cmd, m, o)
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 
 		if err != nil {
 			return err
 		}
-		if d.Warnings = c.warnings(m, changes); !isStrict {
+		if d.Warnings = c.warnings(m, changes, w); !isStrict {
 			c.warn(d.Warnings)
 		}
 		if err := c.print(d, func() error { return report.Differences(c.stdout, d) }); err != nil || !d.Differs {
@@ -185,8 +185,9 @@ func (p *preview) starved(changes []store.Change) (jobs []string) {
 		}
 		inFile[ch.Subject] = ch.PlainSubject()
 	}
-	was, seen := maps.Clone(p.calendars), map[*store.JobStatus]bool{}
-	maps.Copy(was, p.old)
+	was, seen := *p, map[*store.JobStatus]bool{}
+	was.calendars = maps.Clone(p.calendars)
+	maps.Copy(was.calendars, p.old)
 	for calendar := range p.old {
 		for _, v := range p.observers[calendar] {
 			name := cmp.Or(names[v], v.FullName())
@@ -194,9 +195,7 @@ func (p *preview) starved(changes []store.Change) (jobs []string) {
 			if seen[v] = true; known || len(p.times(name, inFile[name]).After) > 0 {
 				continue
 			}
-			p.calendars, was = was, p.calendars
-			had := p.times(name, inFile[name]).After
-			if p.calendars, was = was, p.calendars; len(had) > 0 {
+			if len(was.times(name, inFile[name]).After) > 0 {
 				jobs = append(jobs, name)
 			}
 		}
@@ -257,7 +256,7 @@ func newPreview(ctx context.Context, s *store.Store, m *manifest.Manifest) (*pre
 		p.schedules[sc.Name] = sc
 	}
 	for _, sc := range m.Schedules {
-		if sc.CreatedAt.IsZero() { // see findTimes
+		if sc.CreatedAt.IsZero() { // see readWorld
 			sc.CreatedAt = p.now
 		}
 		p.schedules[sc.Name] = sc

@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/decide"
@@ -14,7 +16,7 @@ import (
 
 // firstRuns returns when the jobs that a change created run first. If there are more than most of them, it returns
 // nothing.
-func (c *cli) firstRuns(d store.Definitions, changes []store.Change) []report.FirstRun {
+func (w world) firstRuns(m *manifest.Manifest, changes []store.Change) []report.FirstRun {
 	const most = 1000
 	created := map[string]string{} // the full name, by the name in the file
 	for _, ch := range changes {
@@ -25,30 +27,31 @@ func (c *cli) firstRuns(d store.Definitions, changes []store.Change) []report.Fi
 	if len(created) > most {
 		return nil
 	}
-	shared := map[string]store.Schedule{}
-	for _, s := range d.Schedules {
-		shared[s.Name] = s
+	schedules := map[string]store.Schedule{}
+	maps.Copy(schedules, m.Shared)
+	for _, s := range m.Schedules {
+		schedules[s.Name] = s
 	}
-	c.renamePauses(d, changes)
+	w.renamePauses(m.Definitions, changes)
 	var list []report.FirstRun
-	for _, j := range d.Jobs {
+	for _, j := range m.Jobs {
 		if name := created[j.Name]; name != "" {
-			list = append(list, c.firstRun(name, j, shared))
+			list = append(list, w.firstRun(name, j, schedules))
 		}
 	}
 	return list
 }
 
 // renamePauses gives the pauses of schedules that a change has renamed their new names: they were read before it.
-func (c *cli) renamePauses(d store.Definitions, changes []store.Change) {
+func (w world) renamePauses(d store.Definitions, changes []store.Change) {
 	for _, r := range d.RenamesInTurn() {
 		if r.Kind != "schedule" || !slices.ContainsFunc(changes, func(ch store.Change) bool {
 			return ch.Kind == "schedule" && ch.Action == "rename" && ch.Subject == r.To
 		}) {
 			continue
 		}
-		for i := range c.inForce {
-			if p := &c.inForce[i]; p.Scope == store.ScopeSchedule && p.Subject == r.From {
+		for i := range w.pauses {
+			if p := &w.pauses[i]; p.Scope == store.ScopeSchedule && p.Subject == r.From {
 				p.Subject = r.To
 			}
 		}
@@ -57,21 +60,17 @@ func (c *cli) renamePauses(d store.Definitions, changes []store.Change) {
 
 // firstRun returns the first nominal time of a job, by all rules or by repeat_after, that no pause in force takes away, or the
 // reason why there is none.
-func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedule) report.FirstRun {
+func (w world) firstRun(name string, j store.Job, schedules map[string]store.Schedule) report.FirstRun {
 	now, first := time.Now(), report.FirstRun{Job: name}
 	is := store.JobStatus{Job: j}
 	is.Owner = strings.TrimSuffix(strings.TrimSuffix(name, j.Name), "/")
-	is.Hold(c.inForce)
+	is.Hold(w.pauses)
 	rules := make([]store.Schedule, 0, 1+len(j.Schedules))
 	if j.Own != nil {
 		rules = append(rules, *j.Own)
 	}
 	for _, name := range j.Schedules {
-		s, inFile := shared[name]
-		if !inFile {
-			s = c.shared[name]
-		}
-		rules = append(rules, s)
+		rules = append(rules, schedules[name])
 	}
 	held := holds(&is) // by a pause without an end
 	if held != nil && !held.Until.IsZero() {
@@ -83,7 +82,7 @@ func (c *cli) firstRun(name string, j store.Job, shared map[string]store.Schedul
 			held = by
 			continue
 		}
-		t, err := decide.FirstAfter(j, s, c.calendars[s.Calendar], now, after)
+		t, err := decide.FirstAfter(j, s, w.calendars[s.Calendar], now, after)
 		if err == nil && !t.IsZero() && (first.At.IsZero() || t.Before(first.At)) {
 			first.At, first.Zone = t, s.Zone
 		}

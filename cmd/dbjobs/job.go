@@ -109,7 +109,8 @@ func (c *cli) jobCreate() *cobra.Command {
 			return err
 		}
 		defer c.close(s)
-		if err := c.findTimes(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
+		w, err := readWorld(cmd.Context(), s, m) // not later: then the change would be done
+		if err != nil {
 			return err
 		}
 		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), Start: decide.Start, First: decide.First})
@@ -118,7 +119,7 @@ func (c *cli) jobCreate() *cobra.Command {
 		}
 		c.ring(cmd.Context(), s)
 		first := ""
-		for _, f := range c.firstRuns(m.Definitions, changes) {
+		for _, f := range w.firstRuns(m, changes) {
 			first = "; first run: " + report.First(f)
 		}
 		c.say("created job %s%s", args[0], first)
@@ -126,15 +127,15 @@ func (c *cli) jobCreate() *cobra.Command {
 		if c.unknown("whether a pause holds the job", err); p != nil && err == nil {
 			c.say("the job is paused: %s", report.Paused(*p))
 		}
-		return c.showCreated(cmd.Context(), s, m, changes)
+		return c.showCreated(cmd.Context(), s, m, changes, w)
 	})
 	return c.prints(c.authored(cmd))
 }
 
 // showCreated warns of what the definition of a created job may not mean, and prints the job as JSON if --json is
 // given.
-func (c *cli) showCreated(ctx context.Context, s *store.Store, m *manifest.Manifest, changes []store.Change) error {
-	warnings := c.warnings(m, changes)
+func (c *cli) showCreated(ctx context.Context, s *store.Store, m *manifest.Manifest, changes []store.Change, w world) error {
+	warnings := c.warnings(m, changes, w)
 	if c.warn(warnings); !c.asJSON {
 		return nil
 	}

@@ -16,9 +16,9 @@ import (
 )
 
 // warnings returns the warnings about the definitions that a manifest creates or changes.
-func (c *cli) warnings(m *manifest.Manifest, changes []store.Change) []report.DefinitionWarning {
+func (c *cli) warnings(m *manifest.Manifest, changes []store.Change, w world) []report.DefinitionWarning {
 	return report.List(lint.Of(lint.Options{
-		Manifest: m, Changes: changes, Shared: c.shared, Calendars: c.calendars, Starved: c.starved, Env: c.env, Host: c.knownLeaves(), Now: time.Now(),
+		Manifest: m, Changes: changes, New: w.missing, Calendars: w.calendars, Starved: w.starved, Env: c.env, Host: c.knownLeaves(), Now: time.Now(),
 	}))
 }
 
@@ -46,16 +46,15 @@ func (c *cli) strictly(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOp
 	if err := c.find(cmd); err != nil {
 		return err
 	}
-	is := lint.Options{Manifest: m, Env: c.env, Host: c.knownLeaves(), Now: time.Now()}
-	if is.New = c.db.Embedded && !c.db.Exists(); !is.New {
-		var err error
-		o.DryRun = true
-		if is.Changes, err = c.change(cmd, m, o); err != nil {
-			return err
-		}
+	if c.db.Embedded && !c.db.Exists() {
+		return refused(c.warnings(m, nil, world{missing: true}))
 	}
-	is.Shared, is.Calendars, is.Starved = c.shared, c.calendars, c.starved
-	return refused(lint.Of(is))
+	o.DryRun = true
+	changes, w, err := c.change(cmd, m, o)
+	if err != nil {
+		return err
+	}
+	return refused(c.warnings(m, changes, w))
 }
 
 // refused returns the error that refuses definitions with warnings, and names all warnings; nil: there are none.

@@ -146,11 +146,7 @@ type cli struct {
 	utc        bool     // --utc
 	who        store.Author
 	db         settings.Database
-	settings   *host.Settings            // the settings of the host; nil until a caller needs them
-	shared     map[string]store.Schedule // schedules of the database that a manifest names
-	calendars  map[string]*store.Calendar
-	inForce    []store.Pause  // pauses
-	starved    []string       // jobs to which the calendars of a manifest leave no time
+	settings   *host.Settings // the settings of the host; nil until a caller needs them
 	secrets    *secret.Known  // secrets among the arguments and variables, wherever they stand
 	found      bool           // a command was found and its flags are valid: errors are the command's own
 	ran        *cobra.Command // the command that was asked for

@@ -42,7 +42,8 @@ func (c *cli) scheduleCreate() *cobra.Command {
 			return err
 		}
 		defer c.close(s)
-		if err := c.findTimes(cmd.Context(), s, m.Definitions); err != nil { // not later: then the change would be done
+		w, err := readWorld(cmd.Context(), s, m) // not later: then the change would be done
+		if err != nil {
 			return err
 		}
 		changes, err := s.Apply(cmd.Context(), m.Definitions, store.ApplyOptions{CreateOnly: true, Author: c.author(s), First: decide.First})
@@ -51,7 +52,7 @@ func (c *cli) scheduleCreate() *cobra.Command {
 		}
 		c.ring(cmd.Context(), s)
 		c.say("created schedule %s", args[0])
-		warnings := c.warnings(m, changes)
+		warnings := c.warnings(m, changes, w)
 		if c.warn(warnings); !c.asJSON {
 			return nil
 		}

@@ -211,10 +211,11 @@ func (c *cli) shares(cmd *cobra.Command, paths []string) (m *manifest.Manifest, 
 		return m, shared, err
 	}
 	defer c.close(s)
-	if err := c.findTimes(cmd.Context(), s, m.Definitions); err != nil {
+	w, err := readWorld(cmd.Context(), s, m)
+	if err != nil {
 		return m, shared, err
 	}
-	shared.Schedules, shared.Calendars = c.shared, c.calendars
+	shared.Schedules, shared.Calendars = m.Shared, w.calendars
 	shared.Groups, err = s.Groups(cmd.Context())
 	return m, shared, err
 }
@@ -231,7 +232,7 @@ func (c *cli) compared(cmd *cobra.Command, o *simulation, in simulate.Input, at 
 		return in.Renamed(m.Definitions, ""), other, err
 	}
 	// Where apply refuses the file, there is nothing to compare. Whose manifest a definition is from changes no times.
-	changes, err := c.change(cmd, m, store.ApplyOptions{Manifest: m.Name, DryRun: true, TakeOwnership: true})
+	changes, _, err := c.change(cmd, m, store.ApplyOptions{Manifest: m.Name, DryRun: true, TakeOwnership: true})
 	if err != nil {
 		return in, other, err
 	}

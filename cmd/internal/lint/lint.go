@@ -23,7 +23,6 @@ type Options struct {
 	// a definition that stays as it is had its warning earlier.
 	Changes   []store.Change
 	New       bool                       // there is no database yet, so everything is created
-	Shared    map[string]store.Schedule  // schedules of the database that the manifest names
 	Calendars map[string]*store.Calendar // the calendars that schedules use
 	Starved   []string                   // the jobs to which the manifest leaves no time, by a change of their calendar
 	Env       func(string) (string, bool)

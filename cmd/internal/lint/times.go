@@ -47,7 +47,7 @@ func (l *linter) schedulesOf(j *store.Job) (list []store.Schedule, known bool) {
 		i := slices.IndexFunc(l.Manifest.Schedules, func(s store.Schedule) bool { return s.Name == name })
 		if i >= 0 {
 			list = append(list, l.Manifest.Schedules[i])
-		} else if s, found := l.Shared[name]; found {
+		} else if s, found := l.Manifest.Shared[name]; found {
 			list = append(list, s)
 		} else {
 			return nil, false

@@ -24,6 +24,9 @@ type Manifest struct {
 	Named bool   // the name is in the file itself; many files are called jobs.yaml
 	store.Definitions
 
+	// Shared has the schedules of the database that the manifest names and does not define. Resolve fills it.
+	Shared map[string]store.Schedule
+
 	// Zoneless has the schedules and jobs, such as "job tidy", that name no zone although their rule means
 	// other times in another zone.
 	Zoneless []string

@@ -131,6 +131,7 @@ type Targets struct {
 // against the definitions of the database, and the targets of steps against those of the host, if it has any. Its
 // error has these problems and all others of the manifest.
 func (m *Manifest) Resolve(known *store.Known, host Targets, kinds ...string) error {
+	m.Shared = known.Schedules
 	problems := slices.Clone(m.problems)
 	seen := map[Problem]bool{} // several jobs have a name from the same defaults
 	for _, r := range m.references {
