@@ -47,51 +47,25 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 	if err = s.db.Row(ctx, "standing", a, &st.Overdue.Count, &st.Parked.Count, &st.Failing.Count); err != nil {
 		return st, err
 	}
-	is := map[string]func(JobStatus) bool{ // what a plan says is judged again: a pass may have decided meanwhile, and the job may be paused or parked
-		"overdue": func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue >= Duration(late) },
-		"parked":  func(v JobStatus) bool { return v.Parked != "" },
-		"failing": func(v JobStatus) bool { return v.Streak > 0 },
-		"coming":  func(v JobStatus) bool { return !v.NextRun.IsZero() && v.Parked == "" },
-	}
-	known, most := map[int64]JobStatus{}, 2*limit
-	for whole := false; !whole; most *= 8 {
-		kinds, err := s.standingIDs(ctx, a.With("limit", most))
-		if err != nil {
+	var overdue, parked, failing, coming judged
+	c := candidates{jobs: map[int64]JobStatus{}}
+	for enough, most := false, 2*limit; !enough; most *= 8 {
+		if err := s.readCandidates(ctx, a, &c, most); err != nil {
 			return st, err
 		}
-		if err := s.addStatuses(ctx, known, kinds); err != nil {
-			return st, err
-		}
-		whole = true
-		among := func(kind string, is func(JobStatus) bool) (found []JobStatus) {
-			for _, id := range kinds[kind] {
-				if v, ok := known[id]; ok && is(v) {
-					found = append(found, v)
-				}
-			}
-			return found
-		}
-		first := func(kind string) (found []JobStatus, all bool) {
-			found, all = among(kind, is[kind]), len(kinds[kind]) < most
-			wanted := limit
-			if kind == "coming" {
-				wanted++ // is there one more?
-			}
-			whole = whole && (all || len(found) >= wanted || 8*most > mostJudged)
-			return found, all
-		}
-		for kind, k := range map[string]*Kind{"overdue": &st.Overdue, "parked": &st.Parked, "failing": &st.Failing} {
-			found, all := first(kind)
-			if k.First = found[:min(limit, len(found))]; all {
-				k.Count = len(found)
-			}
-		}
-		coming, _ := first("coming")
-		due := among("overdue", func(v JobStatus) bool { return v.Overdue > 0 && v.Overdue < Duration(late) }) // it was due in a freeze
-		st.Coming = append(due, coming...)
-		st.ComingMore = len(st.Coming) > limit
-		st.Coming = st.Coming[:min(limit, len(st.Coming))]
+		overdue = c.judge("overdue", func(v *JobStatus) bool { return v.Overdue > 0 && v.Overdue >= Duration(late) })
+		parked = c.judge("parked", func(v *JobStatus) bool { return v.Parked != "" })
+		failing = c.judge("failing", func(v *JobStatus) bool { return v.Streak > 0 })
+		coming = c.judge("coming", func(v *JobStatus) bool { return !v.NextRun.IsZero() && v.Parked == "" })
+		enough = 8*most > mostJudged || overdue.enough(limit) && parked.enough(limit) && failing.enough(limit) && coming.enough(limit+1) // is there one more?
 	}
+	st.Overdue = overdue.kind(st.Overdue.Count, limit)
+	st.Parked = parked.kind(st.Parked.Count, limit)
+	st.Failing = failing.kind(st.Failing.Count, limit)
+	frozen := c.judge("overdue", func(v *JobStatus) bool { return v.Overdue > 0 && v.Overdue < Duration(late) }) // it was due in a freeze
+	st.Coming = append(frozen.jobs, coming.jobs...)
+	st.ComingMore = len(st.Coming) > limit
+	st.Coming = st.Coming[:min(limit, len(st.Coming))]
 	if st.Thawed.After(st.Now.Add(-late)) { // nothing is late yet
 		st.Overdue = Kind{}
 	}
@@ -101,16 +75,55 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 // mostJudged bounds how many jobs of a kind Standing reads where the first ones are paused.
 const mostJudged = 20_000
 
-// standingIDs returns the first jobs of each kind, by what the plans say. The plan of a paused job has a next time, too.
-func (s *Store) standingIDs(ctx context.Context, a engine.Args) (map[string][]int64, error) {
-	kinds := map[string][]int64{}
+// candidates are the first jobs of each kind, by what their plans say. Each of them is judged again: a pass may have decided
+// meanwhile, and the plan of a job that is paused or parked has a next time, too.
+type candidates struct {
+	ids  map[string][]int64 // by kind: the worst or the earliest first
+	most int                // of each kind; there may be more if there are so many
+	jobs map[int64]JobStatus
+}
+
+// judged are the candidates that are of a kind.
+type judged struct {
+	jobs []JobStatus
+	all  bool // no other job is of the kind
+}
+
+// judge returns the candidates of a kind that are of it.
+func (c *candidates) judge(kind string, is func(*JobStatus) bool) (j judged) {
+	for _, id := range c.ids[kind] {
+		if v, ok := c.jobs[id]; ok && is(&v) {
+			j.jobs = append(j.jobs, v)
+		}
+	}
+	j.all = len(c.ids[kind]) < c.most
+	return j
+}
+
+// enough reports whether to read more candidates would add nothing to the first of them.
+func (j judged) enough(limit int) bool { return j.all || len(j.jobs) >= limit }
+
+// kind returns the kind. count is how many jobs are of it by what their plans say.
+func (j judged) kind(count, limit int) Kind {
+	if j.all {
+		count = len(j.jobs)
+	}
+	return Kind{count, j.jobs[:min(limit, len(j.jobs))]}
+}
+
+// readCandidates reads at most so many jobs of each kind. It keeps the jobs that it has read before.
+func (s *Store) readCandidates(ctx context.Context, a engine.Args, c *candidates, most int) error {
+	c.ids, c.most, a = map[string][]int64{}, most, a.With("limit", most)
 	kind, id := "", int64(0)
-	add := func() { kinds[kind] = append(kinds[kind], id) }
+	add := func() { c.ids[kind] = append(c.ids[kind], id) }
 	if err := s.db.Query(ctx, "standing_jobs", a, engine.Scan(add, &kind, &id)); err != nil {
-		return nil, err
+		return err
 	}
 	kind = "coming"
-	return kinds, s.db.Query(ctx, "coming_jobs", a, engine.Scan(add, &id))
+	if err := s.db.Query(ctx, "coming_jobs", a, engine.Scan(add, &id)); err != nil {
+		return err
+	}
+	return s.addStatuses(ctx, c.jobs, c.ids)
 }
 
 // addStatuses reads the jobs that are not known yet.
