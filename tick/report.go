@@ -88,9 +88,8 @@ type Report struct {
 
 	well, wrong int // runs for which name was called, by Ended.Wrong
 
-	due   time.Time // like NextRun; if MoreDue: since when, which lies in the past
-	wake  time.Time // NextRun by the host's clock; if MoreDue, it may lie in the past
-	later time.Time // if MoreDue: when something else is due next; read only for an alarm
+	due  time.Time // like NextRun; if MoreDue: since when, which lies in the past
+	wake time.Time // NextRun by the host's clock; if MoreDue, it may lie in the past
 	// early says that a program was stopped for the end of the budget. So runs without a timeout wait for another budget.
 	early bool
 	// These fields decide about the alarm: by how much the host's clock is ahead of the database's, when a freeze ends,
@@ -180,7 +179,7 @@ func (r *Report) join(next Report) {
 	}
 	r.addUnheard(next.UnheardEvents, next.Unheard)
 	r.addUntold(next.UntoldSignals, next.Untold)
-	r.MoreDue, r.due, r.later, r.early = next.MoreDue, next.due, next.later, r.early || next.early
+	r.MoreDue, r.due, r.early = next.MoreDue, next.due, r.early || next.early
 	r.skew, r.frozenUntil, r.left, r.mayWake = next.skew, next.frozenUntil, next.left, next.mayWake
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued

@@ -56,11 +56,10 @@ func (e *UnsetAlarmError) Unwrap() error { return e.Err }
 // It is for commands that have changed what is due.
 func (t *Tick) RingAt(probe *store.Probe) time.Time {
 	var r Report
-	r.next(probe, t.Now())
-	if r.mayWake = true; !r.Frozen && (len(r.left) > 0 || r.MoreDue) { // there may be plans to make that no pass has seen
+	if r.next(probe, t.Now()); r.isLeft() { // there may be plans to make that no pass has seen
 		return t.Now()
 	}
-	return t.wakeAt(&r, nil)
+	return t.alarmFor(&r, r.comes())
 }
 
 // Unreached ends a pass that could not begin, because its database could not be opened. The next attempt comes as after a pass
@@ -90,10 +89,7 @@ func (t *Tick) arm(ctx context.Context, r *Report, began time.Time, failure erro
 	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(stoppedPatience, cancel) })()
-	if r.mayWake && !somebodyMends(failure) {
-		_ = t.lookBeyond(within, r) // without an answer, the next look at what stays due finds it
-	}
-	at := t.wakeAt(r, failure)
+	at, _ := t.wakeAt(within, r, failure) // without an answer, the next look at what stays due finds the rest
 	if at.IsZero() {
 		return nil
 	}
@@ -117,8 +113,8 @@ func (p *pass) armMidway(ctx context.Context) {
 			return
 		}
 		r.left = nil // this pass is working on it
-		err = p.t.lookBeyond(ctx, &r)
-		if at := p.t.wakeAt(&r, nil); !at.IsZero() {
+		var at time.Time
+		if at, err = p.t.wakeAt(ctx, &r, nil); !at.IsZero() {
 			_, unset := p.t.Alarm.Set(ctx, at)
 			err = errors.Join(err, unset)
 		}
@@ -128,34 +124,45 @@ func (p *pass) armMidway(ctx context.Context) {
 	}
 }
 
-// wakeAt is when the next pass is needed, by the host's clock, minus the lead; zero: no such time is known.
-func (t *Tick) wakeAt(r *Report, failure error) time.Time {
-	now := t.Now()
-	var at time.Time
+// wakeAt is when the next pass is needed, by the host's clock, minus the lead; zero: no such time is known. What is left is looked
+// at again after a wait, and what is due sooner does not wait for that. The error says that the database did not tell what that
+// is: the instant is then that of the look.
+func (t *Tick) wakeAt(ctx context.Context, r *Report, failure error) (at time.Time, err error) {
 	switch {
 	case somebodyMends(failure):
-		return together(now, againLeast)
+		return together(t.Now(), againLeast), nil
 	case !r.mayWake:
-		return at
-	case r.Frozen:
-		at = r.frozenUntil
-	case r.MoreDue:
-		at = r.later
-	default:
-		at = r.due
+		return at, nil
+	case !r.isLeft():
+		return t.alarmFor(r, r.comes()), nil
 	}
-	if !at.IsZero() {
-		at = t.alarmFor(at, r.skew)
+	next, since := r.due, r.left
+	if r.MoreDue {
+		next, since = time.Time{}, append(slices.Clone(r.left), r.due)
 	}
-	if (len(r.left) > 0 || r.MoreDue) && !r.Frozen { // what is due sooner does not wait for what stays due
-		if look := together(now, r.again()); at.IsZero() || look.Before(at) {
-			return look
+	wait := r.again(since)
+	if r.MoreDue && wait > 0 {
+		var newest time.Time
+		if next, newest, err = t.beyond(ctx, r.NextRun); newest.After(r.due) {
+			wait = min(wait, r.againAfter(newest))
 		}
 	}
-	if at.After(now.Add(wakeHorizon)) {
-		return time.Time{}
+	look := together(t.Now(), wait)
+	if at = t.alarmFor(r, next); at.IsZero() || look.Before(at) {
+		at = look
 	}
-	return at
+	return at, err
+}
+
+// beyond reads what is due beside what has been due for longest, at an instant at which something is due: when the next thing is
+// due, and since when the newest one is.
+func (t *Tick) beyond(ctx context.Context, now time.Time) (next, newest time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, beyondPatience)
+	defer cancel()
+	if next, err = t.Store.NextAfter(ctx, now); err == nil {
+		newest, err = t.Store.NewestDue(ctx, now)
+	}
+	return next, newest, err
 }
 
 // somebodyMends reports whether the database cannot be used for now.
@@ -163,14 +170,20 @@ func somebodyMends(failure error) bool {
 	return errors.Is(failure, store.ErrUnreachable) || errors.Is(failure, store.ErrDenied)
 }
 
-// alarmFor is the instant of the alarm for what is due at an instant of the database's clock. Alarms follow a clock like the
-// host's. If the database's clock shows nearly the same, its instant is used unchanged, so that all passes and commands that set
-// an alarm for it name the same instant.
-func (t *Tick) alarmFor(at time.Time, skew time.Duration) time.Time {
-	if skew.Abs() >= time.Second {
-		at = at.Add(skew)
+// alarmFor is the instant of the alarm for what is due at an instant of the database's clock; zero: it needs none. Alarms follow a
+// clock like the host's. If the database's clock shows nearly the same, its instant is used unchanged, so that all passes and
+// commands that set an alarm for it name the same instant.
+func (t *Tick) alarmFor(r *Report, at time.Time) time.Time {
+	if at.IsZero() {
+		return at
 	}
-	return at.Add(-t.Lead)
+	if r.skew.Abs() >= time.Second {
+		at = at.Add(r.skew)
+	}
+	if at = at.Add(-t.Lead); at.After(t.Now().Add(wakeHorizon)) {
+		return time.Time{}
+	}
+	return at
 }
 
 // together is an instant after about a wait, and at least againLeast, on a grid as wide as the wait. So passes that wait for the
@@ -193,13 +206,9 @@ func together(now time.Time, wait time.Duration) time.Time {
 // whose group is missing, is no progress: only the end of the budget keeps a pass from deciding for all jobs that can be decided.
 //
 // Where several things are left, the next look is for the one that has been due for the shortest time.
-func (r *Report) again() time.Duration {
+func (r *Report) again(since []time.Time) time.Duration {
 	if decides := r.Decided > 0 && (!r.MoreDue || r.CutShort != ""); r.Started > 0 || decides {
 		return 0
-	}
-	since := slices.Clone(r.left)
-	if r.MoreDue {
-		since = append(since, r.due)
 	}
 	wait := againMost
 	for _, t := range since {
@@ -223,28 +232,10 @@ func (r *Report) againAfter(since time.Time) time.Duration {
 	return min(wait, againMost)
 }
 
-// lookBeyond notes what else is due beside what has been due for longest, and what is due next, for the alarm.
-func (t *Tick) lookBeyond(ctx context.Context, r *Report) (err error) {
-	if t.Alarm == nil || !r.MoreDue || r.Frozen || r.again() == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, beyondPatience)
-	defer cancel()
-	now := r.NextRun // by the database's clock: something is due
-	if r.later, err = t.Store.NextAfter(ctx, now); err != nil {
-		return err
-	}
-	newest, err := t.Store.NewestDue(ctx, now)
-	if newest.After(r.due) {
-		r.left = append(r.left, newest)
-	}
-	return err
-}
-
 // next notes what a probe says about the next pass.
 func (r *Report) next(probe *store.Probe, now time.Time) {
 	due := probe.NextWake
-	r.due, r.NextRun, r.wake, r.MoreDue, r.later = due, due, time.Time{}, false, time.Time{}
+	r.due, r.NextRun, r.wake, r.MoreDue = due, due, time.Time{}, false
 	r.skew = now.Sub(probe.Now)
 	r.Frozen, r.frozenUntil, r.left = probe.Frozen, probe.FrozenUntil, nil
 	if probe.Queued {
@@ -259,4 +250,15 @@ func (r *Report) next(probe *store.Probe, now time.Time) {
 		}
 		r.wake = now.Add(due.Sub(probe.Now))
 	}
+}
+
+// isLeft reports whether the last probe found something to do that may be done now.
+func (r *Report) isLeft() bool { return !r.Frozen && (len(r.left) > 0 || r.MoreDue) }
+
+// comes is when something is due next if nothing is left: a freeze ends, or a time comes.
+func (r *Report) comes() time.Time {
+	if r.Frozen {
+		return r.frozenUntil
+	}
+	return r.due
 }
