@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -253,16 +254,29 @@ func embedded(env Lookup) (Database, error) {
 			return Database{}, fmt.Errorf("%s is not set, and %s keeps no files for the embedded database; set it, %s or %s", URLVariable, platform[1], FileVariable, SecretVariable)
 		}
 	}
-	dir, _ := env("XDG_DATA_HOME")
-	if !filepath.IsAbs(dir) { // the XDG standard says to ignore a relative path
-		home, _ := env("HOME")
-		if home == "" {
-			return Database{}, fmt.Errorf("neither %s nor HOME is set, so there is no database to use; set one", URLVariable)
-		}
-		dir = filepath.Join(home, ".local", "share")
+	dir, err := dataFolder(runtime.GOOS, env)
+	if err != nil {
+		return Database{}, err
 	}
 	path := filepath.Join(dir, "dbjobs", "dbjobs.db")
 	return Database{URL: "sqlite:" + inURL.Replace(path), Embedded: true, Path: path, From: "default", secrets: &secret.Known{}}, nil
+}
+
+// dataFolder returns the folder of a system in which programs keep the data of their user.
+func dataFolder(system string, env Lookup) (string, error) {
+	if system == "windows" {
+		if dir, _ := env("LOCALAPPDATA"); dir != "" {
+			return dir, nil
+		}
+		return "", fmt.Errorf("neither %s nor LOCALAPPDATA is set, so there is no database to use; set one", URLVariable)
+	}
+	if dir, _ := env("XDG_DATA_HOME"); filepath.IsAbs(dir) { // the XDG standard says to ignore a relative path
+		return dir, nil
+	}
+	if home, _ := env("HOME"); home != "" {
+		return filepath.Join(home, ".local", "share"), nil
+	}
+	return "", fmt.Errorf("neither %s nor HOME is set, so there is no database to use; set one", URLVariable)
 }
 
 // inURL escapes what has a meaning in the URL of a file. A home folder may have any name.

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -140,6 +141,25 @@ func TestDirect(t *testing.T) {
 	for host, login := range map[string]func(context.Context) (string, string, error){"proxy.": d.Login, "db.": d.Direct.Login} {
 		if user, token, err := login(t.Context()); err != nil || user != "ann" || !strings.HasPrefix(token, host) {
 			t.Errorf("%s: %q, %.20q, %v", host, user, token, err)
+		}
+	}
+}
+
+// TestDataFolder: each system has a folder of its own for the embedded database.
+func TestDataFolder(t *testing.T) {
+	for _, c := range []struct {
+		system    string
+		env       map[string]string
+		want, err string
+	}{
+		{"linux", map[string]string{"HOME": "/h", "LOCALAPPDATA": `C:\l`}, filepath.Join("/h", ".local", "share"), ""},
+		{"windows", map[string]string{"HOME": "/h", "LOCALAPPDATA": `C:\Users\Jörg K\AppData\Local`}, `C:\Users\Jörg K\AppData\Local`, ""},
+		{"windows", map[string]string{"HOME": "/h"}, "", "LOCALAPPDATA"},
+		{"darwin", nil, "", "HOME"},
+	} {
+		got, err := dataFolder(c.system, lookup(c.env))
+		if got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s %v: %q, %v; want %q, %q", c.system, c.env, got, err, c.want, c.err)
 		}
 	}
 }
