@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,7 +161,7 @@ func (s ProgramSpec) check(name string, check func(run []string) error) error {
 	if err := check(s.Run); err != nil {
 		return err
 	}
-	if s.Dir != "" && (!filepath.IsAbs(s.Dir) || filepath.Clean(s.Dir) != s.Dir) {
+	if s.Dir != "" && !absolute(s.Dir) {
 		return &KeyError{[]any{name, "dir"}, fmt.Errorf("found %.200q, want an absolute path without \".\" and \"..\"", s.Dir)}
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Env)) {
@@ -181,13 +181,30 @@ func (s ProgramSpec) check(name string, check func(run []string) error) error {
 	return nil
 }
 
+// inFolder reports whether a program is named in a folder, and is not looked for.
+func inFolder(program string) bool { return strings.ContainsAny(program, `/\`) }
+
+// beforeFolders matches the drive, or the server with its share, of an absolute path of Windows.
+var beforeFolders = lazyregexp.New(`^([A-Za-z]:|\\\\[^\\/]+[\\/][^\\/]+)[\\/]`)
+
+// absolute reports whether a path is absolute, and has no "." and "..", as Unix or as Windows writes it: a definition may be
+// written on another system than that of the host that executes it.
+func absolute(name string) bool {
+	if strings.HasPrefix(name, "/") {
+		return path.Clean(name) == name
+	}
+	before := beforeFolders.FindString(name)
+	folders := "/" + strings.ReplaceAll(name[len(before):], `\`, "/")
+	return before != "" && path.Clean(folders) == folders
+}
+
 // checkProgram refuses arguments that name a fact that no run has, and a program name that could be found in different places
 // on different machines.
 func checkProgram(run []string) error {
 	if strings.Contains(run[0], "${") {
 		return &KeyError{[]any{"exec", 0}, errors.New("the name of the program has no references: the host allows it by its name")}
 	}
-	if strings.Contains(run[0], "/") && (!filepath.IsAbs(run[0]) || filepath.Clean(run[0]) != run[0]) {
+	if inFolder(run[0]) && !absolute(run[0]) {
 		return &KeyError{[]any{"exec", 0}, fmt.Errorf("found %.200q, want an absolute path without . and .., or a name, which is looked for in %s", run[0], searchPath)}
 	}
 	for i, arg := range run {
@@ -232,7 +249,7 @@ var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // A list of variables that the host allows would be no border either, since arguments and the folder can do as much. The
 // border is a script that the host writes for the purpose.
 var loaders = lazyregexp.New(`(?i)^(LD_.*|DYLD_.*|LIBPATH|SHLIB_PATH|GLIBC_TUNABLES|GCONV_PATH|OPENSSL_(CONF|CONF_INCLUDE|ENGINES|MODULES)|` +
-	`PATH|IFS|ENV|ZDOTDIR|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PS4|GLOBIGNORE|` +
+	`PATH|PATHEXT|COMSPEC|SYSTEMROOT|WINDIR|PSMODULEPATH|COR(ECLR)?_(ENABLE_)?PROFIL.*|IFS|ENV|ZDOTDIR|BASH_ENV|BASH_FUNC.*|SHELLOPTS|BASHOPTS|PS4|GLOBIGNORE|` +
 	`PYTHON.*|PERL.*|RUBY.*|LUA_.*|PHPRC|PHP_INI_SCAN_DIR|NODE_(OPTIONS|PATH|REPL_.*)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_.*|CLASSPATH|DOTNET_STARTUP_HOOKS|` +
 	`GIT_.*|RSYNC_RSH|SSH_ASKPASS|SUDO_ASKPASS|TAR_OPTIONS|MAKEFLAGS|PROMPT_COMMAND|PSQLRC|EDITOR|VISUAL|PAGER|MANPAGER|.*_PAGER|LESSOPEN|LESSCLOSE|DBJOBS_.*)$`)
 

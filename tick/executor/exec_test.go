@@ -24,33 +24,6 @@ import (
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
-var errStop = errors.New("stopped by the test")
-
-// anything is a host where only the tick's own user writes definitions.
-var anything = &executor.Host{Own: true}
-
-// execute runs a program as a step of a job of ann.
-func execute(ctx context.Context, t *testing.T, h *executor.Host, kind string, spec executor.ProgramSpec) (executor.Result, error) {
-	t.Helper()
-	return executeWithin(ctx, t, h, kind, spec, 0)
-}
-
-// executeWithin does the same, in an attempt that may not take longer than most.
-func executeWithin(ctx context.Context, t *testing.T, h *executor.Host, kind string, spec executor.ProgramSpec, most time.Duration) (executor.Result, error) {
-	t.Helper()
-	x, err := executor.KindOf(kind).Open(nil, h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	task := &store.Task{Job: store.Job{Name: "dump", Owner: "ann"}}
-	task.Run = store.Run{ID: "0a1b", Job: "dump", Owner: "ann", Attempt: 2, Fence: 7, Args: `{"day": "1; touch x", "n": 3}`, ScheduledFor: time.Date(2026, 1, 5, 8, 5, 0, 0, time.UTC)}
-	return x.Execute(ctx, executor.Request{Task: task, Spec: raw, Most: most})
-}
-
 func sh(text string) executor.ProgramSpec { return executor.ProgramSpec{Run: []string{text}} }
 
 func TestExec(t *testing.T) {
@@ -106,6 +79,7 @@ func TestExecEnvironment(t *testing.T) {
 		}
 	}
 	want := "DBJOBS_ARGS_DAY DBJOBS_ARGS_N DBJOBS_ATTEMPT DBJOBS_FENCE DBJOBS_JOB DBJOBS_OWNER DBJOBS_RUN_ID DBJOBS_SCHEDULED_FOR MINE PATH"
+	slices.Sort(names)
 	if got := strings.Join(names, " "); got != want || strings.Contains(res.Output, "planted") || strings.Contains(res.Output, "geheimnis") {
 		t.Errorf("a program has %s; want %s\n%s", got, want, res.Output)
 	}
@@ -349,6 +323,9 @@ func TestExecRefusesWhatNoRunCouldDo(t *testing.T) {
 		`{"run": []}`:                                     "names nothing to run",
 		`{"run": ["./tool"]}`:                             "want an absolute path",
 		`{"run": ["/opt/../tool"]}`:                       "want an absolute path",
+		`{"run": ["C:\\x\\..\\tool.exe"]}`:                "want an absolute path",
+		`{"run": ["x\\tool.exe"]}`:                        "want an absolute path",
+		`{"run": ["ls"], "env": {"PSModulePath": "/x"}}`:  "not a step's to set",
 		`{"run": ["${args.tool}"]}`:                       "has no references",
 		`{"run": ["ls", "${interval_stat}"]}`:             "is not known",
 		`{"run": ["ls"], "dir": "x"}`:                     "want an absolute path",
@@ -365,6 +342,13 @@ func TestExecRefusesWhatNoRunCouldDo(t *testing.T) {
 	} {
 		if err := executor.KindOf("exec").Check(json.RawMessage(spec)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", spec, err, want)
+		}
+	}
+	for _, spec := range []string{ // a definition may be written on another system than that of its host
+		`{"run": ["/usr/bin/tool"], "dir": "/srv"}`, `{"run": ["C:\\Program Files\\x\\tool.exe"], "dir": "d:/jobs"}`, `{"run": ["\\\\nas\\tools\\t.exe"]}`,
+	} {
+		if err := executor.KindOf("exec").Check(json.RawMessage(spec)); err != nil {
+			t.Errorf("%s: %v", spec, err)
 		}
 	}
 	for text, want := range map[string]string{

@@ -189,7 +189,7 @@ func (h *Host) AllowsCloud(owner, name string) error {
 // its name: others would learn which files exist.
 func (h *Host) AllowsProgram(owner, path string) (string, error) {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
-		return "", fmt.Errorf("the program %s is not named by an absolute path without \".\" and \"..\"", quoted(path))
+		return "", fmt.Errorf("the program %s is not named by an absolute path of this system, without \".\" and \"..\"", quoted(path))
 	}
 	if h == nil {
 		h = &Host{}
@@ -259,8 +259,8 @@ func (l Program) covers(named, file string) string {
 	if err != nil {
 		return ""
 	}
-	if filepath.Join(folder, filepath.Base(l.Path)) == named {
-		return named
+	if allowed := filepath.Join(folder, filepath.Base(l.Path)); samePath(allowed, named) {
+		return allowed
 	}
 	if folder, err = filepath.EvalSymlinks(l.Path); err == nil && strings.HasPrefix(file, strings.TrimSuffix(folder, separator)+separator) {
 		return file

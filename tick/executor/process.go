@@ -14,19 +14,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// searchPath is the PATH of programs. A program that is named without a folder is also looked for there.
-const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-// inherited has the variables that a program gets from the tick, if the tick has them. A program gets no other variables of
-// the tick: it must not see the URL of the database, for example.
-var inherited = []string{"HOME", "USER", "LOGNAME", "LANG", "TZ"}
+// searchPath is the PATH of programs. A program that is named without a folder is also looked for there. inherited has the
+// variables that a program gets from the tick, if the tick has them. A program gets no other variables of the tick: it must
+// not see the URL of the database, for example. Both are the system's.
 
 // linger is how long the tick waits for the output of a program that has ended, if another process holds the output open.
 const linger = 2 * time.Second
@@ -89,7 +85,7 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 		return Result{Output: stuck.Error()}, context.Cause(ctx)
 	}
 	res := Result{Output: output.String()}
-	if cmd.ProcessState != nil && cmd.ProcessState.Exited() {
+	if cmd.ProcessState != nil && exited(cmd.ProcessState) {
 		res.Facts = fmt.Sprintf(`{"code": %d}`, cmd.ProcessState.ExitCode())
 	}
 	return spec.judge(ctx, res, err)
@@ -99,6 +95,9 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 func (e *programs) command(spec ProgramSpec, owner string, facts map[string]any) (*exec.Cmd, error) {
 	args := slices.Clone(spec.Run)
 	if e.shell {
+		if err := startable(shellPath); err != nil {
+			return nil, err
+		}
 		args = []string{shellPath, "-c", spec.Run[0]}
 	} else {
 		for i, arg := range args {
@@ -108,8 +107,8 @@ func (e *programs) command(spec ProgramSpec, owner string, facts map[string]any)
 			}
 		}
 	}
-	path := args[0]
-	if !strings.Contains(path, "/") {
+	path := filepath.FromSlash(args[0])
+	if !inFolder(path) {
 		found, err := lookFor(path)
 		if err != nil {
 			return nil, err
@@ -117,6 +116,9 @@ func (e *programs) command(spec ProgramSpec, owner string, facts map[string]any)
 		path = found
 	}
 	path, err := e.host.AllowsProgram(owner, path)
+	if err == nil {
+		err = startable(path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -126,21 +128,23 @@ func (e *programs) command(spec ProgramSpec, owner string, facts map[string]any)
 // lookFor finds a program by a name without a folder.
 func lookFor(name string) (string, error) {
 	for _, folder := range filepath.SplitList(searchPath) {
-		path := filepath.Join(folder, name)
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return path, nil
+		for _, file := range fileNames(name) {
+			path := filepath.Join(folder, file)
+			if info, err := os.Stat(path); err == nil && mayExecute(info) {
+				return path, nil
+			}
 		}
 	}
 	return "", fmt.Errorf("there is no program %s in %s", quoted(name), searchPath)
 }
 
 // environment returns the whole environment of the program: the inherited variables of the tick, the facts, and the variables
-// of the step.
+// of the step. Of two with one name, os/exec takes the last; on Windows, also where the names differ in case.
 func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]any) ([]string, error) {
-	env := map[string]string{"PATH": searchPath}
+	env := []string{"PATH=" + searchPath}
 	for _, name := range inherited {
 		if v, found := os.LookupEnv(name); found {
-			env[name] = v
+			env = append(env, name+"="+v)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(facts)) { // two facts may have the same variable name: the same fact always wins
@@ -149,23 +153,20 @@ func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]
 			return nil, err
 		}
 		if v != "" {
-			env[factVariable(name)] = v
+			env = append(env, factVariable(name)+"="+v)
 		}
 	}
-	for name, given := range spec.Env {
-		if err := e.host.addSecrets(owner, given, facts); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
+		if err := e.host.addSecrets(owner, spec.Env[name], facts); err != nil {
 			return nil, err
 		}
-		var err error
-		if env[name], err = expandText(given, facts); err != nil {
+		v, err := expandText(spec.Env[name], facts)
+		if err != nil {
 			return nil, err
 		}
+		env = append(env, name+"="+v)
 	}
-	list := make([]string, 0, len(env))
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		list = append(list, name+"="+env[name])
-	}
-	return list, nil
+	return env, nil
 }
 
 // homeFolder is the folder in which a program runs if the step names no folder.
@@ -234,6 +235,34 @@ func runGroup(ctx, last context.Context, cmd *exec.Cmd, grace time.Duration) err
 	}
 }
 
+// endGroup asks the program's process group to end, and kills it when grace ends. ended is closed when the program itself has
+// ended and has been waited for: the processes that it has started may take the rest of the grace.
+//
+// The number of the group cannot belong to another group by then. The number is in use as long as a process of the group
+// lives, and the kernel uses all other numbers before it uses this number again.
+func endGroup(grace context.Context, cmd *exec.Cmd, ended <-chan struct{}) {
+	group := cmd.Process.Pid
+	asked := ask(group)
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for waited := false; asked; {
+		select {
+		case <-grace.Done():
+			asked = false
+		case <-ended:
+			waited, ended = true, nil
+		case <-look.C:
+		}
+		if waited {
+			if leftOver.reap(); gone(group) {
+				return
+			}
+		}
+	}
+	kill(group)
+	_ = cmd.Process.Kill() // the program may have moved to another group
+}
+
 // judge decides what the end of a program means for the attempt.
 func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, error) {
 	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // a process in the background holds the output open
@@ -244,18 +273,18 @@ func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, 
 	}
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	switch {
-	case !ok && errors.Is(err, syscall.E2BIG):
+	case !ok && errors.Is(err, tooLong):
 		return res, fmt.Errorf("%w: its arguments and variables are longer than this system takes, and each of them is bounded, too "+
-			"(128 KiB on Linux); let the program read what is long from a file or a database; %w", err, ErrFinal)
+			"(128 KiB on Linux; 32 KiB for all arguments on Windows); let the program read what is long from a file or a database; %w", err, ErrFinal)
 	case !ok && errors.Is(err, fs.ErrPermission):
 		return res, fmt.Errorf("%w; may this user execute it, and enter its folder?", err)
-	case !ok && errors.Is(err, syscall.ENOEXEC):
+	case !ok && errors.Is(err, noProgram):
 		return res, fmt.Errorf("%w; a script needs a first line such as #!/bin/sh, and a program has to be one for this machine", err)
 	case !ok && errors.Is(err, fs.ErrNotExist):
 		return res, fmt.Errorf("%w; the program is not there, or what its first line names to interpret it", err)
 	case !ok:
 		return res, err
-	case exit.ExitCode() < 0 && asksToEnd(exit.ProcessState):
+	case asksToEnd(exit.ProcessState):
 		return res, fmt.Errorf("%w: %s", ErrAskedToEnd, withLast(exit.Error(), res.Output))
 	case exit.ExitCode() < 0:
 		return res, fmt.Errorf("ended by a signal: %s", withLast(exit.Error(), res.Output))
@@ -273,16 +302,10 @@ func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, 
 	return res, err
 }
 
-// asksToEnd reports whether a program was ended by one of the signals that ask the tick itself to end.
-func asksToEnd(p *os.ProcessState) bool {
-	status, ok := p.Sys().(syscall.WaitStatus)
-	return ok && slices.Contains([]syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, status.Signal())
-}
-
 // lacking marks the error of a start that failed because the machine lacks processes, memory or open files, or because the
 // program is just being written: nothing was done, and that may pass.
 func lacking(err error) error {
-	for _, passes := range []syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY} {
+	for _, passes := range passing {
 		if errors.Is(err, passes) {
 			return fmt.Errorf("%w: %w", ErrNothingDone, err)
 		}

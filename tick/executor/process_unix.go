@@ -3,13 +3,33 @@
 package executor
 
 import (
-	"context"
 	"os"
-	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
-	"time"
 )
+
+const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+var inherited = []string{"HOME", "USER", "LOGNAME", "LANG", "TZ"}
+
+// passing has the errors of a start that may pass.
+var passing = []syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY}
+
+const (
+	tooLong   = syscall.E2BIG
+	noProgram = syscall.ENOEXEC
+)
+
+// fileNames returns the names of the files that a program without a folder may have.
+func fileNames(name string) []string { return []string{name} }
+
+func mayExecute(info os.FileInfo) bool { return info.Mode().IsRegular() && info.Mode()&0o111 != 0 }
+
+func samePath(a, b string) bool { return a == b }
+
+// startable refuses nothing: the system reads in the first line of a file which program it needs.
+func startable(string) error { return nil }
 
 // keepFiles keeps the open files of this process from programs, also those with which somebody has started this process. A lock
 // of flock around the tick would otherwise be held by what a program leaves in the background, and no further tick could come.
@@ -22,30 +42,18 @@ func keepFiles() {
 	}
 }
 
-// endGroup asks the program's process group to end, and kills it when grace ends. ended is closed when the program itself has
-// ended and has been waited for: the processes that it has started may take the rest of the grace.
-//
-// The number of the group cannot belong to another group by then. The number is in use as long as a process of the group
-// lives, and the kernel uses all other numbers before it uses this number again.
-func endGroup(grace context.Context, cmd *exec.Cmd, ended <-chan struct{}) {
-	group := -cmd.Process.Pid
-	_ = syscall.Kill(group, syscall.SIGTERM) // it may have ended just now
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	for waited := false; ; {
-		select {
-		case <-grace.Done():
-			_ = syscall.Kill(group, syscall.SIGKILL)
-			_ = cmd.Process.Kill() // the program may have moved to another group
-			return
-		case <-ended:
-			waited, ended = true, nil
-		case <-look.C:
-		}
-		if waited {
-			if leftOver.reap(); gone(cmd.Process.Pid) {
-				return
-			}
-		}
-	}
+// ask asks a group to end.
+func ask(group int) bool {
+	_ = syscall.Kill(-group, syscall.SIGTERM) // it may have ended just now
+	return true
 }
+
+func kill(group int) { _ = syscall.Kill(-group, syscall.SIGKILL) }
+
+// asksToEnd reports whether a program was ended by one of the signals that ask the tick itself to end.
+func asksToEnd(p *os.ProcessState) bool {
+	status, ok := p.Sys().(syscall.WaitStatus)
+	return ok && slices.Contains([]syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}, status.Signal())
+}
+
+func exited(p *os.ProcessState) bool { return p.Exited() }

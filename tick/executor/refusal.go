@@ -26,8 +26,8 @@ func (h *Host) Refusal(owner, kind string, spec json.RawMessage) error {
 	t, err := k.Touches(spec), error(nil)
 	switch {
 	case t.Program != "" && len(h.Programs) > 0:
-		path := t.Program
-		if !filepath.IsAbs(path) {
+		path := filepath.FromSlash(t.Program)
+		if !inFolder(path) {
 			path, err = lookFor(path)
 		}
 		if err == nil {
