@@ -278,11 +278,3 @@ func TestExecFindsPrograms(t *testing.T) {
 		}
 	}
 }
-
-// A command line that is too long will be too long again.
-func TestExecTooLong(t *testing.T) {
-	_, err := execute(t.Context(), t, anything, "exec", acting("arguments", "", strings.Repeat("x", 1<<16)))
-	if err == nil || !errors.Is(err, executor.ErrFinal) || !strings.Contains(err.Error(), "from a file or a database") {
-		t.Errorf("%.300v", err)
-	}
-}
