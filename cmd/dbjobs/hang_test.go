@@ -24,17 +24,19 @@ type deaf struct {
 	mu           sync.Mutex
 	isDeaf       bool
 	since        func() // called once; nil: nothing
+	closes       bool   // it closes each connection with that text instead, and no other, as a server that is killed
 }
 
 func (d *deaf) hears(text []byte) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.isDeaf && bytes.Contains(text, []byte(d.word)) {
+	if (d.closes || !d.isDeaf) && bytes.Contains(text, []byte(d.word)) {
 		if d.isDeaf = true; d.since != nil {
 			d.since()
 		}
+		return false
 	}
-	return !d.isDeaf
+	return !d.isDeaf || d.closes
 }
 
 func (d *deaf) serve(t *testing.T, l net.Listener) {
@@ -51,10 +53,14 @@ func (d *deaf) serve(t *testing.T, l net.Listener) {
 		}
 		t.Cleanup(func() { server.Close() })
 		forward := func(to io.Writer, from io.Reader) {
+			if d.closes {
+				defer func() { client.Close(); server.Close() }()
+			}
 			b := make([]byte, 64<<10)
 			for {
 				n, err := from.Read(b)
-				if err != nil || d.hears(b[:n]) && !written(to, b[:n]) {
+				heard := d.hears(b[:n])
+				if err != nil || heard && !written(to, b[:n]) || !heard && d.closes {
 					return
 				}
 			}
@@ -236,6 +242,30 @@ func TestASilentServerKeepsNoStoppedPass(t *testing.T) {
 					<-ended
 				}
 			})
+		}
+	}
+}
+
+// TestAServerThatIsKilledIsNamed: the server is killed at each try while it works for a pass. All that the driver knows is that
+// nothing more came. The error says that the connection was lost.
+func TestAServerThatIsKilledIsNamed(t *testing.T) {
+	t.Parallel()
+	for _, engine := range storetest.Engines(t) {
+		if engine == "sqlite" {
+			continue
+		}
+		db, home := storetest.Open(t, engine, store.Options{}), t.TempDir()
+		for _, args := range [][]string{{"job", "create", "one", "--sql", "SELECT 1"}, {"job", "run-now", "one"}} {
+			if code, stderr := invoke(t.Context(), t, home, nil, io.Discard, append(args, "--database", db.URL)...); code != exitDone {
+				t.Fatalf("%q: code %d, said %q", args, code, stderr)
+			}
+		}
+		for when, word := range map[string]string{"probing": "installation", "deciding": "SKIP LOCKED"} {
+			d := &deaf{word: word, closes: true}
+			code, stderr := invoke(t.Context(), t, home, nil, io.Discard, "tick", "--database", d.before(t, db.URL))
+			if code != exitDatabase || !strings.Contains(stderr, "database out of reach: the connection to the server was lost") {
+				t.Errorf("%s, %s: code %d, said %q", engine, when, code, stderr)
+			}
 		}
 	}
 }

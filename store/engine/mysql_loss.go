@@ -35,10 +35,13 @@ func (l *mysqlLoss) told(err error) error {
 	case reason == nil:
 		return lostError{err, "the connection to the server was lost"}
 	case errors.Is(*reason, io.EOF):
-		return lostError{err, "the connection to the server was lost: the server, or a proxy, ended it (EOF)"}
+		return lostError{err, endedByServer}
 	}
 	return lostError{err, fmt.Sprintf("the connection to the server was lost: %v", *reason)}
 }
+
+// endedByServer is all that is known where nothing more comes.
+const endedByServer = "the connection to the server was lost: the server, or a proxy, ended it (EOF)"
 
 type lostError struct {
 	error

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -81,10 +82,13 @@ func (t postgresTx) Commit() error   { return lostOnPostgres(t.tx.Commit(t.ctx))
 func (t postgresTx) Rollback() error { return t.tx.Rollback(t.ctx) }
 
 // lostOnPostgres says in words that a connection was lost. Where the server answers a statement without arguments by closing
-// the connection, the driver drops the reason and says only "conn closed".
+// the connection, the driver drops the reason and says only "conn closed". If the server was killed, it says only "unexpected EOF".
 func lostOnPostgres(err error) error {
-	if errors.Is(err, pgconn.ErrConnClosed) {
+	switch {
+	case errors.Is(err, pgconn.ErrConnClosed):
 		return lostError{err, "the connection to the server was lost"}
+	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
+		return lostError{err, endedByServer}
 	}
 	return err
 }
