@@ -62,16 +62,24 @@ func (s *Store) Served() []string { return s.served }
 // owners is the argument :owners. The list is never empty, since an engine may not accept an empty list.
 func (s *Store) owners() []string { return append([]string{""}, s.served...) }
 
-// macros are the macros of the statements that stand for lists in Go.
+// macros are the macros of the statements that stand for lists and numbers in Go.
 var macros = map[string]string{
-	"@job_columns": jobColumns, "@job_beside": jobBeside, "@job_fields": jobFields, "@job_types": jobTypes, "@job_values": jobValues, "@job_changes": jobChanges,
-	"@job_changes_by_name": jobChangesByName, "@job_facts": jobFacts, "@selected": runSelected, "@tried": runTried, "@attempt_columns": attemptColumns,
-	"@run_columns": runColumns, "@pause_columns": pauseColumns, "@schedule_columns": scheduleColumns,
-	"@followed": "(SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1)",
-	"@is_ahead": "(r.wake_at > @later AND COALESCE((SELECT b.started_at FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > @later)",
-	// In this form, PostgreSQL knows from its statistics that there are few.
-	"@may_have_failed": "(r.attempts > 1 OR r.error IS NOT NULL OR r.state NOT IN ('succeeded', 'queued') OR r.state = 'queued' AND r.attempts > 0)",
-	"@most":            fmt.Sprint(mostMade)}
+	"@attempt_columns":     attemptColumns,
+	"@job_beside":          jobBeside,
+	"@job_changes":         jobChanges,
+	"@job_changes_by_name": jobChangesByName,
+	"@job_columns":         jobColumns,
+	"@job_facts":           jobFacts,
+	"@job_fields":          jobFields,
+	"@job_types":           jobTypes,
+	"@job_values":          jobValues,
+	"@most":                fmt.Sprint(mostMade),
+	"@pause_columns":       pauseColumns,
+	"@run_columns":         runColumns,
+	"@schedule_columns":    scheduleColumns,
+	"@selected":            runSelected,
+	"@tried":               runTried,
+}
 
 var words = engine.NewWords(macros, eachPolicy)
 

@@ -41,35 +41,6 @@ var (
 	macro     = lazyregexp.New(`@[a-z_]+`)
 	rowsOf    = lazyregexp.New(`@rows\(([^()]*)\)`)
 	function  = lazyregexp.New(`\b(COUNT|MIN|MAX|SUM|ROW_NUMBER)\(`) // the functions that the shared statements use
-	shared    = map[string]string{
-		"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
-		"@holds":    "p.resumed_at IS NULL AND p.ends_at > @now",
-		// For a run whose wake_at has come: since when its job needs a decision. The wake_at of a run that has ended is the instant
-		// at which the run was made.
-		"@woken": "CASE WHEN finished_at > wake_at AND finished_at <= @now THEN finished_at ELSE wake_at END",
-		// For a plan: its job is as it was planned, and no other job runs after it.
-		"@settles": "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN @stale THEN 1 ELSE 0 END = 0) IS NOT NULL" +
-			" AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL",
-		// For an end of an atomic step whose record its own transaction has committed: the record is here. It is not
-		// where another server took over without that transaction.
-		"@has_record": "(d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts a" +
-			" WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded'))",
-		// For a plan whose state is reported: its job exists and is enabled. Each value is looked up by key, as in
-		// queued_ids.
-		"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true",
-		// The same for a plan that is parked or failing: trouble that somebody has paused is known. A job that has paused itself
-		// counts, and a freeze hides none.
-		"@troubles": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL" +
-			" AND j.id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p" +
-			" WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND @holds)" +
-			" AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope IN ('owner', 'tag', 'schedule') AND @holds AND (@holds_several))) = @true",
-		// For a pause of an owner, a tag or a schedule, and a job: it holds the job. Pauses of schedules do so if all schedules of
-		// the job are paused.
-		"@holds_several": "p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag" +
-			" OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)" +
-			" AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id)" +
-			" AND NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL" +
-			" AND s.id NOT IN (SELECT q.subject_id FROM dbjobs.pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > @now))"}
 )
 
 // Words are what a caller puts into the texts. All calls with the same Words share the texts of an engine.

@@ -1,0 +1,51 @@
+package engine
+
+// shared are the macros that are the same for all engines: conditions that several statements have, by name. They may hold
+// macros of the engine, such as @now. Each is about the rows that its comment names, by their alias in the statement.
+var shared = map[string]string{
+	// A plan p whose state is reported: its job exists and is enabled. Each value is looked up by key, as in queued_ids.
+	"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true",
+
+	// A run r: a job that comes after its job; NULL: there is none.
+	"@followed": "(SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1)",
+
+	// An end d of an atomic step whose record its own transaction has committed: the record is here. It is not where
+	// another server took over without that transaction.
+	"@has_record": "(d.recorded IS NULL OR EXISTS (SELECT 1 FROM dbjobs.attempts a" +
+		" WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'succeeded'))",
+
+	// A pause p that is in force.
+	"@holds": "p.resumed_at IS NULL AND p.ends_at > @now",
+
+	// A run r that wakes its job after @later, and whose last attempt began after that, too, or that was made then: the clock of
+	// the database was ahead.
+	"@is_ahead": "(r.wake_at > @later AND COALESCE((SELECT b.started_at FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > @later)",
+
+	// A run r that may have an attempt that failed. In this form, PostgreSQL knows from its statistics that there are few.
+	"@may_have_failed": "(r.attempts > 1 OR r.error IS NOT NULL OR r.state NOT IN ('succeeded', 'queued') OR r.state = 'queued' AND r.attempts > 0)",
+
+	// A change l that says in which state a job is.
+	"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
+
+	// A plan p: its job is as it was planned, and no other job runs after it.
+	"@settles": "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN @stale THEN 1 ELSE 0 END = 0) IS NOT NULL" +
+		" AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL",
+
+	// A plan p that is parked or failing: as @counts, and nobody has paused the job, since trouble that somebody has paused is
+	// known. A job that has paused itself counts, and a freeze hides none. A pause of a job is looked up by key. One of an owner
+	// or a tag holds each of its jobs, and those of schedules hold a job if all schedules of the job are paused.
+	"@troubles": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL" +
+		" AND j.id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p" +
+		" WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND @holds)" +
+		" AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope IN ('owner', 'tag', 'schedule') AND @holds AND (" +
+		"p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag" +
+		" OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)" +
+		" AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id)" +
+		" AND NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL" +
+		" AND s.id NOT IN (SELECT q.subject_id FROM dbjobs.pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > @now))" +
+		"))) = @true",
+
+	// A run whose wake_at has come: since when its job needs a decision. The wake_at of a run that has ended is the instant at
+	// which the run was made.
+	"@woken": "CASE WHEN finished_at > wake_at AND finished_at <= @now THEN finished_at ELSE wake_at END",
+}
