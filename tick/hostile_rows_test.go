@@ -110,15 +110,17 @@ func hostileRows(t *testing.T, engine string, checked bool) {
 	changed := true
 	for _, group := range together(cases, whole) {
 		began := time.Now()
-		if changed { // refused values change nothing
+		if changed { // a refused value changes nothing but the next id
 			h.restore(t)
 		}
 		before := len(group)
+		changed = slices.ContainsFunc(group, func(c hostileCase) bool { return c.column.name == "id" })
 		group = slices.DeleteFunc(group, func(c hostileCase) bool { return h.put(c) != nil })
 		refused += before - len(group)
-		if changed = len(group) > 0; !changed {
+		if len(group) == 0 {
 			continue
 		}
+		changed = true
 		tried++
 		named, problem := h.try(t, group)
 		if named {
