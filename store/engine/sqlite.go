@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -102,7 +103,15 @@ func sqlitePath(raw string) (path string, options url.Values, err error) {
 	if options, err = url.ParseQuery(query); err != nil {
 		return "", nil, &URLError{"malformed options after ?"}
 	}
-	return path, options, nil
+	return ofDrive(runtime.GOOS, path), options, nil
+}
+
+// ofDrive removes the slash before the drive of a path of Windows, as in sqlite:///C:/jobs.db.
+func ofDrive(system, path string) string {
+	if system == "windows" && len(path) > 2 && path[0] == '/' && path[2] == ':' {
+		return path[1:]
+	}
+	return path
 }
 
 func whereSQLite(raw string) string {

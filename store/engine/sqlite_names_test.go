@@ -39,3 +39,12 @@ func TestNamesOfASQLiteFile(t *testing.T) {
 		t.Error("a mount of a file is not seen, or one that is not there")
 	}
 }
+
+// A URL names a file with a drive, of Windows alone: elsewhere that is a name like others.
+func TestDriveInASQLiteURL(t *testing.T) {
+	for _, c := range [][3]string{{"windows", "/C:/jobs.db", "C:/jobs.db"}, {"windows", `C:\jobs.db`, `C:\jobs.db`}, {"windows", "/srv/jobs.db", "/srv/jobs.db"}, {"linux", "/C:/jobs.db", "/C:/jobs.db"}} {
+		if got := ofDrive(c[0], c[1]); got != c[2] {
+			t.Errorf("%s: %s is %s, want %s", c[0], c[1], got, c[2])
+		}
+	}
+}

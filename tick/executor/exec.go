@@ -80,7 +80,7 @@ func programKind(name string, run Type, comments []string, help string, check fu
 		},
 		Warn: func(raw json.RawMessage) string {
 			v, err := read(raw)
-			if err != nil || name != "exec" || len(v.Run) != 1 || !strings.Contains(v.Run[0], " ") {
+			if err != nil || name != "exec" || len(v.Run) != 1 || !strings.Contains(v.Run[0], " ") || strings.HasSuffix(strings.ToLower(v.Run[0]), ".exe") {
 				return ""
 			}
 			return fmt.Sprintf("the program is %.100q, with its blanks; arguments are a list, as in exec: [%.100s], "+

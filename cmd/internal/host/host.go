@@ -330,7 +330,10 @@ func (s *Settings) value(from manifest.Source) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		v = strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+		if v, err = settings.Text(data); err != nil {
+			return "", fmt.Errorf("the file %s %w", from.File, err)
+		}
+		v = strings.TrimSuffix(strings.TrimSuffix(v, "\n"), "\r")
 		if v == "" || len(data) > most {
 			return "", fmt.Errorf("the file %s is empty, or longer than %d bytes", from.File, most)
 		}

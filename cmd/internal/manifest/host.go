@@ -211,10 +211,13 @@ func permissions(key string, into *[]Permission, check func(string) (string, err
 }
 
 func programPath(path string) (string, error) {
-	if !filepath.IsAbs(path) || filepath.Clean(path) != strings.TrimSuffix(path, "/") && path != "/" {
+	const separator = string(filepath.Separator)
+	given := filepath.FromSlash(path)
+	clean := filepath.Clean(given)
+	if !filepath.IsAbs(given) || clean != given && clean+separator != given {
 		return "", fmt.Errorf("found %s, want the absolute path of a program or a folder, without \".\" and \"..\"", excerpt(path))
 	}
-	return filepath.Clean(path), nil
+	return clean, nil
 }
 
 // addressRange reads a range, or a single address as a range of one. It refuses host names: another answer of a

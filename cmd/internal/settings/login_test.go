@@ -46,6 +46,8 @@ func TestURLFile(t *testing.T) {
 		{map[string]string{FileVariable: "/dev/zero"}, "", "no regular file"},
 		{map[string]string{FileVariable: dir}, "", "no regular file"},
 		{map[string]string{FileVariable: write("long", "postgres://"+strings.Repeat("geheim", fileMost/6))}, "", "longer than"},
+		{map[string]string{FileVariable: write("notepad", "\ufeffpostgres://ann:geheim@h/d\r\n")}, "postgres://ann:geheim@h/d", ""},
+		{map[string]string{FileVariable: write("powershell", "\xff\xfes\x00q\x00l\x00")}, "", "save it as UTF-8"},
 		{map[string]string{FileVariable: ""}, "", "set but empty"},
 		{map[string]string{FileVariable: write("empty", " \n")}, "", "is empty"},
 		{map[string]string{FileVariable: filepath.Join(dir, "none")}, "", "no such file"},

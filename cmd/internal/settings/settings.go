@@ -7,6 +7,7 @@
 package settings
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -209,7 +210,10 @@ func read(name, otherwise string, env Lookup) (value, from string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("%s: %w", name, err)
 	}
-	if value = strings.TrimSpace(string(text)); value == "" {
+	if value, err = Text(text); err != nil {
+		return "", "", fmt.Errorf("%s: the file %s %w", name, path, err)
+	}
+	if value = strings.TrimSpace(value); value == "" {
 		return "", "", fmt.Errorf("%s: the file %s is empty", name, path)
 	}
 	return value, name, nil
@@ -241,6 +245,14 @@ func readFile(path string) ([]byte, error) {
 		return nil, fmt.Errorf("the file %s is longer than %d bytes; it must hold the value and nothing else", path, fileMost)
 	}
 	return text, err
+}
+
+// Text returns the text of a file, without the mark that editors of Windows write before it.
+func Text(data []byte) (string, error) {
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) {
+		return "", errors.New("is UTF-16, as PowerShell's > writes it; save it as UTF-8")
+	}
+	return strings.TrimPrefix(string(data), "\ufeff"), nil
 }
 
 func lost(from, otherwise string) error {
