@@ -42,8 +42,8 @@ mysql://user:password@host/database or sqlite:path. Or put the URL into a file a
 DBJOBS_DATABASE_URL_FILE, or into a secret on AWS and name it in DBJOBS_DATABASE_SECRET_ARN, or into the
 settings of the host (~/.config/dbjobs/config.yaml, /etc/dbjobs/config.yaml or DBJOBS_CONFIG; "dbjobs config check"
 shows what is in force). Without any of these, dbjobs uses an embedded SQLite file in $XDG_DATA_HOME/dbjobs or
-~/.local/share/dbjobs; apply, job create, schedule create, calendar import and migrate make that file if it is
-not there.
+~/.local/share/dbjobs, on Windows in %LOCALAPPDATA%\dbjobs; apply, job create, schedule create, calendar import and
+migrate make that file if it is not there.
 
 Exit codes: 0 done, 1 failed, 2 usage or bad input, 3 a job failed (tick --fail-on-job-error, run-now --wait) or something
 was left out (import, export), 4 the schema does not fit this program, 5 the database is unreachable or not writable, or the
