@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -172,13 +171,11 @@ func (a *applier) definitions(ctx context.Context, known []*Job) ([]Job, error) 
 	return list, err
 }
 
-// readKnown reads the rows of jobs into their places. Most jobs of a file are of the same kind: the columns from
-// which they are planned have the same values. Of each kind, one job is read in full, and of the others only the
-// other columns.
+// readKnown reads the rows of jobs into their places.
 func (a *applier) readKnown(ctx context.Context, ids []int64, at func(id int64) *Job) error {
 	var j Job
 	var input borrowed
-	unknown := map[int64]string{} // jobs whose kind is unknown, with the text from which they are planned
+	unknown := map[int64]string{}
 	err := a.tx.Query(ctx, "known_jobs", engine.Args{"ids": ids}, engine.Reads(append(scanBeside(&j), &input)...).Each(func(fault string) {
 		j.fault = fault
 		if kind := a.kinds.get(input); kind == nil {
@@ -189,48 +186,8 @@ func (a *applier) readKnown(ctx context.Context, ids []int64, at func(id int64) 
 		*at(j.ID) = j
 		j = Job{}
 	}))
-	for len(unknown) > 0 && err == nil { // once, or again where a session has changed the job that was to stand for others
-		err = a.readKinds(ctx, unknown, at)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// readKinds reads one job of each kind in full, and removes all jobs from the list whose kind is then known.
-func (a *applier) readKinds(ctx context.Context, unknown map[int64]string, at func(id int64) *Job) error {
-	first := map[string]int64{}
-	for id, input := range unknown {
-		first[input] = id
-	}
-	for _, id := range first {
-		delete(unknown, id)
-		*at(id) = Job{} // stays empty unless the job is still there
-	}
-	var j Job
-	var input string
-	err := a.tx.Query(ctx, "batch_jobs", engine.Args{"ids": slices.Sorted(maps.Values(first))}, engine.Reads(append(scanJob(&j), &input)...).Each(func(fault string) {
-		j.fault = fault
-		*at(j.ID) = j
-		a.kinds.put(input, new(j))
-		j = Job{}
-	}))
-	for id, input := range unknown {
-		if kind := a.kinds.get([]byte(input)); kind != nil {
-			at(id).as(kind)
-			delete(unknown, id)
-		}
-	}
-	return err
-}
-
-// as fills in a job, of which scanBeside has read the other columns, from another job of the same kind.
-func (j *Job) as(kind *Job) {
-	all := *kind
-	all.fault = engine.JoinFaults(j.fault, kind.fault)
-	all.ID, all.Owner, all.Name, all.Manifest, all.CreatedAt, all.changedAt = j.ID, j.Owner, j.Name, j.Manifest, j.CreatedAt, j.changedAt
-	for i := range policies {
-		if p := &policies[i]; p.isBeside() {
-			*p.field(&all).(*string) = *p.field(j).(*string)
-		}
-	}
-	*j = all
+	return a.kinds.read(ctx, a.tx, unknown, at, func(int64, string) {})
 }

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -173,42 +172,13 @@ func since(byJob map[int64]*Snapshot) (first time.Time) {
 	return first
 }
 
-// kinds has jobs by their plan_input. Most jobs are alike, so the three dozen columns that a decision looks at are
-// read once for all jobs that are alike.
-type kinds struct {
-	sync.Mutex // several batches are decided at the same time
-	jobs       map[string]*Job
-}
-
-func (k *kinds) get(input []byte) *Job {
-	k.Lock()
-	defer k.Unlock()
-	return k.jobs[string(input)] // without a copy
-}
-
-func (k *kinds) put(input string, j *Job) {
-	k.Lock()
-	defer k.Unlock()
-	if k.jobs == nil {
-		k.jobs = map[string]*Job{}
-	}
-	k.jobs[input] = j
-}
-
-// like fills the job with the values of another job of the same kind. It keeps only its identity and its instants.
-func (j *Job) like(kind *Job) {
-	who := *j
-	*j = *kind
-	j.ID, j.Owner, j.Name, j.Description, j.Manifest, j.CreatedAt, j.changedAt = who.ID, who.Owner, who.Name, "", "", who.CreatedAt, who.changedAt
-}
-
 // readJobs reads the jobs' definitions.
 func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int64, byJob map[int64]*Snapshot) error {
 	var j Job
 	var input borrowed
 	var planned sql.NullString
-	var unknown []*Snapshot
 	var follows bool
+	unknown := map[int64]string{}
 	rd := engine.Reads(&j.ID, &j.Owner, &j.Name, must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)}, &input, &planned, &follows)
 	err := tx.Query(ctx, "batch_inputs", engine.Args{"ids": ids}, rd.Each(func(fault string) {
 		defer func() { j = Job{} }()
@@ -218,7 +188,7 @@ func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int
 			c.Unseen = planned.String == ""
 			c.Planned, c.leftGroup = readPlanned(planned.String), leftGroup(planned.String, string(input))
 		}
-		if c.fault("its definition", fault); fault != "" {
+		if c.Job.fault = fault; fault != "" {
 			return
 		}
 		kind := k.get(input)
@@ -226,58 +196,23 @@ func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int
 			c.input = string(input)
 		}
 		if kind == nil {
-			unknown = append(unknown, c)
+			unknown[j.ID] = c.input
 		} else {
-			c.Job.like(kind)
-			c.fault("its definition", kind.fault)
+			c.Job.as(kind)
 		}
 	}))
-	// One round is enough for all kinds. Another one follows where a session has changed the job that was to stand
-	// for others.
-	for len(unknown) > 0 && err == nil {
-		unknown, err = s.readKinds(ctx, tx, k, unknown, byJob)
+	if err != nil {
+		return err
+	}
+	err = k.read(ctx, tx, unknown, func(id int64) *Job { return &byJob[id].Job }, func(id int64, input string) {
+		c := byJob[id]
+		c.Stale = c.Stale || c.input != input
+		c.input = input
+	})
+	for _, c := range byJob {
+		c.fault("its definition", c.Job.fault)
 	}
 	return err
-}
-
-// readKinds reads one job of each kind, and returns the jobs whose kind is still unknown.
-func (s *Store) readKinds(ctx context.Context, tx *engine.Tx, k *kinds, unknown []*Snapshot, byJob map[int64]*Snapshot) ([]*Snapshot, error) {
-	first := map[string]*Snapshot{}
-	var ids []int64
-	for _, c := range unknown {
-		if first[c.input] == nil {
-			first[c.input] = c
-			ids = append(ids, c.Job.ID)
-		}
-	}
-	for _, c := range first {
-		c.Job = Job{} // stays empty unless the job is still there
-	}
-	var read Job
-	var input string
-	err := tx.Query(ctx, "batch_jobs", engine.Args{"ids": ids}, engine.Reads(append(scanJob(&read), &input)...).Each(func(fault string) {
-		j := read
-		read = Job{}
-		j.fault = fault
-		c := byJob[j.ID]
-		c.fault("its definition", fault)
-		c.Stale = c.Stale || c.input != input
-		c.Job, c.input = j, input
-		k.put(input, &j)
-	}))
-	var left []*Snapshot
-	for _, c := range unknown {
-		kind := k.get([]byte(c.input))
-		switch {
-		case slices.Contains(ids, c.Plan.JobID): // the job was read for its kind, or is gone
-		case kind == nil:
-			left = append(left, c)
-		default:
-			c.Job.like(kind)
-			c.fault("its definition", kind.fault)
-		}
-	}
-	return left, err
 }
 
 // Covers reports whether a pause is about a job. A pause of a schedule is kept with the job's other pauses: the

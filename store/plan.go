@@ -278,7 +278,7 @@ func (p *Page) dueOf(jobs []int64) []time.Time {
 // under way is for the next pass: otherwise a pass over schedules finer than its own length would
 // never end. The needs of changed definitions concern the changes that u has read.
 func NewPage(n Need, upTo time.Time, u *Unmarked) *Page {
-	p := &Page{need: n, upTo: upTo, wide: u.wide, kinds: &kinds{jobs: map[string]*Job{}}, id: int64(0)}
+	p := &Page{need: n, upTo: upTo, wide: u.wide, kinds: &kinds{}, id: int64(0)}
 	if n == RunWakes {
 		p.id = engine.ID("00000000-0000-0000-0000-000000000000")
 	}

@@ -255,8 +255,15 @@ func list(texts []string) engine.Document {
 	return engine.Document(canonical(b))
 }
 
-// isBeside reports whether jobs are not planned from this column. All such columns are texts.
-func (p *Policy) isBeside() bool { return p.column != "" && !slices.Contains(planInput, p.column) }
+// unplanned are the policies from whose columns jobs are not planned. All such columns are texts.
+var unplanned = func() (list []*Policy) {
+	for i := range policies {
+		if p := &policies[i]; p.column != "" && !slices.Contains(planInput, p.column) {
+			list = append(list, p)
+		}
+	}
+	return list
+}()
 
 // The columns of jobs as the statements name them: to read them in the order of scanJob, and to write them from a
 // document of rows, with the types that the macro @rows knows. jobBeside has the columns from which jobs are not
@@ -269,10 +276,10 @@ func jobTexts() (columns, beside, fields, types, values, changes, changesByName 
 	for i := range policies {
 		if p := &policies[i]; p.column != "" {
 			written, kinds = append(written, p.column), append(kinds, p.column+" "+p.kind())
-			if p.isBeside() {
-				others = append(others, p.column)
-			}
 		}
+	}
+	for _, p := range unplanned {
+		others = append(others, p.column)
 	}
 	each := func(format string, names []string) string {
 		var text strings.Builder
@@ -325,10 +332,8 @@ func scanJob(j *Job) []any {
 // scanBeside returns the destinations of @job_beside.
 func scanBeside(j *Job) []any {
 	into := []any{&j.ID, &j.Owner, &j.Name}
-	for i := range policies {
-		if p := &policies[i]; p.isBeside() {
-			into = append(into, p.scan(j))
-		}
+	for _, p := range unplanned {
+		into = append(into, p.scan(j))
 	}
 	return append(into, engine.Nullable(&j.Manifest), must{engine.At(&j.CreatedAt)}, must{engine.At(&j.changedAt)})
 }
