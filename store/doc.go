@@ -59,7 +59,7 @@
 //     other words. A statement there replaces the shared one of the same name.
 //  3. Statements.translate (store/engine/statement.go) expands macros such as @now and @skip, which
 //     are the engine's (as in store/engine/postgres.go), in the variable shared
-//     (store/engine/statement.go) or in the variable words (store/store.go), and replaces
+//     (store/engine/shared.go) or in the variable words (store/store.go), and replaces
 //     dbjobs.NAME by the engine's name of the table, and :name by the engine's placeholder. It also
 //     removes comments, and writes pg_catalog. before functions on PostgreSQL.
 //  4. statement.bind (store/engine/statement.go) puts the arguments in order. On MySQL and MariaDB

@@ -31,9 +31,8 @@ func mixed(t *testing.T, d *storetest.DB) {
 		t.Fatal(err)
 	}
 	d.Clock.Set(now.Add(-90 * time.Minute))
-	ok, bad := []store.Step{ticktest.Step("one", "SELECT 1")}, []store.Step{ticktest.Step("one", "SELECT * FROM nowhere")}
-	soft := []store.Step{ticktest.Step("one", "SELECT * FROM nowhere")} // an attempt that failed, of a run that succeeded
-	soft[0].OnFailure = "succeed"
+	ok, bad, soft := []store.Step{ticktest.Step("one", "SELECT 1")}, []store.Step{ticktest.Step("one", "SELECT * FROM nowhere")}, []store.Step{ticktest.Step("one", "SELECT * FROM nowhere")}
+	soft[0].OnFailure = "succeed"                                                          // an attempt that failed, of a run that succeeded
 	rule := "every 2h starting " + now.Add(-time.Hour).UTC().Format("2006-01-02T15:04:05") // once before the end of the clock, whenever that is
 	every := func() *store.Schedule { return &store.Schedule{Rule: rule} }
 	defs := store.Definitions{

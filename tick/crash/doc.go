@@ -10,6 +10,6 @@
 //	pooler_test.go    several processes behind a pooler of connections
 //	skip_test.go      somebody who skips times beside a pass that decides
 //
-// A course plays a scenario (scenario_test.go) in a world (world_test.go). Faults (fault_test.go)
+// A course plays a scenario (scenario_test.go) in a world (world_test.go), by processes that tick (runner_test.go). Faults (fault_test.go)
 // break it. It leaves a ledger (ledger_test.go).
 package crash

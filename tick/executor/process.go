@@ -273,12 +273,12 @@ func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, 
 	}
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	switch {
-	case !ok && errors.Is(err, tooLong):
+	case !ok && errors.Is(err, errTooLong):
 		return res, fmt.Errorf("%w: its arguments and variables are longer than this system takes, and each of them is bounded, too "+
 			"(128 KiB on Linux; 32 KiB for all arguments on Windows); let the program read what is long from a file or a database; %w", err, ErrFinal)
 	case !ok && errors.Is(err, fs.ErrPermission):
 		return res, fmt.Errorf("%w; may this user execute it, and enter its folder?", err)
-	case !ok && errors.Is(err, noProgram):
+	case !ok && errors.Is(err, errNoProgram):
 		return res, fmt.Errorf("%w; a script needs a first line such as #!/bin/sh, and a program has to be one for this machine", err)
 	case !ok && errors.Is(err, fs.ErrNotExist):
 		return res, fmt.Errorf("%w; the program is not there, or what its first line names to interpret it", err)

@@ -17,8 +17,8 @@ var inherited = []string{"HOME", "USER", "LOGNAME", "LANG", "TZ"}
 var passing = []syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY}
 
 const (
-	tooLong   = syscall.E2BIG
-	noProgram = syscall.ENOEXEC
+	errTooLong   = syscall.E2BIG
+	errNoProgram = syscall.ENOEXEC
 )
 
 // fileNames returns the names of the files that a program without a folder may have.

@@ -32,8 +32,8 @@ var passing = []syscall.Errno{windows.ERROR_NOT_ENOUGH_MEMORY, windows.ERROR_TOO
 	windows.ERROR_COMMITMENT_LIMIT, windows.ERROR_SHARING_VIOLATION}
 
 const (
-	tooLong   = windows.ERROR_FILENAME_EXCED_RANGE
-	noProgram = windows.ERROR_BAD_EXE_FORMAT
+	errTooLong   = windows.ERROR_FILENAME_EXCED_RANGE
+	errNoProgram = windows.ERROR_BAD_EXE_FORMAT
 )
 
 // fileNames returns the names of the files that a program without a folder may have.
