@@ -79,7 +79,7 @@ const mostJudged = 20_000
 // meanwhile, and the plan of a job that is paused or parked has a next time, too.
 type candidates struct {
 	ids  map[string][]int64 // by kind: the worst or the earliest first
-	most int                // how many of each kind were read at most; if a list is as long, there may be more
+	most int                // the limit of each kind; a kind with as many may have more
 	jobs map[int64]JobStatus
 }
 
@@ -111,7 +111,7 @@ func (j judged) kind(count, limit int) Kind {
 	return Kind{count, j.jobs[:min(limit, len(j.jobs))]}
 }
 
-// readCandidates reads the first jobs of each kind, at most "most" of them. It keeps the jobs that it has read before.
+// readCandidates reads up to the limit of each kind. It keeps the jobs that it has read before.
 func (s *Store) readCandidates(ctx context.Context, a engine.Args, c *candidates, most int) error {
 	c.ids, c.most, a = map[string][]int64{}, most, a.With("limit", most)
 	kind, id := "", int64(0)
