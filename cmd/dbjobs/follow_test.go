@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
@@ -135,4 +136,14 @@ func TestWaitWhenTheServerGoes(t *testing.T) {
 			t.Errorf("%d, %q: %s", code, &id, &talk)
 		}
 	})
+}
+
+// until waits for a condition that becomes true by itself.
+func until(t *testing.T, what string, come func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !come(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("within a minute it has not come to be that %s", what)
+		}
+	}
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
@@ -83,14 +82,4 @@ func lives(pid int) bool {
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || !strings.Contains(string(stat), ") Z ")
-}
-
-// until waits for a condition that becomes true by itself.
-func until(t *testing.T, what string, come func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !come(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("within a minute it has not come to be that %s", what)
-		}
-	}
 }
