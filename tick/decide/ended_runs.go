@@ -12,6 +12,8 @@ import (
 // settle counts the runs that have ended, in the order of their ends. It keeps the other runs as active.
 func (d *decision) settle() {
 	var ended []store.Run
+	n := len(d.snapshot.Runs)
+	d.active, d.statesRead = make([]store.Run, 0, n), make([]string, 0, n)
 	for _, r := range d.snapshot.Runs {
 		if r.Fault != "" && d.setAsideUnreadable(&r) {
 			continue
@@ -204,7 +206,7 @@ func (d *decision) settleRecorded(r *store.Run) bool {
 // after its end, so that a holder whose heartbeat is late keeps its run.
 func (d *decision) recoverExpired() {
 	active, was := d.active, d.statesRead
-	d.active, d.statesRead = nil, nil
+	d.active, d.statesRead = active[:0], was[:0] // each run is read before another one takes its place
 	for i, r := range active {
 		if r.State != store.Running || r.HolderAlive || d.now.Before(r.LeaseUntil.Add(d.pass.Heartbeat)) {
 			d.active, d.statesRead = append(d.active, r), append(d.statesRead, was[i])

@@ -9,6 +9,9 @@ import (
 // endRetries ends the runs that are tried until the next occurrence, if the next occurrence comes now, or came while the run
 // executed. They are settled before any other run is queued: such an end may pause the job.
 func (d *decision) endRetries(comes bool) {
+	if !slices.ContainsFunc(d.active, d.untilNext) {
+		return
+	}
 	active, was := d.active, d.statesRead
 	d.active, d.statesRead = nil, nil
 	for i, r := range active {
