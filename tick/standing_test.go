@@ -61,7 +61,8 @@ func TestStandingOfAParkedJobThatStaysDue(t *testing.T) {
 func TestTroubleThatSomebodyHasPausedDoesNotCount(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		jobs := []store.Job{{Name: "free"}, {Name: "paused"}, {Name: "tagged", Tags: []string{"held"}}, {Name: "itself", PauseAfterFailures: 1},
-			{Name: "scheduled", Schedules: []string{"idle"}}, {Name: "half", Schedules: []string{"idle", "busy"}}}
+			{Name: "scheduled", Schedules: []string{"idle"}}, {Name: "half", Schedules: []string{"idle", "busy"}},
+			{Name: "own", Own: &store.Schedule{Rule: "every 1h"}, Schedules: []string{"idle"}}}
 		for i := range jobs {
 			jobs[i].Steps = []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}
 		}
@@ -86,17 +87,17 @@ func TestTroubleThatSomebodyHasPausedDoesNotCount(t *testing.T) {
 				t.Errorf("%v: job list has %s, want %s", err, got, names)
 			}
 		}
-		counts(6, "free half itself paused scheduled tagged")
+		counts(7, "free half itself own paused scheduled tagged")
 		for _, s := range []store.Subject{{Scope: store.ScopeJob, Name: "paused"}, {Scope: store.ScopeTag, Name: "held"}, {Scope: store.ScopeSchedule, Name: "idle"}} {
 			if _, err := d.Pause(t.Context(), s, time.Time{}, store.Author{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		counts(3, "free half itself")
+		counts(4, "free half itself own")
 		d.Exec(t, "UPDATE "+d.Table("plans")+" SET parked = 'broken', streak = 0")
 		r := ticktest.Run(t, d)
-		if st, err := d.Standing(t.Context(), time.Hour, 0, 10); err != nil || r.ParkedJobs != 3 || st.Parked.Count != 3 {
-			t.Errorf("%v: the pass counts %d parked jobs, status %d, want 3", err, r.ParkedJobs, st.Parked.Count)
+		if st, err := d.Standing(t.Context(), time.Hour, 0, 10); err != nil || r.ParkedJobs != 4 || st.Parked.Count != 4 {
+			t.Errorf("%v: the pass counts %d parked jobs, status %d, want 4", err, r.ParkedJobs, st.Parked.Count)
 		}
 	})
 }

@@ -32,17 +32,18 @@ var shared = map[string]string{
 		" AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL",
 
 	// A plan p that is parked or failing: as @counts, and nobody has paused the job, since trouble that somebody has paused is
-	// known. A job that has paused itself counts, and a freeze hides none. The pauses of single jobs are read once, and not for
-	// each plan. One of an owner or a tag holds each of its jobs, and those of schedules hold a job if all its schedules are paused.
-	"@troubles": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL" +
-		" AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope IN ('owner', 'tag', 'schedule') AND @holds AND (" +
-		"p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag" +
-		" OR p.scope = 'schedule' AND EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = j.id AND l.schedule_id = p.subject_id)" +
-		" AND NOT EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id)" +
-		" AND NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL" +
-		" AND s.id NOT IN (SELECT q.subject_id FROM dbjobs.pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > @now))" +
-		"))) = @true AND p.job_id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p" +
-		" WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND @holds)",
+	// known. A job that has paused itself counts, and a freeze hides none. A pause of an owner or a tag holds each of its jobs, and
+	// those of schedules hold a job if all schedules of the job are paused. There may be many pauses of jobs and of schedules: they
+	// are read as two sets, and not for each job.
+	"@troubles": "p.job_id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p" +
+		" WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND @holds)" +
+		" AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL" +
+		" AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope IN ('owner', 'tag') AND @holds AND (" +
+		"p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag))" +
+		" AND (EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id)" +
+		" OR EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL" +
+		" AND s.id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p WHERE p.scope = 'schedule' AND p.subject_id IS NOT NULL AND @holds))" +
+		" OR NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL))) = @true",
 
 	// A run whose wake_at has come: since when its job needs a decision. The wake_at of a run that has ended is the instant at
 	// which the run was made.
