@@ -47,9 +47,9 @@ func (h *hostile) commands(ctx context.Context, group []hostileCase) (string, er
 	}
 	runs, err := h.Runs(ctx, store.RunFilter{})
 	errs = append(errs, failed("run list", runs, err))
-	shown := map[string]bool{} // one of each job and state: it reads the job, and not the other runs
+	shown := map[string]bool{} // each of the culprit, and one of each other job and state: it reads the job, and not the other runs
 	for _, r := range runs {
-		if key := r.Job + " " + r.State; !shown[key] {
+		if key := r.Job + " " + r.State; r.JobID == 1 || !shown[key] {
 			shown[key] = true
 			if d, err := h.Run(ctx, r.ID); !changed("id") {
 				errs = append(errs, failed("run show", d, err))
