@@ -28,8 +28,9 @@ func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	if expected && undone == "" {
 		// The server may be at work until the end of its answer, and many stop that work if the connection is closed before.
 		_, err := io.Copy(io.Discard, io.LimitReader(resp.Body, httpRest))
-		if undone = brokenOff(resp, err); err != nil && undone == "" {
-			stopped = context.Cause(resp.Request.Context()) // nil: the connection has ended the answer
+		if undone = brokenOff(resp, err); undone == "" {
+			// The answer may have an end all the same: that of a server which ends it because we hang up.
+			stopped = context.Cause(resp.Request.Context())
 		}
 	}
 	var out strings.Builder

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -163,6 +164,12 @@ func TestHTTPAnswersOfCloudsThatDoNotEnd(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
+	// The server learns that we hang up before our side of the connection is closed, and ends its answer.
+	dial := x.transports["ann"].DialContext
+	x.transports["ann"].DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		return slowToClose{conn}, err
+	}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotFirstResponseByte: func() {
 		time.AfterFunc(time.Second, func() { cancel(over) })
 	}})
@@ -170,6 +177,14 @@ func TestHTTPAnswersOfCloudsThatDoNotEnd(t *testing.T) {
 	if !errors.Is(err, over) {
 		t.Error(err)
 	}
+}
+
+// slowToClose is a connection that is closed some time after its other side has been told.
+type slowToClose struct{ net.Conn }
+
+func (c slowToClose) Close() error {
+	time.Sleep(200 * time.Millisecond)
+	return c.Conn.Close()
 }
 
 // TestHTTPAnswersOfGoogleThatRefuse: an API of Google answers 200 also where rows were not inserted, where writes or statements
