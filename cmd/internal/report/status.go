@@ -189,7 +189,8 @@ const (
 // untaken is how long runs may be ready before somebody has to find out why no process takes them.
 const untaken = 5 * time.Minute
 
-// Judge sets what there is to do, the most urgent first. Each problem of check is among it. How old the last pass may be is a flag of check: here a trigger counts that came regularly before.
+// Judge sets what there is to do, the most urgent first. Each problem of check is among it, but for the age of the last pass: how
+// old that may be is a flag of check. Here a trigger counts that came before and is silent now, see store.Silences.
 func (s *Status) Judge() {
 	s.ToDo = []string{}
 	do := func(format string, a ...any) { s.ToDo = append(s.ToDo, fmt.Sprintf(format, a...)) }
