@@ -3,7 +3,6 @@
 package main
 
 import (
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -16,10 +15,7 @@ import (
 func TestLambdaKilled(t *testing.T) {
 	c := onPostgres(t)
 	c.ticker()
-	c.with(strings.NewReader(`jobs:
-  slow: {sql: "SELECT pg_sleep(CASE WHEN $1::int = 1 THEN 300 ELSE 0 END)", args: ["${fence}"]}
-`), "apply", "-f", "-")
-	c.dbjobs("job", "run-now", "slow")
+	c.slow()
 	const state = "SELECT coalesce(max(r.state), '') FROM dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id WHERE j.name = 'slow'"
 	f, late := c.function(), make(chan time.Time)
 	go func() {

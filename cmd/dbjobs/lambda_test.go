@@ -120,15 +120,21 @@ func TestLambdaDoesNotLeak(t *testing.T) {
 	}
 }
 
+// slow asks for a run of the job slow, whose first delivery takes five minutes, and whose second takes none.
+func (c *cloud) slow() {
+	c.Helper()
+	c.with(strings.NewReader(`jobs:
+  slow: {sql: "SELECT pg_sleep(CASE WHEN $1::int = 1 THEN 300 ELSE 0 END)", args: ["${fence}"]}
+`), "apply", "-f", "-")
+	c.dbjobs("job", "run-now", "slow")
+}
+
 // TestLambdaCutByTheDeadline: the runs that execute are cut in good time, the answer says so, and the next invocation
 // goes on.
 func TestLambdaCutByTheDeadline(t *testing.T) {
 	c := onPostgres(t)
 	c.ticker()
-	c.with(strings.NewReader(`jobs:
-  slow: {sql: "SELECT pg_sleep(CASE WHEN $1::int = 1 THEN 300 ELSE 0 END)", args: ["${fence}"]}
-`), "apply", "-f", "-")
-	c.dbjobs("job", "run-now", "slow")
+	c.slow()
 	f := c.function("DBJOBS_MARGIN=10s")                                                   // a busy machine may need seconds from the end of the budget to the answer
 	if r := f.report(f.invoke("{}", 30*time.Second)); r.CutShort == "" || r.Started == 0 { // a tenth of the rest is for returning the run
 		t.Errorf("%+v", r)
