@@ -103,31 +103,18 @@ func (e *StepEnd) Succeeds() bool {
 // recordAttempt records the success of the attempt, if this process still holds the run, and leaves the run as it is.
 // The lock of the run's row keeps every other process from delivering it again before COMMIT.
 func (s *Store) recordAttempt(ctx context.Context, q engine.Runner, t *Task, e *StepEnd) error {
-	run := &t.Run
-	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "holder": run.Holder, "number": run.Attempts, "waited_ms": t.Waited.Milliseconds(),
-		"rows": nil, "output": engine.Null(s.told(t.Job.Owner, e.Output)), "result": s.result(t.Job.Owner, e.Result)}
-	if e.Rows != nil {
-		a["rows"] = *e.Rows
-	}
-	n, err := q.Exec(engine.WithCommit(ctx), "record_attempt", a)
+	row := s.endingRow(t, e)
+	n, err := q.Exec(engine.WithCommit(ctx), "record_attempt", row.args(s.now()))
 	if err == nil && n == 0 {
-		err = fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
+		err = fmt.Errorf("end step %d of run %s: %w", t.Run.Step, t.Run.ID, ErrOutdated)
 	}
 	return err
 }
 
 func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task, e StepEnd, h Holder) error {
-	if e.RunError == "" {
-		e.RunError = e.Error
-	}
-	a := engine.Args{"now": s.now(), "id": engine.ID(run.ID), "fence": run.Fence, "number": run.Attempts, "error": engine.Null(s.kept(t.Job.Owner, e.Error)), "run_error": engine.Null(s.kept(t.Job.Owner, e.RunError)), "code": engine.Null(clip(e.Code)),
-		"line": positive(int64(e.Line)), "severity": engine.Null(clip(e.Severity)), "detail": engine.Null(s.kept(t.Job.Owner, e.Detail)), "hint": engine.Null(s.kept(t.Job.Owner, e.Hint)),
-		"output": engine.Null(s.told(t.Job.Owner, e.Output)), "result": s.result(t.Job.Owner, e.Result),
-		"rows": nil, "holder": h.Name, "lease_ms": h.Lease.Milliseconds(), "waited_ms": t.Waited.Milliseconds(),
-		"state": e.State, "final": e.Final}
-	if e.Rows != nil {
-		a["rows"] = *e.Rows
-	}
+	row := s.endingRow(t, &e)
+	a := row.args(s.now())
+	a["holder"], a["lease_ms"] = h.Name, h.Lease.Milliseconds()
 	move := "finish"
 	switch {
 	case e.NextStep > 0:
@@ -151,7 +138,7 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	if n == 0 {
 		return fmt.Errorf("end step %d of run %s: %w", run.Step, run.ID, ErrOutdated)
 	}
-	run.Error = s.kept(t.Job.Owner, e.RunError)
+	run.Error = row.RunError
 	if e.Pause != "" {
 		if err := s.pauseFailing(ctx, q, a["now"], []changeRow{{SubjectID: run.JobID, Subject: t.Job.FullName(), Reason: e.Pause}}); err != nil {
 			return err
@@ -167,12 +154,8 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	if err := s.endAttempt(ctx, q, a); err != nil || move != "next_step" {
 		return err
 	}
-	name := ""
-	if st := t.StepAt(e.NextStep); st != nil {
-		name = st.Name
-	}
 	_, err = q.Exec(ctx, "begin_attempt", engine.Args{"now": s.now(), "id": engine.ID(run.ID), "number": run.Attempts, "step": run.Step,
-		"step_name": name, "attempt": run.Attempt, "fence": run.Fence, "holder": h.Name})
+		"step_name": t.stepName(run.Step), "attempt": run.Attempt, "fence": run.Fence, "holder": h.Name})
 	return err
 }
 

@@ -70,7 +70,7 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 	list = slices.SortedFunc(slices.Values(list), func(a, b *Ending) int { return cmp.Compare(a.Task.Run.ID, b.Task.Run.ID) })
 	rows := make([]endingRow, len(list))
 	for i, e := range list {
-		rows[i] = s.endingRow(e)
+		rows[i] = s.endingRow(e.Task, &e.End)
 	}
 	var free ended
 	waits := 1
@@ -83,14 +83,14 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 	})
 	switch {
 	case err == nil:
-		for _, e := range list {
+		for i, e := range list {
 			settled, written := free[delivered{e.Task.Run.ID, e.Task.Run.Fence}]
 			if e.Err = nil; !written {
 				e.Err = ErrAlone
 				continue
 			}
 			e.Task.Settled = settled
-			e.Task.Run.State, e.Task.Run.Error = e.End.Final, s.kept(e.Task.Job.Owner, cmp.Or(e.End.RunError, e.End.Error))
+			e.Task.Run.State, e.Task.Run.Error = e.End.Final, rows[i].RunError
 		}
 	case s.Refused(ctx, err) && len(list) > 1:
 		half := len(list) / 2
@@ -108,15 +108,16 @@ func (s *Store) EndSteps(ctx context.Context, list []*Ending) (paused bool) {
 	return paused
 }
 
-func (s *Store) endingRow(e *Ending) endingRow {
-	run, end, owner := &e.Task.Run, &e.End, e.Task.Job.Owner
+// endingRow returns what is recorded of an end, whichever statement records it.
+func (s *Store) endingRow(t *Task, end *StepEnd) endingRow {
+	run, owner := &t.Run, t.Job.Owner
 	row := endingRow{ID: run.ID, Fence: run.Fence, Holder: run.Holder, Number: run.Attempts, Final: end.Final, RunError: s.kept(owner, cmp.Or(end.RunError, end.Error)),
 		State: end.State, Rows: end.Rows, Error: s.kept(owner, end.Error), Code: clip(end.Code), Line: max(end.Line, 0), Severity: clip(end.Severity),
-		Detail: s.kept(owner, end.Detail), Hint: s.kept(owner, end.Hint), Output: s.told(owner, end.Output), Result: s.result(owner, end.Result), Waited: e.Task.Waited.Milliseconds()}
+		Detail: s.kept(owner, end.Detail), Hint: s.kept(owner, end.Hint), Output: s.told(owner, end.Output), Result: s.result(owner, end.Result), Waited: t.Waited.Milliseconds()}
 	if end.Recorded {
 		row.Recorded = 1
 	}
-	if with := e.Task.Settlement; with != nil && end.Final == Succeeded {
+	if with := t.Settlement; with != nil && end.Final == Succeeded {
 		row.JobID, row.Version, row.Keep = with.JobID, with.Version, with.Keep.Milliseconds()
 	}
 	return row
@@ -186,18 +187,23 @@ func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free ended, p
 	return free, paused, err
 }
 
-// finishRun is finishRuns for one row.
-func (s *Store) finishRun(ctx context.Context, r *endingRow) (free ended, paused bool, err error) {
-	a := engine.Args{"now": s.now(), "id": engine.ID(r.ID), "fence": r.Fence, "holder": r.Holder, "number": r.Number, "final": r.Final, "run_error": engine.Null(r.RunError),
+// args are the values of the row for a statement that records this end alone.
+func (r *endingRow) args(now any) engine.Args {
+	a := engine.Args{"now": now, "id": engine.ID(r.ID), "fence": r.Fence, "holder": r.Holder, "number": r.Number, "final": engine.Null(r.Final), "run_error": engine.Null(r.RunError),
 		"state": r.State, "rows": nil, "error": engine.Null(r.Error), "code": engine.Null(r.Code), "line": positive(int64(r.Line)),
 		"severity": engine.Null(r.Severity), "detail": engine.Null(r.Detail), "hint": engine.Null(r.Hint), "output": engine.Null(r.Output),
 		"result": r.Result, "waited_ms": r.Waited, "recorded": positive(int64(r.Recorded)), "job": positive(r.JobID), "version": r.Version, "keep_ms": r.Keep}
 	if r.Rows != nil {
 		a["rows"] = *r.Rows
 	}
+	return a
+}
+
+// finishRun is finishRuns for one row.
+func (s *Store) finishRun(ctx context.Context, r *endingRow) (free ended, paused bool, err error) {
 	free = ended{}
 	var settled bool
-	err = s.db.Write(ctx, "finish_attempt", a, engine.Scan(func() { free[delivered{r.ID, r.Fence}] = settled }, &paused, &settled))
+	err = s.db.Write(ctx, "finish_attempt", r.args(s.now()), engine.Scan(func() { free[delivered{r.ID, r.Fence}] = settled }, &paused, &settled))
 	return free, paused, err
 }
 

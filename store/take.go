@@ -235,12 +235,8 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 			r.StartedAt = k.Now
 		}
 		r.Fence, r.Attempt, r.Attempts = r.Fence+1, r.Attempt+1, r.Attempts+1
-		name := ""
-		if st := k.StepAt(r.Step); st != nil {
-			name = st.Name
-		}
 		taken = append(taken, r.ID)
-		rows = append(rows, attemptRow{r.ID, r.Attempts, r.Step, name, r.Attempt, r.Fence, h.Name})
+		rows = append(rows, attemptRow{r.ID, r.Attempts, r.Step, k.stepName(r.Step), r.Attempt, r.Fence, h.Name})
 		tasks = append(tasks, *k)
 	}
 	if err := s.endQueued(ctx, tx, why); err != nil || len(tasks) == 0 {

@@ -36,6 +36,14 @@ func (t *Task) StepAt(position int) *Step {
 	return &t.Job.Steps[position-1]
 }
 
+// stepName is the name of the step at a position; empty beyond the last step.
+func (t *Task) stepName(position int) string {
+	if st := t.StepAt(position); st != nil {
+		return st.Name
+	}
+	return ""
+}
+
 // Holder is a process that takes runs. Its name is unique for each start of a process. Otherwise a
 // heartbeat might extend the leases of an earlier process with the same name, which is dead.
 type Holder struct {
