@@ -32,10 +32,10 @@ type settlingRow struct {
 
 // lockSettling locks the plans of the runs that are to be settled with their ends. It skips the plans that other
 // sessions have locked, and those that have changed. It removes the settlement of the runs of those plans: decisions
-// settle them. It returns the document for settle_plans; empty: there is nothing to settle.
+// settle them. It returns the rows for settle_plans.
 //
 // Elsewhere, plans are locked before runs. Here they are locked after them, but the lock never waits.
-func (s *Store) lockSettling(ctx context.Context, tx *engine.Tx, rows []endingRow, free ended) (string, error) {
+func (s *Store) lockSettling(ctx context.Context, tx *engine.Tx, rows []endingRow, free ended) ([]settlingRow, error) {
 	var list []settlingRow
 	for i := range rows {
 		if r := &rows[i]; r.JobID != 0 {
@@ -43,16 +43,16 @@ func (s *Store) lockSettling(ctx context.Context, tx *engine.Tx, rows []endingRo
 		}
 	}
 	if len(list) == 0 {
-		return "", nil
+		return nil, nil
 	}
 	text, err := doc(list)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	settles := make(map[string]bool, len(list))
 	var run string
 	if err := tx.Query(ctx, "lock_settling", engine.Args{"rows": text}, engine.Scan(func() { settles[run] = true }, &run)); err != nil {
-		return "", err
+		return nil, err
 	}
 	list = list[:0]
 	for i := range rows {
@@ -63,8 +63,5 @@ func (s *Store) lockSettling(ctx context.Context, tx *engine.Tx, rows []endingRo
 		}
 		r.JobID, r.Version, r.Keep = 0, 0, 0
 	}
-	if len(list) == 0 {
-		return "", nil
-	}
-	return doc(list)
+	return list, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -175,14 +174,15 @@ func (s *Store) finishRuns(ctx context.Context, rows []endingRow) (free ended, p
 		if n != int64(len(mine)) { // the guard where there are no locks
 			return fmt.Errorf("end runs: %w", engine.ErrConflict)
 		}
-		if _, err = tx.Exec(ctx, "end_attempts", engine.Args{"rows": text, "now": s.now()}); err != nil || settling == "" {
+		if _, err = tx.Exec(ctx, "end_attempts", engine.Args{"rows": text, "now": s.now()}); err != nil {
 			return err
 		}
-		n, err = tx.Exec(ctx, "settle_plans", engine.Args{"rows": settling, "now": s.now()})
-		if err == nil && n != int64(strings.Count(settling, `"version"`)) {
-			return fmt.Errorf("settle runs: %w", engine.ErrConflict)
-		}
-		return err
+		return bulkWith(ctx, tx, "settle_plans", engine.Args{"now": s.now()}, settling, func(n int64) error {
+			if n != int64(len(settling)) {
+				return fmt.Errorf("settle runs: %w", engine.ErrConflict)
+			}
+			return nil
+		})
 	})
 	return free, paused, err
 }
