@@ -35,34 +35,9 @@ type Batch struct {
 	Settlements map[string]*Settlement // of runs that were made, by their ids
 }
 
-// PassedOver is a job that got no decision, since another session has locked one of its rows.
-type PassedOver struct {
-	JobID  int64
-	Due    time.Time // since when the job needs a decision; zero for a changed definition
-	What   string    // what is locked; empty: the plan, since another session decides for the job
-	Waited bool      // the decision waited for the lock until its time was over
-}
-
-// The other things that another session may have locked, besides the plan.
-const (
-	lockedRun  = "one of its runs"
-	lockedLong = "something that its decision has to write"
-)
-
-// passOver records the jobs of a page that are not among the snapshots.
-func (b *Batch) passOver(p *Page, snapshots []Snapshot, what string) {
-	known := make(map[int64]bool, len(snapshots)+len(b.Passed))
-	for i := range snapshots {
-		known[snapshots[i].Plan.JobID] = true
-	}
-	for i := range b.Passed {
-		known[b.Passed[i].JobID] = true
-	}
-	for i, id := range p.jobs {
-		if !known[id] {
-			b.Passed = append(b.Passed, PassedOver{id, p.due[i], what, what == lockedLong})
-		}
-	}
+// newBatch is the result of a decision at an instant, before anything is decided.
+func newBatch(now time.Time) Batch {
+	return Batch{Now: now, Gaps: map[string]int{}, Settlements: map[string]*Settlement{}}
 }
 
 // join adds the result of another part of a page.
@@ -112,8 +87,8 @@ type Decider struct {
 // is unique and the version of the plan has changed.
 func (s *Store) Decide(ctx context.Context, p *Page, with Decider) (Batch, error) {
 	waits := max(1, min(maxWaits, p.Waits))
-	d := deciding{s, with, waits, mostRefusals, false, false}
-	b, err := d.parts(ctx, p)
+	d := deciding{s: s, Decider: with, waits: waits, refusals: mostRefusals}
+	b, err := d.decide(ctx, p)
 	b.Waits = waits - d.waits
 	return b, err
 }
@@ -133,18 +108,17 @@ const (
 type deciding struct {
 	s *Store
 	Decider
-	waits, refusals int
+	waits, refusals int  // how many are left
 	decided         bool // at least one job of the page has a decision
 	hooked          bool // the last decisions had runs of hooks to write
 }
 
-func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
-	all := Batch{Now: p.now, Gaps: map[string]int{}, Settlements: map[string]*Settlement{}}
+// decide decides for a page, or a part of one: as a whole if that is possible, otherwise for parts of it.
+func (d *deciding) decide(ctx context.Context, p *Page) (Batch, error) {
 	if d.waits <= 0 {
-		all.passOver(p, nil, lockedLong)
-		return all, nil
+		return passedOver(p), nil
 	}
-	b, err := d.page(ctx, p)
+	b, err := d.once(ctx, p)
 	switch alone := len(p.jobs) == 1; {
 	case err == nil:
 		d.decided = d.decided || b.Decided > 0
@@ -153,33 +127,43 @@ func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
 		return b, err
 	case d.s.Locked(err) && !d.s.db.Engine().OneWriter:
 		if d.waits--; alone {
-			all.passOver(p, nil, lockedLong)
-			return all, nil
+			return passedOver(p), nil
 		}
 	case d.s.Refused(ctx, err):
 		if d.refusals--; d.refusals < 0 && !d.decided {
 			return b, err
 		}
-		if alone && d.hooked && p.refused == "" { // a hook must not hold up a job
-			again := *p
-			if again.refusals++; again.refusals > 1 { // it was not a single incident
-				again.refused = d.s.kept("", err.Error())
-			}
-			return d.parts(ctx, &again)
-		}
 		if alone {
-			return d.park(ctx, p, err)
+			return d.refused(ctx, p, err)
 		}
 	default:
 		return b, err
 	}
-	// The parts are decided for in random order: where there are more waits than a page may have, it is not always
-	// the same jobs that are passed over.
+	return d.divide(ctx, p)
+}
+
+// refused parks the one job of a page, because the database refused the decision. If a hook may be the reason, it first
+// decides again: a hook must not hold up a job.
+func (d *deciding) refused(ctx context.Context, p *Page, why error) (Batch, error) {
+	if !d.hooked || p.noHooks != "" {
+		return d.park(ctx, p, why)
+	}
+	again := *p
+	if again.hooksRefused++; again.hooksRefused > 1 { // it was not a single incident
+		again.noHooks = d.s.kept("", why.Error())
+	}
+	return d.decide(ctx, &again)
+}
+
+// divide decides for the parts of a page, in random order: where there are more waits than a page may have, it is not
+// always the same jobs that are passed over.
+func (d *deciding) divide(ctx context.Context, p *Page) (Batch, error) {
+	all := newBatch(p.now)
 	size := (len(p.jobs) + parts - 1) / parts
 	for _, i := range rand.Perm((len(p.jobs) + size - 1) / size) {
 		part := *p
 		part.jobs, part.due = p.jobs[i*size:min(len(p.jobs), (i+1)*size)], p.due[i*size:min(len(p.due), (i+1)*size)]
-		b, err := d.parts(ctx, &part)
+		b, err := d.decide(ctx, &part)
 		all.join(b)
 		if err != nil { // what is done stays done
 			return all, err
@@ -188,8 +172,8 @@ func (d *deciding) parts(ctx context.Context, p *Page) (Batch, error) {
 	return all, nil
 }
 
-// page decides for a page, or a part of one.
-func (d *deciding) page(ctx context.Context, p *Page) (b Batch, err error) {
+// once decides for a page, or a part of one, in one transaction.
+func (d *deciding) once(ctx context.Context, p *Page) (b Batch, err error) {
 	conflicts := fewConflicts
 	if len(p.jobs) == 1 {
 		conflicts = engine.Attempts
@@ -201,7 +185,7 @@ func (d *deciding) page(ctx context.Context, p *Page) (b Batch, err error) {
 					err = fmt.Errorf("%w: %v; please report this\n%s", errPanicked, r, debug.Stack())
 				}
 			}()
-			b = Batch{Now: p.now, Gaps: map[string]int{}, Settlements: map[string]*Settlement{}}
+			b = newBatch(p.now)
 			return d.inTx(ctx, tx, p, &b)
 		})
 	})
@@ -228,7 +212,7 @@ func (d *deciding) inTx(ctx context.Context, tx *engine.Tx, p *Page, b *Batch) e
 			w := newWriter(s, tx, p.now, len(snapshots))
 			w.created = lastEnd(snapshots, p.now)
 			b.Now = w.created
-			err = d.write(ctx, w, made, p.refused, b)
+			err = d.write(ctx, w, made, p.noHooks, b)
 			b.passOver(p, snapshots, "")
 			return err
 		}
@@ -333,7 +317,7 @@ func (s *Store) lockMoved(ctx context.Context, tx *engine.Tx, made *decisions, k
 }
 
 // write writes the decisions.
-func (d *deciding) write(ctx context.Context, w *writer, made decisions, refused string, b *Batch) error {
+func (d *deciding) write(ctx context.Context, w *writer, made decisions, noHooks string, b *Batch) error {
 	if err := w.s.wakeHeld(ctx, w.tx, made.wake); err != nil {
 		return err
 	}
@@ -346,7 +330,7 @@ func (d *deciding) write(ctx context.Context, w *writer, made decisions, refused
 		}
 	}
 	d.hooked = len(w.events) > 0
-	if err := b.raise(ctx, w, refused); err != nil {
+	if err := b.raise(ctx, w, noHooks); err != nil {
 		return err
 	}
 	b.Made, b.Ends = w.made, len(w.ends.rows)

@@ -73,6 +73,7 @@
 //	engine/                            engines, their SQL, transactions, trying again, errors
 //	store.go                           opening, and what is asked of the engine
 //	plan.go, decide.go, batch.go       which jobs need a decision; reading what a decision needs
+//	passed_over.go                     jobs that wait, because another session has locked something
 //	open_runs.go                       of them, the runs, also of a job for which many wait
 //	advance.go, mark.go, planned.go    writing decisions; marking definitions as planned
 //	take.go, give_back.go, work.go     delivering runs, taking that back, heartbeats

@@ -151,20 +151,20 @@ type Unheard struct {
 	Error string `json:"error"`
 }
 
-// raise makes a run of a hook for each event of the batch. The runs wait, and the decisions for their jobs queue
+// raise makes a run of a hook for each event of the batch, unless noHooks says why not. The runs wait, and the decisions for their jobs queue
 // them. A problem with a hook is reported, and does not delay the batch.
 //
 // A hook is read without a lock, like definitions: a hook that is disabled at this moment may run once more.
-func (b *Batch) raise(ctx context.Context, w *writer, refused string) error {
+func (b *Batch) raise(ctx context.Context, w *writer, noHooks string) error {
 	if len(w.events) == 0 {
 		return nil
 	}
 	unheard := func(e *Event, why string) {
 		b.Unheard = append(b.Unheard, Unheard{FullName(e.Owner, e.Job), e.Kind, e.Hook, why})
 	}
-	if refused != "" {
+	if noHooks != "" {
 		for i := range w.events {
-			unheard(&w.events[i], refused)
+			unheard(&w.events[i], noHooks)
 		}
 		return nil
 	}

@@ -235,10 +235,9 @@ type Page struct {
 	// reads all runs.
 	Crowds *Crowds
 
-	// Decisions with hooks that are refused are tried once more, and then without their hooks: refused has the
-	// reason.
-	refusals int
-	refused  string
+	// A decision with hooks that is refused is tried once more, and then without its hooks: noHooks has the reason.
+	hooksRefused int
+	noHooks      string
 
 	// Waits is the number of times that the decisions for the page may wait for locks.
 	Waits int
