@@ -99,8 +99,7 @@ type decision struct {
 	// than the job's owner. Nominal times are left to the ticks of the owner: if these ticks are
 	// down, the job's policies apply to the outage. Every host handles changes and settles runs.
 	othersJob   bool
-	active      []store.Run // runs that have not ended, oldest first, as this decision changes them
-	statesRead  []string    // the states that active had when they were read
+	active      []openRun   // runs that have not ended, oldest first
 	unreadable  int         // running runs that cannot be read
 	made        []store.Run // new runs of the job
 	followers   []store.Run // new runs of jobs that run after this one
@@ -131,6 +130,22 @@ func parkUnreadable(now time.Time, c *store.Snapshot) store.Decision {
 		plan.NextRun = now.Add(store.Recheck)
 	}
 	return store.Decision{Plan: plan, Park: true}
+}
+
+// openRun is a run that had not ended when it was read, as this decision changes it.
+type openRun struct {
+	store.Run
+	read *store.Run // the run of the snapshot
+}
+
+// anyOpen reports whether something is true of one of the open runs.
+func (d *decision) anyOpen(is func(*store.Run) bool) bool {
+	for i := range d.active {
+		if is(&d.active[i].Run) {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *decision) job() *store.Job { return &d.snapshot.Job }

@@ -12,16 +12,16 @@ import (
 // settle counts the runs that have ended, in the order of their ends. It keeps the other runs as active.
 func (d *decision) settle() {
 	var ended []store.Run
-	n := len(d.snapshot.Runs)
-	d.active, d.statesRead = make([]store.Run, 0, n), make([]string, 0, n)
-	for _, r := range d.snapshot.Runs {
+	d.active = make([]openRun, 0, len(d.snapshot.Runs))
+	for i := range d.snapshot.Runs {
+		r := d.snapshot.Runs[i]
 		if r.Fault != "" && d.setAsideUnreadable(&r) {
 			continue
 		}
 		if r.Ended() {
 			ended = append(ended, r)
 		} else {
-			d.active, d.statesRead = append(d.active, r), append(d.statesRead, r.State)
+			d.active = append(d.active, openRun{r, &d.snapshot.Runs[i]})
 		}
 	}
 	slices.SortStableFunc(ended, func(x, y store.Run) int { return x.FinishedAt.Compare(y.FinishedAt) })
@@ -205,24 +205,24 @@ func (d *decision) settleRecorded(r *store.Run) bool {
 // again; after max_deliveries such losses the run is lost. A lease counts as expired one heartbeat
 // after its end, so that a holder whose heartbeat is late keeps its run.
 func (d *decision) recoverExpired() {
-	active, was := d.active, d.statesRead
-	d.active, d.statesRead = active[:0], was[:0] // each run is read before another one takes its place
-	for i, r := range active {
+	active := d.active
+	d.active = active[:0] // each run is read before another one takes its place
+	for _, r := range active {
 		if r.State != store.Running || r.HolderAlive || d.now.Before(r.LeaseUntil.Add(d.pass.Heartbeat)) {
-			d.active, d.statesRead = append(d.active, r), append(d.statesRead, was[i])
+			d.active = append(d.active, r)
 			continue
 		}
-		if d.settleRecorded(&r) {
+		if d.settleRecorded(&r.Run) {
 			continue
 		}
 		r.Losses++
 		r.Error = fmt.Sprintf("%s sent no heartbeat before its lease ended at %s", r.Holder, r.LeaseUntil.Format(time.RFC3339))
 		if r.Losses >= max(d.job().MaxDeliveries, 1) || d.gone() {
 			r.State, r.FinishedAt = store.Lost, d.now
-			d.settleRun(r, store.Running)
+			d.settleRun(r.Run, store.Running)
 			continue
 		}
 		r.State, r.ReadyAt, r.HeldBy = store.Waiting, d.now, ""
-		d.active, d.statesRead = append(d.active, r), append(d.statesRead, store.Running)
+		d.active = append(d.active, r)
 	}
 }

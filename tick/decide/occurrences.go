@@ -176,7 +176,8 @@ func (d *decision) newest(l *activeRule, owed []window, most int) []time.Time {
 // decision are judged together, against the runs of earlier decisions.
 func (d *decision) overlaps() bool {
 	waits, active, begins := false, false, d.begins()
-	for _, r := range d.active {
+	for i := range d.active {
+		r := &d.active[i]
 		if r.State != store.Running && !r.CancelAt.IsZero() { // this decision cancels it
 			continue
 		}
@@ -199,7 +200,7 @@ func (d *decision) begins() string {
 		switch r := &d.active[i]; {
 		case r.UnderWay() || d.unreadable > 0:
 			return ""
-		case first != "" || r.Ended() || r.ReadyAt.After(d.now) || !r.CancelAt.IsZero() || d.pauseHolds(r):
+		case first != "" || r.Ended() || r.ReadyAt.After(d.now) || !r.CancelAt.IsZero() || d.pauseHolds(&r.Run):
 		case r.Requested() || r.HeldBy != "" || r.Fence > 0: // another kind of wait, which is over now
 			return ""
 		default:
@@ -228,7 +229,7 @@ func (d *decision) replace(newest time.Time) {
 		switch r := &d.active[i]; {
 		case r.Requested(): // a request is never replaced
 		case r.Ended() || !r.CancelAt.IsZero(): // somebody has cancelled it, and that reason stays on record
-		case r.ID == begins && d.followed(r, newest):
+		case r.ID == begins && d.followed(&r.Run, newest):
 		case r.State == store.Running:
 			d.cancel = append(d.cancel, r.ID)
 		default:

@@ -14,9 +14,9 @@ func (d *decision) removeWhenDone() string {
 	if !j.RemoveDone || d.gone() || j.Disabled || d.plan.Parked != "" || !d.plan.NextRun.IsZero() || d.plan.LastState != store.Succeeded || len(d.made) > 0 {
 		return ""
 	}
-	open := func(r store.Run) bool { return !r.Ended() }
+	open := func(r *store.Run) bool { return !r.Ended() }
 	holds := func(p store.Pause) bool { return p.Holds(d.now) }
-	if slices.ContainsFunc(d.active, open) || slices.ContainsFunc(d.pauses, holds) {
+	if d.anyOpen(open) || slices.ContainsFunc(d.pauses, holds) {
 		return ""
 	}
 	return fmt.Sprintf("remove_when_done: the job has no further run, and run %s succeeded", d.plan.LastRunID)

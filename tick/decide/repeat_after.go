@@ -85,8 +85,8 @@ func (d *decision) nextRepeat(after store.Duration) time.Time {
 // repeating reports whether the run of the last nominal time is open. Until that run ends, RepeatFrom is
 // its nominal time.
 func (d *decision) repeating() bool {
-	is := func(r store.Run) bool { return !r.Ended() && d.repeats(&r) }
-	return slices.ContainsFunc(d.active, is) || slices.ContainsFunc(d.made, is)
+	is := func(r *store.Run) bool { return !r.Ended() && d.repeats(r) }
+	return d.anyOpen(is) || slices.ContainsFunc(d.made, func(r store.Run) bool { return is(&r) })
 }
 
 // repeats reports whether a run is that of the last nominal time.
@@ -102,8 +102,7 @@ func (d *decision) lostRun() bool {
 	if !waits || d.snapshot.Stale || d.job().Disabled || d.unreadable > 0 {
 		return false
 	}
-	own := func(r store.Run) bool { return d.repeats(&r) }
-	return !slices.ContainsFunc(d.active, own) && !slices.ContainsFunc(d.settled, own)
+	return !d.anyOpen(d.repeats) && !slices.ContainsFunc(d.settled, func(r store.Run) bool { return d.repeats(&r) })
 }
 
 // countEnds moves RepeatFrom to the ends of the runs that this decision settles, in their order. An

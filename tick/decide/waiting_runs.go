@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -10,10 +9,9 @@ import (
 // admit queues waiting runs, the oldest first. A run that was delivered before keeps its place, even
 // while it waits for its next attempt. Runs that one decision makes are queued in their order.
 func (d *decision) admit() {
-	read := slices.Clone(d.active)
 	room := d.capacity() - d.unreadable
 	for i := range d.active { // a run that is cancelled or held makes room, at any position in the list
-		r := &d.active[i]
+		r := &d.active[i].Run
 		if r.Number == 0 { // a run that was requested since the last decision
 			if r.Predecessor() != "" && d.usedUp() && !d.gone() && !r.Ended() { // several runs of the other job have ended together
 				r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "max_runs is used up"
@@ -32,7 +30,7 @@ func (d *decision) admit() {
 		case r.State != store.Waiting || r.HeldBy == store.HeldByPause:
 		case r.ReadyAt.After(d.now): // back-off or jitter: ready_at wakes the job
 			r.HeldBy = ""
-		case nextHasCome && d.untilNext(*r): // the next pass of a host that can run the job ends this run
+		case nextHasCome && d.untilNext(r): // the next pass of a host that can run the job ends this run
 			if r.HeldBy = ""; d.othersJob {
 				r.HeldBy = store.HeldByPredecessor
 			}
@@ -49,8 +47,8 @@ func (d *decision) admit() {
 		}
 	}
 	for i := range d.active {
-		place(&d.active[i])
-		d.update(&d.active[i], read[i], d.statesRead[i])
+		place(&d.active[i].Run)
+		d.update(&d.active[i])
 	}
 	for i := range d.made {
 		d.cancelOrHold(&d.made[i])
@@ -61,11 +59,14 @@ func (d *decision) admit() {
 // countUnderWay counts the runs that take up room in a group.
 func (d *decision) countUnderWay() (n int) {
 	n = d.unreadable
-	for _, list := range [2][]store.Run{d.active, d.made} {
-		for i := range list {
-			if list[i].UnderWay() {
-				n++
-			}
+	for i := range d.active {
+		if d.active[i].UnderWay() {
+			n++
+		}
+	}
+	for i := range d.made {
+		if d.made[i].UnderWay() {
+			n++
 		}
 	}
 	return n
@@ -108,18 +109,19 @@ func (d *decision) othersRun(r *store.Run) bool {
 }
 
 // update records what the decision changes in a run. A run that waits for its group is always recorded,
-// so that Groups sees it. before and was are the run and its state as they were read.
-func (d *decision) update(r *store.Run, before store.Run, was string) {
+// so that Groups sees it.
+func (d *decision) update(r *openRun) {
+	was := r.read
 	if r.Ended() {
-		d.settleRun(*r, was)
+		d.settleRun(r.Run, was.State)
 		return
 	}
 	seen := r.State != store.Queued || r.LeaseUntil.IsZero() // a run that was given back is updated once, even if nothing else changes
-	same := seen && r.State == was && r.HeldBy == before.HeldBy && r.Number == before.Number && r.Queue == before.Queue && r.Losses == before.Losses
+	same := seen && r.State == was.State && r.HeldBy == was.HeldBy && r.Number == was.Number && r.Queue == was.Queue
 	if same && r.HeldBy != store.HeldByGroup {
 		return
 	}
-	d.updates = append(d.updates, store.RunUpdate{Run: *r, From: was, Unchanged: same, LeaseRead: leaseRead(r, was)})
+	d.updates = append(d.updates, store.RunUpdate{Run: r.Run, From: was.State, Unchanged: same, LeaseRead: leaseRead(&r.Run, was.State)})
 }
 
 // leaseRead is the lease that a run must still have when it is taken away from its holder. If the holder
