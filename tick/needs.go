@@ -168,35 +168,41 @@ func (p *pass) decideOf(ctx context.Context, n store.Need, page *store.Page, las
 			passed += b.jobs - b.Decided
 		}
 		err = cmp.Or(err, b.err)
-		p.waits -= b.Waits
-		if !p.decided && b.Now.After(p.through) {
-			p.through = b.Now
-		}
-		p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", len(b.Passed), "refused", len(b.Refused))
-		for _, job := range b.Refused {
-			p.without[job] = true
-		}
-		p.unkept = append(p.unkept, b.Stuck...)
-		p.passed[n] = append(p.passed[n], b.Passed...)
-		for _, l := range b.Passed {
-			if !l.Waited { // a second wait would take just as long
-				passed++
-			}
-		}
-		for i := range b.Made {
-			if r := &b.Made[i]; r.Meeting() != "" && r.Queue == OwnQueue && len(p.joined) < mostJoined {
-				p.joined = append(p.joined, r.ID)
-			}
-		}
-		p.moved += len(b.Made) + b.Moved
-		p.woken += b.Woken
-		p.met += b.Ends
-		p.report.add(b.Batch)
-		p.progress()
-		p.kept = append(p.kept, b.Retention...)
-		maps.Copy(p.settlements, b.Settlements)
+		passed += p.note(n, &b.Batch)
 	}
 	return passed, err
+}
+
+// note adds the outcome of a page, and returns how many of its jobs are to be tried again.
+func (p *pass) note(n store.Need, b *store.Batch) (passed int) {
+	p.waits -= b.Waits
+	if !p.decided && b.Now.After(p.through) {
+		p.through = b.Now
+	}
+	p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", len(b.Passed), "refused", len(b.Refused))
+	for _, job := range b.Refused {
+		p.without[job] = true
+	}
+	p.unkept = append(p.unkept, b.Stuck...)
+	p.passed[n] = append(p.passed[n], b.Passed...)
+	for _, l := range b.Passed {
+		if !l.Waited { // a second wait would take just as long
+			passed++
+		}
+	}
+	for i := range b.Made {
+		if r := &b.Made[i]; r.Meeting() != "" && r.Queue == OwnQueue && len(p.joined) < mostJoined {
+			p.joined = append(p.joined, r.ID)
+		}
+	}
+	p.moved += len(b.Made) + b.Moved
+	p.woken += b.Woken
+	p.met += b.Ends
+	p.report.add(*b)
+	p.progress()
+	p.kept = append(p.kept, b.Retention...)
+	maps.Copy(p.settlements, b.Settlements)
+	return passed
 }
 
 // batch is the outcome of a page of jobs.
