@@ -123,7 +123,7 @@ func (p *pass) aheadOf() time.Duration {
 	return aheadOf
 }
 
-// enter gives a run one of the places.
+// enter gives a run one of the places. The caller holds mu, as for hand, vacate, advance and mostAhead.
 func (p *pass) enter(h *held) {
 	p.busy++
 	p.line.last = h.queue
@@ -178,7 +178,7 @@ func (p *pass) advance() *held {
 }
 
 // tell wakes the goroutine that waits for news of the runs.
-func (p *pass) tell() {
+func (p *places) tell() {
 	select {
 	case p.news <- struct{}{}:
 	default:
@@ -221,7 +221,7 @@ func everyone(*held) bool { return true }
 func (p *pass) overlong(h *held) bool { return p.t.Now().Round(0).Sub(h.since.Round(0)) > look }
 
 // idlePlace reports whether a place is free and no run waits for it.
-func (p *pass) idlePlace() bool {
+func (p *places) idlePlace() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.busy < p.size && p.line.n == 0

@@ -68,7 +68,7 @@ func TestLineIsLeftOnce(t *testing.T) {
 // A pass that takes nothing any more, and in which no run executes, still decides once more for the runs that have ended since
 // its last round of decisions began, wherever it has seen these ends.
 func TestEndsAreDecidedFor(t *testing.T) {
-	p := &pass{t: &Tick{Now: time.Now}, decided: true}
+	p := &pass{t: &Tick{Now: time.Now}, decisions: decisions{decided: true}}
 	p.init(1)
 	h := &held{Task: store.Task{Run: store.Run{ID: "a", State: store.Failed}}, stop: func(error) {}}
 	p.running[deliveryOf(&h.Task)] = h

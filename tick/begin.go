@@ -44,7 +44,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 // newPass returns a pass that has not asked the database yet.
 func (t *Tick) newPass(ctx context.Context) *pass {
 	now := t.Now()
-	p := &pass{t: t, log: t.Log, began: now, ends: now.Add(t.Budget), holder: store.Holder{Name: t.Holder, Lease: lease}}
+	p := &pass{t: t, log: t.Log, deadlines: deadlines{t: t, began: now, ends: now.Add(t.Budget)}, holder: store.Holder{Name: t.Holder, Lease: lease}}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -17,25 +18,36 @@ func margin(budget time.Duration) time.Duration { return min(budget/10, 2*time.S
 // Longest is the time that a run may have at most in a pass with this budget: what is left is for its end, and that of the pass.
 func Longest(budget time.Duration) time.Duration { return budget - margin(budget) }
 
+// deadlines say by when the parts of a pass have to end. They follow from the budget, and from when the pass has to stop.
+type deadlines struct {
+	t        *Tick
+	began    time.Time
+	ends     time.Time       // of the budget, by the host's clock
+	graced   context.Context // ends with the graces of the runs, if the pass has to stop
+	gracedAt time.Time       // when graced has ended
+	unwatch  func() bool     // ends what closes has begun
+	early    atomic.Bool     // a program was stopped for the end of the budget before the time for work was over
+}
+
 // whole is the budget of all passes of the trigger. This pass has only what the earlier passes have left of it.
-func (p *pass) whole() time.Duration { return max(p.t.whole, p.t.Budget) }
+func (d *deadlines) whole() time.Duration { return max(d.t.whole, d.t.Budget) }
 
 // left is the time that is left for work.
-func (p *pass) left() time.Duration {
-	return p.t.Budget - margin(p.whole()) - p.t.Now().Sub(p.began)
+func (d *deadlines) left() time.Duration {
+	return d.t.Budget - margin(d.whole()) - d.t.Now().Sub(d.began)
 }
 
 // last is the instant after which the pass starts nothing that may take time: the rest of the budget is
 // for the record of the pass and for the exit. A server that no longer answers must not keep the pass
 // running longer. The runs that the pass still holds are recovered when their leases end.
-func (p *pass) last() (time.Time, bool) {
-	return p.ends.Add(-margin(p.whole()) / 4), p.t.Budget > 0
+func (d *deadlines) last() (time.Time, bool) {
+	return d.ends.Add(-margin(d.whole()) / 4), d.t.Budget > 0
 }
 
 // lastEnd is the instant until which the end of a step may be recorded. After it there is still time to
 // report why the record failed.
-func (p *pass) lastEnd() (time.Time, bool) {
-	return p.ends.Add(-margin(p.whole()) / 2), p.t.Budget > 0
+func (d *deadlines) lastEnd() (time.Time, bool) {
+	return d.ends.Add(-margin(d.whole()) / 2), d.t.Budget > 0
 }
 
 // A pass that has to stop ends soon, also where the database does not answer: a platform that has sent SIGTERM kills some seconds
@@ -90,7 +102,7 @@ func (p *pass) graceful(h *held, x executor.Executor, step *store.Step) (ended f
 }
 
 // programGrace is the longest grace of the programs that execute.
-func (p *pass) programGrace() (most time.Duration) {
+func (p *places) programGrace() (most time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range p.running {
@@ -100,42 +112,42 @@ func (p *pass) programGrace() (most time.Duration) {
 }
 
 // beforeClosed is a context that also ends some time after the graces of a pass that has to stop.
-func (p *pass) beforeClosed(ctx context.Context, more time.Duration) (context.Context, context.CancelFunc) {
+func (d *deadlines) beforeClosed(ctx context.Context, more time.Duration) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	unwatch := context.AfterFunc(p.graced, func() {
-		over := time.AfterFunc(more-p.t.Now().Sub(p.gracedAt), cancel)
+	unwatch := context.AfterFunc(d.graced, func() {
+		over := time.AfterFunc(more-d.t.Now().Sub(d.gracedAt), cancel)
 		context.AfterFunc(ctx, func() { over.Stop() })
 	})
 	return ctx, func() { unwatch(); cancel() }
 }
 
 // grace is the time for recording a pass whose work has ended.
-func (p *pass) grace() time.Duration {
+func (d *deadlines) grace() time.Duration {
 	const most = 10 * time.Second
-	if p.t.Budget <= 0 {
+	if d.t.Budget <= 0 {
 		return most
 	}
-	return min(most, max(p.ends.Sub(p.t.Now())-margin(p.whole())/8, time.Millisecond))
+	return min(most, max(d.ends.Sub(d.t.Now())-margin(d.whole())/8, time.Millisecond))
 }
 
 // until is a context that outlives the work. It ends at the instant of last or lastEnd, and if the pass has to stop, this long
 // after the graces: see closing.
-func (p *pass) until(ctx context.Context, end func() (time.Time, bool), closing time.Duration) (context.Context, context.CancelFunc) {
+func (d *deadlines) until(ctx context.Context, end func() (time.Time, bool), closing time.Duration) (context.Context, context.CancelFunc) {
 	ctx = context.WithoutCancel(ctx)
 	release := func() {}
 	if at, bounded := end(); bounded {
-		ctx, release = context.WithTimeout(ctx, at.Sub(p.t.Now()))
+		ctx, release = context.WithTimeout(ctx, at.Sub(d.t.Now()))
 	}
-	ctx, cancel := p.beforeClosed(ctx, closing)
+	ctx, cancel := d.beforeClosed(ctx, closing)
 	return ctx, func() { cancel(); release() }
 }
 
 // budget ends the work a margin before the budget ends, so that runs can still be given back.
-func (p *pass) budget(ctx context.Context) (context.Context, context.CancelFunc) {
-	if p.t.Budget <= 0 {
+func (d *deadlines) budget(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d.t.Budget <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeout(ctx, p.left())
+	return context.WithTimeout(ctx, d.left())
 }
 
 // halfUsed reports whether half of the budget is used and a run has started. Until then, a run without
@@ -250,11 +262,11 @@ func (p *pass) leftOver(ctx context.Context) error {
 
 // outlive returns a context that ends at the deadline of ctx, but only after the grace if ctx is
 // cancelled: a pass that has to stop takes no more runs, and the runs that execute have time to end.
-func (p *pass) outlive(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	if p.t.Grace <= 0 {
+func (d *deadlines) outlive(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	if d.t.Grace <= 0 {
 		return context.WithCancelCause(ctx)
 	}
-	return outlast(ctx, 0, p.t.Grace)
+	return outlast(ctx, 0, d.t.Grace)
 }
 
 // outlast returns a context that ends some time after the deadline of ctx, or a grace after ctx is cancelled.
@@ -284,10 +296,10 @@ const lastTake = time.Second
 // taking is a context for taking runs, which outlives the work by a moment. Otherwise the server could deliver runs to a pass that
 // does not get the answer any more: they would seem to run until their leases end, and lose a delivery. What is taken in that
 // moment is given back.
-func (p *pass) taking(ctx context.Context) (context.Context, context.CancelFunc) {
+func (d *deadlines) taking(ctx context.Context) (context.Context, context.CancelFunc) {
 	more := lastTake
-	if p.t.Budget > 0 {
-		more = min(more, margin(p.whole())/4)
+	if d.t.Budget > 0 {
+		more = min(more, margin(d.whole())/4)
 	}
 	out, stop := outlast(ctx, more, more)
 	return out, func() { stop(nil) }

@@ -191,6 +191,7 @@
 //	tick/needs.go     the needs, in pages of jobs
 //	tick/decide/      the decision for one job, and for groups of jobs that share a cap
 //	tick/workers.go   taking runs; tick/ahead.go has what was taken ahead, tick/heartbeat.go extends the leases
+//	tick/places.go    what the goroutines share in which runs execute; tick/budget.go has the deadlines
 //	tick/wake.go      alarms for what is due next, instead of a trigger of each minute
 //	tick/silence.go   the hook of the host for a trigger that was silent
 //	tick/work.go      executing runs; tick/record.go records their ends together; tick/monitor.go tells their heartbeats

@@ -7,12 +7,46 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/dbjobs/dbjobs/rules"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
+
+// decisions are what this pass has decided so far, and what follows from that.
+type decisions struct {
+	// The pass takes runs that were made up to the instant through, and runs that follow from these.
+	// So runs that other passes make in the meantime never keep the pass going. At through, the pass
+	// had decided all that needed a decision at its beginning; from then on, decided is true.
+	through time.Time
+	decided bool
+
+	decider  *decide.Pass // what the decisions share
+	batch    int          // jobs decided in one transaction
+	crowds   store.Crowds
+	deciding stopwatch
+	waits    int // how often the pass may still wait for a lock
+
+	// Of the last round of decisions.
+	moved int // runs that were made, released or settled
+	woken int // runs of other jobs whose turn in their group has come; part of moved
+	met   int // ends that were written for jobs that run after several; these jobs need a decision
+	idle  int // rounds without a run, one after the other
+
+	passed  map[store.Need][]store.PassedOver // jobs that the last look at each need has skipped
+	failed  map[store.Need]error
+	without map[int64]bool // jobs whose decisions were refused
+	unkept  []store.Parked // jobs whose decisions or runs were refused, and for which the database has refused this record, too
+
+	joined []string          // runs that were made for the ends of several runs, and that nobody has taken here yet
+	kept   []store.Retention // the history to keep of the jobs whose runs were settled
+	// settlements, by run id, let the ends of runs that this pass has made also settle these runs. foreseen is how many more
+	// settlements the pass may still keep: it bounds the memory of a pass.
+	settlements map[string]*store.Settlement
+	foreseen    atomic.Int64
+}
 
 // needed returns the needs that the probe found, and the needs that this host adds.
 func (p *pass) needed() []store.Need {

@@ -1,6 +1,30 @@
 package tick
 
-import "context"
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// places are where runs execute. The goroutine of the pass shares them with those that execute runs, record ends and send
+// heartbeats.
+type places struct {
+	one   bool          // the runs execute one at a time
+	news  chan struct{} // see tell
+	hands chan *held    // passes a run to a goroutine that has executed another one, see serve
+	over  chan struct{} // closed when these goroutines are no longer needed
+
+	mu     sync.Mutex // guards what follows, and of each held run what changes while it waits or executes
+	size   int        // how many runs may execute at the same time: the places
+	busy   int        // places that are taken
+	line   line
+	pace   time.Duration // how long the last runs took, as an average; below 0: no run has ended yet
+	paused bool          // everything is paused, as the last record of ends has found
+	ended  []*result     // results that are not in the report yet
+	// running has all runs that the pass holds: executing, waiting for a place, or ending. Only the goroutine of the pass changes
+	// the map, so it may read it without mu.
+	running map[delivery]*held
+}
 
 // If no setting says how many runs may execute at the same time, a pass begins with fewPlaces. Later it takes one place for
 // every shareOfRoom connections that the server could still give: at least leastPlaces, at most mostPlaces. With more than

@@ -87,7 +87,7 @@ func (p *pass) gathers(ctx context.Context, g *gathered) {
 
 // more reports whether more ends are expected soon: runs that were taken ahead are as short as the last runs, and begin
 // without waiting for the record of the runs before them. If runs execute one at a time, each run waits for that record.
-func (p *pass) more() bool {
+func (p *places) more() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.one && p.line.n > 0

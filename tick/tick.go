@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
-	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -171,44 +169,18 @@ func (p *pass) cutShort(ctx, work context.Context, err error) error {
 	return nil
 }
 
-// pass is a pass under way.
+// pass is a pass under way. The goroutine of Tick.run is the only one that writes to it. The goroutines that decide pages, execute
+// runs, record their ends and send heartbeats read what begin has set. What they write, as in places, has a lock of its own or is atomic.
 type pass struct {
-	t     *Tick
-	log   *slog.Logger
-	probe *store.Probe
-	kept  []store.Retention
-	// The pass takes runs that were made up to the instant through, and runs that follow from these.
-	// So runs that other passes make in the meantime never keep the pass going. At through, the pass
-	// had decided all that needed a decision at its beginning; from then on, decided is true.
-	through  time.Time
-	decided  bool
-	joined   []string     // runs that this pass has made for the ends of several runs, and that nobody has taken here yet
-	idle     int          // rounds without a run, one after the other
-	moved    int          // runs that the last decisions made, released or settled
-	met      int          // ends that were written for jobs that run after several; these jobs need a decision
-	woken    int          // runs of other jobs whose turn in their group has come; part of moved
-	decider  *decide.Pass // what the decisions of this pass share
-	deciding stopwatch
-	waits    int                               // how often the pass may still wait for a lock
-	passed   map[store.Need][]store.PassedOver // jobs that the last look at each need has skipped
-	report   Report
+	t        *Tick
+	log      *slog.Logger
+	probe    *store.Probe
 	holder   store.Holder
-	batch    int
-	failed   map[store.Need]error
-	crowds   store.Crowds
-	unraised bool           // the silence of the trigger is not raised yet, so the record of this pass must not end it
-	without  map[int64]bool // jobs whose decisions were refused in this pass
-	// settlements, by run id, let the ends of runs that this pass has made also settle these runs. foreseen is how many more
-	// settlements the pass may still keep: it bounds the memory of a pass.
-	settlements map[string]*store.Settlement
-	foreseen    atomic.Int64
-	unkept      []store.Parked // jobs whose decisions or runs were refused, and for which the database has refused this record, too
-	began       time.Time
-	ends        time.Time       // of the budget, by the host's clock
-	graced      context.Context // ends with the graces of the runs, if the pass has to stop
-	gracedAt    time.Time       // when graced has ended
-	unwatch     func() bool     // ends what closes has begun
-	early       atomic.Bool     // a program was stopped for the end of the budget before the time for work was over
+	report   Report
+	errs     []error
+	unraised bool // the silence of the trigger is not raised yet, so the record of this pass must not end it
+	deadlines
+	decisions
 	workers
 }
 

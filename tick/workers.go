@@ -12,33 +12,24 @@ import (
 
 // workers are the runs that this pass holds.
 type workers struct {
-	size     int      // how many runs may execute at the same time: the places
-	one      bool     // the runs execute one at a time
-	asks     bool     // the database is still to be asked how many places there may be
-	queues   []string // the queues to take from; none: all except the tick's own
-	served   string   // the queue that was served last
-	news     chan struct{}
-	mu       sync.Mutex
-	running  map[delivery]*held // all of them: executing, waiting for a place, or ending
-	newest   map[string]*held   // the last delivery of each run
-	busy     int                // places that are taken
-	line     line
-	placed   []*held       // runs that were just taken; there is a free place for each
-	pace     time.Duration // how long the last runs took, as an average; below 0: no run has ended yet
-	paused   bool          // everything is paused, as the last record of ends has found
-	ended    []*result     // results that are not in the report yet
-	unsure   []*result     // those whose ends could not be recorded, see lookAgain
-	errs     []error
-	taken    int           // how many runs the last take has taken
-	settled  int           // how many runs have ended, by settleAll, since the last round of decisions began
-	full     bool          // the last take has taken as many runs as it was allowed to
-	took     time.Duration // how long the last take lasted
-	stop     context.CancelFunc
-	beating  sync.WaitGroup
-	release  func() // ends what Store.Hold has begun
+	places
 	recorder recorder
-	hands    chan *held    // passes a run to a goroutine that has executed another one, see serve
-	over     chan struct{} // closed when these goroutines are no longer needed
+	asks     bool             // the database is still to be asked how many places there may be
+	queues   []string         // the queues to take from; none: all except the tick's own
+	served   string           // the queue that was served last
+	newest   map[string]*held // the last delivery of each run
+	placed   []*held          // runs that were just taken; there is a free place for each
+	unsure   []*result        // results whose ends could not be recorded, see lookAgain
+	settled  int              // how many runs have ended, by settleAll, since the last round of decisions began
+
+	// Of the last take.
+	taken int           // how many runs it has taken
+	full  bool          // it has taken as many runs as it was allowed to
+	took  time.Duration // how long it lasted
+
+	stop    context.CancelFunc // ends the heartbeats
+	beating sync.WaitGroup
+	release func() // ends what Store.Hold has begun
 }
 
 // delivery identifies one delivery of a run. This pass may hold a run twice, if its own lease has ended without its notice.
