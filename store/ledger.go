@@ -148,6 +148,7 @@ type JobStatus struct {
 	lastActionAt time.Time
 	due          time.Time // from which Overdue counts
 	left         *Pause    // see LeftPause
+	known        bool      // somebody has paused the job, beside a freeze: its trouble is known
 }
 
 // Pause is an interval in which no run of its subject is made or taken.

@@ -54,8 +54,8 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 			return st, err
 		}
 		overdue = c.judge("overdue", func(v *JobStatus) bool { return v.Overdue > 0 && v.Overdue >= Duration(late) })
-		parked = c.judge("parked", func(v *JobStatus) bool { return v.Parked != "" })
-		failing = c.judge("failing", func(v *JobStatus) bool { return v.Streak > 0 })
+		parked = c.judge("parked", (*JobStatus).parked)
+		failing = c.judge("failing", (*JobStatus).Failing)
 		coming = c.judge("coming", func(v *JobStatus) bool { return !v.NextRun.IsZero() && v.Parked == "" })
 		enough = 8*most > mostJudged || overdue.enough(limit) && parked.enough(limit) && failing.enough(limit) && coming.enough(limit+1) // is there one more?
 	}
@@ -257,8 +257,8 @@ func (s *Store) Figures(ctx context.Context, stuck time.Duration) (f Figures, er
 	return f, err
 }
 
-// PausedItself counts the jobs that dbjobs has paused because of their runs, and names one of them. Disabled jobs do
-// not count.
+// PausedItself counts the jobs that dbjobs has paused because of their runs, and names one of them. Jobs that somebody has
+// disabled, or paused as well, do not count.
 func (s *Store) PausedItself(ctx context.Context) (jobs int, first string, err error) {
 	var n int
 	var j Job

@@ -24,11 +24,15 @@ const JobFailing = "failing"
 // JobStates are the states that a JobFilter accepts.
 var JobStates = []string{JobEnabled, JobSleeping, JobRunning, JobFailing, JobParked, JobPaused, JobResumed, JobDisabled, JobAborted, JobFinished}
 
-// Failing reports whether the last run of the job has failed. A disabled job does not count, even while its last run is
-// still under way, and neither does one that somebody has paused. A job that has paused itself counts, and a freeze hides none.
-func (v *JobStatus) Failing() bool {
-	return v.Streak > 0 && !v.Disabled && (v.Paused == nil || v.Paused.Scope == ScopeAll || v.Paused.By == Itself)
-}
+// Failing reports whether the last run of the job has failed, and counts as trouble.
+func (v *JobStatus) Failing() bool { return v.Streak > 0 && v.counts() }
+
+// parked reports whether the job is parked, and counts as trouble.
+func (v *JobStatus) parked() bool { return v.Parked != "" && v.counts() }
+
+// counts reports whether trouble of the job counts: nobody has disabled it, even while its last run is still under way, and nobody has
+// paused it, whatever other pauses hold it. @troubles (store/engine/shared.go) says the same to the statements that count.
+func (v *JobStatus) counts() bool { return !v.Disabled && !v.known }
 
 // Rests reports whether the job has no time to come until somebody does something: it is disabled, parked, or paused without an end.
 func (v *JobStatus) Rests() bool {
@@ -142,8 +146,9 @@ func (c *ScheduleStatus) derive(pauses []Pause, calendar *Calendar) {
 
 // Hold sets the pause that holds the job, and the pauses of its schedules. Of several pauses of the whole job, the one that
 // ends last holds it. Otherwise, if each of the job's schedules is paused, the pause of a schedule that ends first does.
+// One pause of somebody among them makes trouble of the job known.
 func (v *JobStatus) Hold(pauses []Pause) {
-	v.SchedulePauses = nil
+	v.SchedulePauses, v.known = nil, false
 	c := Snapshot{Plan: Plan{JobID: v.ID}, Job: v.Job}
 	var whole, one *Pause
 	held := map[string]bool{}
@@ -151,6 +156,7 @@ func (v *JobStatus) Hold(pauses []Pause) {
 		p := &pauses[i]
 		switch {
 		case p.Scope != ScopeSchedule && p.Covers(&c):
+			v.known = v.known || p.Scope != ScopeAll && p.By != Itself
 			if whole == nil || p.outlasts(whole) {
 				whole = p
 			}
@@ -162,8 +168,12 @@ func (v *JobStatus) Hold(pauses []Pause) {
 			}
 		}
 	}
-	if v.Paused = whole; whole == nil && v.Own == nil && len(held) == len(v.Schedules) {
-		v.Paused = one
+	v.Paused = whole
+	if one != nil && v.Own == nil && len(held) == len(v.Schedules) {
+		v.known = true
+		if whole == nil {
+			v.Paused = one
+		}
 	}
 }
 

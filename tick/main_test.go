@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { os.Exit(storetest.MainOnEach(m, strings.Fields(els
 // elsewhere are the statements that the tests of this package do not send: those of the doctor, the commands and the
 // simulation, whose own tests run on every engine, and those of single engines that are not used here.
 const elsewhere = `
-accounted_gaps accounted_rules accounted_runs calendar_users catalogue coming_jobs contents_jobs contents_runs contents_schedules count_jobs count_paused_itself delete_calendar
+accounted_gaps accounted_rules accounted_runs calendar_users catalogue coming_jobs contents_jobs contents_runs contents_schedules count_jobs delete_calendar
 delete_first_attempts delete_gaps delete_schedule durations engine examine_after examine_attempts examine_calendars examine_gaps
 examine_groups examine_links examine_numbers examine_orphans examine_pauses examine_queued examine_runs examine_stuck
 examine_ticks examine_twice examine_unplanned failures_of_job figures first_users hooked_jobs job_names keyed_run lock_altered

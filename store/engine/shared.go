@@ -31,10 +31,11 @@ var shared = map[string]string{
 	"@settles": "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN @stale THEN 1 ELSE 0 END = 0) IS NOT NULL" +
 		" AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL",
 
-	// A plan p that is parked or failing: as @counts, and nobody has paused the job, since trouble that somebody has paused is
-	// known. A job that has paused itself counts, and a freeze hides none. A pause of an owner or a tag holds each of its jobs, and
-	// those of schedules hold a job if all schedules of the job are paused. There may be many pauses of jobs and of schedules: they
-	// are read as two sets, and not for each job.
+	// A plan p that is parked or failing: as @counts, and nobody has paused the job, whatever other pauses hold it, since trouble that
+	// somebody has paused is known. A job that only itself has paused counts, and a freeze hides none. A pause of an owner or a tag
+	// holds each of its jobs, and those of schedules hold a job if all schedules of the job are paused. JobStatus.counts
+	// (store/state.go) and v_jobs say the same. There may be many pauses of jobs and of schedules: they are read as two sets, and not
+	// for each job.
 	"@troubles": "p.job_id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p" +
 		" WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND @holds)" +
 		" AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL" +

@@ -1122,12 +1122,12 @@ SELECT COUNT(*) FROM (
       AND c.id NOT IN (SELECT q.subject_id FROM dbjobs.pauses q WHERE q.scope = 'schedule' AND q.subject_id IS NOT NULL AND q.resumed_at IS NULL AND q.ends_at > @now))
 ) u;
 
--- The jobs that dbjobs has paused because of their runs: how many, and one of them. Disabled jobs do not count.
+-- The jobs that dbjobs has paused because of their runs: how many of them are trouble, and one of those.
 
 -- name: count_paused_itself
 SELECT u.jobs, j.owner, j.name FROM (
-  SELECT COUNT(*) AS jobs, MIN(o.id) AS id FROM dbjobs.pauses p @by_end JOIN dbjobs.jobs o ON o.id = p.subject_id
-  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs itself' AND @holds AND o.removed_at IS NULL AND o.enabled = @true) u
+  SELECT COUNT(DISTINCT p.job_id) AS jobs, MIN(p.job_id) AS id FROM dbjobs.pauses i @by_end JOIN dbjobs.plans p ON p.job_id = i.subject_id
+  WHERE i.scope = 'job' AND i.paused_by = 'dbjobs itself' AND i.resumed_at IS NULL AND i.ends_at > @now AND @troubles) u
 JOIN dbjobs.jobs j ON j.id = u.id;
 
 -- name: log_changes

@@ -249,8 +249,8 @@ SELECT pg_catalog.COUNT(*) FROM (
 -- name: count_paused_itself
 -- arguments: now
 SELECT u.jobs, j.owner, j.name FROM (
-  SELECT pg_catalog.COUNT(*) AS jobs, pg_catalog.MIN(o.id) AS id FROM dbjobs.pauses p  JOIN dbjobs.jobs o ON o.id = p.subject_id
-  WHERE p.scope = 'job' AND p.paused_by = 'dbjobs itself' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND o.removed_at IS NULL AND o.enabled = true) u
+  SELECT pg_catalog.COUNT(DISTINCT p.job_id) AS jobs, pg_catalog.MIN(p.job_id) AS id FROM dbjobs.pauses i  JOIN dbjobs.plans p ON p.job_id = i.subject_id
+  WHERE i.scope = 'job' AND i.paused_by = 'dbjobs itself' AND i.resumed_at IS NULL AND i.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND p.job_id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())) AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope IN ('owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND (p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND j.tags @> pg_catalog.jsonb_build_array(p.subject))) AND (EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id) OR EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL AND s.id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p WHERE p.scope = 'schedule' AND p.subject_id IS NOT NULL AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()))) OR NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL))) = true) u
 JOIN dbjobs.jobs j ON j.id = u.id;
 
 -- name: crowd_runs

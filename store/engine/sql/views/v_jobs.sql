@@ -10,14 +10,14 @@ SELECT s.id, s.owner, s.name, s.description, s.state,
     ELSE CASE WHEN s.streak > 0 THEN s.last_error END END AS why,
   CASE WHEN s.changed = 1 OR s.pause_id IS NOT NULL OR s.enabled = @false OR s.left_pause = 1 THEN NULL ELSE s.next_run END AS next_run,
   s.stale, s.last_run_id, s.last_state, s.last_scheduled_for, s.last_finished_at, s.last_success_at, s.last_error, s.streak,
-  CASE WHEN s.streak > 0 AND s.enabled = @true AND (a.id IS NULL OR a.scope = 'all' OR a.paused_by = 'dbjobs itself') THEN 1 ELSE 0 END AS failing,
+  CASE WHEN s.streak > 0 AND s.enabled = @true AND s.known = 0 THEN 1 ELSE 0 END AS failing,
   s.cycles, s.runs_made, s.runs_open, s.runs_running, s.decided_through, s.parked,
   a.scope AS paused_scope, a.paused_by, a.since AS paused_since, a.until_at AS paused_until,
   s.enabled, s.queue, s.priority, s.group_name, s.tags, s.rule, s.zone, s.manifest, s.created_at
 FROM (
   SELECT f.id, f.owner, f.name, f.description, f.enabled, f.queue, f.priority, f.group_name, f.tags, f.rule, f.zone, f.manifest, f.created_at,
     f.next_run, f.stale AS changed, f.decided_through, f.parked, f.last_run_id, f.last_state, f.last_scheduled_for, f.last_finished_at, f.last_success_at,
-    f.last_error, f.streak, f.cycles, f.runs_made, f.runs_open, f.runs_running, f.pause_id, f.left_pause, f.last_reason,
+    f.last_error, f.streak, f.cycles, f.runs_made, f.runs_open, f.runs_running, f.pause_id, f.known, f.left_pause, f.last_reason,
     CASE WHEN f.stale = 1 AND f.enabled = @true AND (f.ends = 1 OR f.on_startup = @true) THEN 1 ELSE 0 END AS stale,
     CASE WHEN f.runs_running > 0 THEN 'running'
       WHEN f.enabled = @false AND f.last_action = 'abort' THEN 'aborted'
@@ -51,20 +51,21 @@ FROM (
           OR p.scope = 'schedule' AND p.subject_id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = j.id))) THEN 1 ELSE 0 END AS left_pause,
       (SELECT q.id FROM dbjobs.pauses q WHERE q.id = COALESCE(
           CASE WHEN w.id IS NULL THEN d.id WHEN d.id IS NULL OR d.ends_at < w.ends_at OR d.ends_at = w.ends_at AND d.id < w.id THEN w.id ELSE d.id END,
-          CASE WHEN e.id IS NOT NULL AND o.id IS NULL AND (SELECT COUNT(*) FROM dbjobs.job_schedules l JOIN dbjobs.schedules c ON c.id = l.schedule_id
-              WHERE l.job_id = j.id AND c.name IS NOT NULL AND c.id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p
-                WHERE p.scope = 'schedule' AND p.subject_id IS NOT NULL AND p.resumed_at IS NULL AND p.ends_at > @clock)) = 0 THEN e.id END)) AS pause_id
+          CASE WHEN o.id IS NULL THEN e.id END)) AS pause_id,
+      CASE WHEN d.known = 1 OR w.known = 1 OR o.id IS NULL AND e.id IS NOT NULL THEN 1 ELSE 0 END AS known
     FROM dbjobs.jobs j
     LEFT JOIN dbjobs.plans p ON p.job_id = j.id
     LEFT JOIN dbjobs.schedules o ON o.job_id = j.id
     LEFT JOIN (
-      SELECT t.subject_id, t.id, t.ends_at FROM (
-        SELECT p.subject_id, p.id, p.ends_at, ROW_NUMBER() OVER (PARTITION BY p.subject_id + 0 ORDER BY p.ends_at DESC, p.id DESC) AS place
+      SELECT t.subject_id, t.id, t.ends_at, t.known FROM (
+        SELECT p.subject_id, p.id, p.ends_at, ROW_NUMBER() OVER (PARTITION BY p.subject_id + 0 ORDER BY p.ends_at DESC, p.id DESC) AS place,
+          MAX(CASE WHEN p.paused_by <> 'dbjobs itself' THEN 1 ELSE 0 END) OVER (PARTITION BY p.subject_id + 0) AS known
         FROM dbjobs.pauses p WHERE p.scope = 'job' AND p.resumed_at IS NULL AND p.ends_at > @clock) AS t
       WHERE t.place = 1) AS d ON d.subject_id = j.id
     LEFT JOIN (
-      SELECT t.job_id, t.id, t.ends_at FROM (
-        SELECT j.id AS job_id, p.id, p.ends_at, ROW_NUMBER() OVER (PARTITION BY j.id + 0 ORDER BY p.ends_at DESC, p.id DESC) AS place
+      SELECT t.job_id, t.id, t.ends_at, t.known FROM (
+        SELECT j.id AS job_id, p.id, p.ends_at, ROW_NUMBER() OVER (PARTITION BY j.id + 0 ORDER BY p.ends_at DESC, p.id DESC) AS place,
+          MAX(CASE WHEN p.scope <> 'all' THEN 1 ELSE 0 END) OVER (PARTITION BY j.id + 0) AS known
         FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND p.subject = j.owner OR p.scope = 'tag' AND @has_tag
         WHERE p.scope IN ('all', 'owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > @clock) AS t
       WHERE t.place = 1) AS w ON w.job_id = j.id
@@ -73,7 +74,9 @@ FROM (
         SELECT l.job_id, p.id, ROW_NUMBER() OVER (PARTITION BY l.job_id + 0 ORDER BY p.ends_at, p.id DESC) AS place
         FROM dbjobs.pauses p JOIN dbjobs.job_schedules l ON l.schedule_id = p.subject_id
         WHERE p.scope = 'schedule' AND p.resumed_at IS NULL AND p.ends_at > @clock) AS t
-      WHERE t.place = 1) AS e ON e.job_id = j.id
+      WHERE t.place = 1 AND (SELECT COUNT(*) FROM dbjobs.job_schedules l JOIN dbjobs.schedules c ON c.id = l.schedule_id
+        WHERE l.job_id = t.job_id AND c.name IS NOT NULL AND c.id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p
+          WHERE p.scope = 'schedule' AND p.subject_id IS NOT NULL AND p.resumed_at IS NULL AND p.ends_at > @clock)) = 0) AS e ON e.job_id = j.id
     WHERE j.removed_at IS NULL AND @visible(j.owner)) AS f) AS s
 LEFT JOIN dbjobs.pauses a ON a.id = s.pause_id
 ;
