@@ -152,7 +152,7 @@ func (c *cli) sayUndecided(ctx context.Context, s *store.Store, job string) erro
 	if err != nil {
 		return err
 	}
-	say := func(k store.Kind, is, until string) {
+	say := func(k store.Kind, is, where, until string) {
 		if len(k.First) == 0 {
 			return
 		}
@@ -160,9 +160,13 @@ func (c *cli) sayUndecided(ctx context.Context, s *store.Store, job string) erro
 		if k.Count > 1 {
 			which = fmt.Sprintf("%d jobs are %s, such as %s", k.Count, is, k.First[0].FullName())
 		}
-		c.say("%s, see dbjobs status: the times of such a job are recorded when %s", which, until)
+		c.say("%s, see %s: the times of such a job are recorded when %s", which, where, until)
 	}
-	say(st.Parked, "parked", "it is repaired")
-	say(st.Overdue, "overdue", "a pass decides for it")
+	parked := "dbjobs status"
+	if st.Parked.Count == 1 && len(st.Parked.First) == 1 { // status does not list it if somebody has paused it
+		parked = "dbjobs job show " + store.Argument(st.Parked.First[0].FullName())
+	}
+	say(st.Parked, "parked", parked, "it is repaired")
+	say(st.Overdue, "overdue", "dbjobs status", "a pass decides for it")
 	return nil
 }
