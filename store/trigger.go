@@ -18,13 +18,14 @@ type Trigger struct {
 	Version string    `json:"version"`        // of its program
 	Took    Duration  `json:"took,omitempty"` // the newest
 	Error   string    `json:"error,omitempty"`
+	First   time.Time `json:"-"` // the first pass on record, of any stretch
 }
 
 // Triggers returns all triggers that have passes on record, by name.
 func (s *Store) Triggers(ctx context.Context) ([]Trigger, error) {
 	var list []Trigger
 	var t Trigger
-	rd := engine.Reads(&t.Name, engine.At(&t.Since), engine.At(&t.LastAt), &t.Passes, &t.Holder, &t.Version, engine.Nullable(&t.Error), ms{&t.Took})
+	rd := engine.Reads(&t.Name, engine.At(&t.Since), engine.At(&t.LastAt), &t.Passes, &t.Holder, &t.Version, engine.Nullable(&t.Error), ms{&t.Took}, engine.At(&t.First))
 	err := s.db.Query(ctx, "triggers", nil, rd.Each(func(fault string) {
 		if fault == "" { // a row that cannot be read is not a tick's
 			list = append(list, t)

@@ -19,7 +19,7 @@ func (v verdict) Error() string { return report.Level(v).String() }
 
 func (c *cli) check() *cobra.Command {
 	var trigger string
-	lastPass, overdue := store.Duration(5*time.Minute), store.Duration(report.LateAfter)
+	lastPass, overdue := store.Duration(report.IdleAfter), store.Duration(report.LateAfter)
 	stuck, running := store.Duration(report.StuckAfter), store.Duration(report.LongAfter)
 	cmd := &cobra.Command{
 		Use: "check", Short: "Say in one line whether all is well, for a monitor", Args: positional(),

@@ -126,3 +126,40 @@ func TestStatusAfterAPassThatFailed(t *testing.T) {
 		t.Errorf("%q", s.ToDo)
 	}
 }
+
+// Where check misses a pass, status says so, too, although nothing shows that a trigger comes each minute: somebody has started one pass
+// or a few by hand. A trigger that has come as seldom before may come again.
+func TestStatusWithoutATrigger(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	came := func(last, first time.Duration) store.Trigger {
+		return store.Trigger{Name: "tick", LastAt: now.Add(-last), First: now.Add(-first)}
+	}
+	const day = 24 * time.Hour
+	for name, c := range map[string]struct {
+		triggers []store.Trigger
+		running  int
+		says     bool
+	}{
+		"one pass":                   {[]store.Trigger{came(10*time.Minute, 10*time.Minute)}, 0, true},
+		"one pass just now":          {[]store.Trigger{came(IdleAfter, IdleAfter)}, 0, false},
+		"passes on two days":         {[]store.Trigger{came(3*day, 4*day)}, 0, true},
+		"once an hour":               {[]store.Trigger{came(50*time.Minute, 5*time.Hour)}, 0, false},
+		"another trigger comes":      {[]store.Trigger{came(time.Minute, time.Minute), came(day, day)}, 0, false},
+		"a first tick executes":      {[]store.Trigger{came(10*time.Minute, 10*time.Minute)}, 1, false},
+		"it has executed for longer": {[]store.Trigger{came(20*time.Minute, 20*time.Minute)}, 1, true},
+	} {
+		h, s := Health{Now: now}, Status{Now: now}
+		for i := range c.triggers {
+			h.AddTrigger(&c.triggers[i])
+		}
+		s.Come(c.triggers, 1)
+		s.Running.Count = c.running
+		h.Judge(IdleAfter, LateAfter, LongAfter)
+		s.Judge()
+		said := len(s.ToDo) == 1 && strings.HasPrefix(s.ToDo[0], "no pass is on record since "+Instant(c.triggers[0].LastAt)+": let cron, or another trigger, start dbjobs tick each minute; ")
+		if said != c.says || !said && len(s.ToDo) > 0 || said && h.Level != Critical {
+			t.Errorf("%s: status %q, check %q", name, s.ToDo, h.Problems)
+		}
+	}
+}

@@ -181,6 +181,7 @@ func (s *Status) why(o store.OpenRuns) string {
 
 // What check takes for trouble, if it is not told otherwise, is a thing to do here.
 const (
+	IdleAfter  = 5 * time.Minute  // how old the last pass of a tick may be
 	LateAfter  = 15 * time.Minute // how long a job may be due before a tick decides about it
 	StuckAfter = time.Hour        // how long a run may wait to be taken or decided
 	LongAfter  = 24 * time.Hour   // how long a run may be under way
@@ -189,16 +190,21 @@ const (
 // untaken is how long runs may be ready before somebody has to find out why no process takes them.
 const untaken = 5 * time.Minute
 
-// Judge sets what there is to do, the most urgent first. Each problem of check is among it, but for the age of the last pass: how
-// old that may be is a flag of check. Here a trigger counts that came before and is silent now, see store.Silences.
+// Judge sets what there is to do, the most urgent first. Each problem of check is among it, but for the age of the last pass of a
+// trigger that has come as seldom before: how old that pass may be is a flag of check.
 func (s *Status) Judge() {
 	s.ToDo = []string{}
 	do := func(format string, a ...any) { s.ToDo = append(s.ToDo, fmt.Sprintf(format, a...)) }
 	if s.Frozen != nil {
 		do("everything is paused: dbjobs unfreeze ends that")
 	}
+	known := len(s.ToDo)
 	s.judgeTriggers(do)
 	s.judgeOverdue(do)
+	if len(s.ToDo) == known { // otherwise that is said already
+		s.judgeIdle(do)
+	}
+	come := len(s.ToDo) == known
 	if s.Ahead > 0 {
 		do("%s", asleep(s.Ahead, s.AheadUntil))
 	}
@@ -207,7 +213,7 @@ func (s *Status) Judge() {
 			do("run %s has lost its process; the next tick queues it again or marks it as lost", r.Label())
 		}
 	}
-	s.judgeStuck(do)
+	s.judgeStuck(do, come)
 	s.judgeLong(do)
 	switch n := s.Parked.Count; {
 	case n == 1 && len(s.Parked.First) == 1:
@@ -237,12 +243,13 @@ func (s *Status) Judge() {
 	}
 }
 
-// judgeStuck reports runs that are stuck. If judgeQueued says why, or no tick comes, that is not said again.
-func (s *Status) judgeStuck(do func(string, ...any)) {
+// judgeStuck reports runs that are stuck. If judgeQueued says why, or it is said that ticks do not come as they should, that is not
+// said again.
+func (s *Status) judgeStuck(do func(string, ...any), come bool) {
 	known := len(s.ToDo)
 	s.judgeQueued(do)
 	n, job := s.stuck.Stuck, s.stuck.StuckJob
-	if n == 0 || s.Frozen != nil || len(s.ToDo) > known || s.Now.Sub(s.lastBegan()) > StuckAfter {
+	if n == 0 || s.Frozen != nil || len(s.ToDo) > known || !come && s.Now.Sub(s.lastBegan()) > StuckAfter {
 		return
 	}
 	what, where := "a run has", ""
@@ -321,6 +328,26 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	case s.Running.Count == 0 || s.Now.Sub(first.Since) > LateAfter: // a pass is recorded when it ends
 		do("job %s is overdue, and no pass is on record since %s: %slook at what starts dbjobs tick, and at what it prints", first.Job, Instant(last), s.waitsSince(last))
 	}
+}
+
+// judgeIdle reports that no tick comes, where that is no silence of a trigger: somebody has started a pass or a few by hand, or has
+// given up the trigger since. A trigger has come as seldom before if it is on record for longer than it has been away.
+func (s *Status) judgeIdle(do func(string, ...any)) {
+	var last, first time.Time
+	for _, t := range s.triggers {
+		if !t.LastAt.After(s.Now) && t.LastAt.After(last) {
+			last = t.LastAt
+		}
+		if first.IsZero() || t.First.Before(first) {
+			first = t.First
+		}
+	}
+	away, busy := s.Now.Sub(last), s.Running.Count > 0 // a pass is recorded when it ends
+	if last.IsZero() || away <= IdleAfter || away <= last.Sub(first) || busy && away <= LateAfter {
+		return
+	}
+	do("no pass is on record since %s: %slet cron, or another trigger, start dbjobs tick each minute; for one that comes more seldom, give dbjobs check the flag --last-pass",
+		Instant(last), s.waitsSince(last))
 }
 
 // lastBegan is when the latest of the last passes of the triggers began. What became due later was not yet to be seen by any.

@@ -1701,8 +1701,8 @@ UPDATE dbjobs_jobs SET planned = CONCAT(planned, '.') WHERE id IN (each_);
 UPDATE dbjobs_jobs SET planned = CONCAT(planned, '.') WHERE id IN (each_) AND EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = dbjobs_jobs.id AND parked_job_id IS NOT NULL);
 
 -- name: triggers
-SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms
-FROM (SELECT l.name, MAX(l.since) AS since FROM dbjobs_ticks l GROUP BY l.name) AS n
+SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms, n.first
+FROM (SELECT l.name, MAX(l.since) AS since, MIN(l.since) AS first FROM dbjobs_ticks l GROUP BY l.name) AS n
 STRAIGHT_JOIN dbjobs_ticks t ON t.name = n.name AND t.since = n.since ORDER BY t.name;
 
 -- name: troubled

@@ -1693,7 +1693,9 @@ WITH RECURSIVE n (name) AS (
   UNION ALL
   SELECT (SELECT MIN(x.name) FROM dbjobs_ticks x WHERE x.name > n.name) FROM n WHERE n.name IS NOT NULL
 )
-SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms FROM n CROSS JOIN dbjobs_ticks t
+SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms,
+  (SELECT MIN(f.since) FROM dbjobs_ticks f WHERE f.name = n.name)
+FROM n CROSS JOIN dbjobs_ticks t
 WHERE t.name = n.name AND t.since = (SELECT MAX(l.since) FROM dbjobs_ticks l WHERE l.name = n.name) ORDER BY t.name;
 
 -- name: troubled

@@ -119,8 +119,8 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds
 -- and priority: a loose scan.
 
 -- name: triggers
-SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms
-FROM (SELECT l.name, MAX(l.since) AS since FROM dbjobs.ticks l GROUP BY l.name) AS n
+SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms, n.first
+FROM (SELECT l.name, MAX(l.since) AS since, MIN(l.since) AS first FROM dbjobs.ticks l GROUP BY l.name) AS n
 STRAIGHT_JOIN dbjobs.ticks t ON t.name = n.name AND t.since = n.since ORDER BY t.name;
 
 -- name: owners
