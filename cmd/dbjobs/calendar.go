@@ -102,7 +102,11 @@ func (c *cli) calendarList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.print(report.List(list), func() error { return report.Calendars(c.stdout, list, time.Now()) })
+			now, err := s.Now(ctx)
+			if err != nil {
+				return err
+			}
+			return c.print(report.List(list), func() error { return report.Calendars(c.stdout, list, now) })
 		}),
 	})
 }
@@ -116,7 +120,11 @@ func (c *cli) calendarShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.print(cal, func() error { return report.Calendar(c.stdout, cal, time.Now()) })
+			now, err := s.Now(ctx)
+			if err != nil {
+				return err
+			}
+			return c.print(cal, func() error { return report.Calendar(c.stdout, cal, now) })
 		}),
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -30,18 +31,15 @@ The exit code is 1 if there is an error or a warning. Notes do not count.`,
 	}
 	cmd.Flags().StringVar(&since, "since", "", "check nominal times since then: 90d ago, 2026-12-01 (30d)")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
-		from, err := instantFlag("since", since, ago)
-		if err != nil {
-			return err
-		}
-		if from.IsZero() {
-			from = time.Now().Add(-30 * 24 * time.Hour).UTC()
-		}
 		s, err := c.open(cmd, probe)
 		if err != nil {
 			return err
 		}
 		defer c.close(s)
+		from, err := instantIn(cmd.Context(), s, "since", cmp.Or(since, "30d"), ago)
+		if err != nil {
+			return err
+		}
 		o := doctor.Options{Clock: time.Now, Version: build().Version, Since: from}
 		if way := c.direct(); way != nil {
 			o.Direct = func(ctx context.Context, s *store.Store) error {

@@ -56,7 +56,7 @@ func (c *cli) exportFeed(ctx context.Context, s *store.Store, o feedOptions) err
 	if err != nil {
 		return err
 	}
-	until, err := instantFlag("ahead", o.until, ahead)
+	until, err := instantFrom("ahead", o.until, ahead, now)
 	if err != nil {
 		return err
 	}

@@ -40,10 +40,10 @@ line of the statement, if the database reports it.`,
 		if f.Limit < 1 {
 			return badInput("--limit: found %d, want at least 1", f.Limit)
 		}
-		if f.Since, err = instantFlag("since", since, ago); err != nil {
+		if f.Since, err = instantIn(ctx, s, "since", since, ago); err != nil {
 			return err
 		}
-		if f.Until, err = instantFlag("until", until, ago); err != nil {
+		if f.Until, err = instantIn(ctx, s, "until", until, ago); err != nil {
 			return err
 		}
 		if f.Job != "" && !cmd.Flags().Changed("since") { // a job may run once a month
@@ -90,7 +90,7 @@ The times of a job that is paused, parked or overdue are recorded later. A messa
 		if limit < 1 {
 			return badInput("--limit: found %d, want at least 1", limit)
 		}
-		from, err := instantFlag("since", since, ago)
+		from, err := instantIn(ctx, s, "since", since, ago)
 		if err != nil {
 			return err
 		}

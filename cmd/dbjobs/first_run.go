@@ -61,7 +61,7 @@ func (w world) renamePauses(d store.Definitions, changes []store.Change) {
 // firstRun returns the first nominal time of a job, by all rules or by repeat_after, that no pause in force takes away, or the
 // reason why there is none.
 func (w world) firstRun(name string, j store.Job, schedules map[string]store.Schedule) report.FirstRun {
-	now, first := time.Now(), report.FirstRun{Job: name}
+	now, first := w.now, report.FirstRun{Job: name}
 	is := store.JobStatus{Job: j}
 	is.Owner = strings.TrimSuffix(strings.TrimSuffix(name, j.Name), "/")
 	is.Hold(w.pauses)

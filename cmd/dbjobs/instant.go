@@ -17,15 +17,15 @@ const (
 	ahead direction = 1
 )
 
-// instantFlag reads a time. It can be an instant with its offset from UTC. It can be a day, yesterday, today or
+// instantFlag reads a time, without a database. It can be an instant with its offset from UTC. It can be a day, yesterday, today or
 // tomorrow, with a time of day or without, in the zone in which times are shown. Or it can be a duration, from now
 // on or back from now. An empty text is the zero time.
 func instantFlag(flag, text string, d direction) (time.Time, error) {
 	return instantFrom(flag, text, d, time.Now())
 }
 
-// instantIn is instantFlag for a change of the database: a length counts from the clock of the database, which also decides when
-// the time has come. The clock of this host may differ.
+// instantIn is instantFlag with a database: a length counts from the clock of the database, which also decides when the time has
+// come, and by which everything on record is dated. The clock of this host may differ.
 func instantIn(ctx context.Context, s *store.Store, flag, text string, d direction) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

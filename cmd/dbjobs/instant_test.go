@@ -108,3 +108,49 @@ func TestLengthsCountFromTheClockOfTheDatabase(t *testing.T) {
 		}
 	}
 }
+
+// What lists counts from that clock, too, since everything on record is dated by it: with the clock of the host, which is years behind
+// here, an hour ago would be before all runs, and the next times would have passed long ago.
+func TestListsCountFromTheClockOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	for _, engine := range storetest.Engines(t) {
+		if storetest.Dialect(engine) != "mariadb" {
+			continue
+		}
+		db, home := storetest.Open(t, engine, store.Options{}), t.TempDir()
+		at := func(clock time.Time, args ...string) string {
+			t.Helper()
+			var out strings.Builder
+			url := storetest.Settings(t, db.URL, fmt.Sprintf("timestamp = %d", clock.Unix()))
+			code, stderr := invoke(t.Context(), t, home, nil, &out, append(args, "--database", url)...)
+			if code != exitDone {
+				t.Fatalf("%q: code %d, said %q", args, code, stderr)
+			}
+			return out.String() + stderr
+		}
+		noon := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+		at(noon, "job", "create", "one", "--sql", "INSERT INTO nowhere VALUES (1)")
+		at(noon, "job", "run-now", "one")
+		at(noon, "tick", "--max-clock-skew", "0")
+		later := noon.Add(150 * time.Minute) // at half past two
+		for _, c := range []struct {
+			args       []string
+			want, none string
+		}{
+			{[]string{"run", "list", "--since", "3h"}, "one#1", ""},
+			{[]string{"run", "list", "--since", "1h"}, "", "one#1"},
+			{[]string{"errors", "--since", "3h"}, "one#1", ""},
+			{[]string{"errors", "--since", "1h"}, "", "one#1"},
+			{[]string{"missed", "--since", "1h"}, "no gap is on record since 2030-01-01T13:30:00Z", ""},
+			{[]string{"job", "create", "hourly", "--rule", "every 1h", "--sql", "SELECT 1"}, "first run: Tue 2030-01-01 15:00:00", ""},
+			{[]string{"schedule", "create", "daily", "--rule", "every 1d"}, "", ""},
+			{[]string{"schedule", "alter", "daily", "--rule", "every 2h"}, "2030-01-01T16:00:00Z", ""},
+			{[]string{"upcoming", "--to", "1h"}, "2030-01-01T15:00:00Z", ""},
+			{[]string{"export", "--ical", "--ahead", "2h"}, "20300101T150000Z", ""},
+		} {
+			if got := at(later, c.args...); !strings.Contains(got, c.want) || c.none != "" && strings.Contains(got, c.none) {
+				t.Errorf("%q: %s", c.args, got)
+			}
+		}
+	}
+}

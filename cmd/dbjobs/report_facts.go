@@ -21,11 +21,11 @@ func (c *cli) facts(ctx context.Context, s *store.Store, o pageOptions) (*webpag
 	if err != nil {
 		return nil, err
 	}
-	since, err := instantFlag("since", o.since, ago)
+	since, err := instantFrom("since", o.since, ago, now)
 	if err != nil {
 		return nil, err
 	}
-	until, err := instantFlag("ahead", o.until, ahead)
+	until, err := instantFrom("ahead", o.until, ahead, now)
 	if err != nil {
 		return nil, err
 	}

@@ -41,10 +41,10 @@ func (c *cli) runList() *cobra.Command {
 			return badInput("--limit: found %d, want at least 1", f.Limit)
 		}
 		var err error
-		if f.Since, err = instantFlag("since", since, ago); err != nil {
+		if f.Since, err = instantIn(ctx, s, "since", since, ago); err != nil {
 			return err
 		}
-		if f.Until, err = instantFlag("until", until, ago); err != nil {
+		if f.Until, err = instantIn(ctx, s, "until", until, ago); err != nil {
 			return err
 		}
 		runs, err := s.Runs(ctx, f)

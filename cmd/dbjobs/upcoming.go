@@ -35,7 +35,11 @@ that time on. Runs that exist already, such as one that was requested for a late
 		if limit < 1 {
 			return badInput("--limit: found %d, want at least 1", limit)
 		}
-		first, end, err := aheadOfNow(from, to)
+		now, err := s.Now(ctx)
+		if err != nil {
+			return err
+		}
+		first, end, err := aheadOf(now, from, to)
 		if err != nil {
 			return err
 		}
@@ -70,15 +74,15 @@ func openRuns(jobs []store.JobStatus) (n int) {
 	return n
 }
 
-// aheadOfNow reads an interval in the future.
-func aheadOfNow(from, to string) (first, end time.Time, err error) {
-	if first, err = instantFlag("from", from, ahead); err != nil {
+// aheadOf reads an interval in the future.
+func aheadOf(now time.Time, from, to string) (first, end time.Time, err error) {
+	if first, err = instantFrom("from", from, ahead, now); err != nil {
 		return first, end, err
 	}
-	if end, err = instantFlag("to", to, ahead); err != nil {
+	if end, err = instantFrom("to", to, ahead, now); err != nil {
 		return first, end, err
 	}
-	if now := time.Now().UTC().Truncate(time.Microsecond); first.Before(now) { // earlier times are in run list
+	if first.Before(now) { // earlier times are in run list
 		first = now
 	}
 	if end.IsZero() {

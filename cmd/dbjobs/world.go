@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/store"
@@ -13,11 +14,12 @@ import (
 type world struct {
 	calendars map[string]*store.Calendar // of the definitions, and of the schedules that they use
 	pauses    []store.Pause              // in force
+	now       time.Time                  // by the clock of the database
 	starved   []string                   // jobs to which the calendars of the manifest leave no time
 	missing   bool                       // there is no database yet
 }
 
-// readWorld reads the calendars and the pauses. It also notes in the manifest when its schedules were made, if the database has
+// readWorld reads the clock, the calendars and the pauses. It also notes in the manifest when its schedules were made, if the database has
 // them, since a rule may count from there.
 func readWorld(ctx context.Context, s *store.Store, m *manifest.Manifest) (w world, err error) {
 	made, err := s.Made(ctx, m.Definitions)
@@ -34,6 +36,9 @@ func readWorld(ctx context.Context, s *store.Store, m *manifest.Manifest) (w wor
 	if w.calendars, err = s.KnownCalendars(ctx, d); err != nil {
 		return w, err
 	}
-	w.pauses, err = s.Pauses(ctx, false, mostPauses)
+	if w.pauses, err = s.Pauses(ctx, false, mostPauses); err != nil {
+		return w, err
+	}
+	w.now, err = s.Now(ctx)
 	return w, err
 }
