@@ -30,6 +30,7 @@ type Schema struct {
 	Instance   string    `json:"instance,omitempty"`
 	Owners     bool      `json:"owners,omitempty"` // jobs belong to logins, and each ordinary login reaches its own only
 	MigratedAt time.Time `json:"migrated_at,omitzero"`
+	hidden     bool      // as Probe has found: row security hides rows from this login, and no installation with owners has asked for that
 	keyless    bool      // as Probe has found: the tables lack keys, without which a run may be made twice
 }
 
@@ -50,6 +51,8 @@ func (c *Schema) compare(e *engine.Engine, digest string) (ours string, err erro
 // Check returns nil or an error that wraps ErrSchema and says what to do.
 func (c Schema) Check() error {
 	switch {
+	case c.hidden:
+		return fmt.Errorf("%w: row security may hide rows of its tables from this login, and a pass would take jobs that it does not see for removed ones; `dbjobs doctor` names the tables, and what to do", ErrSchema)
 	case c.Version == 0:
 		return fmt.Errorf("%w: the tables of dbjobs are not there; run `dbjobs migrate`", ErrSchema)
 	case c.Version < required:
@@ -84,10 +87,26 @@ func (s *Store) Schema(ctx context.Context) (Schema, error) {
 func (s *Store) schema(ctx context.Context) (c Schema, digest string, err error) {
 	c.Latest = Latest
 	digest, err = c.read(ctx, s.db)
-	if errors.Is(err, ErrSchema) || errors.Is(err, ErrNotFound) {
+	if errors.Is(err, ErrNotFound) { // there is the table, and no row
+		hidden, err := s.Hidden(ctx, c)
+		c.hidden = len(hidden) > 0
+		return c, "", err
+	}
+	if errors.Is(err, ErrSchema) {
 		return c, "", nil
 	}
 	return c, digest, err
+}
+
+// Hidden returns the tables of which row security may hide rows from this login. In an installation with owners it does so
+// on purpose, and there are none.
+func (s *Store) Hidden(ctx context.Context, c Schema) (tables []string, err error) {
+	if c.Owners || !s.db.Has("hidden_tables") {
+		return nil, nil
+	}
+	var name string
+	err = s.db.Query(ctx, "hidden_tables", nil, engine.Reads(&name).Each(func(string) { tables = append(tables, name) }))
+	return tables, err
 }
 
 // CheckSchema is Schema and Check. It does not look at views and routines: commands need none of these, and to read the

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,10 +95,11 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var path string
 	var next, wake, woken, queued, since, last, freeze, thaw engine.Moment
 	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue, "owners": s.owners()},
-		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &p.Schema.keyless, &freeze, &thaw, &next, &wake, &woken,
+		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &p.Schema.keyless, &p.Schema.hidden, &freeze, &thaw, &next, &wake, &woken,
 		&job, &link, &schedule, &pause, &calendar, &ended, &queued, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
-		return nil, Schema{}.Check()
+		c, _, err := s.schema(ctx)
+		return nil, cmp.Or(err, c.Check())
 	}
 	if err != nil {
 		return nil, err

@@ -21,5 +21,5 @@ lock_jobs nominal_runs oldest_kept open_runs owners path removed_job rename_job 
 run_undecided runs_longest runs_under_way runs_unwell schedule_jobs server_settings standing standing_jobs stretches stuck
 triggers unplanned waiting_ends
 mysql:bury_runs
-postgres:behind_sequences postgres:broken_indexes postgres:only_own postgres:repeatables_there postgres:server_tables postgres:unbound postgres:unguarded
+postgres:behind_sequences postgres:broken_indexes postgres:hidden_tables postgres:only_own postgres:repeatables_there postgres:server_tables postgres:unbound postgres:unguarded
 sqlite:file_faults sqlite:file_size sqlite:next_of_owner sqlite:own_plans sqlite:set_instance sqlite:unserved`

@@ -37,7 +37,7 @@ var mysqlEngine = &Engine{
 		"@touched":    "CONCAT(planned, '.')",
 		"@has_tag":    "JSON_CONTAINS(j.tags, JSON_QUOTE(p.subject))",
 		"@knows":      "INSTR(p.startup_ids, CONCAT(CHAR(10), :startup, CHAR(10))) > 0",
-		"@stale_link": "stale = 1", "@stale_after": "stale = 1", "@keyless": "@false",
+		"@stale_link": "stale = 1", "@stale_after": "stale = 1", "@keyless": "@false", "@hidden": "@false",
 		"@stale":     "stale = 1",
 		"@queued":    "queued_in",
 		"@queue_key": "queued_in",

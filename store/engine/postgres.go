@@ -60,8 +60,14 @@ var postgres = &Engine{
 		"@plan_owner": "j.owner",
 		"@parked":     "parked IS NOT NULL",
 		// A dump makes the keys after the rows: a restore that is under way, or that has stopped, shows as tables without keys.
-		"@keyless": "EXISTS (SELECT 1 FROM pg_catalog.unnest('{attempts,calendars,gaps,group_plans,groups,job_after,job_ends,job_schedules,jobs,pauses,plan_rules,plans,runs,schedules,steps}'" +
-			"::text[]) t WHERE pg_catalog.to_regclass('dbjobs.' || t || '_pkey') IS NULL) OR pg_catalog.to_regclass('dbjobs.runs_job_id_occurrence_key') IS NULL",
+		"@keyless": "EXISTS (SELECT 1 FROM pg_catalog.unnest('{" + tablesOfPostgres + "}'::text[]) t WHERE pg_catalog.to_regclass('dbjobs.' || t || '_pkey') IS NULL) OR pg_catalog.to_regclass('dbjobs.runs_job_id_occurrence_key') IS NULL",
+		// Row security that nobody has asked dbjobs for. A pass takes a job whose row it does not see for one that is gone.
+		"@hidden":     "(NOT i.owners AND EXISTS (SELECT 1 FROM pg_catalog.unnest(@our_tables) t WHERE @hides))",
+		"@our_tables": "'{" + tablesOfPostgres + ",changes,ticks,installation}'::text[]",
+		// The table t may have rows that this login does not see, or cannot lock: no policies for its roles say that it may see, and update, all.
+		"@hides": "pg_catalog.row_security_active(pg_catalog.to_regclass('dbjobs.' || t)::oid) AND NOT (SELECT coalesce(pg_catalog.string_agg(p.polcmd::text, ''), '')" +
+			" FROM pg_catalog.pg_policy p WHERE p.polrelid = pg_catalog.to_regclass('dbjobs.' || t)::oid AND p.polpermissive AND pg_catalog.pg_get_expr(p.polqual, p.polrelid) = 'true'" +
+			" AND EXISTS (SELECT 1 FROM pg_catalog.unnest(p.polroles) r WHERE CASE WHEN r = 0::oid THEN true ELSE pg_catalog.pg_has_role(r, 'USAGE') END)) ~ '[*]|r.*w|w.*r'",
 		// In this form the planner knows from its statistics that there are few.
 		"@has_hooks":   "removed_at IS NULL AND (on_failed IS NOT NULL OR on_recovered IS NOT NULL OR on_missed IS NOT NULL OR on_late IS NOT NULL OR on_lost IS NOT NULL OR on_parked IS NOT NULL OR on_paused IS NOT NULL)",
 		"@failing":     "streak > 0",
@@ -223,3 +229,6 @@ func afterColon(s string) string {
 	}
 	return s
 }
+
+// tablesOfPostgres are the tables by which a pass decides, as the elements of an array.
+const tablesOfPostgres = "attempts,calendars,gaps,group_plans,groups,job_after,job_ends,job_schedules,jobs,pauses,plan_rules,plans,runs,schedules,steps"

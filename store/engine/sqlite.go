@@ -40,7 +40,7 @@ var sqlite = &Engine{
 		"@touched":    "planned || '.'",
 		"@has_tag":    "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)",
 		"@knows":      "instr(p.startup_ids, char(10) || :startup || char(10)) > 0",
-		"@stale_link": "planned IS NOT schedule_id", "@stale_after": "planned IS NOT after_job_id", "@keyless": "@false",
+		"@stale_link": "planned IS NOT schedule_id", "@stale_after": "planned IS NOT after_job_id", "@keyless": "@false", "@hidden": "@false",
 		"@stale":     "planned IS NOT plan_input",
 		"@queued":    "state = 'queued' AND queue",
 		"@queue_key": "queue",

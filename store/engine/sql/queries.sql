@@ -41,7 +41,7 @@ UPDATE dbjobs.installation SET instance = :instance WHERE id = 1;
 -- runs of other owners.
 
 -- name: probe
-SELECT @now, i.version, i.oldest, i.instance, i.owners, @keyless,
+SELECT @now, i.version, i.oldest, i.instance, i.owners, @keyless, @hidden,
   (SELECT MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds),
   (SELECT MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.ends_at <= @now),
   (SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = @served),

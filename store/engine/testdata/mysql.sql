@@ -1288,7 +1288,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j
 
 -- name: probe
 -- arguments: now, now, now, now, queue, each_owners, now, name, name
-SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, i.instance, i.owners, 0,
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, i.instance, i.owners, 0, 0,
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))),
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.ends_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)),

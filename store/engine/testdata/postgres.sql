@@ -715,6 +715,9 @@ UPDATE dbjobs.runs SET lease_until = (coalesce($1::timestamptz, pg_catalog.state
 -- arguments: ids, holder
 SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND holder = $2 AND state = 'running';
 
+-- name: hidden_tables
+SELECT 'dbjobs.' || t FROM pg_catalog.unnest('{attempts,calendars,gaps,group_plans,groups,job_after,job_ends,job_schedules,jobs,pauses,plan_rules,plans,runs,schedules,steps,changes,ticks,installation}'::text[]) t WHERE pg_catalog.row_security_active(pg_catalog.to_regclass('dbjobs.' || t)::oid) AND NOT (SELECT coalesce(pg_catalog.string_agg(p.polcmd::text, ''), '') FROM pg_catalog.pg_policy p WHERE p.polrelid = pg_catalog.to_regclass('dbjobs.' || t)::oid AND p.polpermissive AND pg_catalog.pg_get_expr(p.polqual, p.polrelid) = 'true' AND EXISTS (SELECT 1 FROM pg_catalog.unnest(p.polroles) r WHERE CASE WHEN r = 0::oid THEN true ELSE pg_catalog.pg_has_role(r, 'USAGE') END)) ~ '[*]|r.*w|w.*r';
+
 -- name: holds_own
 -- arguments: id, fence
 SELECT dbjobs.holds_own($1::uuid, $2::integer);
@@ -1372,7 +1375,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs.jobs j WHERE j
 
 -- name: probe
 -- arguments: now, queue, owners, name
-SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i.oldest, i.instance, i.owners, EXISTS (SELECT 1 FROM pg_catalog.unnest('{attempts,calendars,gaps,group_plans,groups,job_after,job_ends,job_schedules,jobs,pauses,plan_rules,plans,runs,schedules,steps}'::text[]) t WHERE pg_catalog.to_regclass('dbjobs.' || t || '_pkey') IS NULL) OR pg_catalog.to_regclass('dbjobs.runs_job_id_occurrence_key') IS NULL,
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i.oldest, i.instance, i.owners, EXISTS (SELECT 1 FROM pg_catalog.unnest('{attempts,calendars,gaps,group_plans,groups,job_after,job_ends,job_schedules,jobs,pauses,plan_rules,plans,runs,schedules,steps}'::text[]) t WHERE pg_catalog.to_regclass('dbjobs.' || t || '_pkey') IS NULL) OR pg_catalog.to_regclass('dbjobs.runs_job_id_occurrence_key') IS NULL, (NOT i.owners AND EXISTS (SELECT 1 FROM pg_catalog.unnest('{attempts,calendars,gaps,group_plans,groups,job_after,job_ends,job_schedules,jobs,pauses,plan_rules,plans,runs,schedules,steps,changes,ticks,installation}'::text[]) t WHERE pg_catalog.row_security_active(pg_catalog.to_regclass('dbjobs.' || t)::oid) AND NOT (SELECT coalesce(pg_catalog.string_agg(p.polcmd::text, ''), '') FROM pg_catalog.pg_policy p WHERE p.polrelid = pg_catalog.to_regclass('dbjobs.' || t)::oid AND p.polpermissive AND pg_catalog.pg_get_expr(p.polqual, p.polrelid) = 'true' AND EXISTS (SELECT 1 FROM pg_catalog.unnest(p.polroles) r WHERE CASE WHEN r = 0::oid THEN true ELSE pg_catalog.pg_has_role(r, 'USAGE') END)) ~ '[*]|r.*w|w.*r')),
   (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())),
   (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.ends_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp())),
   (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = session_user::text),

@@ -1285,7 +1285,7 @@ SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j
 
 -- name: probe
 -- arguments: now, queue, name
-SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.oldest, i.instance, i.owners, 0,
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.oldest, i.instance, i.owners, 0, 0,
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))),
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.ends_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ''),

@@ -349,6 +349,11 @@ WITH tables AS (
 SELECT w.name FROM pg_catalog.unnest(:names::text[]) AS w(name)
 WHERE (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) AND w.name NOT IN (SELECT name FROM there);
 
+-- The tables of which row security hides rows from this login, where rows have no owners.
+
+-- name: hidden_tables
+SELECT 'dbjobs.' || t FROM pg_catalog.unnest(@our_tables) t WHERE @hides;
+
 -- Whether row security shows this login no rows but its own. A role that is missing has no members.
 
 -- name: only_own
