@@ -119,11 +119,14 @@ func (o *openRuns) take(run Run) {
 	}
 }
 
-// resting reports whether a decision has seen a request and left it behind other runs. Until one of those runs ends,
+// Resting reports whether a decision has seen a request and left it behind other runs. Until one of those runs ends,
 // the next decision leaves the request there too. The statement crowd_runs has the same condition.
-func (r *Run) resting() bool {
+func (r *Run) Resting() bool {
 	return r.State == Waiting && r.HeldBy == HeldByPredecessor && r.Number > 0 && !r.Begun() && r.CancelAt.IsZero() && r.Requested()
 }
+
+// RestingRead is how many of the runs that rest a decision has to read if only a run has woken the job: see readCrowd.
+func (j *Job) RestingRead() int { return j.MaxRunning + fewWaiting }
 
 // noteCrowd records whether a job has enough resting runs that the next decisions need to read only some of them.
 func (o *openRuns) noteCrowd(c *Snapshot) {
@@ -132,7 +135,7 @@ func (o *openRuns) noteCrowd(c *Snapshot) {
 	}
 	resting := 0
 	for i := range c.Runs {
-		if c.Runs[i].resting() {
+		if c.Runs[i].Resting() {
 			resting++
 		}
 	}
@@ -152,7 +155,7 @@ func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (b
 	}
 	var first []Run
 	usual := true
-	most := c.Job.MaxRunning + fewWaiting
+	most := c.Job.RestingRead()
 	err := o.read(ctx, tx, "crowd_runs", engine.Args{"job": c.Job.ID, "resting": 1, "limit": most}, func(r Run) {
 		usual = usual && r.Fault == "" && !r.ReadyAt.After(o.p.now)
 		first = append(first, r)

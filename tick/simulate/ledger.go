@@ -245,18 +245,13 @@ func (l *ledger) wake(x *run) {
 	}
 }
 
-// snapshot returns the data from which a decision for the job is made.
-func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad) store.Snapshot {
+// snapshot returns the data from which a decision for the job is made, for that need.
+func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad, need store.Need) store.Snapshot {
 	c := store.Snapshot{Plan: e.plan, Job: e.job.Job, Stale: e.stale, ChangedAt: e.job.ChangedAt, Rules: e.rules, StepAttempts: e.steps, Circle: e.circle, AfterLost: e.job.AfterLost}
 	if e.stale {
 		c.Planned = e.job.Planned
 	}
-	if len(e.open) > 0 {
-		c.Runs = make([]store.Run, len(e.open))
-		for i, x := range e.open {
-			c.Runs[i] = x.Run
-		}
-	}
+	c.Runs = e.read(l.now, need == store.RunWakes && !e.stale)
 	for _, f := range e.followers {
 		if !f.gone && !f.circle && !f.job.AfterLost {
 			f.UsedUp = f.job.UsedUp(f.plan.RunsMade)
@@ -275,6 +270,25 @@ func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad) store.Sna
 		c.Group = loads[g]
 	}
 	return c
+}
+
+// read returns the open runs from which a decision is made. Where nothing but a run has woken the job, it leaves out the
+// requests to which the decision cannot get, as a pass does: otherwise each end of a run would copy all that wait.
+func (e *entry) read(now time.Time, woken bool) []store.Run {
+	most := len(e.open)
+	if woken {
+		most = min(most, e.job.RestingRead())
+	}
+	list, resting := make([]store.Run, 0, most), 0
+	for _, x := range e.open {
+		if x.Resting() && !x.ReadyAt.After(now) {
+			if resting++; resting > most {
+				continue
+			}
+		}
+		list = append(list, x.Run)
+	}
+	return list
 }
 
 // isPaused reports whether a pause of the job, or of one of its schedules, is in force.

@@ -127,7 +127,7 @@ func (l *ledger) decideChanged() {
 		e.queuedUp = false
 	}
 	slices.SortFunc(list, func(x, y *entry) int { return cmp.Compare(x.job.ID, y.job.ID) })
-	l.decide(slices.DeleteFunc(list, func(e *entry) bool { return e.gone }), false)
+	l.decide(slices.DeleteFunc(list, func(e *entry) bool { return e.gone }), store.JobChanged)
 }
 
 // decideWoken decides for jobs that one of their runs wakes. A run whose turn in its group has come asks
@@ -149,7 +149,7 @@ func (l *ledger) decideWoken() {
 				list = append(list, x.of)
 			}
 		}
-		l.decide(list, false)
+		l.decide(list, store.RunWakes)
 		for _, x := range left { // a run that still wakes its job is for the next round, as in an index
 			if l.runs[x.ID] == x {
 				l.wake(x)
@@ -174,7 +174,7 @@ func (l *ledger) decideDue() {
 	slices.SortStableFunc(list, func(x, y *entry) int {
 		return cmp.Or(x.plan.NextRun.Compare(y.plan.NextRun), cmp.Compare(x.job.ID, y.job.ID))
 	})
-	l.decide(list, false)
+	l.decide(list, store.Due)
 	for _, e := range list { // it stays due: a later pass looks again
 		if t := e.plan.NextRun; !t.IsZero() && !t.After(l.now) {
 			l.due.push(t, "", e)
@@ -189,7 +189,7 @@ func (l *ledger) decideMet() {
 		e.inMet = false
 	}
 	slices.SortFunc(list, func(x, y *entry) int { return cmp.Compare(x.job.ID, y.job.ID) })
-	l.decide(list, true)
+	l.decide(list, store.AfterEnded)
 }
 
 // take begins the queued runs. From its own queue, a pass takes the runs that existed when it began, and

@@ -11,15 +11,16 @@ import (
 
 const batch = 1000 // jobs that one transaction decides for
 
-// decide decides for jobs, as Store.Decide does. If ends is true, it reads the ends of the runs of the jobs
-// that these jobs run after.
-func (l *ledger) decide(list []*entry, ends bool) {
+// decide decides for jobs, as Store.Decide does for a page of that need. Of AfterEnded, it reads the ends of the runs of
+// the jobs that these jobs run after.
+func (l *ledger) decide(list []*entry, need store.Need) {
+	ends := need == store.AfterEnded
 	for part := range slices.Chunk(list, batch) {
 		slices.SortFunc(part, func(x, y *entry) int { return cmp.Compare(x.job.ID, y.job.ID) }) // as the locks are taken
 		cases := make([]store.Snapshot, len(part))
 		loads := map[string]*store.GroupLoad{}
 		for i, e := range part {
-			cases[i] = l.snapshot(e, loads)
+			cases[i] = l.snapshot(e, loads, need)
 			if ends {
 				cases[i].Met = e.meetings()
 			}

@@ -1,0 +1,85 @@
+package simulate
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick/decide"
+)
+
+// Where many requests wait for a job, the end of a run reads a few of them only, and decides as from all of them.
+func TestEndsOfRunsReadFewOfACrowd(t *testing.T) {
+	const crowd = 100
+	for _, overlap := range []string{store.OverlapWait, store.OverlapWaitAll, store.OverlapSkip, store.OverlapReplace, store.OverlapAllow} {
+		t.Run(overlap, func(t *testing.T) {
+			l, e := crowded(t, overlap, crowd)
+			ended := 0
+			for l.step() {
+				for _, x := range e.open {
+					if x.State != store.Running {
+						continue
+					}
+					before := x.Run
+					x.State, x.FinishedAt = store.Succeeded, l.now
+					if len(e.open) > crowd/2 {
+						fewer(t, l, e)
+					}
+					x.Run = before
+					ended++
+					break
+				}
+			}
+			if ended < crowd/2 {
+				t.Errorf("only %d ends were looked at", ended)
+			}
+			l.out.close(l)
+			if n := l.out.result.Jobs[0].Runs; n < crowd/2 {
+				t.Errorf("%d runs began", n)
+			}
+		})
+	}
+}
+
+// fewer compares the decision from what is read if a run wakes the job with the decision from all runs.
+func fewer(t *testing.T, l *ledger, e *entry) {
+	t.Helper()
+	some, all := l.snapshot(e, nil, store.RunWakes), l.snapshot(e, nil, store.JobChanged)
+	resting := 0
+	for i := range some.Runs {
+		if some.Runs[i].Resting() {
+			resting++
+		}
+	}
+	if resting > e.job.RestingRead() || len(all.Runs) != len(e.open) {
+		t.Fatalf("of %d open runs, %d that rest are read, and %d where all are asked for", len(e.open), resting, len(all.Runs))
+	}
+	got, want := decide.Job(l.now, &some, l.pass), decide.Job(l.now, &all, l.pass)
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("of %d open runs, %d are read:\n%+v\nwant\n%+v", len(all.Runs), len(some.Runs), got, want)
+	}
+}
+
+// crowded is a ledger with one job that has nominal times, and for which many requests wait.
+func crowded(t *testing.T, overlap string, crowd int) (*ledger, *entry) {
+	t.Helper()
+	start := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Overlap: overlap, Steps: []store.Step{{Name: "step 1", Executor: "sql"}}}
+	if overlap == store.OverlapAllow {
+		j.MaxRunning = 3
+	}
+	in, err := Of(store.Definitions{Jobs: []store.Job{j}}, Shared{}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.SetTook(nil, 0, 2*time.Minute)
+	for i := range crowd {
+		in.Jobs[0].Open = append(in.Jobs[0].Open, store.Run{ID: fmt.Sprintf("%04d", i), JobID: in.Jobs[0].ID, Number: int64(i) + 1, Occurrence: fmt.Sprintf("now:%04d", i),
+			State: store.Waiting, HeldBy: store.HeldByPredecessor, Queue: "tick", ReadyAt: start, CreatedAt: start})
+	}
+	in.Jobs[0].Plan.RunsMade = int64(crowd)
+	l := newLedger(in, Options{From: start, To: start.Add(8 * time.Hour), Every: time.Minute, Zone: time.UTC})
+	return l, l.list[0]
+}
