@@ -34,6 +34,10 @@ func classifyPostgres(err error) class {
 			}
 		case "25006":
 			return readOnly
+		case "54000": // values that are too large, and:
+			if withoutIDs(pe) {
+				return readOnly
+			}
 		case "23505":
 			if numberedTable(pe) == "" {
 				return duplicate
@@ -166,9 +170,15 @@ func postgresAtFault(err error) bool {
 	}
 	switch pe.Code[:2] {
 	case "0L", "20", "21", "22", "23", "27", "2F", "38", "39", "42", "44", "54", "P0":
-		return pe.Code != "42501" && classifyPostgres(err) != noTable
+		return pe.Code != "42501" && classifyPostgres(err) != noTable && !withoutIDs(pe)
 	}
 	return false
+}
+
+// withoutIDs recognizes a server that takes no writes any more, because it has no ids left for transactions. Before 17, the
+// message is "database is not accepting commands to avoid wraparound data loss".
+func withoutIDs(err *pgconn.PgError) bool {
+	return err.Code == "54000" && strings.HasPrefix(err.Message, "database is not accepting commands")
 }
 
 func adviseOnPostgres(err error) string {
@@ -195,6 +205,9 @@ func adviseOnPostgres(err error) string {
 	}
 	if pe.Code == "08P01" {
 		return ofPooler(pe)
+	}
+	if withoutIDs(pe) {
+		return "; the server has no transaction ids left: end old transactions, prepared transactions and replication slots that nobody needs, then VACUUM"
 	}
 	if pe.Code == "2BP01" && pe.Detail != "" { // the message says that there are such objects, the detail which ones
 		return "; " + ofOthers(pe.Detail) + ": drop what is not of dbjobs first"
