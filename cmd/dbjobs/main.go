@@ -29,23 +29,26 @@ import (
 	"github.com/dbjobs/dbjobs/store/secret"
 )
 
-// gcPercent is the default of GOGC. A tick lives for seconds, so collecting less often makes a pass
-// over many due jobs 25 % faster. The variable GOGC takes precedence.
+// gcPercent is the default of GOGC for a command that runs passes. A tick lives for seconds, so collecting less often
+// makes a pass over many due jobs 25 % faster. Other commands have the default of Go: they hold in memory all that they
+// show, and with less collecting, they would take twice as much. The variable GOGC takes precedence.
 const gcPercent = 400
 
 // passMemory is the default of GOMEMLIMIT for a command that runs passes. With it, the process takes less than
 // 64 MB, however many jobs are due: near this limit, the collector runs before gcPercent asks for it. A pass
-// needs far less at a time. Other commands have no limit, because they hold in memory all that they show.
+// needs far less at a time. Other commands have no limit.
 const passMemory = 32 << 20
 
 func main() {
 	keepPrivate()
 	log.SetOutput(io.Discard) // net/http prints there what a server sends beside its answer, which may be a secret that it got
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" && isPass(os.Args[1:]) {
-		debug.SetMemoryLimit(passMemory)
+	if isPass(os.Args[1:]) {
+		if os.Getenv("GOGC") == "" {
+			debug.SetGCPercent(gcPercent)
+		}
+		if os.Getenv("GOMEMLIMIT") == "" {
+			debug.SetMemoryLimit(passMemory)
+		}
 	}
 	if tz := os.Getenv("TZ"); tz != "" {
 		time.Local, noZone = zoneOf(tz, time.Local)
