@@ -151,8 +151,8 @@ type Unheard struct {
 	Error string `json:"error"`
 }
 
-// raise makes a run of a hook for each event of the batch, unless noHooks says why not. The runs wait, and the decisions for their jobs queue
-// them. A problem with a hook is reported, and does not delay the batch.
+// raise makes a run of a hook for each event of the batch, unless noHooks says why not. The runs wait, and the
+// decisions for their jobs queue them. A problem with a hook is reported, and does not delay the batch.
 //
 // A hook is read without a lock, like definitions: a hook that is disabled at this moment may run once more.
 func (b *Batch) raise(ctx context.Context, w *writer, noHooks string) error {

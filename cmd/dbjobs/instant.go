@@ -17,9 +17,9 @@ const (
 	ahead direction = 1
 )
 
-// instantFlag reads a time, without a database. It can be an instant with its offset from UTC. It can be a day, yesterday, today or
-// tomorrow, with a time of day or without, in the zone in which times are shown. Or it can be a duration, from now
-// on or back from now. An empty text is the zero time.
+// instantFlag reads a time, without a database. It can be an instant with its offset from UTC. It can be a day,
+// yesterday, today or tomorrow, with a time of day or without, in the zone in which times are shown. Or it can be a
+// duration, from now on or back from now. An empty text is the zero time.
 func instantFlag(flag, text string, d direction) (time.Time, error) {
 	return instantFrom(flag, text, d, time.Now())
 }

@@ -19,8 +19,8 @@ type world struct {
 	missing   bool                       // there is no database yet
 }
 
-// readWorld reads the clock, the calendars and the pauses. It also notes in the manifest when its schedules were made, if the database has
-// them, since a rule may count from there.
+// readWorld reads the clock, the calendars and the pauses. It also notes in the manifest when its schedules were made,
+// if the database has them, since a rule may count from there.
 func readWorld(ctx context.Context, s *store.Store, m *manifest.Manifest) (w world, err error) {
 	made, err := s.Made(ctx, m.Definitions)
 	if err != nil {
