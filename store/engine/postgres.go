@@ -64,10 +64,15 @@ var postgres = &Engine{
 		// Row security that nobody has asked dbjobs for. A pass takes a job whose row it does not see for one that is gone.
 		"@hidden":     "(NOT i.owners AND EXISTS (SELECT 1 FROM pg_catalog.unnest(@our_tables) t WHERE @hides))",
 		"@our_tables": "'{" + tablesOfPostgres + ",changes,ticks,installation}'::text[]",
-		// The table t may have rows that this login does not see, or cannot lock: no policies for its roles say that it may see, and update, all.
-		"@hides": "pg_catalog.row_security_active(pg_catalog.to_regclass('dbjobs.' || t)::oid) AND NOT (SELECT coalesce(pg_catalog.string_agg(p.polcmd::text, ''), '')" +
-			" FROM pg_catalog.pg_policy p WHERE p.polrelid = pg_catalog.to_regclass('dbjobs.' || t)::oid AND p.polpermissive AND pg_catalog.pg_get_expr(p.polqual, p.polrelid) = 'true'" +
-			" AND EXISTS (SELECT 1 FROM pg_catalog.unnest(p.polroles) r WHERE CASE WHEN r = 0::oid THEN true ELSE pg_catalog.pg_has_role(r, 'USAGE') END)) ~ '[*]|r.*w|w.*r'",
+		// The table t may have rows that this login does not see: no policies for its roles say that it may see all, or one takes some
+		// away. Of plans and runs it has to update all, too: otherwise a row that it may not lock looks as if another session held it.
+		"@hides": "pg_catalog.row_security_active(pg_catalog.to_regclass('dbjobs.' || t)::oid) AND" +
+			" (NOT (SELECT coalesce(pg_catalog.string_agg(p.polcmd::text, ''), '') FROM pg_catalog.pg_policy p WHERE @for_us AND p.polpermissive AND @for_all)" +
+			" ~ CASE WHEN t IN ('plans', 'runs') THEN '[*]|r.*w|w.*r' ELSE '[*]|r' END" +
+			" OR EXISTS (SELECT 1 FROM pg_catalog.pg_policy p WHERE @for_us AND NOT p.polpermissive AND NOT @for_all AND p.polcmd IN ('*', 'r', 'w')))",
+		"@for_us": "p.polrelid = pg_catalog.to_regclass('dbjobs.' || t)::oid AND EXISTS (SELECT 1 FROM pg_catalog.unnest(p.polroles) r" +
+			" WHERE CASE WHEN r = 0::oid THEN true ELSE pg_catalog.pg_has_role(r, 'USAGE') END)",
+		"@for_all": "coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') = 'true'",
 		// In this form the planner knows from its statistics that there are few.
 		"@has_hooks":   "removed_at IS NULL AND (on_failed IS NOT NULL OR on_recovered IS NOT NULL OR on_missed IS NOT NULL OR on_late IS NOT NULL OR on_lost IS NOT NULL OR on_parked IS NOT NULL OR on_paused IS NOT NULL)",
 		"@failing":     "streak > 0",

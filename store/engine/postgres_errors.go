@@ -175,10 +175,10 @@ func postgresAtFault(err error) bool {
 	return false
 }
 
-// withoutIDs recognizes a server that takes no writes any more, because it has no ids left for transactions. Before 17, the
-// message is "database is not accepting commands to avoid wraparound data loss".
+// withoutIDs recognizes a server that takes no writes any more, because it has no ids left for transactions, or for locks that
+// several of them share. The message may be in any language: see passedOnByPostgres.
 func withoutIDs(err *pgconn.PgError) bool {
-	return err.Code == "54000" && strings.HasPrefix(err.Message, "database is not accepting commands")
+	return err.Code == "54000" && (err.Routine == "GetNewTransactionId" || err.Routine == "GetNewMultiXactId")
 }
 
 func adviseOnPostgres(err error) string {
@@ -207,7 +207,7 @@ func adviseOnPostgres(err error) string {
 		return ofPooler(pe)
 	}
 	if withoutIDs(pe) {
-		return "; the server has no transaction ids left: end old transactions, prepared transactions and replication slots that nobody needs, then VACUUM"
+		return "; the server has no ids for transactions left: end old transactions, prepared transactions and replication slots that nobody needs, then VACUUM"
 	}
 	if pe.Code == "2BP01" && pe.Detail != "" { // the message says that there are such objects, the detail which ones
 		return "; " + ofOthers(pe.Detail) + ": drop what is not of dbjobs first"

@@ -107,7 +107,7 @@ func (e *exam) all(ctx context.Context) error {
 	if len(hidden) > 0 { // what is not seen would count as gone below
 		e.find("rights", Wrong, "", "ALTER TABLE … DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY; or a policy for each table: CREATE POLICY … TO the login of the ticks USING (true); "+
 			"logins that must not reach each other's jobs are kept apart by dbjobs migrate --owners",
-			"row security may hide rows of tables from this login, so no pass decides anything, and the rest was not examined: %s", list(hidden, 20))
+			"row security may hide rows of tables from this login, or keep it from locking them, so a pass under it decides nothing, and the rest was not examined: %s", list(hidden, 20))
 		return nil
 	}
 	if err := schema.Check(); err != nil {

@@ -190,8 +190,8 @@ const (
 // untaken is how long runs may be ready before somebody has to find out why no process takes them.
 const untaken = 5 * time.Minute
 
-// Judge sets what there is to do, the most urgent first. Each problem of check is among it, but for the age of the last pass of a
-// trigger that has come as seldom before: how old that pass may be is a flag of check.
+// Judge sets what there is to do, the most urgent first. Each problem of check is among it, but for the age of the last
+// pass, where passes are on record for longer than that: how old it may be is a flag of check.
 func (s *Status) Judge() {
 	s.ToDo = []string{}
 	do := func(format string, a ...any) { s.ToDo = append(s.ToDo, fmt.Sprintf(format, a...)) }
@@ -330,8 +330,9 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	}
 }
 
-// judgeIdle reports that no tick comes, where that is no silence of a trigger: somebody has started a pass or a few by hand, or has
-// given up the trigger since. A trigger has come as seldom before if it is on record for longer than it has been away.
+// judgeIdle reports that no tick comes, where that is no silence of a trigger: somebody has started a pass or a few by
+// hand, or has given up the trigger since. It does not know how seldom a trigger comes: where passes are on record for longer
+// than the last one is away, it is silent.
 func (s *Status) judgeIdle(do func(string, ...any)) {
 	var last, first time.Time
 	for _, t := range s.triggers {
@@ -341,6 +342,9 @@ func (s *Status) judgeIdle(do func(string, ...any)) {
 		if first.IsZero() || t.First.Before(first) {
 			first = t.First
 		}
+	}
+	if s.PassesHidden { // other passes decide, too
+		return
 	}
 	away, busy := s.Now.Sub(last), s.Running.Count > 0 // a pass is recorded when it ends
 	if last.IsZero() || away <= IdleAfter || away <= last.Sub(first) || busy && away <= LateAfter {
