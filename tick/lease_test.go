@@ -36,11 +36,14 @@ func TestLeaseIsExtendedBesideSlowLooks(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) { // an hour takes no time
 				var mu sync.Mutex
 				var beats []time.Time
-				tried := 0
+				tried, looks := 0, 0
 				var calls storetest.Calls
 				calls.Before = func(call storetest.Call) error {
 					switch {
 					case strings.HasPrefix(call.SQL, "SELECT id, fence, cancel_at FROM"):
+						mu.Lock()
+						looks++
+						mu.Unlock()
 						time.Sleep(c.slow)
 					case strings.Contains(call.SQL, "SET lease_until =") && call.Kind == storetest.Exec:
 						mu.Lock()
@@ -68,8 +71,8 @@ func TestLeaseIsExtendedBesideSlowLooks(t *testing.T) {
 						t.Errorf("no heartbeat for %s, after %d", gap, i)
 					}
 				}
-				if len(beats) < 60 {
-					t.Errorf("%d heartbeats", len(beats))
+				if len(beats) < 60 || looks < 60 {
+					t.Errorf("%d heartbeats, %d looks for cancels", len(beats), looks)
 				}
 			})
 		})
