@@ -76,7 +76,11 @@ that recurs becomes single days for ten years.
 		} else {
 			c.say("%sd calendar %s: %s", changes[0].Action, cal.Name, report.Plural(len(cal.Days), "line"))
 		}
-		warnings := lint.Calendar(&cal, time.Now())
+		now, err := s.Now(cmd.Context())
+		if err != nil {
+			return err
+		}
+		warnings := lint.Calendar(&cal, now)
 		if p != nil {
 			p.calendars[cal.Name] = &cal
 			warnings = append(warnings, lint.Starved(p.starved(changes))...)

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -133,6 +135,12 @@ func TestListsCountFromTheClockOfTheDatabase(t *testing.T) {
 		at(noon, "job", "run-now", "one")
 		at(noon, "tick", "--max-clock-skew", "0")
 		later := noon.Add(150 * time.Minute) // at half past two
+		days, file := filepath.Join(home, "days.txt"), filepath.Join(home, "jobs.yaml")
+		for path, text := range map[string]string{days: "2028-12-25\n", file: "manifest: jobs\ncalendars: {old: {days: [2028-12-25]}}\nschedules: {early: {rule: daily at 08:00, calendar: old}}\njobs: {two: {schedule: early, sql: SELECT 1}}\n"} {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for _, c := range []struct {
 			args       []string
 			want, none string
@@ -146,6 +154,8 @@ func TestListsCountFromTheClockOfTheDatabase(t *testing.T) {
 			{[]string{"schedule", "create", "daily", "--rule", "every 1d"}, "", ""},
 			{[]string{"schedule", "alter", "daily", "--rule", "every 2h"}, "2030-01-01T16:00:00Z", ""},
 			{[]string{"upcoming", "--to", "1h"}, "2030-01-01T15:00:00Z", ""},
+			{[]string{"calendar", "import", "de", "-f", days}, "calendar-ends", ""},
+			{[]string{"apply", "-f", file}, "calendar-ends", ""},
 			{[]string{"export", "--ical", "--ahead", "2h"}, "20300101T150000Z", ""},
 		} {
 			if got := at(later, c.args...); !strings.Contains(got, c.want) || c.none != "" && strings.Contains(got, c.none) {

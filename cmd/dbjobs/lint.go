@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -18,7 +19,7 @@ import (
 // warnings returns the warnings about the definitions that a manifest creates or changes.
 func (c *cli) warnings(m *manifest.Manifest, changes []store.Change, w world) []report.DefinitionWarning {
 	return report.List(lint.Of(lint.Options{
-		Manifest: m, Changes: changes, New: w.missing, Calendars: w.calendars, Starved: w.starved, Env: c.env, Host: c.knownLeaves(), Now: time.Now(),
+		Manifest: m, Changes: changes, New: w.missing, Calendars: w.calendars, Starved: w.starved, Env: c.env, Host: c.knownLeaves(), Now: cmp.Or(w.now, time.Now()),
 	}))
 }
 
