@@ -4,7 +4,7 @@
 //	every_test.go     a fault at each call of a course of passes: it must end as without the fault
 //	wire_test.go      the same with connections that break below the driver
 //	twin_test.go      the same without one of the guards; the harness must see the harm
-//	orders_test.go    two processes on the same rows, with their calls in every order
+//	orders_test.go    two processes on the same rows, with their calls in every order (turns_test.go) that can happen (search_test.go)
 //	eight_test.go     eight processes over the same due jobs, with and without guards
 //	frozen_test.go    a process that stands still beyond its lease, and goes on
 //	pooler_test.go    several processes behind a pooler of connections

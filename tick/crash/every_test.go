@@ -130,16 +130,18 @@ func sample(list []crash, most int) []crash {
 	return spread(list, most)
 }
 
-// spread takes some crashes of a list, evenly over calls and faults.
-func spread(list []crash, most int) []crash {
-	if len(list) <= most {
-		return list
+// spread takes some of a list, evenly.
+func spread[T any](list []T, most int) []T {
+	if len(list) <= most || most < 1 {
+		return list[:max(0, min(most, len(list)))]
 	}
 	stride := (len(list) + most - 1) / most
-	for kinds := kindsOf(list); kinds > 1 && stride%kinds == 0; { // their number is a prime number
-		stride++
+	if crashes, is := any(list).([]crash); is {
+		for kinds := kindsOf(crashes); kinds > 1 && stride%kinds == 0; { // their number is a prime number
+			stride++
+		}
 	}
-	var out []crash
+	var out []T
 	for i := stride / 2; i < len(list); i += stride {
 		out = append(out, list[i])
 	}
