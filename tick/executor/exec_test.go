@@ -211,6 +211,7 @@ func TestExecStopsTheGroup(t *testing.T) {
 		"with something to say":    {1, `trap "echo tidied; exit 0" TERM; sleep 1000 & echo $$ >> $PIDS; wait`, 5 * time.Second, "tidied\n"},
 		"in another group":         {1, `exec perl -e 'setpgrp(0, getpgrp(getppid)) or die; open(F, ">>", $ENV{PIDS}); print F "$$\n"; close F; sleep 1000'`, 50 * time.Millisecond, ""},
 		"a child that tidies late": {2, `sh -c 'trap "sleep 0.2; echo tidied; exit 0" TERM; sleep 1000 & echo $$ >> $PIDS; wait' & echo $$ >> $PIDS; exec sleep 1000`, 5 * time.Second, "tidied\n"},
+		"a child that tidies longer than output is waited for": {2, `sh -c 'trap "sleep 3; echo tidied; exit 0" TERM; sleep 1000 & echo $$ >> $PIDS; wait' & echo $$ >> $PIDS; exec sleep 1000`, time.Minute, "tidied\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -79,8 +80,7 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 		return Result{}, fmt.Errorf("an argument or a variable has a NUL, which no program can be given; %w", ErrFinal)
 	}
 	output := &store.Output{Hide: func(text string) string { return e.host.hide(r.Task.Job.Owner, text) }}
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = output, output, linger // one writer for both, so that the order is kept
-	err = runGroup(ctx, last, cmd, spec.grace())
+	err = runGroup(ctx, last, cmd, output, spec.grace())
 	if stuck, ok := errors.AsType[*stuckError](err); ok {
 		return Result{Output: stuck.Error()}, context.Cause(ctx)
 	}
@@ -181,7 +181,7 @@ func homeFolder() string {
 
 // stuck is how long the tick waits for a program that was killed. A program of another user cannot be killed, and a program
 // that waits for a dead disk or file server does not end when it is killed.
-const stuck = 3*time.Second + linger
+const stuck = 3 * time.Second
 
 // stuckError says that a program does not end. The program may still write to its output, so the output must not be read.
 type stuckError struct{ pid int }
@@ -191,48 +191,64 @@ func (e *stuckError) Error() string {
 }
 
 // runGroup runs the program until the program or ctx has ended. If ctx ends, runGroup ends the program's group: by SIGKILL after
-// the grace, or when last ends if that is earlier.
+// the grace, or when last ends if that is earlier. The group can print until it has ended; after that, and after a normal end
+// of the program, what others print is taken for linger.
 //
 // Crash window: between the start of a program and its entry in the watch's list, only the kernel ends the program together
 // with the tick, and only on Linux.
-func runGroup(ctx, last context.Context, cmd *exec.Cmd, grace time.Duration) error {
+func runGroup(ctx, last context.Context, cmd *exec.Cmd, output io.Writer, grace time.Duration) error {
 	runtime.LockOSThread() // the kernel ends the program with the thread that has started it, see apart
 	defer runtime.UnlockOSThread()
+	printed, prints, err := os.Pipe()
+	if err != nil {
+		return lacking(err)
+	}
+	cmd.Stdout, cmd.Stderr = prints, prints // one pipe for both, so that the order is kept
 	keepFiles()
 	watching.begin()
 	apart(cmd)
 	leftOver.reap()
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	_ = prints.Close()
+	if err != nil {
+		_ = printed.Close()
 		return lacking(err)
 	}
 	defer leftOver.reap()
 	watching.add(cmd.Process.Pid)
-	ended := make(chan error, 1)
-	gone := make(chan struct{})
+	copied := make(chan struct{})
 	go func() {
-		err := cmd.Wait()
+		defer close(copied)
+		_, _ = io.Copy(output, printed)
+	}()
+	var exit error
+	ended := make(chan struct{})
+	go func() {
+		exit = cmd.Wait()
 		leftOver.add(cmd.Process.Pid)
-		ended <- err
-		close(gone)
+		close(ended)
 	}()
 	select {
-	case err := <-ended:
-		watching.remove(cmd.Process.Pid)
-		return err
+	case <-ended:
 	case <-ctx.Done():
+		most, release := context.WithTimeout(last, grace)
+		defer release()
+		endGroup(most, cmd, ended)
+		select {
+		case <-ended:
+			exit = context.Cause(ctx)
+		case <-time.After(stuck):
+			return &stuckError{cmd.Process.Pid}
+		}
 	}
-	most, release := context.WithTimeout(last, grace)
-	defer release()
-	endGroup(most, cmd, gone)
-	over := time.NewTimer(stuck)
-	defer over.Stop()
 	select {
-	case <-gone:
-		watching.remove(cmd.Process.Pid)
-		return context.Cause(ctx)
-	case <-over.C:
-		return &stuckError{cmd.Process.Pid}
+	case <-copied:
+	case <-time.After(linger):
 	}
+	_ = printed.Close()
+	<-copied
+	watching.remove(cmd.Process.Pid)
+	return exit
 }
 
 // endGroup asks the program's process group to end, and kills it when grace ends. ended is closed when the program itself has
@@ -265,7 +281,7 @@ func endGroup(grace context.Context, cmd *exec.Cmd, ended <-chan struct{}) {
 
 // judge decides what the end of a program means for the attempt.
 func (s ProgramSpec) judge(ctx context.Context, res Result, err error) (Result, error) {
-	if err == nil || errors.Is(err, exec.ErrWaitDelay) { // a process in the background holds the output open
+	if err == nil {
 		return res, nil
 	}
 	if ctx.Err() != nil {
