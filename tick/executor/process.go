@@ -204,7 +204,7 @@ func runGroup(ctx, last context.Context, cmd *exec.Cmd, output io.Writer, grace 
 		return lacking(err)
 	}
 	cmd.Stdout, cmd.Stderr = prints, prints // one pipe for both, so that the order is kept
-	keepFiles()
+	KeepFiles()
 	watching.begin()
 	apart(cmd)
 	leftOver.reap()

@@ -31,9 +31,9 @@ func samePath(a, b string) bool { return a == b }
 // startable refuses nothing: the system reads in the first line of a file which program it needs.
 func startable(string) error { return nil }
 
-// keepFiles keeps the open files of this process from programs, also those with which somebody has started this process. A lock
+// KeepFiles keeps the open files of this process from programs, also those with which somebody has started this process. A lock
 // of flock around the tick would otherwise be held by what a program leaves in the background, and no further tick could come.
-func keepFiles() {
+func KeepFiles() {
 	files, _ := os.ReadDir("/dev/fd") // where this is missing, only what Go has opened is kept
 	for _, f := range files {
 		if n, err := strconv.Atoi(f.Name()); err == nil && n > 2 {

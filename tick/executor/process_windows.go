@@ -72,8 +72,8 @@ func startable(path string) error {
 	return fmt.Errorf("the program %s is no .exe or .com; let the program run it that can read it", quoted(path))
 }
 
-// keepFiles does nothing: a program gets no file but those that are given to it.
-func keepFiles() {}
+// KeepFiles does nothing: a program gets no file but those that are given to it.
+func KeepFiles() {}
 
 // apart gives the program a process group, so that it can be asked to end, and Ctrl-C for the tick does not reach it.
 func apart(cmd *exec.Cmd) {

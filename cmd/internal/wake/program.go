@@ -14,6 +14,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // run runs a program with a text as its input, and returns its output.
@@ -22,6 +23,7 @@ func (s *settings) run(ctx context.Context, environ []string, input, program str
 	var out, complaint head
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, strings.NewReader(input), &out, &complaint
 	cmd.WaitDelay = time.Second // a process that it leaves in the background may hold the output open
+	executor.KeepFiles()        // nor may it hold the lock of a flock around the tick, until the instant of the alarm
 	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		if ctx.Err() != nil {
 			err = ctx.Err()
