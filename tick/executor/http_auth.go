@@ -72,6 +72,9 @@ func (g *HTTPGCP) check() error {
 	if g.Audience != "" && g.Token == "access" {
 		return wrong(errors.New("only an identity has an audience"), "auth", "gcp", "audience")
 	}
+	if err := CheckReferences(g.Audience); err != nil {
+		return wrong(err, "auth", "gcp", "audience")
+	}
 	return nil
 }
 
@@ -164,7 +167,10 @@ func (c *call) loginGCP(ctx context.Context, req *http.Request) error {
 	if host := req.URL.Hostname(); g.Token == "access" && host != "googleapis.com" && !strings.HasSuffix(host, ".googleapis.com") {
 		return errors.New("an access token is good for all that the process may do, and is sent to hosts of googleapis.com only; another service takes gcp: identity")
 	} else if g.Token == "identity" {
-		token, err = gcp.Identity(ctx, gcp.Lookup(c.env), cmp.Or(g.Audience, req.URL.Scheme+"://"+req.URL.Host))
+		var audience string
+		if audience, err = c.expand(g.Audience); err == nil {
+			token, err = gcp.Identity(ctx, gcp.Lookup(c.env), cmp.Or(audience, req.URL.Scheme+"://"+req.URL.Host))
+		}
 	} else {
 		token, err = gcp.AccessToken(ctx, gcp.Lookup(c.env))
 	}

@@ -120,6 +120,7 @@ func TestHTTPTokensOfGoogle(t *testing.T) {
 		`{"url": "https://pubsub.googleapis.com/v1/x", "json": {}, "auth": {"gcp": {"token": "access"}}}`:                    "Bearer ya29.t0ken",
 		`{"url": "https://a.run.app/x?y", "auth": {"gcp": {"token": "identity"}}}`:                                           "Bearer eyJ.https://a.run.app",
 		`{"url": "https://a.run.app/x", "auth": {"gcp": {"token": "identity", "audience": "https://other.example/?a=b&c"}}}`: "Bearer eyJ.https://other.example/?a=b&c",
+		`{"url": "https://a.run.app/x", "auth": {"gcp": {"token": "identity", "audience": "https://${job}.example"}}}`:       "Bearer eyJ.https://rollup.example",
 	} {
 		x, got := cloud(t, &Host{Clouds: []Cloud{{Name: "gcp"}}}, env)
 		if _, err := x.Execute(t.Context(), attempt(spec)); err != nil {
