@@ -24,7 +24,7 @@ import (
 func (c *call) judge(resp *http.Response, refused error) (Result, error) {
 	defer resp.Body.Close()
 	head, facts, undone := c.head(resp)
-	expected, stopped := c.spec.expects(resp.StatusCode), error(nil)
+	expected, stopped := c.spec.expects(resp.StatusCode) || c.started(resp.StatusCode, head), error(nil)
 	if expected && undone == "" {
 		// The server may be at work until the end of its answer, and many stop that work if the connection is closed before.
 		_, err := io.Copy(io.Discard, io.LimitReader(resp.Body, httpRest))
@@ -88,6 +88,12 @@ func (c *call) head(resp *http.Response) (head, facts, undone string) {
 	}
 	text := c.host.hide(c.task.Job.Owner, secret.Cut(string(read[:min(len(read), 2*httpHead)]), 2*httpHead-1))
 	return text[:min(len(text), httpHead)], facts, undone
+}
+
+// started reports whether a service of a cloud refuses what an earlier delivery of this run has started.
+func (c *call) started(status int, answer string) bool {
+	a := c.spec.Auth
+	return status == http.StatusBadRequest && a != nil && a.AWS != nil && aws.Started(c.task.Run.ID, c.header, c.body, []byte(answer))
 }
 
 // undone returns what a service of a cloud says was not done. What another server answers means what that server says.

@@ -261,3 +261,24 @@ func TestHTTPAnswersThatOnlyLookRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestHTTPStartsAStateMachineOnce: a delivery whose end was not recorded has started the machine, and the machine has ended since.
+func TestHTTPStartsAStateMachineOnce(t *testing.T) {
+	for _, c := range []struct {
+		name, target, answer, want string
+	}{
+		{"${run_id}", "AWSStepFunctions.StartExecution", "com.amazonaws.states#ExecutionAlreadyExists", ""},
+		{"nightly", "AWSStepFunctions.StartExecution", "com.amazonaws.states#ExecutionAlreadyExists", "the answer is 400"}, // by somebody else
+		{"${run_id}", "AWSStepFunctions.StartExecution", "com.amazonaws.states#InvalidName", "the answer is 400"},
+		{"${run_id}", "AWSStepFunctions.StartSyncExecution", "com.amazonaws.states#ExecutionAlreadyExists", "the answer is 400"},
+	} {
+		x, _ := cloudThat(t, &Host{Clouds: []Cloud{{Name: "aws"}}}, credentials, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(`{"__type":"` + c.answer + `","message":"Execution Already Exists"}`))
+		})
+		spec := `{"url": "https://states.eu-central-1.amazonaws.com/", "headers": {"X-Amz-Target": "` + c.target + `"}, "json": {"name": "` + c.name + `"}, "auth": {"aws": {"service": "states"}}}`
+		if _, err := x.Execute(t.Context(), attempt(spec)); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s, %s, %s: %v", c.name, c.target, c.answer, err)
+		}
+	}
+}

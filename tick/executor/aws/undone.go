@@ -37,6 +37,13 @@ var done = []string{"null", "0", "[]", "{}", `"SUCCEEDED"`}
 // that takes long; and of several objects that are to be deleted it may delete some. SQS and SNS may take a part of a batch.
 var failed = lazyregexp.New(`<(Error|Failed|BatchResultErrorEntry)>(?:\s|<member>|<[A-Za-z]+/>|<[A-Za-z]+>[^<]*</[A-Za-z]+>)*?<Code>([A-Za-z0-9.]+)</Code>`)
 
+// Started reports whether an answer 400 says that a state machine was started earlier with the id of this run as its name. While
+// the machine works, the service answers 200 to that; when it has ended, it refuses the name.
+func Started(run string, sent http.Header, request, answer []byte) bool {
+	return sent.Get("X-Amz-Target") == "AWSStepFunctions.StartExecution" && bytes.Contains(answer, []byte("ExecutionAlreadyExists")) &&
+		run != "" && bytes.Contains(request, []byte(run))
+}
+
 // Undone returns what an answer 200 of a service says was not done; empty: it says nothing of that. sent are the headers of the
 // request. broke reports whether the body broke off before its end.
 func Undone(service, method string, sent, got http.Header, body []byte, broke bool) string {
