@@ -175,3 +175,25 @@ func blocks(t *testing.T, module, kind string) (all []block) {
 	}
 	return all
 }
+
+// TestPasswordsAreEscapedAsInURLs: urlencode writes a blank as a plus, which the first parts of a URL take for a plus.
+func TestPasswordsAreEscapedAsInURLs(t *testing.T) {
+	files, err := filepath.Glob("*/*/*.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Count(string(text), "urlencode(")
+		if found += all; all != len(regexp.MustCompile(`replace\(urlencode\([a-z_.]+\), "\+", "%20"\)`).FindAll(text, -1)) {
+			t.Errorf("%s: a text with a blank in it becomes another one", file)
+		}
+	}
+	if found == 0 {
+		t.Error("nothing is escaped any more")
+	}
+}

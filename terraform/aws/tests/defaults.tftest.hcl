@@ -458,3 +458,22 @@ run "url_of_a_socket" {
     database_url = "mysql://jobs@/app?socket=/mnt/mysql.sock"
   }
 }
+
+# Names and texts that look like secrets, and are none.
+run "environment" {
+  variables {
+    environment = {
+      PARAMETERS_SECRETS_EXTENSION_CACHE_SIZE = "10"
+      SECRETS_MANAGER_TTL                     = "60"
+
+      DBJOBS_CONFIG = <<-EOT
+        heartbeat: https://hc-ping.com/0a1b2c3d
+        mail: {server: smtp.example.org, from: jobs@example.org}
+      EOT
+    }
+  }
+  assert {
+    condition     = aws_lambda_function.this.environment[0].variables["SECRETS_MANAGER_TTL"] == "60" && strcontains(aws_lambda_function.this.environment[0].variables["DBJOBS_CONFIG"], "jobs@example.org")
+    error_message = "the function does not get its variables"
+  }
+}

@@ -144,7 +144,7 @@ resource "google_secret_manager_secret" "database_url" {
 # The socket is that of Cloud Run, which goes to the private address, and encrypts.
 resource "google_secret_manager_secret_version" "database_url" {
   secret                 = google_secret_manager_secret.database_url.id
-  secret_data_wo         = "postgres://${google_sql_user.dbjobs.name}:${urlencode(var.password)}@/${urlencode(var.database)}?host=/cloudsql/${data.google_sql_database_instance.this.connection_name}"
+  secret_data_wo         = "postgres://${google_sql_user.dbjobs.name}:${replace(urlencode(var.password), "+", "%20")}@/${replace(urlencode(var.database), "+", "%20")}?host=/cloudsql/${data.google_sql_database_instance.this.connection_name}"
   secret_data_wo_version = var.password_version
 }
 

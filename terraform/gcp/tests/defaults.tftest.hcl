@@ -271,3 +271,19 @@ run "apis_of_cloud_sql" {
     error_message = "the connection to Cloud SQL lacks an API"
   }
 }
+
+# A text that looks as if it had a secret, and has none.
+run "environment" {
+  variables {
+    environment = {
+      DBJOBS_CONFIG = <<-EOT
+        heartbeat: https://hc-ping.com/0a1b2c3d
+        mail: {server: smtp.example.org, from: jobs@example.org}
+      EOT
+    }
+  }
+  assert {
+    condition     = anytrue([for e in google_cloud_run_v2_job.this.template[0].template[0].containers[0].env : e.name == "DBJOBS_CONFIG" && strcontains(coalesce(e.value, "none"), "jobs@example.org")])
+    error_message = "the job does not get its variables"
+  }
+}
