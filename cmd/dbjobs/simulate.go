@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -260,10 +259,11 @@ func (c *cli) compared(cmd *cobra.Command, o *simulation, in simulate.Input, at 
 }
 
 // login returns the login to which new jobs would belong.
-func (c *cli) login(cmd *cobra.Command) (name string, err error) {
-	err = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
-		name, err = s.Login(ctx)
-		return err
-	})(cmd, nil)
-	return name, err
+func (c *cli) login(cmd *cobra.Command) (string, error) {
+	s, err := c.open(cmd, use)
+	if err != nil {
+		return "", err
+	}
+	defer c.close(s)
+	return s.Login(cmd.Context())
 }
