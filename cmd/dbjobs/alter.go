@@ -95,9 +95,11 @@ func (c *cli) alterJob(ctx context.Context, s *store.Store, name string, edit fu
 		return err
 	}
 	r, err := s.AlterJob(ctx, v.FullName(), store.AlterOptions{DryRun: c.dryRun, Start: decide.Start, First: decide.First, Author: c.author(s)}, func(j store.Job) (store.Job, error) {
-		if m, err = edit(j); err != nil {
+		edited, err := edit(j)
+		if err != nil { // somebody else has changed the job since it was read
 			return j, err
 		}
+		m = edited
 		return m.Jobs[0], nil
 	})
 	if err != nil {
