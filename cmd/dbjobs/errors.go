@@ -53,9 +53,7 @@ var errInDoubt = errors.New("the change was sent, and no answer came: it may be 
 
 // exitCode is the only place that turns errors into exit codes.
 func exitCode(ctx context.Context, err error) int {
-	is := func(targets ...error) bool {
-		return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
-	}
+	is := func(targets ...error) bool { return isOf(err, targets) }
 	if v, ok := errors.AsType[verdict](err); ok {
 		return int(v)
 	}
@@ -75,7 +73,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitUsage
 	case is(errDiffers):
 		return exitDiffers
-	case is(errJobFailed, errLeftOut):
+	case only(err, errJobFailed, errLeftOut): // what comes beside it, such as a full disk, is worse
 		return exitJobFailed
 	case is(store.ErrSchema):
 		return exitSchema
@@ -83,6 +81,15 @@ func exitCode(ctx context.Context, err error) int {
 		return exitDatabase
 	}
 	return exitFailed
+}
+
+func isOf(err error, targets []error) bool {
+	return slices.ContainsFunc(targets, func(t error) bool { return errors.Is(err, t) })
+}
+
+// only reports whether an error says one of these, and nothing else.
+func only(err error, targets ...error) bool {
+	return !slices.ContainsFunc(each(err), func(e error) bool { return !isOf(e, targets) })
 }
 
 // exitCode returns the exit code of the command line. If 2 is an answer of the command, a mistake has the code

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,11 +21,6 @@ import (
 
 // errLeftOut ends an import or an export that is done, but left something out.
 var errLeftOut = errors.New("left out")
-
-// isLeftOut reports whether that is all that an error says.
-func isLeftOut(err error) bool {
-	return !slices.ContainsFunc(each(err), func(e error) bool { return !errors.Is(e, errLeftOut) })
-}
 
 func (c *cli) importFrom() *cobra.Command {
 	g := &cobra.Command{Use: "import", Short: "Write a manifest of the jobs of another scheduler",

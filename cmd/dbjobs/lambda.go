@@ -80,7 +80,7 @@ func (f *function) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	code := exitCode(context.Background(), err)
 	c.complain(code, err)
 	lines := c.explain(code, err)
-	if isLeftOut(err) {
+	if only(err, errLeftOut) {
 		return o.answer(answer.Bytes(), lines), nil
 	}
 	f.warm.drop()

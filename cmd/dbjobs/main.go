@@ -121,10 +121,12 @@ func (c *cli) execute(ctx context.Context, args []string) error {
 	})
 	cmd, err := root.ExecuteContextC(ctx)
 	c.ran, err = cmd, errors.Join(err, lost)
-	flushed := c.stdout.Flush()
-	switch {
-	case flushed != nil && (err == nil || !c.found):
-		err = fmt.Errorf("writing the output: %w", flushed) // output that was not written is a failure
+	switch flushed := c.stdout.Flush(); {
+	case flushed != nil && (err == nil || !c.found || exitCode(ctx, err) == exitJobFailed): // output that was not written is a failure
+		if c.told || !c.found {
+			err = nil
+		}
+		err, c.told = errors.Join(err, fmt.Errorf("writing the output: %w", flushed)), false
 	case err != nil && !c.found:
 		err = c.misused(root, args, err)
 	}

@@ -128,6 +128,27 @@ func TestOutputThatDoesNotArriveIsAFailure(t *testing.T) {
 	}
 }
 
+// TestOutputOfWhatIsDoneInPartDoesNotArrive: a code that says what was left out, or that a job failed, speaks of output that is there.
+func TestOutputOfWhatIsDoneInPartDoesNotArrive(t *testing.T) {
+	home := t.TempDir()
+	for _, args := range [][]string{{"job", "create", "broken", "--sql", "SELECT nothing FROM nowhere"}, {"job", "run-now", "broken"}} {
+		if code, stderr := invoke(t.Context(), t, home, nil, io.Discard, args...); code != exitDone {
+			t.Fatalf("%q: code %d, said %q", args, code, stderr)
+		}
+	}
+	for _, args := range [][]string{{"import", "crontab", "--zone", "UTC"}, {"tick", "--fail-on-job-error"}} {
+		for _, x := range []struct {
+			stdout io.Writer
+			code   int
+		}{{fullDisk{}, exitFailed}, {io.Discard, exitJobFailed}} {
+			code, stderr := invoke(t.Context(), t, home, strings.NewReader("* * * * * true\n@midday true\n"), x.stdout, args...)
+			if code != x.code || strings.Contains(stderr, "no space left") != (x.code == exitFailed) {
+				t.Errorf("%q: code %d, want %d, said %q", args, code, x.code, stderr)
+			}
+		}
+	}
+}
+
 // TestInterrupted: a signal ends a command that waits, and a command whose statement would run for hours, with code
 // 130.
 func TestInterrupted(t *testing.T) {
