@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/cobra"
-
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -19,16 +17,10 @@ func TestEditThatOnlyFitsWhatWas(t *testing.T) {
 	if code, said := invoke(t.Context(), t, home, nil, io.Discard, "job", "create", "job", "--sql", "SELECT 1"); code != exitDone {
 		t.Fatal(said)
 	}
-	c := newCLI(nil, io.Discard, io.Discard, onlyHome(home))
-	cmd := &cobra.Command{}
-	cmd.SetContext(t.Context())
-	s, err := c.open(cmd, use)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, s := opened(t, home)
 	defer s.Close()
 	edits := 0
-	err = c.alterJob(t.Context(), s, "job", func(j store.Job) (*manifest.Manifest, error) {
+	err := c.alterJob(t.Context(), s, "job", func(j store.Job) (*manifest.Manifest, error) {
 		if edits++; edits > 1 {
 			return nil, &store.FieldError{Subject: "job job", Field: "schedules", Problem: "it uses schedule nightly already"}
 		}

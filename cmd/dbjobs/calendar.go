@@ -55,6 +55,10 @@ that recurs becomes single days for ten years.
 		if err != nil {
 			return err
 		}
+		now, err := s.Now(cmd.Context()) // not later: then the change would be done
+		if err != nil {
+			return err
+		}
 		changes, err := s.AlterCalendar(cmd.Context(), cal.Name, store.AlterOptions{Author: c.author(s)}, func(old *store.Calendar) (store.Calendar, error) {
 			if old != nil && !cmd.Flags().Changed("working-days") {
 				cal.WorkingDays = old.WorkingDays
@@ -75,10 +79,6 @@ that recurs becomes single days for ten years.
 			c.say("calendar %s: no change", cal.Name)
 		} else {
 			c.say("%sd calendar %s: %s", changes[0].Action, cal.Name, report.Plural(len(cal.Days), "line"))
-		}
-		now, err := s.Now(cmd.Context())
-		if err != nil {
-			return err
 		}
 		warnings := lint.Calendar(&cal, now)
 		if p != nil {

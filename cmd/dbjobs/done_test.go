@@ -2,9 +2,14 @@ package main
 
 import (
 	"bytes"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
 )
 
 // TestChangeIsDone: the server goes as soon as the change of a command is committed. The command has succeeded, and says what it
@@ -16,6 +21,10 @@ func TestChangeIsDone(t *testing.T) {
 		c.dbjobs("job", "create", "job", "--schedule", "nightly", "--sql", "SELECT nothing FROM nowhere")
 		c.dbjobs("job", "run-now", "job")
 		c.dbjobs("tick")
+		days := filepath.Join(t.TempDir(), "days.txt")
+		if err := os.WriteFile(days, []byte("2026-12-25\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		for _, x := range []struct {
 			line, says string
 			code       int
@@ -29,6 +38,7 @@ func TestChangeIsDone(t *testing.T) {
 			{"job enable job --json", "the change is done, but it cannot be shown", exitDatabase},
 			{"job pause job", "paused job", exitDone},
 			{"job resume job", "whether another pause holds the job could not be found out", exitDone},
+			{"calendar import de -f " + days, "created calendar de: 1 line", exitDone},
 			{"job abort job", "whether an apply enables it again could not be found out", exitDone},
 		} {
 			var committed atomic.Bool
@@ -49,4 +59,19 @@ func TestChangeIsDone(t *testing.T) {
 			p.refuse(false)
 		}
 	})
+}
+
+// TestWaitThatCannotSeeTheEnd: who waits for the run that he has requested, and does not learn of its end, learns that it is
+// requested, and which one it is.
+func TestWaitThatCannotSeeTheEnd(t *testing.T) {
+	home := t.TempDir()
+	if code, said := invoke(t.Context(), t, home, nil, io.Discard, "job", "create", "job", "--sql", "SELECT 1"); code != exitDone {
+		t.Fatal(said)
+	}
+	c, s := opened(t, home)
+	s.Close()
+	err := c.follow(t.Context(), s, &store.Run{ID: "3f0c", State: store.Queued})
+	if err == nil || !strings.Contains(err.Error(), "the change is done, but the end of run 3f0c cannot be shown: ") {
+		t.Error(err)
+	}
 }

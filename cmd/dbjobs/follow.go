@@ -32,11 +32,15 @@ type follower struct {
 }
 
 // follow waits for the end of a run and prints its states. It returns an error for each end except success. The
-// end of ctx ends the wait, and not the run.
+// end of ctx ends the wait, and not the run. Any other error says that the run is requested all the same.
 func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) (err error) {
 	defer func() {
-		if err != nil && ctx.Err() != nil {
+		switch {
+		case err == nil || errors.Is(err, errJobFailed):
+		case ctx.Err() != nil:
 			c.say("run %s goes on; dbjobs run show %[1]s shows it, dbjobs run cancel %[1]s ends it", r.ID)
+		default:
+			err = fmt.Errorf("%w, but the end of run %s cannot be shown: %w", errChanged, r.ID, err)
 		}
 	}()
 	if err := c.stdout.Flush(); err != nil { // a reader of the id needs it while the run goes on

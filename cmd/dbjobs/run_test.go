@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -33,6 +35,19 @@ func onlyHome(home string) settings.Lookup {
 		}
 		return "", false
 	}
+}
+
+// opened returns a command that has opened the database of a home folder.
+func opened(t *testing.T, home string) (*cli, *store.Store) {
+	t.Helper()
+	c := newCLI(nil, io.Discard, io.Discard, onlyHome(home))
+	cmd := &cobra.Command{}
+	cmd.SetContext(t.Context())
+	s, err := c.open(cmd, use)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, s
 }
 
 // connections keeps one connection for each URL, as warm does: a connection to a server takes longer than most
