@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -208,16 +209,16 @@ func (f *file) readZone(into *string, n *yaml.Node, path string) {
 }
 
 // NameOf returns the name of a manifest whose file does not contain one: the name of the file without its
-// extension, or the name of its folder. Standard input has none.
+// extension, or the whole name of its folder, by whichever path it is given. Standard input has none.
 func NameOf(path string) string {
 	if path == "-" {
 		return ""
 	}
-	base := filepath.Base(path)
-	if base == "." || base == ".." {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		if whole, err := filepath.Abs(path); err == nil {
 			return filepath.Base(whole)
 		}
 	}
+	base := filepath.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }

@@ -190,6 +190,17 @@ func TestManifestName(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", file, got, want)
 		}
 	}
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("etc/jobs.d", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, here := range []string{".", "etc", "jobs.d"} { // a folder has one name, however it is given
+		t.Chdir(here)
+		path := map[string]string{".": "etc/jobs.d/", "etc": "jobs.d", "jobs.d": "."}[here]
+		if got := NameOf(path); got != "jobs.d" {
+			t.Errorf("%s: got %q", path, got)
+		}
+	}
 	for text, want := range map[string]string{"jobs: {}": "jobs", "manifest: ''": "", "manifest: x": "x"} {
 		m, err := decode(t, text)
 		if err != nil || m.Name != want || m.Named != (want == "x") {
