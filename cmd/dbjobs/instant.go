@@ -18,7 +18,7 @@ const (
 )
 
 // instantFlag reads a time, without a database. It can be an instant with its offset from UTC. It can be a day,
-// yesterday, today or tomorrow, with a time of day or without, in the zone in which times are shown. Or it can be a
+// yesterday, today or tomorrow, with a time of day or without, in the zone in which people write times. Or it can be a
 // duration, from now on or back from now. An empty text is the zero time.
 func instantFlag(flag, text string, d direction) (time.Time, error) {
 	return instantFrom(flag, text, d, time.Now())
@@ -42,9 +42,9 @@ func instantFrom(flag, text string, d direction, now time.Time) (time.Time, erro
 	if text == "" {
 		return time.Time{}, nil
 	}
-	now = now.In(report.Zone())
+	now = now.In(report.Written())
 	t, ok := readInstant(text, now, d)
-	if _, exact := exactInstant(text, now, d); ok && !exact && noZone != "" && report.Zone() == time.Local {
+	if _, exact := exactInstant(text, now, d); ok && !exact && noZone != "" && report.Written() == time.Local {
 		return t, badInput("--%s: the variable TZ is %s, which names no time zone; correct it, or give the time with its offset, such as 2026-12-01T08:00:00+01:00", flag, shown(noZone))
 	}
 	if !ok {

@@ -180,6 +180,7 @@ func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.C
 			c.logFormat = logs.Text
 			return badInput("--log-format: %v", err)
 		}
+		report.ForPrograms(c.asJSON || c.logFormat != logs.Text)
 		c.found = true
 		if rings(cmd) || cmd.Name() == "migrate" { // the alarm comes after the output, and so do the owners
 			outlivePipe()

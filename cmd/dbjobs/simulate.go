@@ -104,9 +104,6 @@ func (c *cli) simulated(cmd *cobra.Command, o *simulation) (in simulate.Input, o
 	if opts, err = o.options(); err != nil {
 		return in, opts, err
 	}
-	if c.asJSON { // all of JSON is in UTC, also the days
-		opts.Zone = time.UTC
-	}
 	if s == nil {
 		in, err = c.inputOf(cmd, o.file, opts.From)
 		in.SetTook(nil, 0, time.Duration(o.took))

@@ -56,22 +56,36 @@ func terminal(w io.Writer) (fd int, ok bool) {
 	return fd, term.IsTerminal(fd)
 }
 
-// shown is the zone in which times are shown to people; nil: that of this machine.
-var shown atomic.Pointer[time.Location]
+// written is the zone in which people write times; nil: that of this machine.
+var written atomic.Pointer[time.Location]
 
-// In sets the zone in which times are shown from now on.
-func In(zone *time.Location) { shown.Store(zone) }
+// forPrograms is set if what is shown is for programs.
+var forPrograms atomic.Bool
 
-// Zone returns the zone in which times are shown to people, and in which people write them.
-func Zone() *time.Location {
-	if z := shown.Load(); z != nil {
+// In sets the zone in which people write times from now on, and in which times are shown to them.
+func In(zone *time.Location) { written.Store(zone) }
+
+// Written returns the zone in which people write times.
+func Written() *time.Location {
+	if z := written.Load(); z != nil {
 		return z
 	}
 	return time.Local
 }
 
-// Instant returns a time as it is shown to people: in their zone, with the offset from UTC, or Z. For the zero
-// time, it returns an empty text.
+// ForPrograms sets whether programs read what is shown from now on: then all times in it are in UTC.
+func ForPrograms(is bool) { forPrograms.Store(is) }
+
+// Zone returns the zone in which times are shown.
+func Zone() *time.Location {
+	if forPrograms.Load() {
+		return time.UTC
+	}
+	return Written()
+}
+
+// Instant returns a time as it is shown: in the zone of people, or in UTC for programs, with the offset from UTC, or
+// Z. For the zero time, it returns an empty text.
 func Instant(t time.Time) string {
 	if t.IsZero() {
 		return ""
