@@ -57,7 +57,7 @@ that there is always a process with room for a run.`,
 	f.Var(durationFlag{&o.took}, "took", "time that a run takes if its job has no successful run yet")
 	f.BoolVar(&o.slow, "slow", false, "runs take the 95th percentile instead of the median")
 	f.BoolVar(&o.runs, "runs", false, "list each run")
-	f.IntVar(&o.limit, "limit", 1000, "list at most `N` jobs, runs and gaps; all are counted")
+	f.IntVar(&o.limit, "limit", 1000, "list at most `N` runs and gaps; all are counted, job by job")
 	cmd.RunE = c.do(func(cmd *cobra.Command, _ []string) error {
 		in, opts, err := c.simulated(cmd, &o)
 		if err != nil {

@@ -26,7 +26,7 @@ type Result struct {
 	Days    []Day          `json:"days"`
 	List    []RunFacts     `json:"run_list"` // the first ones
 	Gaps    []GapFacts     `json:"gap_list"`
-	More    bool           `json:"more"` // there are more jobs, runs or gaps than are listed
+	More    bool           `json:"more"` // there are more runs or gaps than are listed
 	Unheard []string       `json:"hooks_without_a_job,omitempty"`
 }
 

@@ -75,7 +75,7 @@ type Options struct {
 	Every    time.Duration // between two passes; 0: a minute
 	Down     []Outage
 	Zone     *time.Location // of the days that are counted; nil: UTC
-	Keep     int            // how many runs, gaps and jobs the result lists; 0: none
+	Keep     int            // how many runs and gaps the result lists, beside the sums of all jobs; 0: none
 	// Outcome says how long an attempt takes, and whether its first step fails. Nil: an attempt takes as
 	// long as Job.Took says, and succeeds.
 	Outcome func(j *Job, r *store.Run) (took time.Duration, fails bool)
