@@ -87,9 +87,10 @@ func (c *cli) difference(cmd *cobra.Command, m *manifest.Manifest, changes []sto
 	if err != nil {
 		return d, err
 	}
+	text := m.Texts(login)
 	for _, ch := range changes {
 		if ch.Action == "create" {
-			if d.New[ch.Kind+" "+ch.Subject], err = m.Text(ch.Kind, ch.PlainSubject(), login); err != nil {
+			if d.New[ch.Kind+" "+ch.Subject], err = text(ch.Kind, ch.PlainSubject()); err != nil {
 				return d, err
 			}
 		}

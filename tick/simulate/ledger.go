@@ -121,18 +121,16 @@ func (l *ledger) named(name, owner string) *entry {
 	return l.byName[name]
 }
 
-func (l *ledger) followersOf(e *entry) (list []follower) {
-	for _, f := range l.list {
-		if f.job.Disabled {
-			continue
-		}
-		for _, a := range f.job.After {
-			if l.named(a.Job, f.job.Owner) == e {
-				list = append(list, follower{f, store.Follower{JobID: f.job.ID, Queue: f.job.Queue, Priority: f.job.Priority, On: cmp.Or(a.On, store.OnSuccess), Of: f.of}})
-			}
+// follow notes a job as a follower of the jobs that it runs after.
+func (l *ledger) follow(f *entry) {
+	if f.job.Disabled {
+		return
+	}
+	for _, a := range f.job.After {
+		if e := l.named(a.Job, f.job.Owner); e != nil {
+			e.followers = append(e.followers, follower{f, store.Follower{JobID: f.job.ID, Queue: f.job.Queue, Priority: f.job.Priority, On: cmp.Or(a.On, store.OnSuccess), Of: f.of}})
 		}
 	}
-	return list
 }
 
 // circular reports whether a job runs after itself, through other jobs.

@@ -127,7 +127,7 @@ func newLedger(in Input, o Options) *ledger {
 		l.enter(&in.Jobs[i])
 	}
 	for _, e := range l.list {
-		e.followers = l.followersOf(e)
+		l.follow(e)
 		e.circle = l.circular(e)
 		l.reopenEnds(e)
 		for i := range e.job.Open {

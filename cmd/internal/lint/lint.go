@@ -32,7 +32,9 @@ type Options struct {
 
 // Of lists the warnings about what changes. The work for each definition is limited.
 func Of(o Options) []report.DefinitionWarning {
-	l := linter{Options: o, changes: map[string][]store.Change{}, swallowed: map[string][]manifest.Swallowed{}}
+	l := linter{Options: o, changes: map[string][]store.Change{}, swallowed: map[string][]manifest.Swallowed{},
+		schedules: map[string]*store.Schedule{}, jobs: map[string]*store.Job{}, used: map[string]bool{}, hooks: map[string]bool{}}
+	l.index()
 	for _, c := range o.Changes {
 		key := c.Kind + " " + c.PlainSubject()
 		l.changes[key] = append(l.changes[key], c)
@@ -60,7 +62,28 @@ type linter struct {
 	Options
 	changes   map[string][]store.Change       // by kind and name
 	swallowed map[string][]manifest.Swallowed // by job
+	schedules map[string]*store.Schedule      // of the manifest, by name
+	jobs      map[string]*store.Job           // of the manifest, by name and by owner/name
+	used      map[string]bool                 // names of schedules that a job of the manifest uses
+	hooks     map[string]bool                 // names of jobs that a job of the manifest has as a hook
 	list      []report.DefinitionWarning
+}
+
+// index makes it quick to find what one definition has to do with others: there may be thousands.
+func (l *linter) index() {
+	for i := range l.Manifest.Schedules {
+		l.schedules[l.Manifest.Schedules[i].Name] = &l.Manifest.Schedules[i]
+	}
+	for i := range l.Manifest.Jobs {
+		j := &l.Manifest.Jobs[i]
+		l.jobs[j.Name], l.jobs[j.FullName()] = j, j
+		for _, name := range j.Schedules {
+			l.used[name] = true
+		}
+		for _, hook := range j.On.All() {
+			l.hooks[*hook] = true
+		}
+	}
 }
 
 // warn adds a warning. The advice is that of the code, unless the text already says what to do.

@@ -44,9 +44,8 @@ func (l *linter) schedulesOf(j *store.Job) (list []store.Schedule, known bool) {
 		list = append(list, *j.Own)
 	}
 	for _, name := range j.Schedules {
-		i := slices.IndexFunc(l.Manifest.Schedules, func(s store.Schedule) bool { return s.Name == name })
-		if i >= 0 {
-			list = append(list, l.Manifest.Schedules[i])
+		if s := l.schedules[name]; s != nil {
+			list = append(list, *s)
 		} else if s, found := l.Manifest.Shared[name]; found {
 			list = append(list, s)
 		} else {
@@ -157,18 +156,19 @@ func (l *linter) shortestGap(j *store.Job, list []store.Schedule) time.Duration 
 
 // joins warns of a job that runs after several jobs whose runs have no interval that ends at the same time.
 func (l *linter) joins(j *store.Job) {
+	if len(j.After) < 2 {
+		return
+	}
 	var names []string
 	var of []*store.Job
 	changed := l.broughtIn("job", j.Name, "after")
 	for _, a := range j.After {
-		i := slices.IndexFunc(l.Manifest.Jobs, func(k store.Job) bool { return k.FullName() == a.Job || k.Name == a.Job })
-		if i < 0 {
-			continue
+		if k := l.jobs[a.Job]; k != nil {
+			names, of = append(names, a.Job), append(of, k)
+			changed = changed || l.whenChanged(k)
 		}
-		names, of = append(names, a.Job), append(of, &l.Manifest.Jobs[i])
-		changed = changed || l.whenChanged(of[len(of)-1])
 	}
-	if len(j.After) < 2 || !changed {
+	if !changed {
 		return
 	}
 	for x := range of {
@@ -235,27 +235,16 @@ func (l *linter) byHand(j *store.Job) {
 	if j.Own != nil || len(j.Schedules)+len(j.After) > 0 || j.OnStartup || j.RepeatAfter > 0 || l.New ||
 		!l.broughtIn("job", j.Name, "own", "schedules", "after", "on_startup", "repeat_after") ||
 		slices.ContainsFunc(l.changes["job "+j.Name], func(c store.Change) bool { return c.Action == "create" }) ||
-		slices.ContainsFunc(l.Manifest.Jobs, func(k store.Job) bool { return hooked(&k, j) }) {
+		l.hooks[j.Name] || l.hooks[j.FullName()] {
 		return
 	}
 	l.warn("job", j.FullName(), RunsByHandOnly, "the change removes everything that made it run: now it runs on request only")
 }
 
-// hooked reports whether a job names another one as a hook.
-func hooked(of, j *store.Job) bool {
-	for _, hook := range of.On.All() {
-		if *hook == j.Name || *hook == j.FullName() {
-			return true
-		}
-	}
-	return false
-}
-
 // unused warns of new schedules that no job of the file uses. A file without jobs may be for other files.
 func (l *linter) unused(s *store.Schedule) {
 	isNew := l.New || slices.ContainsFunc(l.changes["schedule "+s.Name], func(c store.Change) bool { return c.Action == "create" })
-	uses := func(j store.Job) bool { return slices.Contains(j.Schedules, s.Name) }
-	if isNew && len(l.Manifest.Jobs) > 0 && !slices.ContainsFunc(l.Manifest.Jobs, uses) {
+	if isNew && len(l.Manifest.Jobs) > 0 && !l.used[s.Name] {
 		l.warn("schedule", s.Name, UnusedSchedule, "no job of the manifest uses it")
 	}
 }

@@ -89,40 +89,32 @@ func quoteControls(n *yaml.Node) {
 	}
 }
 
-// Text returns one definition of the manifest, found by its kind and name, as its entry in a file.
-func (m *Manifest) Text(kind, name, login string) (string, error) {
-	var n *yaml.Node
-	var err error
-	switch kind {
-	case "group":
-		for _, g := range m.Groups {
-			if g.Name == name {
-				n = plain(strconv.Itoa(g.MaxRunning))
-			}
-		}
-	case "calendar":
-		for _, c := range m.Calendars {
-			if c.Name == name {
-				n = calendarNode(c)
-			}
-		}
-	case "schedule":
-		for _, s := range m.Schedules {
-			if s.Name == name {
-				n = scheduleNode(s, "UTC")
-			}
-		}
-	case "job":
-		for _, j := range m.Jobs {
-			if j.Name == name {
-				n, err = jobNode(j, login, "UTC")
-			}
-		}
+// Texts returns a function that writes one definition of the manifest, found by its kind and name, as its entry in a file.
+func (m *Manifest) Texts(login string) func(kind, name string) (string, error) {
+	entries := map[[2]string]func() (*yaml.Node, error){}
+	for _, g := range m.Groups {
+		entries[[2]string{store.KindGroup, g.Name}] = func() (*yaml.Node, error) { return plain(strconv.Itoa(g.MaxRunning)), nil }
 	}
-	if n == nil || err != nil {
-		return "", err
+	for i := range m.Calendars {
+		entries[[2]string{store.KindCalendar, m.Calendars[i].Name}] = func() (*yaml.Node, error) { return calendarNode(m.Calendars[i]), nil }
 	}
-	return asYAML(n)
+	for i := range m.Schedules {
+		entries[[2]string{store.KindSchedule, m.Schedules[i].Name}] = func() (*yaml.Node, error) { return scheduleNode(m.Schedules[i], "UTC"), nil }
+	}
+	for i := range m.Jobs {
+		entries[[2]string{store.KindJob, m.Jobs[i].Name}] = func() (*yaml.Node, error) { return jobNode(m.Jobs[i], login, "UTC") }
+	}
+	return func(kind, name string) (string, error) {
+		entry := entries[[2]string{kind, name}]
+		if entry == nil {
+			return "", nil
+		}
+		n, err := entry()
+		if err != nil {
+			return "", err
+		}
+		return asYAML(n)
+	}
 }
 
 // scheduleNode writes a schedule. zone is the zone of the file.
