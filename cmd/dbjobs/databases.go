@@ -158,7 +158,7 @@ func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run pas
 	ctx, began := cmd.Context(), time.Now()
 	beat, err := c.beginHeartbeat(ctx, f)
 	if err != nil {
-		return err
+		return c.unbegun(ctx, f, err)
 	}
 	all, one := make([]served, len(list)), *f
 	one.monitored = false // a success on one database must not hide a failure on another

@@ -205,7 +205,7 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 		list, err := c.several()
 		switch {
 		case err != nil:
-			return err
+			return c.unbegun(cmd.Context(), f, err)
 		case list != nil:
 			return c.serveEach(cmd, f, list, run, human)
 		}
@@ -219,12 +219,23 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 // case.
 func (c *cli) onePass(cmd *cobra.Command, f *tickFlags, run passFunc, human printFunc) (metrics.Pass, error) {
 	r, err := c.tellPass(cmd, f, run, human)
+	return c.ended(cmd.Context(), f, r, err), err
+}
+
+// unbegun reports a pass that has failed before it was known which databases it is for.
+func (c *cli) unbegun(ctx context.Context, f *tickFlags, err error) error {
+	c.writeMetrics(f.metrics, c.ended(ctx, f, tick.Report{}, err))
+	return err
+}
+
+// ended returns the figures of a pass, and writes its log line.
+func (c *cli) ended(ctx context.Context, f *tickFlags, r tick.Report, err error) metrics.Pass {
 	m := metrics.Pass{Name: f.name, Ended: time.Now(), Took: time.Since(c.began), Failed: err != nil && !errors.Is(err, errJobFailed), Report: r}
 	if c.chosen != nil {
 		m.Database = c.chosen.name
 	}
-	c.logPass(cmd.Context(), &m, f.metrics == embeddedMetrics, err)
-	return m, err
+	c.logPass(ctx, &m, f.metrics == embeddedMetrics, err)
+	return m
 }
 
 // tellPass runs a pass, signals the heartbeat of the host, and prints what the pass did.
