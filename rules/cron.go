@@ -76,7 +76,9 @@ func parseCron(r *Rule, in *input) error {
 		return err
 	}
 	r.start = epoch
-	r.includes = spec.recurs()
+	if r.includes = spec.recurs(); len(r.includes) == 0 { // finish would read that as a set of DTSTART alone
+		return neverFires("no day is in both day fields")
+	}
 	return nil
 }
 

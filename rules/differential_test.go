@@ -186,7 +186,7 @@ func walkMonthField(g *rand.Rand) string {
 	items := []string{"L", "LW", "1W", "2W", "15W", "27W", "28W", "29W", "30W", "31W", "1", "13", "28-31", "20-25"}
 	switch g.IntN(4) {
 	case 0:
-		return []string{"*", "?", "*/2", "*/7,L", "*/3,29W"}[g.IntN(5)]
+		return []string{"*", "?", "*/2", "*/7,L", "*/3,29W", "*/10", "*/15"}[g.IntN(7)]
 	case 1:
 		return items[g.IntN(len(items))] + "," + items[g.IntN(len(items))]
 	}
@@ -197,7 +197,7 @@ func walkWeekField(g *rand.Rand) string {
 	items := []string{"5L", "0L", "7L", "MON#1", "2#5", "FRI#4", "sun#2", "SAT-SUN", "1-3", "5-7", "3"}
 	switch g.IntN(3) {
 	case 0:
-		return []string{"*", "?", "*/2", "*/3"}[g.IntN(4)]
+		return []string{"*", "?", "*/2", "*/3", "*/6"}[g.IntN(5)]
 	case 1:
 		return items[g.IntN(len(items))] + "," + items[g.IntN(len(items))]
 	}

@@ -111,7 +111,8 @@ func TestZoneThatIsMeant(t *testing.T) {
 func TestNeverAndUndecided(t *testing.T) {
 	for _, text := range []string{"0 0 30 2 *", "0 0 31 2,4 *", "FREQ=HOURLY;INTERVAL=2;BYHOUR=1", "FREQ=SECONDLY;INTERVAL=60;BYSECOND=1", "FREQ=MINUTELY;INTERVAL=60;BYMINUTE=31",
 		"FREQ=WEEKLY;INTERVAL=2;BYMONTH=2;BYSETPOS=8;BYDAY=MO", "FREQ=YEARLY;INTERVAL=2;BYMONTH=2;BYMONTHDAY=29", "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU,TH,SA;BYSETPOS=-4,6",
-		"FREQ=MONTHLY;INTERVAL=3;SKIP=BACKWARD;BYMONTHDAY=6,7,12,22,-17,-28,-30;BYDAY=WE;BYSETPOS=-4,5", "FREQ=HOURLY;INTERVAL=24;BYHOUR=3;BYDAY=MO,TU,WE,TH,FR,SA,SU"} {
+		"FREQ=MONTHLY;INTERVAL=3;SKIP=BACKWARD;BYMONTHDAY=6,7,12,22,-17,-28,-30;BYDAY=WE;BYSETPOS=-4,5", "FREQ=HOURLY;INTERVAL=24;BYHOUR=3;BYDAY=MO,TU,WE,TH,FR,SA,SU",
+		"0 9 */10 * MON#4", "0 0 */15 * MON#2", "0 9 LW * */6", "0 9 15W * */7"} {
 		for zone, hours := range map[string]int{"UTC": 0, "America/New_York": 5} {
 			d := Defaults{Zone: zone, Start: time.Date(2027, 1, 1, hours, 0, 0, 0, time.UTC)} // midnight there
 			_, err := Parse(text, d)
