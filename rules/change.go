@@ -1,5 +1,7 @@
 package rules
 
+import "slices"
+
 // met says how a rule meets a clock change.
 type met struct {
 	// hit: a pinned recurrence or a single date has a wall time that the change leaves out or repeats. policy is what
@@ -30,30 +32,65 @@ func (r *Rule) noteDate(c int64) {
 // meetsChange examines the change at the end of a span.
 func (r *Rule) meetsChange(s *span) (m met, err error) {
 	lo, hi := s.to+min(s.off, s.after), s.to+max(s.off, s.after)
-	for _, c := range r.odd.walls {
-		if c >= lo && c < hi {
-			m.hit, m.policy = true, r.odd.policy
-		}
-	}
 	b := budget{searchSteps}
+	for c := lo; c < hi; {
+		day, _ := splitCivil(c)
+		end := min(hi, joinCivil(day+1, 0))
+		r.meetsOn(day, c, end, s.after > s.off, &m, &b)
+		c = end
+	}
 	for i := range r.series {
-		sr := &r.series[i]
-		if !sr.pinned {
+		if sr := &r.series[i]; !sr.pinned {
 			lost, twice := sr.freeAround(s, lo, hi)
 			m.free, m.lost, m.twice = true, m.lost || lost, m.twice || twice
-			continue
-		}
-		if s.to < sr.start-secondsPerDay || s.to > sr.end+secondsPerDay {
-			continue
-		}
-		if _, ok := sr.onWall(lo, hi, 0, &b); ok {
-			m.hit, m.policy = true, r.policy
 		}
 	}
 	if b.over() {
 		return met{}, ErrUndecided
 	}
 	return m, nil
+}
+
+// meetsOn examines the wall times [lo, hi) of one day, which a change leaves out (gap) or repeats. Those of a day that EXDATE
+// removes do not count. Where the calendar moves times, those count that move to the day. On a day without work, a time of the
+// rule counts only if it is lost before it moves: else it takes place on another day, or not at all.
+func (r *Rule) meetsOn(day int, lo, hi int64, gap bool, m *met, b *budget) {
+	works := r.calendar == nil || r.calendar.works(day)
+	if !works && !(r.moves() && gap && r.policy.skip) {
+		return
+	}
+	first, last := day, day
+	if works && r.moves() {
+		first, last = r.sources(day)
+	}
+	for d := first; d <= last; d++ {
+		by := joinCivil(day-d, 0)
+		if _, out := slices.BinarySearch(r.exdays, d); out {
+			continue
+		}
+		within := func(c int64) bool { return c+by >= lo && c+by < hi }
+		if works && d == day && slices.ContainsFunc(r.odd.walls, within) {
+			m.hit, m.policy = true, r.odd.policy
+		}
+		single := d != day && slices.ContainsFunc(r.rdates, func(t int64) bool { return within(r.zone.civil(t)) })
+		if single || r.pinnedIn(lo-by, hi-by, b) {
+			m.hit, m.policy = true, r.policy
+		}
+	}
+}
+
+// pinnedIn reports whether a recurrence that is pinned to the wall clock has a wall time in [lo, hi).
+func (r *Rule) pinnedIn(lo, hi int64, b *budget) bool {
+	for i := range r.series {
+		s := &r.series[i]
+		if !s.pinned || hi+widest < s.start || lo-widest > s.end {
+			continue
+		}
+		if _, ok := s.onWall(lo, hi, 0, b); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // freeAround examines the wall times [lo, hi) that a change leaves out or repeats for a free series. If they are too many,

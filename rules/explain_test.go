@@ -2,6 +2,8 @@ package rules
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +150,52 @@ func TestLintCountsReachedMonths(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", rule, got, want)
+		}
+	}
+}
+
+// A change on a day without work is met only by times that move to that day, or that are lost before they move.
+func TestChangesWithACalendar(t *testing.T) {
+	const (
+		none    = "the rule has no time that the change leaves out or repeats"
+		skipped = "times that the change leaves out are skipped"
+		forward = "times that the change leaves out move forward by its length"
+	)
+	for _, c := range []struct {
+		rule, working, days, on, nonexistent string
+		warned                               bool
+		remark, holiday                      string
+	}{
+		{"30 2 * * *", "MO-FR", "", "skip", "", false, none, ""},
+		{"30 2 * * *", "MO-FR", "", "next", "", false, none, ""},
+		{"30 2 * * *", "", "12-25", "next", "", true, forward, ""},
+		{"at 2027-03-28T02:30, 2027-04-01T08:00", "MO-FR", "", "skip", "", false, none, ""},
+		{"30 2 * * SAT", "", "2027-03-27", "next", "", true, forward, "2027-03-28 instead of 2027-03-27"},
+		{"at 2027-03-27T02:30", "", "2027-03-27", "next", "", true, forward, "2027-03-28 instead of 2027-03-27"},
+		{"30 2 * * SAT", "", "2027-03-27", "next", "skip", false, skipped, "2027-03-27 skipped"},
+		{"30 2 * * SUN", "MO-FR", "", "next", "skip", false, skipped, ""},
+		{"DTSTART;TZID=Europe/Berlin:20260101T023000\nRRULE:FREQ=DAILY\nEXDATE;VALUE=DATE:20270328", "", "", "", "", false, none, ""},
+	} {
+		d := Defaults{Zone: "Europe/Berlin", OnHoliday: c.on, Nonexistent: c.nonexistent}
+		if c.on != "" {
+			d.Calendar = calendarOf(t, c.working, c.days)
+		}
+		what := fmt.Sprintf("%s, working %q, days %q, %s %s", c.rule, c.working, c.days, c.on, c.nonexistent)
+		r := mustParse(t, c.rule, d)
+		now := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+		list, err := Lint(r, LintOptions{Now: now, AmbiguousChosen: true})
+		if err != nil || slices.ContainsFunc(list, func(w Warning) bool { return w.Code == WarnClockChange }) != c.warned {
+			t.Errorf("%s: %v, %v; want a warning: %t", what, list, err, c.warned)
+		}
+		e, err := Explain(r, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.OddNights[0].Remark; got != c.remark {
+			t.Errorf("%s: %s; want %s", what, got, c.remark)
+		}
+		if c.holiday != "" && !strings.Contains(e.Text(), c.holiday+"\n") {
+			t.Errorf("%s: %q is not in\n%s", what, c.holiday, e.Text())
 		}
 	}
 }

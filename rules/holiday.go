@@ -263,14 +263,8 @@ func (r *Rule) walls(x int64) (list [2]int64, n int) {
 // names reports whether a recurrence that is pinned to the wall clock has a wall
 // time.
 func (r *Rule) names(c int64) bool {
-	for i := range r.series {
-		b := budget{searchSteps}
-		s := &r.series[i]
-		if at, ok := s.onWall(c, c+1, 0, &b); s.pinned && ok && at == c {
-			return true
-		}
-	}
-	return false
+	b := budget{searchSteps}
+	return r.pinnedIn(c, c+1, &b)
 }
 
 // calendarSentence says what the calendar does.
@@ -356,8 +350,12 @@ func (r *Rule) holiday(t int64, day int, plain *Rule, names *Calendar, b *budget
 	if !ok || !r.moves() {
 		return h, r.calendar.named(day)
 	}
+	moved, n := r.movedTo(t, joinCivil(target-day, 0))
+	if n == 0 { // the clock of the new day leaves the time out
+		return h, true
+	}
 	h.Instead = time.Unix(joinCivil(target, 0), 0).UTC().Format(time.DateOnly)
-	if moved, n := r.movedTo(t, joinCivil(target-day, 0)); !r.calendar.named(day) && n > 0 {
+	if !r.calendar.named(day) {
 		at, ok := plain.rawNext(moved[0], b)
 		return h, !ok || at != moved[0]
 	}
