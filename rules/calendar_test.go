@@ -59,7 +59,7 @@ func randomCalendar(g *rand.Rand, year int) (text, working string, c naiveCalend
 			c.days[first.Format(time.DateOnly)] = true
 		}
 	}
-	for _, change := range []string{"2026-03-29", "2026-10-25", "2026-03-08", "2026-11-01", "2026-04-05", "2026-09-06", "2026-04-24", "2026-10-30",
+	for _, change := range []string{"2026-03-29", "2026-10-25", "2026-03-08", "2026-11-01", "2026-04-05", "2026-09-06", "2026-04-24", "2026-10-30", "2026-03-28",
 		"2010-03-13", "2010-03-14", "2010-11-06", "2010-11-07"} { // in one of the zones
 		if g.Intn(3) == 0 {
 			fmt.Fprintln(&b, change)
@@ -84,7 +84,7 @@ type naiveRule struct {
 }
 
 func randomNaiveRule(g *rand.Rand, kind int) naiveRule {
-	h, m := int64(g.Intn(5)), int64(g.Intn(4)*15)
+	h, m := []int64{0, 1, 2, 3, 23}[g.Intn(5)], int64(g.Intn(4)*15)
 	at := []int64{h*3600 + m*60}
 	always := func(time.Time) bool { return true }
 	switch kind {
@@ -165,7 +165,8 @@ func (n naiveRule) naiveHolidays(c naiveCalendar, on string, z naiveZone, p poli
 	return list
 }
 
-var holidayZones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Africa/Cairo", "Asia/Beirut", "America/St_Johns"}
+var holidayZones = []string{"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Africa/Cairo", "Asia/Beirut", "America/St_Johns",
+	"America/Nuuk"} // where the clock goes from Saturday 23:00 to Sunday 00:00
 
 // Each occurrence of a rule with a calendar is found, once and in order, from either side. The rule's canonical text
 // has the same meaning.
@@ -182,20 +183,25 @@ func TestHolidaysAgainstNaiveWalk(t *testing.T) {
 	for round := range rounds {
 		kind, zone, on := g.Intn(8), holidayZones[g.Intn(len(holidayZones))], holidayNames[g.Intn(3)]
 		d := Defaults{Nonexistent: []string{"forward", "skip"}[g.Intn(2)], Ambiguous: []string{"first", "last", "both"}[g.Intn(3)]}
-		odd := round < 2 // a night whose instants are not in the order of the days
-		if odd {
-			kind, zone, on, d.Ambiguous = 3, "America/St_Johns", holidayNames[1+round], "both"
+		odd := "" // the calendar of a night whose instants are not in the order of the days
+		if round < 2 {
+			kind, zone, on, d.Ambiguous, odd = 3, "America/St_Johns", holidayNames[1+round], "both", "12-25"
+		} else if round < 5 { // a gap that begins on the day before
+			zone, on, d.Nonexistent, odd = "America/Nuuk", holidayNames[round-2], "forward", "03-28"
 		}
 		d.Zone, d.OnHoliday = zone, on
 		n := randomNaiveRule(g, kind)
+		if zone == "America/Nuuk" && odd != "" {
+			n = naiveRule{text: "45 23 * * 6", day: func(t time.Time) bool { return t.Weekday() == time.Saturday }, walls: []int64{24*3600 - 900}}
+		}
 		year := 2026
 		if zone == "America/St_Johns" { // where the clock fell back from 00:01, to the day before
 			year = 2010
 		}
 		lo, hi := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(year+1, 1, 15, 0, 0, 0, 0, time.UTC)
 		text, working, naive := randomCalendar(g, year)
-		if odd {
-			text, working, naive = "12-25", "", naiveCalendar{days: map[string]bool{"12-25": true}}
+		if odd != "" {
+			text, working, naive = odd, "", naiveCalendar{days: map[string]bool{odd: true}}
 		}
 		var err error
 		if d.Calendar, err = ParseCalendar("c", working, text); err != nil {

@@ -54,20 +54,25 @@ func (r *Rule) moves() bool { return r.calendar != nil && r.onHoliday != holiday
 // takesDays reports whether days are removed from the set, or moved.
 func (r *Rule) takesDays() bool { return len(r.exdays) > 0 || r.calendar != nil }
 
-// dayTaken reports whether EXDATE or the calendar removes the day of an instant.
-// If so, it returns the instants between which all instants belong to that day:
-// an answer lies outside of them.
+// dayTaken reports whether EXDATE or the calendar removes the days of all wall
+// times for which an instant stands. If so, it returns the instants between which
+// all instants belong to these days: an answer lies outside of them.
 func (r *Rule) dayTaken(t int64) (from, to int64, taken bool) {
 	if len(r.exdays) == 0 && (r.calendar == nil || r.onHoliday != holidaySkip) {
 		return t, t, false
 	}
-	sp := r.days().at(t)
-	day, _ := splitCivil(t + sp.off)
-	if _, taken = slices.BinarySearch(r.exdays, day); !taken && r.calendar != nil && r.onHoliday == holidaySkip {
-		taken = !r.calendar.works(day)
+	walls, n := r.walls(t)
+	for _, c := range walls[:n] {
+		day, _ := splitCivil(c)
+		_, out := slices.BinarySearch(r.exdays, day)
+		if !out && (r.calendar == nil || r.onHoliday != holidaySkip || r.calendar.works(day)) {
+			return t, t, false
+		}
 	}
-	begin := joinCivil(day, 0) - sp.off
-	return max(begin, sp.from), min(begin+secondsPerDay, sp.to) - 1, taken
+	s := r.stretchAt(t)
+	first, last := s.days(t)
+	from, to = max(s.from, joinCivil(last, 0)-s.lost), min(s.to, joinCivil(first+1, 0)-s.off)-1
+	return min(from, t), max(to, t), true // where the wall times belong to two days, it is one instant
 }
 
 // moved returns the first occurrence at or after t (dir 1), or the last one at
@@ -84,11 +89,11 @@ func (r *Rule) moved(t, dir int64, b *budget) (best int64, found bool) {
 	day, ok := r.calendar.working(day-int(dir), int(dir)) // a fold at midnight may show the day before again
 	for ok && b.spend() {
 		first, last := r.sources(day)
-		x, any := r.rawOnDay(first, last, dir, b)
+		source, any := r.rawDay(first, last, dir, b)
 		if !any {
 			break
 		}
-		if day, ok = r.target(x); !ok || found && dir*z.edge(day, dir) > dir*best {
+		if day, ok = r.targetOf(source); !ok || found && dir*z.edge(day, dir) > dir*best {
 			break
 		}
 		first, last = r.sources(day)
@@ -102,12 +107,7 @@ func (r *Rule) moved(t, dir int64, b *budget) (best int64, found bool) {
 	return best, found && !b.over() && best >= firstHeld && best <= lastHeld
 }
 
-// target returns the working day on which an instant's occurrence takes place.
-func (r *Rule) target(t int64) (int, bool) {
-	day, _ := splitCivil(r.days().civil(t))
-	return r.targetOf(day)
-}
-
+// targetOf returns the working day on which the occurrences of a day take place.
 func (r *Rule) targetOf(day int) (int, bool) {
 	if r.onHoliday == holidayNext {
 		return r.calendar.working(day, 1)
@@ -131,20 +131,25 @@ func (r *Rule) sources(day int) (first, last int) {
 	return first, last
 }
 
-// rawOnDay returns the first occurrence, before it is moved, on the day first or
-// later (dir 1), or the last one on the day last or earlier (dir -1).
-func (r *Rule) rawOnDay(first, last int, dir int64, b *budget) (int64, bool) {
-	z, from := r.days(), first
+// rawDay returns a day from first on (dir 1) before which no day from first on has
+// an occurrence, not counting moves. If dir is -1, it is a day up to last after
+// which none has one. It returns false if there is no such occurrence at all.
+func (r *Rule) rawDay(first, last int, dir int64, b *budget) (int, bool) {
+	from := first
 	if dir < 0 {
 		from = last
 	}
-	for t := z.edge(from, dir); b.spend(); {
+	for t := r.days().edge(from, dir); b.spend(); {
 		x, ok := r.rawAt(t, dir, b)
 		if !ok {
 			return 0, false
 		}
-		if day, _ := splitCivil(z.civil(x)); dir*int64(day) >= dir*int64(from) {
-			return x, true
+		s := r.stretchAt(x)
+		low, high := s.days(x)
+		if dir > 0 && high >= first {
+			return max(low, first), true
+		} else if dir < 0 && low <= last {
+			return min(high, last), true
 		}
 		t = x + dir
 	}
@@ -198,10 +203,7 @@ func (r *Rule) movedWithin(day, to int, t, dir int64, b *budget) (best int64, fo
 		if x, ok = r.rawAt(x, dir, b); !ok || dir*x > dir*end || found && dir*(x+by)-slack > dir*best {
 			break
 		}
-		if d, _ := splitCivil(z.civil(x)); d != day {
-			continue
-		}
-		list, n := r.movedTo(x, by)
+		list, n := r.movedTo(x, day, to)
 		for _, at := range list[:n] {
 			if dir*at >= dir*t && (!found || dir*at < dir*best) {
 				best, found = at, true
@@ -211,19 +213,23 @@ func (r *Rule) movedWithin(day, to int, t, dir int64, b *budget) (best int64, fo
 	return best, found
 }
 
-// movedTo returns the instants at which an occurrence takes place when its wall
-// time is moved. In general it is one. It is none if the clock leaves out the new
-// wall time and the policy skips such times. It is several if the clock repeats
-// the new wall time and the policy means both, or if two times of the rule fell
-// on this occurrence.
-func (r *Rule) movedTo(x, by int64) (list [4]int64, n int) {
-	if by == 0 {
-		list[0] = x
-		return list, 1
-	}
-	z := r.days()
+// movedTo returns the instants at which the occurrence of a day takes place when
+// its wall time is moved to another day, or stays. In general it is one. It is none
+// if the occurrence is not one of that day, or if the clock leaves out the new wall
+// time and the policy skips such times. It is several if the clock repeats the new
+// wall time and the policy means both, or if two times of the rule fell on this
+// occurrence.
+func (r *Rule) movedTo(x int64, day, to int) (list [4]int64, n int) {
+	z, by := r.days(), joinCivil(to-day, 0)
 	walls, count := r.walls(x)
 	for _, c := range walls[:count] {
+		if d, _ := splitCivil(c); d != day {
+			continue
+		}
+		if by == 0 {
+			list[0] = x
+			return list, 1
+		}
 		at, real := z.instants(c + by)
 		switch {
 		case real == 2 && r.policy.first && r.policy.last:
@@ -236,35 +242,6 @@ func (r *Rule) movedTo(x, by int64) (list [4]int64, n int) {
 		}
 	}
 	return list, n
-}
-
-// walls returns the wall times for which an occurrence stands: the time that the
-// clock shows or, after a gap, the time that the rule names and the clock left
-// out.
-func (r *Rule) walls(x int64) (list [2]int64, n int) {
-	sp := r.days().at(x)
-	c, lost := x+sp.off, x+sp.before
-	if r.zone == utc || sp.before >= sp.off || r.policy.skip || x >= sp.from+sp.off-sp.before {
-		list[0] = c
-		return list, 1
-	}
-	for _, w := range [2]int64{lost, c} {
-		if r.names(w) {
-			list[n] = w
-			n++
-		}
-	}
-	if n == 0 {
-		list[0], n = c, 1
-	}
-	return list, n
-}
-
-// names reports whether a recurrence that is pinned to the wall clock has a wall
-// time.
-func (r *Rule) names(c int64) bool {
-	b := budget{searchSteps}
-	return r.pinnedIn(c, c+1, &b)
 }
 
 // calendarSentence says what the calendar does.
@@ -322,19 +299,31 @@ func (r *Rule) Holidays(from, to time.Time, limit int, names *Calendar) (list []
 		if !ok || t > floor(to) {
 			break
 		}
-		sp := z.at(t)
-		day, _ := splitCivil(t + sp.off)
-		if r.calendar.works(day) { // to the next holiday
-			n := 1
-			for ; n < farthest && r.calendar.works(day+n); n++ {
+		walls, n := r.walls(t)
+		off := false
+		for _, c := range walls[:n] {
+			day, _ := splitCivil(c)
+			if r.calendar.works(day) {
+				continue
 			}
-			t = max(t, z.edge(day+n, 1)-1)
-			continue
+			off = true
+			h, told := r.holiday(t, day, &plain, names, &b)
+			known := slices.ContainsFunc(list[max(0, len(list)-2):], func(o Holiday) bool { return o.Day == h.Day })
+			if told && !known && len(list) < limit {
+				list = append(list, h)
+			}
 		}
-		if h, told := r.holiday(t, day, &plain, names, &b); told {
-			list = append(list, h)
+		s := r.stretchAt(t)
+		switch first, last := s.days(t); {
+		case first < last: // the next instant may be of the first day
+		case off:
+			t = min(joinCivil(last+1, 0)-s.off, s.to) - 1
+		default: // to the next holiday
+			n := 1
+			for ; n < farthest && r.calendar.works(last+n); n++ {
+			}
+			t = max(t, z.edge(last+n, 1)-1)
 		}
-		t = min(joinCivil(day+1, 0)-sp.off, sp.to) - 1
 	}
 	return list, nil
 }
@@ -350,7 +339,7 @@ func (r *Rule) holiday(t int64, day int, plain *Rule, names *Calendar, b *budget
 	if !ok || !r.moves() {
 		return h, r.calendar.named(day)
 	}
-	moved, n := r.movedTo(t, joinCivil(target-day, 0))
+	moved, n := r.movedTo(t, day, target)
 	if n == 0 { // the clock of the new day leaves the time out
 		return h, true
 	}

@@ -101,6 +101,48 @@ func TestHolidaysAreExplained(t *testing.T) {
 	}
 }
 
+// A time that a change at midnight leaves out belongs to the day that the rule names, and not to the day on which it would
+// run: in Nuuk, Saturday 23:30 is Sunday 00:30 in that night.
+func TestHolidaysAtAGapBeforeMidnight(t *testing.T) {
+	from, to := time.Date(2027, 3, 27, 0, 0, 0, 0, time.UTC), time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct{ rule, working, days, on, want, holidays string }{
+		{"weekly on sat at 23:30", "MO-FR", "", "next", "Mon 2027-03-29 23:30:00 -01:00", "2027-03-29 instead of 2027-03-27: Saturday"},
+		{"weekly on sat at 23:30", "MO-FR", "", "skip", "", ""},
+		{"weekly on sat at 23:30", "SA", "", "skip", "Sun 2027-03-28 00:30:00 -01:00", ""},
+		{"weekly on sat at 23:30", "MO-SA", "", "next", "Sun 2027-03-28 00:30:00 -01:00", ""},
+		{"30 0,23 * * SAT,SUN", "MO-FR", "2027-03-27 fair\n2027-03-28 feast", "next", "Mon 2027-03-29 00:30:00 -01:00, Mon 2027-03-29 23:30:00 -01:00",
+			"2027-03-29 instead of 2027-03-27: fair, 2027-03-29 instead of 2027-03-28: feast"},
+		{"5,30 0,23 * * SAT,SUN", "MO-SA", "2027-03-28 feast", "next", "Sat 2027-03-27 00:05:00 -02:00, Sat 2027-03-27 00:30:00 -02:00, Sun 2027-03-28 00:05:00 -01:00, Sun 2027-03-28 00:30:00 -01:00, " +
+			"Mon 2027-03-29 00:05:00 -01:00, Mon 2027-03-29 00:30:00 -01:00, Mon 2027-03-29 23:05:00 -01:00, Mon 2027-03-29 23:30:00 -01:00", "2027-03-29 instead of 2027-03-28: feast"},
+		{"30 0,23 * * SAT,SUN", "", "2027-03-27 fair", "skip", "Sun 2027-03-28 00:30:00 -01:00, Sun 2027-03-28 23:30:00 -01:00", "2027-03-27 skipped: fair"},
+	} {
+		what := fmt.Sprintf("%s, working %s, days %q, %s", c.rule, c.working, c.days, c.on)
+		r, err := Parse(c.rule, Defaults{Zone: "America/Nuuk", Calendar: calendarOf(t, c.working, c.days), OnHoliday: c.on})
+		if errors.Is(err, ErrNeverFires) && c.want == "" {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		list, err := r.Between(from, to, 0)
+		var got []string
+		for _, at := range list {
+			got = append(got, r.local(at.Unix()))
+		}
+		if err != nil || strings.Join(got, ", ") != c.want {
+			t.Errorf("%s: %v, %v; want %s", what, got, err, c.want)
+		}
+		holidays, err := r.Holidays(from, to, 10, nil)
+		got = nil
+		for _, h := range holidays {
+			got = append(got, h.Text())
+		}
+		if err != nil || strings.Join(got, ", ") != c.holidays {
+			t.Errorf("%s: %v, %v; want %s", what, got, err, c.holidays)
+		}
+	}
+}
+
 // EXDATE by date removes the day, whatever the times.
 func TestExcludedDays(t *testing.T) {
 	for _, text := range []string{
