@@ -65,7 +65,7 @@ func (r *Rule) meetsOn(day int, lo, hi int64, gap bool, m *met, b *budget) {
 	}
 	for d := first; d <= last; d++ {
 		by := joinCivil(day-d, 0)
-		if _, out := slices.BinarySearch(r.exdays, d); out {
+		if r.excludesDay(d) {
 			continue
 		}
 		within := func(c int64) bool { return c+by >= lo && c+by < hi }

@@ -28,13 +28,14 @@
 // days, days of each year, and weekdays. A rule with a calendar leaves out an
 // occurrence on such a day, or moves it to the next or previous working day, at
 // the same wall time: Rule.moved (rules/holiday.go). Two occurrences that fall on
-// one instant are one. The days are those of the rule's zone. An occurrence is on
-// the day that the rule names, also where a clock change moves it past midnight.
-// Occurrences that EXDATE and EXRULE name are removed before anything is moved. A
-// moved occurrence keeps the wall time that the rule names. If the clock of the new
-// day leaves out or repeats that wall time, the policies for clock changes apply, as
-// for any other. The canonical text of a rule contains the days of its calendar, so it
-// keeps its meaning when the calendar changes.
+// one instant are one. The days are those of the rule's zone, or of the default zone
+// if the rule is kept in UTC; the days of EXDATE are always those of the rule's zone.
+// An occurrence is on the day that the rule names, also where a clock change moves
+// it past midnight. Occurrences that EXDATE and EXRULE name are removed before
+// anything is moved. A moved occurrence keeps the wall time that the rule names. If
+// the clock of the new day leaves out or repeats that wall time, the policies for
+// clock changes apply, as for any other. The canonical text of a rule contains the
+// days of its calendar, so it keeps its meaning when the calendar changes.
 //
 // # Cost
 //

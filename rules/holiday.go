@@ -40,7 +40,8 @@ func (r *Rule) setCalendar(c *Calendar, on string, z *zone) error {
 	return nil
 }
 
-// days returns the zone to which the days of EXDATE and of the calendar belong.
+// days returns the zone to which the days of the calendar belong. Those of EXDATE
+// belong to the zone of the rule, so that they do not depend on the calendar.
 func (r *Rule) days() *zone {
 	if r.zone == utc && r.dayZone != nil {
 		return r.dayZone
@@ -61,11 +62,15 @@ func (r *Rule) dayTaken(t int64) (from, to int64, taken bool) {
 	if len(r.exdays) == 0 && (r.calendar == nil || r.onHoliday != holidaySkip) {
 		return t, t, false
 	}
+	both := r.days() == r.zone // else the rule is kept in UTC
+	if day, _ := splitCivil(t); !both && r.excludesDay(day) {
+		begin := joinCivil(day, 0)
+		return begin, begin + secondsPerDay - 1, true
+	}
 	walls, n := r.walls(t)
 	for _, c := range walls[:n] {
 		day, _ := splitCivil(c)
-		_, out := slices.BinarySearch(r.exdays, day)
-		if !out && (r.calendar == nil || r.onHoliday != holidaySkip || r.calendar.works(day)) {
+		if !(both && r.excludesDay(day)) && (r.calendar == nil || r.onHoliday != holidaySkip || r.calendar.works(day)) {
 			return t, t, false
 		}
 	}
@@ -73,6 +78,12 @@ func (r *Rule) dayTaken(t int64) (from, to int64, taken bool) {
 	first, last := s.days(t)
 	from, to = max(s.from, joinCivil(last, 0)-s.lost), min(s.to, joinCivil(first+1, 0)-s.off)-1
 	return min(from, t), max(to, t), true // where the wall times belong to two days, it is one instant
+}
+
+// excludesDay reports whether EXDATE removes a day.
+func (r *Rule) excludesDay(day int) bool {
+	_, out := slices.BinarySearch(r.exdays, day)
+	return out
 }
 
 // moved returns the first occurrence at or after t (dir 1), or the last one at

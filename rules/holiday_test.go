@@ -168,3 +168,24 @@ func TestExcludedDays(t *testing.T) {
 		}
 	}
 }
+
+// The days of EXDATE are those of the rule's clock, whatever the zone of the schedule. A calendar does not change that.
+func TestExcludedDaysBesideACalendar(t *testing.T) {
+	from, to := time.Date(2026, 12, 20, 0, 0, 0, 0, time.UTC), time.Date(2026, 12, 28, 0, 0, 0, 0, time.UTC)
+	for _, start := range []string{"DTSTART:20260101T233000Z", "DTSTART;TZID=America/New_York:20260101T193000"} {
+		text := start + "\nRRULE:FREQ=DAILY\nEXDATE;VALUE=DATE:20261224"
+		r := mustParse(t, text, Defaults{Zone: "Europe/Berlin"})
+		want, err := r.Between(from, to, 0)
+		if err != nil || len(want) != 7 {
+			t.Fatal(want, err)
+		}
+		for on := range holidayNames {
+			with := mustParse(t, text, Defaults{Zone: "Europe/Berlin", Calendar: calendarOf(t, "", "07-01"), OnHoliday: holidayNames[on]})
+			for _, r := range []*Rule{with, mustParse(t, with.String(), Defaults{})} {
+				if got, err := r.Between(from, to, 0); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+					t.Errorf("%s\n%v, %v; want %v", r, got, err, want)
+				}
+			}
+		}
+	}
+}
