@@ -40,6 +40,14 @@ func (r *Rule) setCalendar(c *Calendar, on string, z *zone) error {
 	return nil
 }
 
+// WithoutCalendar returns a canonical text without the lines that its calendar added.
+func WithoutCalendar(text string) string {
+	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool {
+		return strings.HasPrefix(l, xOnHoliday) || strings.HasPrefix(l, xWorkingDays) || strings.HasPrefix(l, xHolidays)
+	})
+	return strings.Join(lines, "\n")
+}
+
 // days returns the zone to which the days of the calendar belong. Those of EXDATE
 // belong to the zone of the rule, so that they do not depend on the calendar.
 func (r *Rule) days() *zone {

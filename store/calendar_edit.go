@@ -83,6 +83,13 @@ func (r *Rule) Reread() bool {
 	return r.Linked && r.Input != "" && strings.TrimSuffix(r.Input, unseenDays) == strings.TrimSuffix(r.NewInput, unseenDays)
 }
 
+// SameRule reports whether a changed rule was planned from the same text, zone and policies: its calendar may have changed.
+func (r *Rule) SameRule() bool {
+	const fields = 4 // of plan_input, before those of the calendar
+	was, is := strings.SplitN(r.Input, "\x1f", fields+1), strings.SplitN(r.NewInput, "\x1f", fields+1)
+	return min(len(was), len(is)) >= fields && slices.Equal(was[:fields], is[:fields])
+}
+
 // otherDays records a job that is planned with days that its schedule does not know.
 func (w *writer) otherDays(job int64, r *Rule) {
 	if !r.otherDays {

@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -46,6 +47,53 @@ func TestNextOfARenamedScheduleIsThatOfItsJobs(t *testing.T) {
 		ticktest.Run(t, d)
 		if now := next("each hour"); !now.Equal(edited) {
 			t.Errorf("it is due next at %s, and after a pass at %s", edited, now)
+		}
+	})
+}
+
+// An edit of its calendar is no change of a rule: after a rename, jobs keep what the old names chose for a ~, and lose no time.
+func TestRenamedJobsKeepTheirTimesWhenACalendarIsEdited(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		times := func(names ...string) (list [][]time.Time) {
+			t.Helper()
+			for _, name := range names {
+				v, err := d.Job(t.Context(), name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := tick.Forecast(t.Context(), d.Store, &v, 50)
+				if err != nil || len(f.Next) != 50 {
+					t.Fatal(f, err)
+				}
+				list = append(list, f.Next)
+			}
+			return list
+		}
+		defs := store.Definitions{
+			Calendars: []store.Calendar{{Name: "de", WorkingDays: "MO-FR", Days: []string{"2020-12-25"}}},
+			Schedules: []store.Schedule{{Name: "hourly", Rule: "~ * * * *", Calendar: "de"}},
+			Jobs: []store.Job{
+				{Name: "by name", Schedules: []string{"hourly"}, Steps: []store.Step{ticktest.Nop("")}},
+				{Name: "own", Own: &store.Schedule{Rule: "~ * * * *", Calendar: "de", OnHoliday: "next"}, Steps: []store.Step{ticktest.Nop("")}},
+			},
+		}
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		before := times("by name", "own")
+		if _, err := d.RenameSchedule(t.Context(), "hourly", "each hour", store.AlterOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.RenameJob(t.Context(), "own", "other", store.AlterOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.Run(t, d)
+		defs.Calendars[0].Days = []string{"2020-12-25", "2021-01-01"}
+		ticktest.Apply(t, d, store.Definitions{Calendars: defs.Calendars})
+		for _, passed := range []string{"before a pass", "after a pass"} {
+			if now := times("by name", "other"); !reflect.DeepEqual(now, before) {
+				t.Errorf("%s, they are due at %s, before at %s", passed, now, before)
+			}
+			ticktest.Run(t, d)
 		}
 	})
 }

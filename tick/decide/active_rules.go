@@ -169,8 +169,8 @@ func (d *decision) addRule(r store.Rule, from time.Time, changed bool) {
 	var found *rules.Rule
 	var err error
 	if changed || r.Text == "" {
-		r.Input, r.Text, r.Ends = r.NewInput, "", ""
-		if found, err = d.pass.rules.defined(&r, d.job()); err == nil {
+		found, err = d.pass.rules.defined(&r, d.job())
+		if r.Input, r.Text, r.Ends = r.NewInput, "", ""; err == nil {
 			r.Text, r.Ends = found.String(), found.Ends()
 		}
 	} else if found, err = d.pass.rules.planned(&r); err == nil {

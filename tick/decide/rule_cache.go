@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,7 +35,8 @@ func (c *ruleCache) planned(r *store.Rule) (*rules.Rule, error) {
 	return c.parse(ruleKey{text: r.Text, ends: r.Ends})
 }
 
-// defined parses the rule of a definition, with the calendar that it names.
+// defined parses the rule of a definition, with the calendar that it names. Where only its calendar has changed since the plan,
+// the values of ~ are those of the plan: after a rename, the name would choose others.
 func (c *ruleCache) defined(r *store.Rule, j *store.Job) (*rules.Rule, error) {
 	s := &r.Schedule
 	seed := s.Name
@@ -42,6 +44,9 @@ func (c *ruleCache) defined(r *store.Rule, j *store.Job) (*rules.Rule, error) {
 		seed = j.FullName()
 	}
 	k := ruleKey{text: s.Rule, zone: s.Zone, nonexistent: s.Nonexistent, ambiguous: s.Ambiguous, seed: seed, start: s.CreatedAt}
+	if strings.Contains(s.Rule, "~") && r.Text != "" && r.SameRule() {
+		k.text = rules.WithoutCalendar(r.Text)
+	}
 	if s.Calendar == "" {
 		return c.parse(k)
 	}
