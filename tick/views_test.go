@@ -45,7 +45,7 @@ func mixed(t *testing.T, d *storetest.DB) {
 			{Name: "failing", Own: every(), Steps: bad}, {Name: "failing once", Steps: bad}, {Name: "soft", Own: every(), Steps: soft}, {Name: "removed", Own: every(), Steps: ok}, {Name: "disabled", Own: every(), Steps: ok},
 			{Name: "unscheduled", Own: every(), Steps: ok}, {Name: "aborted", Own: every(), Steps: ok}, {Name: "resumed", Own: every(), Steps: ok}, {Name: "on request", Steps: ok}, {Name: "again", RepeatAfter: store.Duration(time.Hour), Steps: ok},
 			{Name: "startup", OnStartup: true, Steps: ok}, {Name: "follower", After: []store.After{{Job: "shared"}}, Steps: ok}, {Name: "edited", Own: every(), Steps: ok},
-			{Name: "relinked", Schedules: []string{"hourly"}, Steps: ok}, {Name: "skipped", Own: every(), Steps: ok}, {Name: "waits", Queue: "elsewhere", Own: every(), Steps: ok},
+			{Name: "relinked", Schedules: []string{"hourly"}, Steps: ok}, {Name: "skipped", Own: every(), Steps: ok}, {Name: "skipped for one", Schedules: []string{"calm"}, Own: every(), Steps: ok}, {Name: "waits", Queue: "elsewhere", Own: every(), Steps: ok},
 			{Name: "runs", Queue: "elsewhere", Own: every(), Steps: ok}, {Name: "by a worker", Queue: "printers", Own: every(), Steps: ok}, {Name: "slow to fail", Own: every(), Retry: store.Retry{Attempts: new(store.Attempts(3)), Backoff: new(store.Duration(time.Hour))}, Steps: bad},
 			{Name: "ended", Own: &store.Schedule{Rule: "at " + now.Add(-time.Hour).UTC().Format("2006-01-02T15:04:05Z")}, Steps: ok},
 			{Name: "over", Own: &store.Schedule{Rule: "at " + now.Add(-time.Hour).UTC().Format("2006-01-02T15:04:05Z")}, Missed: store.MissedSkip, MissedGrace: store.Duration(time.Second), Steps: ok},
@@ -106,6 +106,8 @@ func mixed(t *testing.T, d *storetest.DB) {
 	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'nonsense' WHERE name = 'broken'")
 	d.Exec(t, "INSERT INTO "+d.Table("schedules")+" (name, rule) VALUES ('of no job', 'rubbish')")
 	_, err = tick.SkipNext(t.Context(), d.Store, "skipped", "", 2, who)
+	must(err)
+	_, err = tick.SkipNext(t.Context(), d.Store, "skipped for one", "calm", 1, who) // its own rule gives the same time
 	must(err)
 	d.Clock.Set(now)
 	ticktest.Run(t, d)

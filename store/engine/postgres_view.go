@@ -12,12 +12,14 @@ var postgresViews = map[string]string{
 	"@visible_after": `) = session_user::text OR EXISTS (SELECT 1 FROM pg_catalog.pg_roles i
       WHERE i.rolname::text IN ('dbjobs_admin', 'dbjobs_ticker', 'dbjobs_reader') AND pg_catalog.pg_has_role(session_user, i.oid, 'member'))
       OR EXISTS (SELECT 1 FROM pg_catalog.pg_class i WHERE i.oid = 'dbjobs.jobs'::regclass AND pg_catalog.pg_has_role(session_user, i.relowner, 'member')))`,
-	// The next time after the skipped ones. A list that is not as the program writes it skips nothing.
+	// The next time after the skipped ones. A time that another schedule of the job gives too is its own next time: it still runs. A
+	// list that is not as the program writes it skips nothing.
 	"@after_skips": `CASE WHEN p.skips ~ '^\[(\{"at":"[-0-9T:.]+Z"(,"[a-z_]+":("([^"\\]|\\["\\/bfnrt]|\\u(?!0000)[0-9a-f]{4})*"|[0-9]+))*\},?)+\]$'
         THEN (SELECT MIN(c.at) FROM (
           SELECT p.next_run AS at UNION ALL SELECT (k.value ->> 'then'::text)::timestamptz FROM pg_catalog.jsonb_array_elements(p.skips::jsonb) AS k(value)) AS c
           WHERE c.at >= p.next_run AND NOT EXISTS (SELECT 1 FROM pg_catalog.jsonb_array_elements(p.skips::jsonb) AS k(value)
-            WHERE (k.value ->> 'at'::text)::timestamptz = c.at AND c.at > pg_catalog.statement_timestamp() AND (p.decided_through IS NULL OR c.at > p.decided_through)))
+            WHERE (k.value ->> 'at'::text)::timestamptz = c.at AND (k.value ->> 'then'::text) IS DISTINCT FROM (k.value ->> 'at'::text)
+              AND c.at > pg_catalog.statement_timestamp() AND (p.decided_through IS NULL OR c.at > p.decided_through)))
         ELSE p.next_run END`,
 	"@schedule_fault": scheduleFault,
 }
