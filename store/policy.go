@@ -245,8 +245,7 @@ func (p *Policy) number(n int64) any {
 	return n
 }
 
-// list returns a column of texts. It has none of the escapes that JSON for HTML has, because MariaDB compares the
-// text of a tag as it is written.
+// list returns a column of texts. It has none of the escapes that JSON for HTML has: people read the column.
 func list(texts []string) engine.Document {
 	if texts == nil {
 		texts = []string{}

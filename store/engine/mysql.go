@@ -34,8 +34,9 @@ var mysqlEngine = &Engine{
 		"@true":     "1",
 		"@false":    "0",
 		// The mark of a change that the row itself does not show. The old text stays readable.
-		"@touched":    "CONCAT(planned, '.')",
-		"@has_tag":    "JSON_CONTAINS(j.tags, JSON_QUOTE(p.subject))",
+		"@touched": "CONCAT(planned, '.')",
+		// With JSON_CONTAINS, MariaDB compares a tag as it is written, and SQL may write it with escapes.
+		"@has_tag":    "JSON_SEARCH(j.tags, 'one', REPLACE(REPLACE(REPLACE(p.subject, '|', '||'), '%', '|%'), '_', '|_'), '|') IS NOT NULL",
 		"@knows":      "INSTR(p.startup_ids, CONCAT(CHAR(10), :startup, CHAR(10))) > 0",
 		"@stale_link": "stale = 1", "@stale_after": "stale = 1", "@keyless": "@false", "@hidden": "@false",
 		"@stale":     "stale = 1",
