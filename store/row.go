@@ -34,7 +34,7 @@ LEFT JOIN dbjobs.plans p ON p.job_id = j.id`
 
 	// runSelected are conditions of a RunFilter. The schedules of a run's job are found by key.
 	runSelected = `r.created_at >= :since AND r.created_at < :until
-AND (:schedule = 0 OR (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = :schedule) > 0)`
+AND (:schedule = @zero OR (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = :schedule) > 0)`
 
 	// runTried: the run tried the step. Its attempts are found by key: for an EXISTS, MariaDB would make a table of
 	// all attempts.

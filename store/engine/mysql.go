@@ -31,6 +31,7 @@ var mysqlEngine = &Engine{
 		"@later":    "DATE_ADD(@now, INTERVAL 1000 * :later_ms MICROSECOND)",
 		"@begun":    "LEAST(@now, DATE_ADD(started_at, INTERVAL 1000 * :waited_ms MICROSECOND))",
 		"@greatest": "GREATEST",
+		"@zero":     "0",
 		"@true":     "1",
 		"@false":    "0",
 		// The mark of a change that the row itself does not show. The old text stays readable.

@@ -39,8 +39,10 @@ var postgres = &Engine{
 		"@later":    "(@now + :later_ms::double precision * interval '1 millisecond')",
 		"@begun":    "least(@now, started_at + :waited_ms::double precision * interval '1 millisecond')",
 		"@greatest": "greatest",
-		"@true":     "true",
-		"@false":    "false",
+		// For an argument that may be larger than 32 bits: it has no type, and would get that of the number.
+		"@zero":  "0::bigint",
+		"@true":  "true",
+		"@false": "false",
 		// The mark of a change that the row itself does not show. The old text stays readable.
 		"@touched":    "planned || '.'",
 		"@has_tag":    "j.tags @> pg_catalog.jsonb_build_array(p.subject)",

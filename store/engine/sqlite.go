@@ -34,6 +34,7 @@ var sqlite = &Engine{
 		"@later":    "strftime('%Y-%m-%dT%H:%M:%f000Z', @now, (:later_ms / 1000.0) || ' seconds')",
 		"@begun":    "min(@now, strftime('%Y-%m-%dT%H:%M:%f000Z', started_at, (:waited_ms / 1000.0) || ' seconds'))",
 		"@greatest": "max",
+		"@zero":     "0",
 		"@true":     "1",
 		"@false":    "0",
 		// The mark of a change that the row itself does not show. The old text stays readable.

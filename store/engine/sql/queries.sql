@@ -630,7 +630,7 @@ UPDATE dbjobs.pauses SET resumed_at = @now, resumed_by = :resumed_by WHERE id @t
 -- name: queued_ids
 SELECT id FROM dbjobs.runs WHERE @queued = :queue
 AND (:login = '' OR @runnable)
-AND (:within_ms = 0 OR
+AND (:within_ms = @zero OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN :timed THEN :within_ms + 1 ELSE 0 END) <= :within_ms)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
 AND CASE WHEN id @these_runs THEN @true WHEN created_at > :until AND created_at <= @now
@@ -694,7 +694,7 @@ UPDATE dbjobs.runs SET lease_until = @lease WHERE id @these_runs AND holder = :h
 SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id @among_runs AND holder = :holder AND state = 'running';
 
 -- name: end_attempt
-UPDATE dbjobs.attempts SET state = :state, finished_at = @now, started_at = CASE WHEN :waited_ms > 0 THEN @begun ELSE started_at END, rows_affected = :rows, error = :error, error_code = :code,
+UPDATE dbjobs.attempts SET state = :state, finished_at = @now, started_at = CASE WHEN :waited_ms > @zero THEN @begun ELSE started_at END, rows_affected = :rows, error = :error, error_code = :code,
   error_line = :line, error_severity = :severity, error_detail = :detail, error_hint = :hint, output = :output, result = :result
 WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running';
 
@@ -703,7 +703,7 @@ WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
 
 -- name: record_attempt
 -- overridden: postgres
-UPDATE dbjobs.attempts SET state = 'succeeded', finished_at = @now, started_at = CASE WHEN :waited_ms > 0 THEN @begun ELSE started_at END,
+UPDATE dbjobs.attempts SET state = 'succeeded', finished_at = @now, started_at = CASE WHEN :waited_ms > @zero THEN @begun ELSE started_at END,
   rows_affected = :rows, output = :output, result = :result
 WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'running'
 AND (SELECT @true FROM dbjobs.runs WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND attempts = :number @lock);

@@ -356,7 +356,7 @@ UPDATE dbjobs.jobs SET enabled = $1, changed_at = coalesce($2::timestamptz, pg_c
 
 -- name: end_attempt
 -- arguments: state, now, waited_ms, rows, error, code, line, severity, detail, hint, output, result, id, number, fence
-UPDATE dbjobs.attempts SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $3 > 0 THEN least(coalesce($2::timestamptz, pg_catalog.statement_timestamp()), started_at + $3::double precision * interval '1 millisecond') ELSE started_at END, rows_affected = $4, error = $5, error_code = $6,
+UPDATE dbjobs.attempts SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $3 > 0::bigint THEN least(coalesce($2::timestamptz, pg_catalog.statement_timestamp()), started_at + $3::double precision * interval '1 millisecond') ELSE started_at END, rows_affected = $4, error = $5, error_code = $6,
   error_line = $7, error_severity = $8, error_detail = $9, error_hint = $10, output = $11, result = $12
 WHERE run_id = $13 AND number = $14 AND fence = $15 AND state = 'running';
 
@@ -584,7 +584,7 @@ WITH run AS (
     expires_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN coalesce($9::timestamptz, pg_catalog.statement_timestamp()) + $11::double precision * interval '1 millisecond' END
   WHERE id = (SELECT id FROM run) AND fence = $2 AND state = 'running' AND attempts = $4 RETURNING id
 ), ended AS (
-  UPDATE dbjobs.attempts SET state = $12, finished_at = coalesce($9::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $13 > 0::double precision THEN least(coalesce($9::timestamptz, pg_catalog.statement_timestamp()), started_at + $13::double precision * interval '1 millisecond') ELSE started_at END,
+  UPDATE dbjobs.attempts SET state = $12, finished_at = coalesce($9::timestamptz, pg_catalog.statement_timestamp()), started_at = CASE WHEN $13 > 0::bigint THEN least(coalesce($9::timestamptz, pg_catalog.statement_timestamp()), started_at + $13::double precision * interval '1 millisecond') ELSE started_at END,
     rows_affected = $14, error = $15, error_code = $16, error_line = $17, error_severity = $18, error_detail = $19,
     error_hint = $20, output = $21, result = $22
   WHERE run_id = (SELECT id FROM moved) AND number = $4 AND fence = $2 AND state = 'running'
@@ -1402,7 +1402,7 @@ WHERE i.id = 1;
 -- arguments: queue, login, owners, within_ms, timed, now, ids, until, holder, limit
 SELECT id FROM dbjobs.runs WHERE state = 'queued' AND queue = $1
 AND ($2 = '' OR (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = session_user::text OR j.owner = ANY($3::text[]))) IS NOT NULL)
-AND ($4 = 0 OR
+AND ($4 = 0::bigint OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id), CASE WHEN $5 THEN $4 + 1 ELSE 0 END) <= $4)
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($6::timestamptz, pg_catalog.statement_timestamp()))
 AND CASE WHEN id = ANY($7::uuid[]) THEN true WHEN created_at > $8 AND created_at <= coalesce($6::timestamptz, pg_catalog.statement_timestamp())
@@ -1629,7 +1629,7 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE (r.job_id = $1 OR $1 = 0) AND ($2 = '' OR r.state = $2) AND r.created_at >= $3 AND r.created_at < $4
-AND ($5 = 0 OR (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $5) > 0) AND ($6 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $6)) ORDER BY r.created_at DESC, r.id DESC LIMIT $7;
+AND ($5 = 0::bigint OR (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $5) > 0) AND ($6 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $6)) ORDER BY r.created_at DESC, r.id DESC LIMIT $7;
 
 -- name: runs_holding
 -- arguments: job, group, limit
@@ -1654,7 +1654,7 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r  LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = $1 AND r.created_at >= $2 AND r.created_at < $3
-AND ($4 = 0 OR (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $4) > 0) AND ($5 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $5)) ORDER BY r.created_at DESC, r.id DESC LIMIT $6;
+AND ($4 = 0::bigint OR (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $4) > 0) AND ($5 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $5)) ORDER BY r.created_at DESC, r.id DESC LIMIT $6;
 
 -- name: runs_unended
 -- arguments: job, limit
@@ -1670,7 +1670,7 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state = $1 AND r.created_at >= $2 AND r.created_at < $3
-AND ($4 = 0 OR (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $4) > 0) AND ($5 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $5)) ORDER BY r.created_at DESC, r.id DESC LIMIT $6;
+AND ($4 = 0::bigint OR (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $4) > 0) AND ($5 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $5)) ORDER BY r.created_at DESC, r.id DESC LIMIT $6;
 
 -- name: schedule_id
 -- arguments: name

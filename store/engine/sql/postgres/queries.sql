@@ -212,7 +212,7 @@ WITH run AS (
     expires_at = CASE WHEN (SELECT job_id FROM plan) IS NOT NULL THEN @now + :keep_ms::double precision * interval '1 millisecond' END
   WHERE id = (SELECT id FROM run) AND fence = :fence AND state = 'running' AND attempts = :number RETURNING id
 ), ended AS (
-  UPDATE dbjobs.attempts SET state = :state, finished_at = @now, started_at = CASE WHEN :waited_ms > 0::double precision THEN @begun ELSE started_at END,
+  UPDATE dbjobs.attempts SET state = :state, finished_at = @now, started_at = CASE WHEN :waited_ms > @zero THEN @begun ELSE started_at END,
     rows_affected = :rows, error = :error, error_code = :code, error_line = :line, error_severity = :severity, error_detail = :detail,
     error_hint = :hint, output = :output, result = :result
   WHERE run_id = (SELECT id FROM moved) AND number = :number AND fence = :fence AND state = 'running'
