@@ -142,6 +142,23 @@ func TestSkipsBesidePasses(t *testing.T) {
 	})
 }
 
+// As many times as may be skipped at once have room, each with the longest reason.
+func TestSkipsHaveRoom(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.DecideOnly(t, d)
+		who := store.Author{By: "ann", Reason: strings.Repeat("<", 1000)}
+		if list, err := tick.SkipNext(t.Context(), d.Store, "job", "", 100, who); err != nil || len(list) != 100 {
+			t.Fatalf("%d skipped, %v", len(list), err)
+		}
+		d.Clock.Add(5 * time.Minute)
+		ticktest.DecideOnly(t, d)
+		if j, err := d.Job(t.Context(), "job"); err != nil || len(j.Skips) != 99 || j.Skips[98].Reason != who.Reason {
+			t.Errorf("%d skips are left, %v", len(j.Skips), err)
+		}
+	})
+}
+
 // If two users skip times of a job at the same time, the later one knows the times that the earlier one has skipped.
 func TestSkipsAtOnceLoseNothing(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {

@@ -231,7 +231,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plans (
   cycles             bigint NOT NULL DEFAULT 0 CHECK (cycles <= 4000000000000000000),                -- runs ended
   runs_made          bigint NOT NULL DEFAULT 0 CHECK (runs_made <= 4000000000000000000),                -- runs made; the next run has this number plus one
   startup_ids        text,  -- the start-up identities for which it ran, the newest first, each with a line end before and after it
-  skips              text,  -- future nominal times that somebody has decided not to run, as JSON; NULL: none
+  skips              mediumtext,  -- future nominal times that somebody has decided not to run, as JSON; NULL: none
   repeat_from        datetime(6) CHECK (repeat_from BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(repeat_from) > 0 AND DAYOFMONTH(repeat_from) > 0),                            -- repeat_after counts from here: the last end, or the decision that a time has no run
   parked_job_id bigint GENERATED ALWAYS AS (CASE WHEN parked IS NOT NULL THEN job_id END) STORED,
   failing_job_id bigint GENERATED ALWAYS AS (CASE WHEN streak > 0 THEN job_id END) STORED,
