@@ -3,6 +3,7 @@ package tick_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +65,35 @@ func TestCancelOfAWaitingRun(t *testing.T) {
 			t.Fatalf("%v: %+v", got, r)
 		}
 	})
+}
+
+// The process of a run that is to be cancelled has died. The run is cancelled, however often it may be delivered: it has not
+// failed, so its job goes on.
+func TestCancelOfARunWhoseProcessDied(t *testing.T) {
+	for _, deliveries := range []int{1, 3} {
+		t.Run(fmt.Sprint(deliveries), func(t *testing.T) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: deliveries, OnError: store.OnErrorPause, Steps: []store.Step{ticktest.Nop("")}}}})
+				ticktest.Request(t, d, "job")
+				ticktest.DecideOnly(t, d)
+				tasks, err := d.Take(t.Context(), "tick", 1, store.Holder{Name: "dead", Lease: time.Minute})
+				if err != nil || len(tasks) != 1 {
+					t.Fatal(err, tasks)
+				}
+				if _, err := d.CancelRun(t.Context(), tasks[0].Run.ID, store.Author{}); err != nil {
+					t.Fatal(err)
+				}
+				d.Clock.Add(10 * time.Minute)
+				ticktest.DecideOnly(t, d)
+				if r := ticktest.LastRun(t, d, "job"); r.State != store.Cancelled || r.Error != "cancelled on request" {
+					t.Errorf("%s: %s", r.State, r.Error)
+				}
+				if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("pauses")); n != 0 {
+					t.Errorf("%d pauses", n)
+				}
+			})
+		})
+	}
 }
 
 // decideBeside decides in a pass that takes no run. It calls fn once, before the first statement that contains part.

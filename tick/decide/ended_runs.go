@@ -202,8 +202,9 @@ func (d *decision) settleRecorded(r *store.Run) bool {
 }
 
 // recoverExpired takes runs away from holders that sent no heartbeat in time. Such a run is delivered
-// again; after max_deliveries such losses the run is lost. A lease counts as expired one heartbeat
-// after its end, so that a holder whose heartbeat is late keeps its run.
+// again; after max_deliveries such losses the run is lost, but if it is to be cancelled, it waits, and admit
+// cancels it. A lease counts as expired one heartbeat after its end, so that a holder whose heartbeat is late
+// keeps its run.
 func (d *decision) recoverExpired() {
 	active := d.active
 	d.active = active[:0] // each run is read before another one takes its place
@@ -217,7 +218,7 @@ func (d *decision) recoverExpired() {
 		}
 		r.Losses++
 		r.Error = fmt.Sprintf("%s sent no heartbeat before its lease ended at %s", r.Holder, r.LeaseUntil.Format(time.RFC3339))
-		if r.Losses >= max(d.job().MaxDeliveries, 1) || d.gone() {
+		if r.CancelAt.IsZero() && (r.Losses >= max(d.job().MaxDeliveries, 1) || d.gone()) {
 			r.State, r.FinishedAt = store.Lost, d.now
 			d.settleRun(r.Run, store.Running)
 			continue

@@ -70,13 +70,13 @@ func (t *tale) settle(now time.Time) {
 }
 
 // recoverExpired recovers runs whose holders have not reported in time. Each holder has half a minute
-// more. The run is delivered again, as often as allowed, or is lost.
+// more. The run is delivered again, as often as allowed, or is lost. One that is to be cancelled is not lost.
 func (t *tale) recoverExpired(now time.Time) {
 	for _, r := range t.runs {
 		if r.State != store.Running || r.LeaseUntil.IsZero() || r.LeaseUntil.Add(30*time.Second).After(now) {
 			continue
 		}
-		if r.Losses++; r.Losses < t.policy.MaxDeliveries {
+		if r.Losses++; r.Losses < t.policy.MaxDeliveries || !r.CancelAt.IsZero() {
 			r.State, r.ReadyAt = store.Waiting, now
 		} else {
 			r.State, r.FinishedAt = store.Lost, now
