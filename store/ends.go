@@ -67,6 +67,7 @@ type endRead struct {
 	id    int64
 	meets string
 	met   bool
+	over  bool // the job no longer runs after that job, or the run is not kept: nothing waits with this end
 }
 
 // waitsForOthers is how long the end of a run waits for the ends of the other jobs.
@@ -76,13 +77,13 @@ const waitsForOthers = 30 * 24 * time.Hour
 func (s *Store) readEnds(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	var id, job, after int64
 	var meets, name string
-	var counts, followed bool
+	var counts, over, followed bool
 	var of int
 	var run Run
 	var list []endOf
-	rd := engine.Reads(&id, &job, &meets, &after, &counts, &followed, &of, engine.Nullable(&name), engine.At(&run.IntervalStart), engine.At(&run.IntervalEnd), jsonInto{&run.Args})
+	rd := engine.Reads(&id, &job, &meets, &after, &counts, &over, &followed, &of, engine.Nullable(&name), engine.At(&run.IntervalStart), engine.At(&run.IntervalEnd), jsonInto{&run.Args})
 	err := tx.Query(ctx, "batch_ends", engine.Args{"ids": ids}, rd.Each(func(fault string) {
-		list = append(list, endOf{endRead{id: id, meets: meets}, job, of, name, counts && fault == "", followed, run})
+		list = append(list, endOf{endRead{id: id, meets: meets, over: over && fault == ""}, job, of, name, counts && fault == "", followed, run})
 		name, run = "", Run{}
 	}))
 	if err != nil {
@@ -109,15 +110,16 @@ type endOf struct {
 	job    int64
 	of     int    // how many jobs must have an end
 	name   string // of the job whose run ended
-	counts bool   // the job still runs after that job, and the run can be read
+	counts bool   // the job runs after that job, and the run can be read
 	// followed is set if the job has its run for this interval: that is so if runs of the other jobs are repeated.
 	followed bool
 	run      Run
 }
 
-// meet adds the ends for one interval.
+// meet adds the ends for one interval. Those that are over are no part of the meeting.
 func (c *Snapshot) meet(ends []endOf) error {
-	met := !slices.ContainsFunc(ends, func(e endOf) bool { return !e.counts }) && len(ends) == ends[0].of
+	live := slices.DeleteFunc(slices.Clone(ends), func(e endOf) bool { return e.over })
+	met := !slices.ContainsFunc(live, func(e endOf) bool { return !e.counts }) && len(live) > 0 && len(live) == live[0].of
 	for i := range ends {
 		ends[i].met = met
 		c.ends = append(c.ends, ends[i].endRead)
@@ -125,6 +127,7 @@ func (c *Snapshot) meet(ends []endOf) error {
 	if !met {
 		return nil
 	}
+	ends = live
 	m := Meeting{Meets: ends[0].meets, Followed: ends[0].followed, Start: ends[0].run.IntervalStart, End: ends[0].run.IntervalEnd}
 	args := map[string]json.RawMessage{}
 	for i := range ends {
@@ -179,7 +182,7 @@ func (w *writer) addEnds(c *Snapshot, d *Decision) {
 	}
 	for _, e := range c.ends {
 		switch {
-		case slices.Contains(d.Met, e.meets):
+		case e.over || slices.Contains(d.Met, e.meets):
 			w.ends.done = append(w.ends.done, e.id)
 		case !e.met:
 			w.ends.seen = append(w.ends.seen, e.id)

@@ -91,6 +91,60 @@ func TestAfterAllCountsNoRunThatItDoesNotMake(t *testing.T) {
 	})
 }
 
+// A run of a job has ended, and then the job after it no longer runs after that job, or the run is not kept. Such an end
+// neither makes the job wait nor counts for it: what counts are the ends of the jobs after which it runs now.
+func TestAfterAllWithoutAnEndThatIsOver(t *testing.T) {
+	within := store.Interval{Start: ticktest.Morning(7, 0), End: ticktest.Morning(8, 0)}
+	prune := func(t *testing.T, d *storetest.DB) {
+		for _, table := range []string{"attempts", "runs"} {
+			d.Exec(t, "DELETE FROM "+d.Table(table))
+		}
+	}
+	for name, c := range map[string]struct {
+		over func(t *testing.T, d *storetest.DB)
+		ends []string // the jobs that run then
+	}{
+		"not followed": {func(t *testing.T, d *storetest.DB) {
+			if _, err := d.AlterJob(t.Context(), "all", store.AlterOptions{}, func(j store.Job) (store.Job, error) {
+				j.After = []store.After{{Job: "b"}, {Job: "c"}}
+				return j, nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"b", "c"}},
+		"not kept":           {prune, []string{"b", "c", "a"}},
+		"made again at once": {prune, []string{"a", "b", "c"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				ok := []store.Step{ticktest.Nop("")}
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: ok}, {Name: "b", Steps: ok}, {Name: "c", Steps: ok},
+					{Name: "all", After: []store.After{{Job: "a"}, {Job: "b"}, {Job: "c"}}, Steps: ok}}})
+				end := func(job string) {
+					t.Helper()
+					ticktest.RunNow(t, d, job, store.Request{Interval: within})
+					ticktest.Run(t, d)
+					d.Clock.Add(time.Minute)
+				}
+				end("a")
+				c.over(t, d)
+				for i, job := range c.ends {
+					if got := runsOf(t, d, "all"); len(got) > 0 {
+						t.Errorf("after %q: %q", c.ends[:i], got)
+					}
+					end(job)
+				}
+				if got := runsOf(t, d, "all"); !slices.Equal(got, []string{"succeeded 05T07:00..05T08:00"}) {
+					t.Errorf("%q", got)
+				}
+				if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("job_ends")); n != 0 {
+					t.Errorf("%d ends are left", n)
+				}
+			})
+		})
+	}
+}
+
 // One of the jobs fails, and is tried again by hand. Another one is run again for the same interval.
 func TestAfterAllOnceForAnInterval(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

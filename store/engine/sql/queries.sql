@@ -533,10 +533,12 @@ UPDATE dbjobs.job_schedules SET planned = schedule_id WHERE job_id @these
 AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedules.job_id AND r.schedule_id = dbjobs.job_schedules.schedule_id);
 
 -- All ends of the intervals that have a new end, with their runs, and the number of jobs that must have an end. They say
--- whether the interval has its run already.
+-- whether the end counts, or else is over, and whether the interval has its run already. A login that does not see the
+-- other job sees no run of it either, which says nothing.
 
 -- name: batch_ends
 SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN @false ELSE @true END,
+  CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL THEN @true ELSE @false END,
   CASE WHEN (SELECT m.id FROM dbjobs.runs m WHERE m.job_id = e.job_id AND m.occurrence = @meeting) IS NULL THEN @false ELSE @true END,
   (SELECT COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs.job_ends WHERE seen = @false AND job_id @among) AS n
@@ -555,13 +557,16 @@ JOIN dbjobs.runs r ON r.id = e.run_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
 -- A job has one row for each interval and job that it runs after: the decision that writes it holds the plan of that
--- job.
+-- job. A row whose run is not kept counts no more, and is written again.
 
 -- name: insert_ends
+-- overridden: mysql
 INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, @now
 FROM @rows(job_id bigint, meets text, after_job_id bigint, run_id uuid)
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id);
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.runs r ON r.id = e.run_id
+  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
+ON CONFLICT (job_id, meets, after_job_id) DO UPDATE SET run_id = excluded.run_id, ended_at = excluded.ended_at, seen = @false;
 
 -- name: see_ends
 UPDATE dbjobs.job_ends SET seen = @true WHERE id @these;

@@ -46,6 +46,7 @@ WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ?
 -- name: batch_ends
 -- arguments: each_ids
 SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN 0 ELSE 1 END,
+  CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL THEN 1 ELSE 0 END,
   CASE WHEN (SELECT m.id FROM dbjobs_runs m WHERE m.job_id = e.job_id AND m.occurrence = CONCAT('all:', e.meets)) IS NULL THEN 0 ELSE 1 END,
   (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs_job_ends WHERE seen = 0 AND job_id IN (each_)) AS n
@@ -689,11 +690,13 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), 'dbjobs itself', 'job
 FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id', subject LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.subject', action LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.action', reason LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.reason')) AS d;
 
 -- name: insert_ends
--- arguments: now, rows
+-- arguments: now, rows, now
 INSERT INTO dbjobs_job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', meets LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.meets', after_job_id BIGINT PATH '$.after_job_id', run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id')) AS d
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id);
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e JOIN dbjobs_runs r ON r.id = e.run_id
+  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
+ON DUPLICATE KEY UPDATE run_id = d.run_id, ended_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), seen = 0;
 
 -- name: insert_gaps
 -- arguments: now, rows

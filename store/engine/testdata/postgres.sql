@@ -54,6 +54,7 @@ WHERE id = $4 AND fence = $5 AND holder = $6 AND state = 'running' AND attempts 
 -- name: batch_ends
 -- arguments: ids
 SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN false ELSE true END,
+  CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL THEN true ELSE false END,
   CASE WHEN (SELECT m.id FROM dbjobs.runs m WHERE m.job_id = e.job_id AND m.occurrence = 'all:' || e.meets) IS NULL THEN false ELSE true END,
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs.job_ends WHERE seen = false AND job_id = ANY($1::bigint[])) AS n
@@ -763,7 +764,9 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, subject text
 INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, coalesce($1::timestamptz, pg_catalog.statement_timestamp())
 FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, meets text, after_job_id bigint, run_id uuid)
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id);
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.runs r ON r.id = e.run_id
+  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
+ON CONFLICT (job_id, meets, after_job_id) DO UPDATE SET run_id = excluded.run_id, ended_at = excluded.ended_at, seen = false;
 
 -- name: insert_gaps
 -- arguments: now, rows

@@ -48,6 +48,7 @@ WHERE id = ?4 AND fence = ?5 AND holder = ?6 AND state = 'running' AND attempts 
 -- name: batch_ends
 -- arguments: ids
 SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN 0 ELSE 1 END,
+  CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL THEN 1 ELSE 0 END,
   CASE WHEN (SELECT m.id FROM dbjobs_runs m WHERE m.job_id = e.job_id AND m.occurrence = 'all:' || e.meets) IS NULL THEN 0 ELSE 1 END,
   (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs_job_ends WHERE seen = 0 AND job_id IN (SELECT value FROM json_each(?1))) AS n
@@ -687,7 +688,9 @@ FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subjec
 INSERT INTO dbjobs_job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'meets' AS meets, value ->> 'after_job_id' AS after_job_id, value ->> 'run_id' AS run_id FROM jsonb_each(?2)) AS d
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id);
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e JOIN dbjobs_runs r ON r.id = e.run_id
+  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
+ON CONFLICT (job_id, meets, after_job_id) DO UPDATE SET run_id = excluded.run_id, ended_at = excluded.ended_at, seen = 0;
 
 -- name: insert_gaps
 -- arguments: now, rows
