@@ -72,7 +72,7 @@ func (p *Probe) Undecided() bool {
 const regular = 10
 
 // SilentSince is the last pass of the trigger, if that is longer ago than allowed although the trigger came regularly
-// before; otherwise it is zero. An hourly trigger never counts as silent.
+// before; otherwise it is zero. An hourly trigger never counts as silent, nor does one that comes by alarms.
 func (p *Probe) SilentSince(allowed time.Duration) time.Time {
 	if allowed <= 0 || p.passes < regular || p.Now.Sub(p.lastTick) <= max(allowed, silence) {
 		return time.Time{}
@@ -259,13 +259,17 @@ type TickFacts struct {
 	Decided, Started, Failed int
 	Error                    string
 	Took                     time.Duration
+	Alarm                    bool // the pass sets an alarm for the next one
 }
 
 // RecordTick extends the stretch of ticks that the probe found, or begins one after a silence.
 func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
 	a := engine.Args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
 		"failed": f.Failed, "error": engine.Null(s.kept("", f.Error)), "since": p.since,
-		"took_ms": f.Took.Milliseconds()}
+		"took_ms": f.Took.Milliseconds(), "regular": 1}
+	if f.Alarm { // it comes when something is due, so its next pass is expected then, and no sooner
+		a["regular"] = 0
+	}
 	if !p.since.IsZero() && p.Now.Sub(p.lastTick) <= silence {
 		_, err := s.db.Exec(ctx, "record_tick", a)
 		return err

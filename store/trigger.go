@@ -11,9 +11,9 @@ import (
 // passes without a silence between them.
 type Trigger struct {
 	Name    string    `json:"name"`
-	Since   time.Time `json:"since"`     // the first pass of the stretch
-	LastAt  time.Time `json:"last_pass"` // the newest
-	Passes  int64     `json:"passes"`
+	Since   time.Time `json:"since"`          // the first pass of the stretch
+	LastAt  time.Time `json:"last_pass"`      // the newest
+	Passes  int64     `json:"passes"`         // the first, and those that have set no alarm for the next
 	Holder  string    `json:"holder"`         // host and process of the newest
 	Version string    `json:"version"`        // of its program
 	Took    Duration  `json:"took,omitempty"` // the newest

@@ -56,6 +56,36 @@ func TestSilenceOfATriggerIsTold(t *testing.T) {
 	})
 }
 
+// With alarms, the trigger comes when something is due. That it came each minute for a while shows nothing: afterwards nothing
+// may be due until the safety trigger.
+func TestSilenceIsNoneWithAlarms(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tk, begun := silentHost(t, d, "tell"), d.Clock.Now()
+		if r := ticktest.Pass(t, tk); r.SilentSince.IsZero() {
+			t.Fatalf("without alarms: %+v", r)
+		}
+		tk.Alarm = bellFunc(func(time.Time) {})
+		for range 2 {
+			for range 12 {
+				d.Clock.Add(time.Minute)
+				ticktest.Pass(t, tk)
+			}
+			d.Clock.Add(46 * time.Minute)
+			triggers, err := d.Triggers(t.Context())
+			if err != nil || len(triggers) != 1 {
+				t.Fatal(triggers, err)
+			}
+			list, err := d.Silences(t.Context(), triggers, d.Clock.Now(), begun)
+			if err != nil || len(list) != 1 || !list[0].Until.Equal(begun) {
+				t.Errorf("%v: %+v, want the silence before the alarms", err, list)
+			}
+			if r := ticktest.Pass(t, tk); !r.SilentSince.IsZero() {
+				t.Errorf("silent since %s", r.SilentSince)
+			}
+		}
+	})
+}
+
 // silentHost is a trigger of a host with a hook for late. It came each minute, and then did not come for an hour.
 func silentHost(t *testing.T, d *storetest.DB, hook string) *tick.Tick {
 	t.Helper()

@@ -203,7 +203,7 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 		err = p.unseen(ctx, err)
 	}
 	facts := store.TickFacts{Name: p.t.Name, Holder: p.t.Holder, Version: p.t.Version, Decided: p.report.Decided, Started: p.report.Started, Failed: p.report.Failed,
-		Took: p.t.Now().Sub(p.began)}
+		Took: p.t.Now().Sub(p.began), Alarm: p.t.Alarm != nil}
 	switch {
 	case err != nil && asked: // not what its statements say of that
 		facts.Error = "interrupted: the process was asked to end"

@@ -134,7 +134,7 @@ SELECT MAX(t.due) FROM (
 ) AS t;
 
 -- name: record_tick
-UPDATE dbjobs.ticks SET last_at = @now, passes = passes + 1, holder = :holder, version = :version,
+UPDATE dbjobs.ticks SET last_at = @now, passes = passes + :regular, holder = :holder, version = :version,
   decided = decided + :decided, started = started + :started, failed = failed + :failed, error = :error, took_ms = :took_ms
 WHERE name = :name AND since = :since;
 

@@ -1366,8 +1366,8 @@ UPDATE dbjobs_installation SET version = ?, oldest = ?, migrated_at = CAST(COALE
 UPDATE dbjobs_installation SET repeatable = ? WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, holder, version, decided, started, failed, error, took_ms, name, since
-UPDATE dbjobs_ticks SET last_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), passes = passes + 1, holder = ?, version = ?,
+-- arguments: now, regular, holder, version, decided, started, failed, error, took_ms, name, since
+UPDATE dbjobs_ticks SET last_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), passes = passes + ?, holder = ?, version = ?,
   decided = decided + ?, started = started + ?, failed = failed + ?, error = ?, took_ms = ?
 WHERE name = ? AND since = ?;
 

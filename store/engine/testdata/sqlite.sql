@@ -1363,10 +1363,10 @@ UPDATE dbjobs_installation SET version = ?1, oldest = ?2, migrated_at = coalesce
 UPDATE dbjobs_installation SET repeatable = ?1 WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, holder, version, decided, started, failed, error, took_ms, name, since
-UPDATE dbjobs_ticks SET last_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), passes = passes + 1, holder = ?2, version = ?3,
-  decided = decided + ?4, started = started + ?5, failed = failed + ?6, error = ?7, took_ms = ?8
-WHERE name = ?9 AND since = ?10;
+-- arguments: now, regular, holder, version, decided, started, failed, error, took_ms, name, since
+UPDATE dbjobs_ticks SET last_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), passes = passes + ?2, holder = ?3, version = ?4,
+  decided = decided + ?5, started = started + ?6, failed = failed + ?7, error = ?8, took_ms = ?9
+WHERE name = ?10 AND since = ?11;
 
 -- name: recorded_runs
 -- arguments: ids
