@@ -215,18 +215,16 @@ func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int
 	return err
 }
 
-// Covers reports whether a pause is about a job. A pause of a schedule is kept with the job's other pauses: the
-// reader applies it to the times of that schedule only.
+// Covers reports whether a pause is about a job, as the job is now or as it was planned. A pause of a schedule is kept with
+// the job's other pauses: the reader applies it to the times of that schedule only.
 func (p *Pause) Covers(c *Snapshot) bool {
 	switch p.Scope {
 	case ScopeAll:
 		return true
 	case ScopeJob:
 		return p.SubjectID == c.Plan.JobID
-	case ScopeOwner:
-		return p.Subject == c.Job.Owner
-	case ScopeTag:
-		return slices.Contains(c.Job.Tags, p.Subject)
+	case ScopeOwner, ScopeTag:
+		return p.Names(c.Job.Owner, c.Job.Tags) || c.Planned.Known && p.Names(c.Planned.Owner, c.Planned.Tags)
 	case ScopeSchedule:
 		for i := range c.Rules {
 			if c.Rules[i].ScheduleID == p.SubjectID {
@@ -235,6 +233,18 @@ func (p *Pause) Covers(c *Snapshot) bool {
 		}
 	}
 	return false
+}
+
+// Names reports whether a pause of an owner, or of a tag, names this owner, or one of these tags. A pause of something else does
+// not depend on them.
+func (p *Pause) Names(owner string, tags []string) bool {
+	switch p.Scope {
+	case ScopeOwner:
+		return p.Subject == owner
+	case ScopeTag:
+		return slices.Contains(tags, p.Subject)
+	}
+	return true
 }
 
 // readRules reads the rules as they were planned. For jobs that may have changed since they were planned, it also

@@ -21,6 +21,8 @@ type PlannedPolicies struct {
 	MaxRuns             int64
 	RepeatAfter         Duration
 	Start, StartZone    string
+	Owner               string
+	Tags                []string
 }
 
 // PlannedJob has what a job that was changed since its last plan was planned with, and when it was changed.
@@ -53,7 +55,7 @@ func (s *Store) PlannedJobs(ctx context.Context, ids []int64) (map[int64]Planned
 // PlannedAs returns the policies with which a job that has this definition is planned.
 func (j *Job) PlannedAs() PlannedPolicies {
 	return PlannedPolicies{Known: true, Disabled: j.Disabled, NotBefore: j.NotBefore, NotAfter: j.NotAfter, MaxRuns: j.MaxRuns,
-		RepeatAfter: j.RepeatAfter, Start: j.Start, StartZone: j.StartZone}
+		RepeatAfter: j.RepeatAfter, Start: j.Start, StartZone: j.StartZone, Owner: j.Owner, Tags: j.Tags}
 }
 
 // leftGroup returns the name of the group that a job was planned in, as plan_input quotes it, if the job is not in that group
@@ -82,7 +84,8 @@ func readPlanned(planned string) PlannedPolicies {
 	w.MaxRuns, _ = strconv.ParseInt(field("max_runs"), 10, 64) // empty: none
 	repeat, _ := strconv.ParseInt(field("repeat_after_ms"), 10, 64)
 	w.RepeatAfter = Duration(time.Duration(repeat) * time.Millisecond)
-	w.StartZone, w.Start = field("start_zone"), field("start_rule")
+	w.StartZone, w.Start, w.Owner = field("start_zone"), field("start_rule"), field("owner")
+	_ = (tags{&w.Tags}).Scan(field("tags")) // what cannot be read is no tag
 	w.Known = before && after
 	return w
 }

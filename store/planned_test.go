@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -57,11 +58,11 @@ func TestPlanInputIsReadByName(t *testing.T) {
 		}
 		at := time.Date(2031, 2, 3, 4, 5, 6, 789_012_000, time.UTC)
 		want := store.PlannedPolicies{Known: true, Disabled: true, NotBefore: at, NotAfter: at, MaxRuns: number("max_runs"), RepeatAfter: store.Duration(number("repeat_after_ms")) * store.Duration(time.Millisecond),
-			Start: "other start", StartZone: "other start_zone"}
-		if got := store.ReadPlanned(strings.Join(before, "\x1f")); got != want {
+			Start: "other start", StartZone: "other start_zone", Owner: "someone", Tags: []string{"other"}}
+		if got := store.ReadPlanned(strings.Join(before, "\x1f")); !reflect.DeepEqual(got, want) {
 			t.Errorf("read as %+v, want %+v", got, want)
 		}
-		if got := store.ReadPlanned(strings.Join(append(before, ""), "\x1f")); got != (store.PlannedPolicies{}) {
+		if got := store.ReadPlanned(strings.Join(append(before, ""), "\x1f")); !reflect.DeepEqual(got, store.PlannedPolicies{}) {
 			t.Errorf("a text of another expression was read as %+v", got)
 		}
 	})

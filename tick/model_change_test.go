@@ -108,6 +108,10 @@ func (p *passes) policy(c model.Change) {
 	if j.Start != "" {
 		start, zone = j.Start, j.StartZone
 	}
+	tags := "[]"
+	if len(j.Tags) > 0 {
+		tags = `["` + j.Tags[0] + `"]`
+	}
 	within, cycles, after := any(nil), any(nil), any(nil)
 	if j.MissedWithin > 0 {
 		within = time.Duration(j.MissedWithin).Milliseconds()
@@ -119,7 +123,7 @@ func (p *passes) policy(c model.Change) {
 		after = j.PauseAfterFailures
 	}
 	p.exec(`UPDATE dbjobs_jobs SET overlap = ?1, max_running = ?2, missed = ?3, missed_limit = ?4, missed_within_ms = ?5, missed_grace_ms = ?6, max_runs = ?7,
-		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after_failures = ?15, retry_jitter = 0, max_deliveries = ?17, on_startup = ?18, start_rule = ?19, start_zone = ?20 WHERE id = ?16`,
+		not_before = ?8, not_after = ?9, jitter_ms = ?10, enabled = ?11, retry_attempts = ?12, retry_backoff_ms = ?13, on_error = ?14, pause_after_failures = ?15, retry_jitter = 0, max_deliveries = ?17, on_startup = ?18, start_rule = ?19, start_zone = ?20, tags = ?21 WHERE id = ?16`,
 		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, within, time.Duration(j.MissedGrace).Milliseconds(), cycles, p.at(j.NotBefore), p.at(j.NotAfter),
-		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.Job], j.MaxDeliveries, j.OnStartup, start, zone)
+		time.Duration(j.Jitter).Milliseconds(), !j.Disabled, int(*j.Retry.Attempts), time.Duration(*j.Retry.Backoff).Milliseconds(), j.OnError, after, p.ids[c.Job], j.MaxDeliveries, j.OnStartup, start, zone, tags)
 }

@@ -196,7 +196,7 @@ func (p *passes) Change(now time.Time, list []model.Change) {
 		case c.What == "policy":
 			j := job(c.Job)
 			changed := model.AsWritten(c.Policy)
-			changed.Name, changed.Schedules, changed.Own, changed.Tags, changed.Queue, changed.Steps = j.Name, j.Schedules, j.Own, j.Tags, j.Queue, j.Steps
+			changed.Name, changed.Schedules, changed.Own, changed.Queue, changed.Steps = j.Name, j.Schedules, j.Own, j.Queue, j.Steps
 			*j = changed
 		}
 	}

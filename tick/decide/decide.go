@@ -3,7 +3,6 @@ package decide
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -23,7 +22,8 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	if c.Fault != "" || c.PlanFault != "" {
 		return parkUnreadable(now, c)
 	}
-	d := &decision{now: now, snapshot: c, pass: p, plan: c.Plan, pauses: slices.Clip(c.Pauses)}
+	d := &decision{now: now, snapshot: c, pass: p, plan: c.Plan}
+	d.readPauses()
 	d.plan.Parked = ""
 	d.othersJob = !p.may(d.job())
 	d.settle()
@@ -99,15 +99,16 @@ type decision struct {
 	// than the job's owner. Nominal times are left to the ticks of the owner: if these ticks are
 	// down, the job's policies apply to the outage. Every host handles changes and settles runs.
 	othersJob   bool
-	active      []openRun   // runs that have not ended, oldest first
-	unreadable  int         // running runs that cannot be read
-	made        []store.Run // new runs of the job
-	followers   []store.Run // new runs of jobs that run after this one
-	ends        []store.End // for jobs that run after several jobs, of which this is one
-	met         []string    // the intervals of Snapshot.Met that are done
-	pauses      []store.Pause
-	pauseReason string   // why this decision pauses the job; empty: it does not
-	cancel      []string // ids of running runs that their holders are to stop
+	active      []openRun     // runs that have not ended, oldest first
+	unreadable  int           // running runs that cannot be read
+	made        []store.Run   // new runs of the job
+	followers   []store.Run   // new runs of jobs that run after this one
+	ends        []store.End   // for jobs that run after several jobs, of which this is one
+	met         []string      // the intervals of Snapshot.Met that are done
+	pauses      []store.Pause // that are about the job as it is now
+	left        []store.Pause // that were about the job as it was planned, and no longer are
+	pauseReason string        // why this decision pauses the job; empty: it does not
+	cancel      []string      // ids of running runs that their holders are to stop
 	updates     []store.RunUpdate
 	gaps        []store.Gap
 	settled     []store.Run // runs that this decision settles, until countEnds has counted them

@@ -154,7 +154,7 @@ func (d *decisions) Change(now time.Time, list []model.Change) {
 
 func (b *casebook) covered(p *store.Pause) bool {
 	_, linked := b.links[int(p.SubjectID)-1]
-	return p.Scope == "all" || p.Scope == "owner" || p.Scope == "tag" && p.Subject == b.job.Tag || p.Scope == "job" && p.SubjectID == b.c.Job.ID ||
+	return p.Scope == "all" || p.Scope == "owner" || p.Scope == "tag" && slices.Contains(b.c.Job.Tags, p.Subject) || p.Scope == "job" && p.SubjectID == b.c.Job.ID ||
 		p.Scope == "schedule" && linked
 }
 
@@ -204,16 +204,15 @@ func (d *decisions) decide(now time.Time, b *casebook, again bool) {
 			c.Runs = append(c.Runs, *r)
 		}
 	}
-	for _, p := range d.pauses {
-		if b.covered(&p) || slices.ContainsFunc(c.Rules, func(r store.Rule) bool { return p.Scope == "schedule" && r.ScheduleID == p.SubjectID }) {
-			c.Pauses = append(c.Pauses, p)
-		}
-	}
 	decided := !c.Plan.DecidedThrough.IsZero()
 	c.Stale = !decided || b.touched || !model.SamePolicies(&b.planned, &c.Job)
 	if c.Planned = (store.PlannedPolicies{}); c.Stale && decided {
-		c.Planned = store.PlannedPolicies{Known: true, Disabled: b.planned.Disabled, NotBefore: b.planned.NotBefore, NotAfter: b.planned.NotAfter, MaxRuns: b.planned.MaxRuns,
-			Start: b.planned.Start, StartZone: b.planned.StartZone}
+		c.Planned = b.planned.PlannedAs()
+	}
+	for _, p := range d.pauses {
+		if p.Covers(c) {
+			c.Pauses = append(c.Pauses, p)
+		}
 	}
 	c.ChangedAt = b.changed
 	if again || b.needed(now) || c.Job.OnStartup && d.pass.StartupID != "" && !c.Plan.KnowsStartup(d.pass.StartupID) {

@@ -7,6 +7,31 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
+// readPauses sets apart the pauses that an edit of the job's tags or owner has left: they hold nothing now, but they held what was
+// due before the edit.
+func (d *decision) readPauses() {
+	for _, p := range d.snapshot.Pauses {
+		if p.Names(d.job().Owner, d.job().Tags) {
+			d.pauses = append(d.pauses, p)
+		} else {
+			d.left = append(d.left, p)
+		}
+	}
+}
+
+// heldBy returns the window in which a pause holds nominal times. Up to the change of the policies, the old owner and tags say
+// whether it does; after it, the new ones.
+func (d *decision) heldBy(p *store.Pause) window {
+	j, was := d.job(), &d.snapshot.Planned
+	w := window{p.Since.Add(-instant), p.Ends(d.now.Add(instant)).Add(-instant)} // a time at the exact end of a pause is free
+	if !p.Names(j.Owner, j.Tags) {
+		w.to = earlier(w.to, d.policyChange())
+	} else if was.Known && !p.Names(was.Owner, was.Tags) {
+		w.from = later(w.from, d.policyChange())
+	}
+	return w
+}
+
 // pauseHolds reports whether a pause holds back a run: either a pause of the whole job, or pauses of all
 // schedules that give the run's nominal time. If none gives it any more, because they were edited, these are all schedules.
 func (d *decision) pauseHolds(r *store.Run) bool {

@@ -16,13 +16,11 @@ func (w window) empty() bool { return !w.from.Before(w.to) }
 // pause holds them. The oldest window comes first. Windows in a pause become gaps.
 func (d *decision) owed(l *activeRule) []window {
 	free := d.validParts(window{l.from, d.upTo()})
-	for i := range d.pauses {
-		p := &d.pauses[i]
+	for _, p := range slices.Concat(d.pauses, d.left) {
 		if p.Missed || p.Scope == store.ScopeSchedule && p.SubjectID != l.ScheduleID {
 			continue
 		}
-		held := window{p.Since.Add(-instant), p.Ends(d.now.Add(instant)).Add(-instant)} // a time at the exact end of a pause is free
-		free = d.cut(l, free, held, store.Paused)
+		free = d.cut(l, free, d.heldBy(&p), store.Paused)
 	}
 	return d.withoutSkips(l, free)
 }

@@ -226,7 +226,7 @@ func afterLost(ctx context.Context, s *store.Store, jobs []store.JobStatus) (map
 // pause adds the pauses of which the next decision for a job has to know: those in force, and those that have ended since its
 // last decision. It reports whether there are any.
 func (in *Input) pause(pauses []store.Pause, j *Job) (held bool) {
-	c := store.Snapshot{Plan: j.Plan, Job: j.Job, Rules: j.Rules}
+	c := store.Snapshot{Plan: j.Plan, Job: j.Job, Planned: j.Planned, Rules: j.Rules}
 	for i := range pauses {
 		p := &pauses[i]
 		if !p.Ends(forever).After(j.Plan.DecidedThrough) || !p.Covers(&c) {

@@ -45,10 +45,11 @@ func (p *interval) end(forever time.Time) time.Time {
 	return e
 }
 
-func (p *interval) covers(t *tale) bool {
+// covers reports whether a pause is about a job with these policies.
+func (p *interval) covers(t *tale, policy *store.Job) bool {
 	switch p.Scope {
 	case "tag":
-		return p.Tag == t.job.Tag
+		return slices.Contains(policy.Tags, p.Tag)
 	case "schedule":
 		return t.links[p.Shared] != nil
 	case "job":
@@ -194,7 +195,7 @@ func (d *definition) date(calendar int, now time.Time) {
 
 func (n *naive) wakeAll(p *interval) {
 	for _, t := range n.tales {
-		t.woken = t.woken || p.covers(t)
+		t.woken = t.woken || p.covers(t, &t.policy)
 	}
 }
 

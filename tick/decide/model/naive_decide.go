@@ -95,7 +95,7 @@ func (t *tale) skipAllDue(now, last time.Time, since map[int]time.Time) {
 
 // owe judges the nominal times up to an instant.
 func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed bool) {
-	p, pauses := &t.policy, t.pausesNow()
+	p := &t.policy
 	// The times that the schedules name. Several schedules may name the same time.
 	var times []time.Time
 	named := map[time.Time][]int{}
@@ -111,7 +111,7 @@ func (t *tale) owe(now, last, upTo time.Time, since map[int]time.Time, changed b
 	for i, from := range since {
 		rule := t.rule(i)
 		for _, at := range rule.Within(t.n.s.Span, Window{from, upTo}) {
-			switch reason := t.held(pauses, i, at, now); {
+			switch reason := t.held(i, at, now, last); {
 			case !t.valid(at, now, last):
 			case !at.After(sleptUntil):
 				t.lapse(i, rule, at, why)
@@ -194,11 +194,16 @@ func (t *tale) stillDue(was, is Rule, now time.Time, w Window, openFrom time.Tim
 
 // valid reports whether a nominal time belongs to the job by the policies that there were at that time.
 func (t *tale) valid(at, now, last time.Time) bool {
-	p := &t.policy
-	if t.decidedEver && !SamePolicies(&t.planned, p) && !at.After(t.changeOf(now, last)) {
-		p = &t.planned
-	}
+	p := t.policyOf(at, now, last)
 	return (p.NotBefore.IsZero() || !at.Before(p.NotBefore)) && (p.NotAfter.IsZero() || !at.After(p.NotAfter))
+}
+
+// policyOf returns the policies that there were at a nominal time.
+func (t *tale) policyOf(at, now, last time.Time) *store.Job {
+	if t.decidedEver && !SamePolicies(&t.planned, &t.policy) && !at.After(t.changeOf(now, last)) {
+		return &t.planned
+	}
+	return &t.policy
 }
 
 // changeOf returns the time from which the last change of the policies counts.
@@ -214,13 +219,13 @@ func (t *tale) note(schedule int, rule Rule, at time.Time, reason string) {
 }
 
 func (t *tale) pausesNow() []*interval {
-	return slices.DeleteFunc(slices.Clone(t.n.pauses), func(p *interval) bool { return !p.covers(t) })
+	return slices.DeleteFunc(slices.Clone(t.n.pauses), func(p *interval) bool { return !p.covers(t, &t.policy) })
 }
 
 // held reports whether a nominal time of a schedule lies in a pause.
-func (t *tale) held(pauses []*interval, schedule int, at, now time.Time) string {
-	for _, p := range pauses {
-		if !p.Missed && (p.Scope != "schedule" || p.Shared == schedule) && !at.Before(p.since) && at.Before(p.end(now.Add(1))) {
+func (t *tale) held(schedule int, at, now, last time.Time) string {
+	for _, p := range t.n.pauses {
+		if p.covers(t, t.policyOf(at, now, last)) && !p.Missed && (p.Scope != "schedule" || p.Shared == schedule) && !at.Before(p.since) && at.Before(p.end(now.Add(1))) {
 			return store.Paused
 		}
 	}

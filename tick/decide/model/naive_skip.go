@@ -110,7 +110,7 @@ func (t *tale) pausedUntil(now time.Time) (paused bool, until time.Time) {
 	}
 	for _, p := range t.n.pauses {
 		switch {
-		case !p.covers(t) || !p.resumed.IsZero() || !p.Until.IsZero() && !p.Until.After(now):
+		case !p.covers(t, &t.policy) || !p.resumed.IsZero() || !p.Until.IsZero() && !p.Until.After(now):
 		case p.Scope != "schedule" && (whole == nil || ends(p).After(ends(whole))):
 			whole = p
 		case p.Scope == "schedule" && !t.links[p.Shared].gone:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -12,6 +13,9 @@ import (
 // randomPolicy returns policies that do not contradict each other.
 func randomPolicy(rng *rand.Rand, start time.Time) store.Job {
 	j := store.Job{Overlap: pick(rng, "wait", "wait-all", "skip", "allow", "replace"), Missed: pick(rng, "latest", "all", "skip")}
+	if tag := pick(rng, "", "red", "blue"); tag != "" {
+		j.Tags = []string{tag}
+	}
 	if limit := 1 + rng.IntN(6); j.Missed == "all" {
 		j.MissedLimit = limit
 	}
@@ -75,14 +79,14 @@ func withoutStart(j store.Job) store.Job {
 func pick(rng *rand.Rand, list ...string) string { return list[rng.IntN(len(list))] }
 
 func policyText(j *store.Job) string {
-	return fmt.Sprintf("overlap %s %d, missed %s %d within %s grace %s, max_runs %d, %s%s..%s, jitter %s, disabled %t, attempts %d, max_deliveries %d, on_startup %t, on_error %s %d",
+	return fmt.Sprintf("overlap %s %d, missed %s %d within %s grace %s, max_runs %d, %s%s..%s, jitter %s, disabled %t, attempts %d, max_deliveries %d, on_startup %t, on_error %s %d, tags %s",
 		j.Overlap, j.MaxRunning, j.Missed, j.MissedLimit, j.MissedWithin, j.MissedGrace, j.MaxRuns, j.Start, j.NotBefore.Format(time.DateTime),
-		j.NotAfter.Format(time.DateTime), j.Jitter, j.Disabled, *j.Retry.Attempts, j.MaxDeliveries, j.OnStartup, j.OnError, j.PauseAfterFailures)
+		j.NotAfter.Format(time.DateTime), j.Jitter, j.Disabled, *j.Retry.Attempts, j.MaxDeliveries, j.OnStartup, j.OnError, j.PauseAfterFailures, j.Tags)
 }
 
 // policies is the part of a job's definition whose change makes a new plan, in a form that can be compared.
 type policies struct {
-	overlap, missed, onError                        string
+	overlap, missed, onError, tags                  string
 	maxRunning, limit, attempts, streak, deliveries int
 	within, grace, jitter, backoff                  store.Duration
 	cycles, notBefore, notAfter                     int64
@@ -90,7 +94,7 @@ type policies struct {
 }
 
 func planInput(j *store.Job) (p policies) {
-	p = policies{j.Overlap, j.Missed, j.OnError, j.MaxRunning, j.MissedLimit, 0, j.PauseAfterFailures, j.MaxDeliveries, j.MissedWithin, j.MissedGrace, j.Jitter, 0,
+	p = policies{j.Overlap, j.Missed, j.OnError, strings.Join(j.Tags, ","), j.MaxRunning, j.MissedLimit, 0, j.PauseAfterFailures, j.MaxDeliveries, j.MissedWithin, j.MissedGrace, j.Jitter, 0,
 		j.MaxRuns, j.NotBefore.UnixMicro(), j.NotAfter.UnixMicro(), j.Disabled, j.OnStartup}
 	if j.Retry.Attempts != nil { // else no decision has been made yet
 		p.attempts, p.backoff = int(*j.Retry.Attempts), *j.Retry.Backoff

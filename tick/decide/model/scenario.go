@@ -36,9 +36,8 @@ type Job struct {
 	Policy store.Job // without name, schedules and steps
 	Own    *Rule
 	Links  []int // of the shared schedules
-	Tag    string
-	Worker bool // a worker takes its runs, which last some time; else the tick executes them at once
-	Fails  int  // per cent of the attempts
+	Worker bool  // a worker takes its runs, which last some time; else the tick executes them at once
+	Fails  int   // per cent of the attempts
 }
 
 // Name is the name of the job.
@@ -56,9 +55,6 @@ func (j *Job) Define(policy store.Job, links []int) store.Job {
 	}
 	if policy.Queue = "tick"; j.Worker {
 		policy.Queue = "worker"
-	}
-	if policy.Tags = nil; j.Tag != "" {
-		policy.Tags = []string{j.Tag}
 	}
 	policy.Steps = []store.Step{{Executor: "sql", Spec: []byte(`{"sql": ["SELECT 1"]}`)}}
 	return policy
@@ -123,7 +119,7 @@ func (s *Scenario) String() string {
 	}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		fmt.Fprintf(&b, "%s: own %v, schedules %v, tag %s, worker %t, fails %d%%; %s\n", j.Name(), j.Own, j.Links, j.Tag, j.Worker, j.Fails, policyText(&j.Policy))
+		fmt.Fprintf(&b, "%s: own %v, schedules %v, worker %t, fails %d%%; %s\n", j.Name(), j.Own, j.Links, j.Worker, j.Fails, policyText(&j.Policy))
 	}
 	for _, st := range s.Steps {
 		if len(st.Changes) == 0 {
@@ -215,7 +211,7 @@ func (s *Scenario) everybodys(rng *rand.Rand, now time.Time) []Change {
 }
 
 func (s *Scenario) addJob(rng *rand.Rand, seed uint64) {
-	j := Job{Seed: seed, Policy: randomPolicy(rng, s.Start), Tag: pick(rng, "", "red", "blue"), Worker: rng.IntN(8) > 0}
+	j := Job{Seed: seed, Policy: randomPolicy(rng, s.Start), Worker: rng.IntN(8) > 0}
 	if rng.IntN(3) == 0 {
 		j.Fails = rng.IntN(60)
 	}
