@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,17 +13,21 @@ var noZone string
 
 // zoneOf returns the zone that the variable TZ names. local is the zone that Go has found: UTC, also if the host has no folder
 // of zones, as in an image that holds only this program. Then the zone comes from the program. If there is none of that name,
-// unknown is the name.
+// unknown is the name. A name may be the path of a file in a folder of zones.
 func zoneOf(tz string, local *time.Location) (zone *time.Location, unknown string) {
 	name := strings.TrimPrefix(tz, ":")
 	switch strings.ToUpper(strings.TrimSuffix(name, "0")) {
 	case "", "UTC", "GMT", "UCT":
 		return local, ""
 	}
-	if filepath.IsAbs(name) || local.String() != "UTC" {
+	if local.String() != "UTC" || name == "/etc/localtime" { // a host without that file has UTC
 		return local, ""
 	}
-	found, err := rules.Location(name)
+	inFolder := name
+	if _, below, found := strings.Cut(name, "/zoneinfo/"); found {
+		inFolder = below
+	}
+	found, err := rules.Location(inFolder)
 	if err != nil {
 		return local, name
 	}

@@ -21,6 +21,11 @@ func TestZoneOfTZ(t *testing.T) {
 		{"UTC0", "UTC", "UTC", ""},
 		{"Etc/UTC", "UTC", "Etc/UTC", ""},
 		{":/etc/localtime", "UTC", "UTC", ""},
+		{":/usr/share/zoneinfo/Europe/Berlin", "/usr/share/zoneinfo/Europe/Berlin", "/usr/share/zoneinfo/Europe/Berlin", ""},
+		{":/usr/share/zoneinfo/Europe/Berlin", "UTC", "Europe/Berlin", ""},
+		{"/usr/share/zoneinfo/UTC", "UTC", "UTC", ""},
+		{"/usr/share/zoneinfo/Europe/Berlinn", "UTC", "UTC", "/usr/share/zoneinfo/Europe/Berlinn"},
+		{"/srv/berlin", "UTC", "UTC", "/srv/berlin"},
 		{"Europe/Berlinn", "UTC", "UTC", "Europe/Berlinn"},
 		{"CET-1CEST", "UTC", "UTC", "CET-1CEST"},
 	} {
