@@ -36,8 +36,8 @@ there is "dbjobs check".`,
 	}
 	cmd.Flags().IntVar(&limit, "limit", 5, "show at most `N` of each kind")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
-		if limit < 1 || limit > 1000 {
-			return badInput("--limit: found %d, want 1 to 1000", limit)
+		if limit < 1 || limit > report.MostOfKind {
+			return badInput("--limit: found %d, want 1 to %d", limit, report.MostOfKind)
 		}
 		v, err := readStatus(ctx, s, limit)
 		if err != nil {

@@ -10,6 +10,9 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
+// MostOfKind is the highest limit of status.
+const MostOfKind = 1000
+
 // Print writes a table for each kind that has rows. At the end, it writes what there is to do.
 func (s *Status) Print(w io.Writer) error {
 	p := &sections{w: w}
@@ -18,7 +21,7 @@ func (s *Status) Print(w io.Writer) error {
 			t.row(v.Name, Instant(v.LastAt), span(s.Now.Sub(v.LastAt)), took(v.Took), v.Holder)
 		}
 	})
-	p.more(s.TriggersMore, "dbjobs status --limit "+count(int64(len(s.Triggers)+s.TriggersMore)))
+	p.raise(len(s.Triggers), s.TriggersMore)
 	p.table(len(s.Silences), []string{"SILENT", "FOR", "SINCE", "UNTIL"}, func(t *table) {
 		for _, v := range s.Silences {
 			end := v.Until
@@ -28,7 +31,7 @@ func (s *Status) Print(w io.Writer) error {
 			t.row(v.Trigger, span(end.Sub(v.From)), Instant(v.From), cmp.Or(Instant(v.Until), "now"))
 		}
 	})
-	p.more(s.SilencesMore, "dbjobs status --limit "+count(int64(len(s.Silences)+s.SilencesMore)))
+	p.raise(len(s.Silences), s.SilencesMore)
 	if s.Frozen != nil {
 		p.line("frozen: " + Paused(*s.Frozen))
 	}
@@ -102,6 +105,15 @@ func (p *sections) table(rows int, heading []string, fill func(*table)) {
 func (p *sections) more(n int, where string) {
 	if n > 0 {
 		p.below(fmt.Sprintf("and %d more: %s", n, where))
+	}
+}
+
+// raise says how many rows the table above has left out, and with which limit status shows more of them, if there is one.
+func (p *sections) raise(shown, more int) {
+	if limit := min(shown+more, MostOfKind); limit > shown {
+		p.more(more, fmt.Sprintf("dbjobs status --limit %d", limit))
+	} else if more > 0 {
+		p.below(fmt.Sprintf("and %d more", more))
 	}
 }
 

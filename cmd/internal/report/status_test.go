@@ -230,6 +230,22 @@ func TestStatusOfManySilences(t *testing.T) {
 	}
 }
 
+// The command that shows more is one that status takes.
+func TestStatusAdvisesNoLimitThatItRefuses(t *testing.T) {
+	for _, limit := range []int{5, MostOfKind} {
+		s := Status{Now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}
+		s.Silent(make([]store.Silence, 1200), limit)
+		var out strings.Builder
+		if err := s.Print(&out); err != nil {
+			t.Fatal(err)
+		}
+		want := map[int]string{5: "\nand 1195 more: dbjobs status --limit 1000\n", MostOfKind: "\nand 200 more\n"}[limit]
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("limit %d: want %q in %s", limit, want, out.String()[max(0, out.Len()-200):])
+		}
+	}
+}
+
 // A run is named as elsewhere: jobs of two owners may have one name.
 func TestStatusNamesTheOwnersOfRuns(t *testing.T) {
 	t.Parallel()
