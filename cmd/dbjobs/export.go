@@ -32,7 +32,7 @@ deleted, is left out, and so is what needs it: a line on standard error names it
 Do not apply such a file with --prune.
 
 --ical writes a calendar feed instead, to which a calendar program can subscribe: the times of the schedules, in their
-zones. Schedules that run more often than every hour are left out, unless --job names their job.`,
+zones. Schedules that run more than 24 times a day are left out, unless --job names their job.`,
 		Example: `  dbjobs export > jobs.yaml
   dbjobs export --manifest jobs
   dbjobs export --all -o everything.yaml

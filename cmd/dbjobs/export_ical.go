@@ -95,7 +95,7 @@ func (c *cli) exportFeed(ctx context.Context, s *store.Store, o feedOptions) err
 		c.say("some schedules have single dates, of which the first list ends at %s; export again before then", report.Instant(cut))
 	}
 	if often > 0 {
-		c.say("left out, because they run more often than every hour: %s; to include them, name their jobs with --job", report.Plural(often, "schedule"))
+		c.say("left out, because they run more than 24 times a day: %s; to include them, name their jobs with --job", report.Plural(often, "schedule"))
 	}
 	if len(idle) > 0 {
 		c.say("left out, because disabled, parked or paused: %s; see dbjobs job list", report.Plural(len(idle), "job"))
