@@ -41,7 +41,7 @@ type LintOptions struct {
 	// NonexistentChosen and AmbiguousChosen say that the author chose what
 	// happens to wall times that a clock change leaves out, or repeats. Then Lint
 	// does not warn of such a change. They are not needed for a choice other than
-	// the default.
+	// the default, nor for one in the text of the rule.
 	NonexistentChosen, AmbiguousChosen bool
 }
 
@@ -160,12 +160,14 @@ func (l *linter) clockChanges() error {
 }
 
 // chosen reports whether the author chose what happens to the times that the
-// change at the end of a span leaves out, or repeats. p is what happens to them.
+// change at the end of a span leaves out, or repeats, beside the rule or in its
+// text. p is what happens to them.
 func (l *linter) chosen(s *span, p policy) bool {
+	text := strings.ToUpper(l.rule.source)
 	if s.after > s.off {
-		return l.options.NonexistentChosen || p.skip
+		return l.options.NonexistentChosen || p.skip || strings.Contains(text, xNonexistent)
 	}
-	return l.options.AmbiguousChosen || p.last
+	return l.options.AmbiguousChosen || p.last || strings.Contains(text, xAmbiguous)
 }
 
 // start warns of a start that is past, is no occurrence, or is missing.
