@@ -29,6 +29,21 @@ func (r *Rule) noteDate(c int64) {
 	}
 }
 
+// lostDates returns the single wall times that the clock leaves out, if days are removed or moved: their days, and the times to
+// which they move, are those of the text. So the canonical text keeps them.
+func (r *Rule) lostDates() (walls []int64) {
+	if !r.takesDays() {
+		return nil
+	}
+	for _, c := range r.odd.walls {
+		if _, n := r.zone.instants(c); n == 0 {
+			walls = append(walls, c)
+		}
+	}
+	slices.Sort(walls)
+	return slices.Compact(walls)
+}
+
 // meetsChange examines the change at the end of a span.
 func (r *Rule) meetsChange(s *span) (m met, err error) {
 	lo, hi := s.to+min(s.off, s.after), s.to+max(s.off, s.after)

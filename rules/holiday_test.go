@@ -143,6 +143,41 @@ func TestHolidaysAtAGapBeforeMidnight(t *testing.T) {
 	}
 }
 
+// A single time that a clock change leaves out is moved like that of a recurrence: it keeps the wall time that the text names,
+// also in the canonical text.
+func TestSingleTimesInAGapMove(t *testing.T) {
+	for _, c := range []struct{ rule, zone, nonexistent, on, want string }{
+		{"30 2 * * SUN", "Europe/Berlin", "", "next", "Mon 2027-03-29 02:30:00 +02:00"},
+		{"at 2027-03-28T02:30", "Europe/Berlin", "", "next", "Mon 2027-03-29 02:30:00 +02:00"},
+		{"at 2027-03-28T02:30, 2027-03-28T02:45, 2027-03-30T08:00", "Europe/Berlin", "skip", "previous",
+			"Fri 2027-03-26 02:30:00 +01:00, Fri 2027-03-26 02:45:00 +01:00, Tue 2027-03-30 08:00:00 +02:00"},
+		{"DTSTART;TZID=Europe/Berlin:20270328T023000", "", "", "next", "Mon 2027-03-29 02:30:00 +02:00"},
+		{"DTSTART;TZID=Europe/Berlin:20270328T023000\nRDATE;TZID=Europe/Berlin:20270330T080000", "", "", "skip", "Tue 2027-03-30 08:00:00 +02:00"},
+		{"at 2027-03-27T23:30, 2027-03-30T08:00", "America/Nuuk", "", "next", "Mon 2027-03-29 23:30:00 -01:00, Tue 2027-03-30 08:00:00 -01:00"},
+		{"DTSTART;TZID=America/Nuuk:20270327T233000\nRDATE;TZID=America/Nuuk:20270330T080000\nEXDATE;VALUE=DATE:20270327", "", "", "", "Tue 2027-03-30 08:00:00 -01:00"},
+	} {
+		d := Defaults{Zone: c.zone, Nonexistent: c.nonexistent, OnHoliday: c.on}
+		if c.on != "" {
+			d.Calendar = calendarOf(t, "MO-FR", "")
+		}
+		r := mustParse(t, c.rule, d)
+		again := mustParse(t, r.String(), Defaults{})
+		if again.String() != r.String() {
+			t.Errorf("%s: canonical text\n%s\nis read as\n%s", c.rule, r, again)
+		}
+		for _, r := range []*Rule{r, again} {
+			list, err := r.Between(time.Date(2027, 3, 25, 0, 0, 0, 0, time.UTC), time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC), 0)
+			var got []string
+			for _, at := range list {
+				got = append(got, r.local(at.Unix()))
+			}
+			if err != nil || strings.Join(got, ", ") != c.want {
+				t.Errorf("%s in %s, %s: %v, %v; want %s, by\n%s", c.rule, c.zone, c.on, got, err, c.want, r)
+			}
+		}
+	}
+}
+
 // EXDATE by date removes the day, whatever the times.
 func TestExcludedDays(t *testing.T) {
 	for _, text := range []string{

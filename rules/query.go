@@ -187,7 +187,7 @@ func Outdated(ends string) bool { return ends != "" && Release(ends) < TZDataVer
 // of the author has their meaning.
 func HasInstants(text string) bool {
 	counts := strings.HasPrefix(text, "DTSTART:") && !strings.Contains(text, ";BY")
-	return counts || strings.Contains(text, "\nRDATE:") || strings.Contains(text, "\nEXDATE:") || strings.Contains(text, ";UNTIL=")
+	return counts || strings.Contains(text, "\nRDATE") || strings.Contains(text, "\nEXDATE:") || strings.Contains(text, ";UNTIL=")
 }
 
 // knownEnds reads a text of Ends. It returns nil if another release of the zone

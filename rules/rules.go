@@ -308,7 +308,7 @@ func (r *Rule) String() string {
 		b.WriteString("\nRRULE:")
 		r.includes[i].text(&b)
 	}
-	r.writeDates(&b, "\nRDATE:", r.rdates)
+	r.writeSingle(&b)
 	for i := range r.excludes {
 		b.WriteString("\nEXRULE:")
 		r.excludes[i].text(&b)
@@ -350,6 +350,20 @@ func (r *Rule) writeDays(b *strings.Builder) {
 	b.WriteString(":" + holidayNames[r.onHoliday] + "\n" + xWorkingDays + ":" + r.calendar.weekdays())
 	if text := r.calendar.text(); text != "" {
 		b.WriteString("\n" + xHolidays + ":" + text)
+	}
+}
+
+// writeSingle writes the single dates: as instants, or as the wall times that are needed.
+func (r *Rule) writeSingle(b *strings.Builder) {
+	lost := r.lostDates()
+	r.writeDates(b, "\nRDATE:", slices.DeleteFunc(slices.Clone(r.rdates), func(t int64) bool {
+		return slices.ContainsFunc(lost, func(c int64) bool { return r.zone.resolve(c, r.policy) == t })
+	}))
+	lead := "\nRDATE;TZID=" + r.zone.name + ":"
+	for _, c := range lost {
+		b.WriteString(lead)
+		writeStamp(b, c)
+		lead = ","
 	}
 }
 

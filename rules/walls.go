@@ -1,5 +1,7 @@
 package rules
 
+import "slices"
+
 // stretch is a range of instants [from, to) in which a clock shows the wall times t+off. After a gap, for as long as the gap
 // was, a rule may name others for the same instants, which the gap left out: t+lost. Elsewhere, lost is off.
 type stretch struct{ from, to, lost, off int64 }
@@ -9,7 +11,7 @@ func (r *Rule) stretchAt(t int64) stretch {
 	sp := r.days().at(t)
 	end := sp.from + sp.off - sp.before
 	switch {
-	case r.zone == utc || sp.before >= sp.off || r.policy.skip:
+	case r.zone == utc || sp.before >= sp.off || r.policy.skip && len(r.odd.walls) == 0:
 		return stretch{sp.from, sp.to, sp.off, sp.off}
 	case t < end:
 		return stretch{sp.from, min(sp.to, end), sp.before, sp.off}
@@ -34,7 +36,7 @@ func (r *Rule) walls(x int64) (list [2]int64, n int) {
 		return list, 1
 	}
 	for _, w := range [2]int64{x + s.lost, x + s.off} {
-		if r.names(w) {
+		if r.names(w, r.policy.skip && w == x+s.lost) {
 			list[n] = w
 			n++
 		}
@@ -45,9 +47,9 @@ func (r *Rule) walls(x int64) (list [2]int64, n int) {
 	return list, n
 }
 
-// names reports whether a recurrence that is pinned to the wall clock has a wall
-// time.
-func (r *Rule) names(c int64) bool {
+// names reports whether a single date has a wall time or, unless such times are
+// skipped, a recurrence that is pinned to the wall clock.
+func (r *Rule) names(c int64, skipped bool) bool {
 	b := budget{searchSteps}
-	return r.pinnedIn(c, c+1, &b)
+	return slices.Contains(r.odd.walls, c) || !skipped && r.pinnedIn(c, c+1, &b)
 }
