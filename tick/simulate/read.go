@@ -273,13 +273,13 @@ func repeatsFrom(v *store.JobStatus, open []store.Run) time.Time {
 	return v.LastFinished
 }
 
-// beginAt makes everything before an instant count as decided.
+// beginAt makes everything before an instant count as decided, also the edits that no pass has seen.
 func (j *Job) beginAt(t time.Time) {
 	t = t.Add(-instant)
 	if j.CreatedAt.After(t) {
 		j.CreatedAt = t
 	}
-	j.AsPlanned = j.Disabled
+	j.AsPlanned, j.Stale, j.Planned, j.ChangedAt = j.Disabled, false, store.PlannedPolicies{}, t
 	if j.Plan.NextRun = (time.Time{}); !j.Plan.DecidedThrough.IsZero() {
 		j.Plan.DecidedThrough = t
 	}
@@ -288,7 +288,10 @@ func (j *Job) beginAt(t time.Time) {
 	}
 	j.Rules = slices.DeleteFunc(j.Rules, func(r store.Rule) bool { return !r.Linked && !r.Lost })
 	for i := range j.Rules {
-		j.Rules[i].LinkedAt, j.Rules[i].ChangedAt = t, t
+		r := &j.Rules[i]
+		if r.LinkedAt, r.ChangedAt = t, t; r.Changed() {
+			r.Input, r.Text, r.Ends = "", "", "" // the old rule owes no time
+		}
 	}
 }
 

@@ -184,3 +184,29 @@ func TestRequestsToCancelAreSimulated(t *testing.T) {
 		}
 	})
 }
+
+// An edit that no pass has seen is decided like everything else before a simulation that begins later: its first instant is a
+// time of the jobs as they are now.
+func TestEditsBeforeALaterBegin(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		job := func(name, rule string) store.Job {
+			return store.Job{Name: name, Own: &store.Schedule{Rule: rule}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		}
+		defs := store.Definitions{Jobs: []store.Job{job("enabled", "0 0 * * *"), job("valid", "0 0 * * *"), job("rule", "0 0,12 * * *")}}
+		defs.Jobs[0].Disabled, defs.Jobs[1].NotAfter = true, time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		d.Clock.Add(time.Minute)
+		defs.Jobs[0].Disabled, defs.Jobs[1].NotAfter, defs.Jobs[2].Own.Rule = false, time.Time{}, "0 0,13 * * *"
+		ticktest.Apply(t, d, defs)
+		from := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+		in, _, err := simulate.Read(t.Context(), d.Store, from, d.Clock.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := simulate.Run(t.Context(), in, simulate.Options{From: from, To: from.AddDate(0, 0, 7), Keep: 100})
+		if err != nil || r.Runs != 7+7+14 || r.NotRun != 0 {
+			t.Errorf("%v: %d runs, %d times do not run: %+v", err, r.Runs, r.NotRun, r.Gaps)
+		}
+	})
+}
