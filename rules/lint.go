@@ -18,7 +18,7 @@ type Warning struct {
 const (
 	WarnExhausted   = "exhausted"    // no occurrence is left after Now
 	WarnDense       = "dense"        // fires more often in a day than MaxPerDay
-	WarnMonthEnd    = "month-end"    // names a day that some months do not have
+	WarnMonthEnd    = "month-end"    // names only days that some months do not have
 	WarnClockChange = "clock-change" // one of the next two clock changes leaves out or repeats its time, and the author did not choose what happens then
 	WarnPastStart   = "past-start"   // starts before Now
 	WarnUnaligned   = "unaligned"    // DTSTART is not itself an occurrence
@@ -94,7 +94,7 @@ func (l *linter) frequency() error {
 	return nil
 }
 
-// monthEnds warns of the 29th to 31st, which some months do not have.
+// monthEnds warns of a rule that names no day but the 29th to 31st, which some months do not have.
 func (l *linter) monthEnds() error {
 	for i := range l.rule.includes {
 		c := &l.rule.includes[i]
