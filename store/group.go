@@ -33,17 +33,19 @@ type GroupDecision struct {
 }
 
 // lockGroups locks the plan rows of the groups of these jobs, and reads their caps. It locks in the order of the
-// names, so two sessions that need several groups cannot deadlock. Lock order: plans, groups, runs. The runs of the
-// jobs must be read after the groups are locked: then a run that ends in between counts as under way, and a run under
-// way never counts as ended.
+// names, so two sessions that need several groups cannot deadlock. Lock order: plans, groups, runs. The runs of other
+// jobs are counted here, and those of the jobs themselves where they are read, after the groups are locked: see
+// GroupLoad.note. So a run of another job that ends in between counts as under way, and wakes its job. A run of these
+// jobs counts as their decisions find it: if they settle it, nobody else looks at the place that it leaves.
 func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, byJob map[int64]*Snapshot) error {
-	caps := map[string]*GroupLoad{}
-	for _, c := range byJob {
+	caps, here := map[string]*GroupLoad{}, []int64{}
+	for id, c := range byJob {
 		if name := c.Job.Group; name != "" {
 			if caps[name] == nil {
 				caps[name] = &GroupLoad{Name: name}
 			}
 			c.Group = caps[name]
+			here = append(here, id)
 		}
 	}
 	if err := readLeft(ctx, tx, byJob, caps); err != nil || len(caps) == 0 {
@@ -53,7 +55,7 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, byJob map[int64]*
 	if err := lockGroupPlans(ctx, tx, names); err != nil {
 		return err
 	}
-	a, most := engine.Args{"ids": names}, 0
+	a, most := engine.Args{"ids": names, "here": here}, 0
 	var found GroupLoad
 	err := tx.Query(ctx, "group_caps", a, engine.Reads(&found.Name, &found.MaxRunning, &found.Active).Each(func(fault string) {
 		if c := caps[found.Name]; c != nil && fault == "" {
@@ -74,6 +76,13 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, byJob map[int64]*
 		}
 		h = GroupWaiter{}
 	}))
+}
+
+// note counts a run of one of the jobs that decisions are made for.
+func (g *GroupLoad) note(r *Run) {
+	if g != nil && r.UnderWay() {
+		g.Active++
+	}
 }
 
 // lockGroupPlans locks the plan rows of groups, and makes those that are missing.

@@ -109,6 +109,7 @@ func (o *openRuns) take(run Run) {
 	}
 	o.failed[run.JobID] = o.failed[run.JobID] || run.State == Failed
 	c := o.byJob[run.JobID]
+	c.Group.note(&run)
 	if !utf8.ValidString(run.ID) { // no statement finds it by this id, so nothing can end it
 		c.Fault = "a run: " + run.Fault
 		return

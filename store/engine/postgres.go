@@ -87,6 +87,7 @@ var postgres = &Engine{
 		"@among":       "= ANY(:ids::bigint[])",
 		"@among_runs":  "= ANY(:ids::uuid[])",
 		"@among_names": "= ANY(:ids::text[])",
+		"@elsewhere":   "j.id <> ALL(:here::bigint[])",
 		"@these":       "= ANY(:ids::bigint[])",
 		"@these_runs":  "= ANY(:ids::uuid[])",
 		"@predecessor": "CASE WHEN dbjobs.runs.occurrence ~ '^(after|hook[:][a-z]+)[:][0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}([:]|$)' THEN pg_catalog.split_part(dbjobs.runs.occurrence, ':', CASE WHEN dbjobs.runs.occurrence LIKE 'after%' THEN 2 ELSE 3 END)::uuid END",

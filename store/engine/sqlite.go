@@ -66,6 +66,7 @@ var sqlite = &Engine{
 		"@among":       "IN (SELECT value FROM json_each(:ids))",
 		"@among_runs":  "IN (SELECT value FROM json_each(:ids))",
 		"@among_names": "IN (SELECT value FROM json_each(:ids))",
+		"@elsewhere":   "j.id NOT IN (SELECT value FROM json_each(:here))",
 		"@these":       "IN (SELECT value FROM json_each(:ids))",
 		"@these_runs":  "IN (SELECT value FROM json_each(:ids))",
 		"@predecessor": "CASE WHEN dbjobs.runs.occurrence LIKE 'after:%' THEN substr(dbjobs.runs.occurrence, 7) WHEN dbjobs.runs.occurrence LIKE 'hook:%' THEN substr(dbjobs.runs.occurrence, instr(substr(dbjobs.runs.occurrence, 6), ':') + 6, 36) END",

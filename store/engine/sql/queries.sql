@@ -489,14 +489,14 @@ SELECT q.name, q.quoted FROM (SELECT g.name, @quoted_name AS quoted FROM dbjobs.
 
 -- It goes from the jobs of a group to their runs, job by job. The planner plans a join by statistics, which a newly
 -- filled table does not have, so it would count all runs for each group. The same is true for group_held, where CROSS
--- JOIN keeps the order on SQLite.
+-- JOIN keeps the order on SQLite. The runs of the page's own jobs, which are here, are read by batch_runs.
 
 -- name: group_caps
 -- overridden: mysql
 SELECT g.name, g.max_running,
   (SELECT COALESCE(SUM((SELECT COUNT(*) FROM dbjobs.runs r
      WHERE @open = j.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))), 0)
-   FROM dbjobs.jobs j WHERE j.group_name = g.name)
+   FROM dbjobs.jobs j WHERE j.group_name = g.name AND @elsewhere)
 FROM dbjobs.groups g WHERE g.name @among_names;
 
 -- name: group_held

@@ -619,10 +619,10 @@ SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM 
 WHERE job_id = ? ORDER BY through_at DESC, schedule_id LIMIT ?;
 
 -- name: group_caps
--- arguments: each_ids
+-- arguments: each_here, each_ids
 SELECT g.name, g.max_running,
   (SELECT COUNT(*) FROM dbjobs_jobs j STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (runs_open) ON open_job_id = j.id
-   WHERE j.group_name = g.name AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))
+   WHERE j.group_name = g.name AND NOT j.id IN (each_) AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))
 FROM dbjobs_groups g WHERE g.name IN (each_);
 
 -- name: group_held

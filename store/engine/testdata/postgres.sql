@@ -685,12 +685,12 @@ SELECT job_id, schedule_id, from_at, through_at, reason, rule, recorded_at FROM 
 WHERE job_id = $1 ORDER BY through_at DESC, schedule_id LIMIT $2;
 
 -- name: group_caps
--- arguments: ids
+-- arguments: here, ids
 SELECT g.name, g.max_running,
   (SELECT COALESCE(pg_catalog.SUM((SELECT pg_catalog.COUNT(*) FROM dbjobs.runs r
      WHERE settled_at IS NULL AND job_id = j.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))), 0)
-   FROM dbjobs.jobs j WHERE j.group_name = g.name)
-FROM dbjobs.groups g WHERE g.name = ANY($1::text[]);
+   FROM dbjobs.jobs j WHERE j.group_name = g.name AND j.id <> ALL($1::bigint[]))
+FROM dbjobs.groups g WHERE g.name = ANY($2::text[]);
 
 -- name: group_held
 -- arguments: ids, limit

@@ -94,7 +94,7 @@ ORDER BY a.finished_at DESC, a.run_id DESC, a.number DESC LIMIT :limit;
 -- name: group_caps
 SELECT g.name, g.max_running,
   (SELECT COUNT(*) FROM dbjobs.jobs j STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (runs_open) ON @open = j.id
-   WHERE j.group_name = g.name AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))
+   WHERE j.group_name = g.name AND @elsewhere AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL))
 FROM dbjobs.groups g WHERE g.name @among_names;
 
 -- name: group_held
