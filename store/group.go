@@ -13,9 +13,11 @@ import (
 // It is counted from the runs and stored nowhere, so it cannot drift.
 type GroupLoad struct {
 	Name       string
-	MaxRunning int           // 0: there is no such group
-	Active     int           // runs of all its jobs that are under way
-	Waiting    []GroupWaiter // runs that wait for the group, in the order of their turns: more than a decision can let go
+	MaxRunning int // 0: there is no such group
+	Active     int // runs of all its jobs that are under way
+	// Waiting are runs that wait for the group: all those of the jobs of the batch, and of other jobs the first ones, as many as
+	// can be let go.
+	Waiting []GroupWaiter
 }
 
 // GroupWaiter is a run that waits for its group.
@@ -70,7 +72,7 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, byJob map[int64]*
 	var name string
 	var h GroupWaiter
 	const all = 1 << 30 // the cap of a group without a limit
-	return tx.Query(ctx, "group_held", a.With("limit", min(most, all)+len(byJob)), engine.Reads(&name, &h.Run, &h.JobID, &h.Priority, engine.At(&h.ReadyAt)).Each(func(fault string) {
+	return tx.Query(ctx, "group_held", a.With("limit", min(most, all)), engine.Reads(&name, &h.Run, &h.JobID, &h.Priority, engine.At(&h.ReadyAt)).Each(func(fault string) {
 		if c := caps[name]; c != nil && fault == "" { // otherwise the run's own decision ends it
 			c.Waiting = append(c.Waiting, h)
 		}
@@ -78,10 +80,14 @@ func (s *Store) lockGroups(ctx context.Context, tx *engine.Tx, byJob map[int64]*
 	}))
 }
 
-// note counts a run of one of the jobs that decisions are made for.
+// note notes a run of one of the jobs that decisions are made for. If the job is passed over after all, its run keeps its turn.
 func (g *GroupLoad) note(r *Run) {
-	if g != nil && r.UnderWay() {
+	switch {
+	case g == nil:
+	case r.UnderWay():
 		g.Active++
+	case r.State == Waiting && r.HeldBy == HeldByGroup && r.Fault == "":
+		g.Waiting = append(g.Waiting, GroupWaiter{Run: r.ID, JobID: r.JobID, Priority: r.Priority, ReadyAt: r.ReadyAt})
 	}
 }
 

@@ -33,6 +33,39 @@ func crowdedGroup(t *testing.T, d *storetest.DB) (*store.Task, store.Holder) {
 	return &tasks[0], h
 }
 
+// All runs of a job leave the group together. The run of another job that waits behind them gets the place.
+func TestGroupThatAJobLeavesWithAllItsRuns(t *testing.T) {
+	for by, leave := range map[string]struct {
+		how  func(d *storetest.DB) error
+		want string
+	}{
+		"abort": {func(d *storetest.DB) error {
+			_, err := d.AbortJob(t.Context(), "crowd", false, store.Author{})
+			return err
+		}, "b queued, crowd cancelled, crowd cancelled, crowd cancelled, crowd cancelled"},
+		"pause": {func(d *storetest.DB) error {
+			_, err := d.Pause(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "crowd"}, time.Time{}, store.Author{})
+			return err
+		}, "b queued, crowd cancelled, crowd waiting pause, crowd waiting pause, crowd waiting pause"},
+	} {
+		t.Run(by, func(t *testing.T) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+				first, h := crowdedGroup(t, d)
+				if err := leave.how(d); err != nil {
+					t.Fatal(err)
+				}
+				if err := d.EndStep(t.Context(), first, store.StepEnd{State: store.Cancelled, Final: store.Cancelled}, h); err != nil {
+					t.Fatal(err)
+				}
+				ticktest.DecideOnly(t, d)
+				if got := standing(t, d); got != leave.want {
+					t.Error(got)
+				}
+			})
+		})
+	}
+}
+
 // The run that has the place of a group ends while another session decides for its job. That session settles the run, so it also
 // has to give the place away: nobody else looks.
 func TestGroupWhosePlaceBecomesFreeBesideADecision(t *testing.T) {

@@ -505,7 +505,7 @@ SELECT name, run, job_id, priority, ready_at FROM (
   SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
     ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
   FROM dbjobs.jobs j CROSS JOIN dbjobs.runs r
-  WHERE @open = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names) AS h
+  WHERE @open = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names AND @elsewhere) AS h
 WHERE place <= :limit ORDER BY name, place;
 
 -- name: wake_held

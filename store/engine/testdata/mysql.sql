@@ -626,12 +626,12 @@ SELECT g.name, g.max_running,
 FROM dbjobs_groups g WHERE g.name IN (each_);
 
 -- name: group_held
--- arguments: each_ids, limit
+-- arguments: each_ids, each_here, limit
 SELECT name, run, job_id, priority, ready_at FROM (
   SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
     ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
   FROM dbjobs_jobs j FORCE INDEX (jobs_group) STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (runs_open) ON open_job_id = j.id
-  WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name IN (each_)) AS h
+  WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name IN (each_) AND NOT j.id IN (each_)) AS h
 WHERE place <= ? ORDER BY name, place;
 
 -- name: groups

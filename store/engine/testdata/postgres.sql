@@ -693,13 +693,13 @@ SELECT g.name, g.max_running,
 FROM dbjobs.groups g WHERE g.name = ANY($2::text[]);
 
 -- name: group_held
--- arguments: ids, limit
+-- arguments: ids, here, limit
 SELECT name, run, job_id, priority, ready_at FROM (
   SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
     pg_catalog.ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
   FROM dbjobs.jobs j CROSS JOIN dbjobs.runs r
-  WHERE settled_at IS NULL AND job_id = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name = ANY($1::text[])) AS h
-WHERE place <= $2 ORDER BY name, place;
+  WHERE settled_at IS NULL AND job_id = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name = ANY($1::text[]) AND j.id <> ALL($2::bigint[])) AS h
+WHERE place <= $3 ORDER BY name, place;
 
 -- name: groups
 SELECT name, max_running FROM dbjobs.groups ORDER BY name;

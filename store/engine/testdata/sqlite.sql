@@ -624,13 +624,13 @@ SELECT g.name, g.max_running,
 FROM dbjobs_groups g WHERE g.name IN (SELECT value FROM json_each(?2));
 
 -- name: group_held
--- arguments: ids, limit
+-- arguments: ids, here, limit
 SELECT name, run, job_id, priority, ready_at FROM (
   SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
     ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
   FROM dbjobs_jobs j CROSS JOIN dbjobs_runs r
-  WHERE settled_at IS NULL AND job_id = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name IN (SELECT value FROM json_each(?1))) AS h
-WHERE place <= ?2 ORDER BY name, place;
+  WHERE settled_at IS NULL AND job_id = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name IN (SELECT value FROM json_each(?1)) AND j.id NOT IN (SELECT value FROM json_each(?2))) AS h
+WHERE place <= ?3 ORDER BY name, place;
 
 -- name: groups
 SELECT name, max_running FROM dbjobs_groups ORDER BY name;

@@ -102,7 +102,7 @@ SELECT name, run, job_id, priority, ready_at FROM (
   SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
     ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
   FROM dbjobs.jobs j FORCE INDEX (jobs_group) STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (runs_open) ON @open = j.id
-  WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names) AS h
+  WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names AND @elsewhere) AS h
 WHERE place <= :limit ORDER BY name, place;
 
 -- The runs are read one by one through the key, in the order of the list. To sort them, MySQL would first lock the
