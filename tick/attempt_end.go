@@ -26,8 +26,8 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		return end
 	}
 	cause := stopped(ctx)
-	known := errors.Is(err, executor.ErrNothingDone) && (cause == nil || errors.Is(cause, errTimeout))
-	if known && t.Run.Losses+1 < max(t.Job.MaxDeliveries, idleDeliveries) {
+	ends := errors.Is(cause, errOverdue) || errors.Is(cause, errCancelled) // the run ends, whatever the attempt has done
+	if !ends && errors.Is(err, executor.ErrNothingDone) && t.Run.Losses+1 < max(t.Job.MaxDeliveries, idleDeliveries) {
 		end.State, end.Redeliver, end.Backoff = "cut", true, time.Second<<max(0, min(t.Run.Losses, 6)) // by hand, losses may be below zero
 		return end
 	}

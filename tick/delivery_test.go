@@ -147,6 +147,43 @@ func TestDeliveryOnceExecutesOnce(t *testing.T) {
 	})
 }
 
+// The pass ends before a step has done anything: the step waits for a connection, or another step has just ended. A run with one
+// delivery is then delivered again.
+func TestDeliveryOnceThatHasDoneNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		first error // of step one, during which the pass ends
+		want  string
+	}{"waits": {executor.ErrNothingDone, "one one two"}, "between steps": {nil, "one two"}} {
+		t.Run(name, func(t *testing.T) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 1, Steps: []store.Step{ticktest.Call("one"), ticktest.Call("two")}}}})
+				ticktest.Request(t, d, "job")
+				var executed []string
+				for range 2 {
+					ctx, cancel := context.WithCancel(t.Context())
+					_, err := ticktest.NewDoing(t, d, func(within context.Context, r executor.Request) (executor.Result, error) {
+						executed = append(executed, r.Task.StepAt(r.Task.Run.Step).Name)
+						if len(executed) > 1 {
+							return executor.Result{}, nil
+						}
+						cancel()
+						<-within.Done()
+						return executor.Result{}, c.first
+					}).Run(ctx)
+					cancel()
+					if err != nil && !errors.Is(err, context.Canceled) {
+						t.Fatal(err)
+					}
+					d.Clock.Add(5 * time.Minute)
+				}
+				if got := ticktest.LastRun(t, d, "job"); got.State != store.Succeeded || strings.Join(executed, " ") != c.want {
+					t.Errorf("executed %q: %s: %s", executed, got.State, got.Error)
+				}
+			})
+		})
+	}
+}
+
 // The end of a run comes after its lease, when another pass has taken its process for dead. The message says what has become of
 // the run: with one delivery it is lost, and nobody has executed it again.
 func TestDeliveryThatIsOverSaysWhatTheRunIs(t *testing.T) {

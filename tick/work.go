@@ -200,7 +200,7 @@ func (p *pass) attempt(ctx context.Context, h *held) (end store.StepEnd, ended b
 		return store.StepEnd{State: store.Failed, Final: store.Failed, Error: err.Error()}, false
 	}
 	if ctx.Err() != nil { // the time of the attempt is over before it began
-		return p.failure(ctx, t, step, context.Cause(ctx)), false
+		return p.failure(ctx, t, step, fmt.Errorf("%w: %w", executor.ErrNothingDone, errCut)), false
 	}
 	if limit := time.Duration(step.Timeout); limit > 0 {
 		var cancel context.CancelFunc
@@ -264,7 +264,7 @@ func (p *pass) readFacts(ctx context.Context, t *store.Task, step *store.Step) (
 	if t.Steps = nil; !step.Refers() {
 		return nil
 	}
-	if t.Steps, err = p.t.Store.StepFacts(ctx, t.Run.ID); err != nil && p.temporary(err) { // no fault of the step
+	if t.Steps, err = p.t.Store.StepFacts(ctx, t.Run.ID); err != nil && (p.temporary(err) || over(ctx)) { // no fault of the step
 		err = fmt.Errorf("%w: %w", executor.ErrNothingDone, err)
 	}
 	return err
