@@ -51,16 +51,20 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		}
 		return end
 	}
-	next := decide.AfterFailure(t, step, !errors.Is(err, executor.ErrFinal), rand.N)
-	end.Retry, end.NextStep, end.Final, end.Backoff = next.Retry, next.NextStep, next.Final, next.Backoff
-	if next.Error != "" {
-		end.Error = fmt.Sprintf("%s; %s", next.Error, end.Error)
-	}
+	follow(&end, decide.AfterFailure(t, step, !errors.Is(err, executor.ErrFinal), rand.N))
 	if later, ok := errors.AsType[*executor.LaterError](err); ok && end.Retry { // our bound applies: a header cannot stop a job for long
 		retry := step.Retry.Or(t.Job.Retry)
 		end.Backoff = max(end.Backoff, min(later.Wait, time.Duration(*retry.MaxBackoff)))
 	}
 	return end
+}
+
+// follow sets what follows a failed attempt.
+func follow(end *store.StepEnd, next store.StepEnd) {
+	end.Retry, end.NextStep, end.Final, end.Backoff = next.Retry, next.NextStep, next.Final, next.Backoff
+	if next.Error != "" {
+		end.Error = fmt.Sprintf("%s; %s", next.Error, end.Error)
+	}
 }
 
 // stopped says why the work of a context was stopped; nil: it was not. A connection that has the deadline of the context may
@@ -81,11 +85,11 @@ func stopped(ctx context.Context) error {
 // attempt. idleDeliveries may exceed max_deliveries, which bounds deliveries that may have done something.
 const idleDeliveries = 3
 
-// inTime gives up on an attempt that would begin after the run's own timeout.
+// inTime gives up on an attempt that would begin after the run's own timeout: the tries of the step are used up.
 func (p *pass) inTime(t *store.Task, over time.Time, end store.StepEnd) store.StepEnd {
 	if end.Retry && !over.IsZero() && !p.t.Now().Add(end.Backoff).Before(over) {
-		end.Retry, end.Final = false, store.Failed
 		end.Error += fmt.Sprintf("; not tried again: the run's timeout of %s would be over", t.Job.Timeout)
+		follow(&end, decide.Follow(t, t.StepAt(t.Run.Step).OnFailure, store.Failed))
 	}
 	return end
 }

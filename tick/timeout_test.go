@@ -176,3 +176,39 @@ func TestTimeoutOfARunCountsFromItsFirstDelivery(t *testing.T) {
 		}
 	})
 }
+
+// The timeout of a run leaves no time for another try of a step, and its on_failure is followed as after the last one.
+func TestTimeoutOfARunThatLeavesNoTry(t *testing.T) {
+	for follows, want := range map[string]string{"step:alert": "fetch fetch alert failed", store.StepSucceed: "fetch fetch succeeded", store.StepFail: "fetch fetch failed"} {
+		t.Run(follows, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				tries, wait, jitter := store.Attempts(5), store.Duration(6*time.Minute), 0
+				fetch, merge, alert := ticktest.Call("fetch"), ticktest.Call("merge"), ticktest.Call("alert")
+				fetch.OnFailure, merge.OnSuccess, alert.OnSuccess = follows, store.StepSucceed, store.StepFail
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Timeout: store.Duration(10 * time.Minute),
+					Retry: store.Retry{Attempts: &tries, Backoff: &wait, MaxBackoff: &wait, Jitter: &jitter}, Steps: []store.Step{fetch, merge, alert}}}})
+				var got []string
+				tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+					step := r.Task.StepAt(r.Task.Run.Step).Name
+					if got = append(got, step); step == "fetch" {
+						return executor.Result{}, errors.New("no such luck")
+					}
+					return executor.Result{}, nil
+				})
+				tk.Now = d.Clock.Now
+				ticktest.Request(t, d, "job")
+				for range 2 { // at 0 and 6 minutes; at 12 it would be too late
+					ticktest.Pass(t, tk)
+					d.Clock.Add(6 * time.Minute)
+				}
+				r := ticktest.LastRun(t, d, "job")
+				if got = append(got, r.State); strings.Join(got, " ") != want {
+					t.Errorf("%q: %s", got, r.Error)
+				}
+				if said := "no such luck; not tried again: the run's timeout of 10m would be over"; !strings.Contains(r.Tries[1].Error, said) {
+					t.Errorf("%s, want %s", r.Tries[1].Error, said)
+				}
+			})
+		})
+	}
+}

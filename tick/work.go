@@ -52,6 +52,7 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 		end, ended := p.attempt(within, h)
 		log.Debug("step has ended", "state", end.State, "error", end.Error)
 		if !ended {
+			end = p.inTime(t, over, end)
 			if !p.one && end.Succeeds() && !errors.Is(context.Cause(ctx), store.ErrOutdated) {
 				p.recordLater(ctx, h, end, told)
 				return errLater
@@ -63,7 +64,7 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 				}
 				p.mu.Unlock()
 			}
-			if err := p.endStep(ctx, t, p.inTime(t, over, end), nil); err != nil {
+			if err := p.endStep(ctx, t, end, nil); err != nil {
 				return err
 			}
 			t.Waited = 0
