@@ -30,7 +30,7 @@ func (r *Run) Label() string {
 }
 
 // Run finds a run: by its label, JOB#NUMBER or JOB#ID; by its id alone; or by the name of a job, which means its
-// latest run. An id may be cut to its first characters, at least four, if no other run has the same beginning. No two
+// latest run. A UUID may be cut to its first characters, at least four, if no other run has the same beginning. No two
 // runs of a job ever get the same number.
 func (s *Store) Run(ctx context.Context, name string) (RunDetail, error) {
 	found, err := s.findRun(ctx, name)
@@ -86,6 +86,7 @@ func (s *Store) addHolders(ctx context.Context, d *RunDetail) error {
 
 var (
 	runPrefix = lazyregexp.New(`^[0-9a-f-]{4,36}$`)
+	runText   = lazyregexp.New(`^[!-~]{1,36}$`) // of a text with other letters, MySQL would compare each run's id
 	runNumber = lazyregexp.New(`^[1-9][0-9]{0,17}$`)
 )
 
@@ -116,12 +117,22 @@ func (s *Store) runNamed(ctx context.Context, name string, ofJob func(context.Co
 	return r, err
 }
 
+// runByID finds a run by its id. Where the engine has a text, SQL may have given the run an id that is no UUID.
 func (s *Store) runByID(ctx context.Context, id string) (Run, error) {
+	if s.db.Engine().TextIDs && runText.MatchString(id) {
+		if r, err := s.runBetween(ctx, id, id, id); !errors.Is(err, ErrNotFound) {
+			return r, err
+		}
+	}
 	low, high, ok := prefixRange(strings.ToLower(id))
 	if !ok {
 		return Run{}, ErrNotFound
 	}
-	return s.oneRun(ctx, s.db, id, "run_by_prefix", engine.Args{"low": engine.ID(low), "high": engine.ID(high)})
+	return s.runBetween(ctx, id, low, high)
+}
+
+func (s *Store) runBetween(ctx context.Context, name, low, high string) (Run, error) {
+	return s.oneRun(ctx, s.db, name, "run_by_prefix", engine.Args{"low": engine.ID(low), "high": engine.ID(high)})
 }
 
 // runNow reads a run as the transaction sees it.

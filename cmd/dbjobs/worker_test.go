@@ -307,13 +307,14 @@ func planOf(t *testing.T, d *storetest.DB, statement string) string {
 // engine. A tick notices each change.
 func changeBySQL(t *testing.T, d *storetest.DB, engine, home string) {
 	t.Helper()
-	bySQL := readPage(t, databasePage).section("A job by SQL").blocks()[1].statements()
+	blocks := readPage(t, databasePage).section("A job by SQL").blocks()
+	bySQL := blocks[1].statements()
 	words := map[string]*strings.Replacer{
 		"postgres": strings.NewReplacer(),
 		"mariadb": strings.NewReplacer("now()", "utc_timestamp(6)", "'now:' || gen_random_uuid()", "concat('now:', uuid())",
 			"gen_random_uuid()", "uuid()"),
 		"sqlite": strings.NewReplacer("now()", "strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')",
-			"gen_random_uuid()", "lower(hex(randomblob(16)))"),
+			"gen_random_uuid()", blocks[2].statements()[0]),
 	}[storetest.Dialect(engine)]
 	if engine == "postgres" && storetest.Version(t, d.SQL) < 13_00_00 {
 		words = strings.NewReplacer("gen_random_uuid()", "md5(random()::text)::uuid")
@@ -327,6 +328,16 @@ func changeBySQL(t *testing.T, d *storetest.DB, engine, home string) {
 		}
 		if !strings.Contains(said.String(), want) {
 			t.Errorf("no %s after %s\n%s", want, bySQL[i], said)
+		}
+	}
+	var id string // of the run that the page's statement has made
+	if err := d.SQL.QueryRow("SELECT id FROM " + d.Table("runs") + " WHERE occurrence LIKE 'now:%'").Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{id, id[:8], "tidy#" + id} {
+		said := &strings.Builder{}
+		if _, stderr := invoke(t.Context(), t, home, nil, said, "run", "show", name, "--json", "--database", d.URL); !strings.Contains(said.String(), `"id": "`+id+`"`) {
+			t.Errorf("run show %s: %s%s", name, said, stderr)
 		}
 	}
 }

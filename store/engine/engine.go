@@ -18,6 +18,7 @@ type Engine struct {
 	OneWriter   bool   // it has one writer at a time, and the driver waits for its turn
 	Creates     bool   // Open can create a database
 	KnowsLogins bool   // sessions have logins, and a job belongs to one
+	TextIDs     bool   // the id of a run may be a text that is no UUID
 	Isolation   sql.IsolationLevel
 	Port        int    // default port of its servers; 0: the database is a file
 	SchemaLock  string // statement at the start of a migration, in its transaction

@@ -16,7 +16,7 @@ import (
 )
 
 var mysqlEngine = &Engine{
-	Name: "mysql", KnowsLogins: true, Port: 3306,
+	Name: "mysql", KnowsLogins: true, TextIDs: true, Port: 3306,
 	// READ COMMITTED: under InnoDB's REPEATABLE READ a range scan locks gaps, so sessions that take runs
 	// and sessions that insert runs into the same index block each other.
 	Isolation: sql.LevelReadCommitted,

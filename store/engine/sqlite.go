@@ -20,7 +20,7 @@ import (
 const sqliteLayout = "2006-01-02T15:04:05.000000Z"
 
 var sqlite = &Engine{
-	Name: "sqlite", OneWriter: true, Creates: true,
+	Name: "sqlite", OneWriter: true, Creates: true, TextIDs: true,
 	schemes:  []string{"sqlite"},
 	form:     "sqlite:path",
 	prefix:   "dbjobs_",
