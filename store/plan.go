@@ -117,6 +117,16 @@ func (c *Snapshot) UntilNext(step int) bool {
 	return *c.Job.Retry.Attempts == 0
 }
 
+// UnderWay counts the runs that were under way when they were read.
+func (c *Snapshot) UnderWay() (n int) {
+	for i := range c.Runs {
+		if c.Runs[i].UnderWay() {
+			n++
+		}
+	}
+	return n
+}
+
 // name is the job's full name, or its id where the name is not known.
 func (c *Snapshot) name() string {
 	if c.Job.Name == "" {

@@ -263,7 +263,7 @@ func (p *pass) decideJob(now time.Time, c *store.Snapshot) (d store.Decision) {
 			plan := c.Plan
 			plan.NextRun, plan.Parked = time.Time{}, fmt.Sprintf("the decision panicked: %v; please report this", r)
 			p.log.Error("deciding panicked", "job", c.Plan.JobID, "panic", r, "stack", string(debug.Stack()))
-			d = store.Decision{Plan: plan}
+			d = store.Decision{Plan: plan, UnderWay: c.UnderWay()}
 		}
 	}()
 	d = decide.Job(now, c, p.decider)

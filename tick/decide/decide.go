@@ -119,8 +119,8 @@ type decision struct {
 	repeatTime  time.Time      // the nominal time by repeat_after; the last element of rules gives it
 }
 
-// parkUnreadable parks a job whose rows cannot be read. It decides nothing and guesses nothing. The
-// job is tried again after store.Recheck.
+// parkUnreadable parks a job whose rows cannot be read. It decides nothing and guesses nothing: its runs
+// stay as they are. The job is tried again after store.Recheck.
 func parkUnreadable(now time.Time, c *store.Snapshot) store.Decision {
 	plan := c.Plan
 	plan.Parked = "its rows cannot be read: " + c.Fault
@@ -130,7 +130,7 @@ func parkUnreadable(now time.Time, c *store.Snapshot) store.Decision {
 	if plan.Parked != c.Plan.Parked || !plan.NextRun.After(now) {
 		plan.NextRun = now.Add(store.Recheck)
 	}
-	return store.Decision{Plan: plan, Park: true}
+	return store.Decision{Plan: plan, Park: true, UnderWay: c.UnderWay()}
 }
 
 // openRun is a run that had not ended when it was read, as this decision changes it.

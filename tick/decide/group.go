@@ -47,13 +47,8 @@ func admitGroup(c *store.GroupLoad, members []*store.GroupDecision) (wake []stri
 	here := map[int64]bool{}
 	for _, m := range members {
 		here[m.Snapshot.Plan.JobID] = true
-		for i := range m.Snapshot.Runs {
-			if m.Snapshot.Runs[i].UnderWay() {
-				room++
-			}
-		}
 		d := &m.Decision
-		room -= d.UnderWay
+		room += m.Snapshot.UnderWay() - d.UnderWay
 		for i := range d.Updates {
 			if r := &d.Updates[i].Run; r.State == store.Waiting && r.HeldBy == store.HeldByGroup {
 				list = append(list, contender{r.Priority, r.ReadyAt, r.ID, r, &d.Updates[i]})
