@@ -5,7 +5,8 @@ import (
 )
 
 // endRetries ends the runs that are tried until the next occurrence, if the next occurrence comes now, or came while the run
-// executed. They are settled before any other run is queued: such an end may pause the job.
+// executed. They are settled before any other run is queued: such an end may pause the job. They also end if the occurrence
+// becomes a gap because of a run that waits behind them: otherwise that run might wait for ever.
 func (d *decision) endRetries(comes bool) {
 	if !d.anyOpen(d.untilNext) {
 		return

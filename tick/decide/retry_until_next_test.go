@@ -48,3 +48,26 @@ func TestTriesEndIfTheNextOccurrenceCameMeanwhile(t *testing.T) {
 		}
 	}
 }
+
+// A request waits behind a run that is tried until the next occurrence, which comes and is a gap because of the request. The
+// tries end, and the request goes.
+func TestTriesEndForARequestThatWaits(t *testing.T) {
+	ten := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	j := store.Job{ID: 1, Name: "job", Overlap: store.OverlapSkip, Retry: store.Retry{Attempts: new(store.Attempts(0))}, CreatedAt: ten.Add(-time.Hour), Steps: []store.Step{{Executor: "sql"}}}
+	j.Normalize()
+	hourly := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: "DTSTART:20260101T000000Z\nRRULE:FREQ=HOURLY"}
+	now := ten.Add(time.Hour)
+	runs := []store.Run{
+		{ID: "1", JobID: 1, Number: 1, Occurrence: store.OccurrenceAt(ten), ScheduledFor: ten, State: store.Waiting, Fence: 1, StartedAt: ten, ReadyAt: now.Add(time.Minute)},
+		{ID: "2", JobID: 1, Number: 2, Occurrence: "now:2", State: store.Waiting, HeldBy: store.HeldByPredecessor, ReadyAt: ten.Add(time.Minute)},
+	}
+	plan := store.Plan{JobID: 1, DecidedThrough: ten, NextRun: now, LastScheduledFor: ten, RunsMade: 2}
+	d := Job(now, &store.Snapshot{Plan: plan, Job: j, Rules: []store.Rule{hourly}, Runs: runs}, testPass(""))
+	got := map[string]string{}
+	for _, u := range d.Updates {
+		got[u.Run.ID] = u.Run.State
+	}
+	if got["1"] != store.Failed || got["2"] != store.Queued || len(d.Made) != 0 || len(d.Gaps) != 1 || d.Gaps[0].Reason != store.Overlap {
+		t.Errorf("%v, made %d, gaps %+v", got, len(d.Made), d.Gaps)
+	}
+}
