@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,10 +25,11 @@ type End struct {
 }
 
 // Meets is what the runs of several jobs have in common if one run follows all of them: the end of their interval.
-// Runs without an interval meet where they follow the same run. Empty: it meets no other run.
+// Runs without an interval meet where they follow the same run, also by way of runs that met there. Empty: it meets no
+// other run.
 func (r *Run) Meets() string {
 	if r.IntervalEnd.IsZero() {
-		return r.Predecessor()
+		return cmp.Or(r.Predecessor(), r.Meeting())
 	}
 	return r.IntervalEnd.UTC().Format(occurrenceTime)
 }

@@ -194,7 +194,8 @@ func TestAfterAllOnceForAnInterval(t *testing.T) {
 	})
 }
 
-// Runs that are started by hand have no interval: they meet where they follow the same run. Arguments are passed on.
+// Runs that are started by hand have no interval: they meet where they follow the same run, also by way of runs that met there.
+// Arguments are passed on.
 func TestAfterAllByHand(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		d.Exec(t, "CREATE TABLE effects (a text, b text)")
@@ -206,6 +207,8 @@ func TestAfterAllByHand(t *testing.T) {
 			{Name: "right", After: []store.After{{Job: "start"}}, Steps: ok},
 			{Name: "end", After: []store.After{{Job: "left"}, {Job: "right"}}, Steps: []store.Step{
 				ticktest.StepWith(false, "INSERT INTO effects VALUES ("+places+")", "${args.left.day}", "${args.right.day}")}},
+			{Name: "end too", After: []store.After{{Job: "left"}, {Job: "right"}}, Steps: ok},
+			{Name: "last", After: []store.After{{Job: "end"}, {Job: "end too"}, {Job: "left"}}, Steps: ok},
 		}})
 		ticktest.DecideOnly(t, d)
 		for _, day := range []string{"monday", "tuesday"} {
@@ -217,8 +220,10 @@ func TestAfterAllByHand(t *testing.T) {
 			d.Clock.Add(time.Minute)
 			ticktest.Run(t, d)
 		}
-		if got := runsOf(t, d, "end"); !slices.Equal(got, []string{"succeeded -..-", "succeeded -..-"}) {
-			t.Errorf("%q", got)
+		for _, job := range []string{"end", "last"} {
+			if got := runsOf(t, d, job); !slices.Equal(got, []string{"succeeded -..-", "succeeded -..-"}) {
+				t.Errorf("%s: %q", job, got)
+			}
 		}
 		if n := d.Int(t, "SELECT COUNT(*) FROM effects WHERE a = b AND a IN ('monday', 'tuesday')"); n != 2 {
 			t.Errorf("%d runs had the arguments of those before", n)
