@@ -21,7 +21,7 @@ var (
 	named = regexp.MustCompile(`(?i)\b(\w+)\s*\([\w, ]+\)\s+AS\s*\(`)
 	// grammar has the words of the language that stand before a parenthesis. Some are functions and
 	// types that the grammar itself knows.
-	grammar = strings.Fields(`all and any array as bit between by case cast check coalesce distinct else except exists extract filter from greatest group having in
+	grammar = strings.Fields(`all and any array as bit between by case cast check coalesce conflict distinct else except exists extract filter from greatest group having in
 		insert interval into is join key lateral least limit materialized not nullif on or order over partition recursive returning row select set then unique using
 		values when where with`)
 )
