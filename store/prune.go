@@ -67,7 +67,7 @@ const sweepSize = 100
 // Crash window: before a COMMIT all rows of the transaction are there; after it a run is deleted
 // with its attempts. A run with too many attempts for one transaction loses the oldest of them
 // first, and is deleted with the last. If it is opened again meanwhile, it keeps the attempts that
-// are left.
+// are left, and is kept from its new end on.
 func (s *Store) Prune(ctx context.Context, kept []Retention, more func() bool) (gone int, err error) {
 	rand.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
 	var parts []portion
@@ -129,7 +129,7 @@ func (s *Store) pruneOnce(ctx context.Context, p portion) (gone int, left leftOv
 	var runs, gaps int64 // one run may be both too old and surplus
 	var cut bool
 	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
-		if runs, cut, err = s.pruneRuns(ctx, tx, old); err != nil || !p.left.gaps {
+		if runs, cut, err = s.pruneRuns(ctx, tx, old, old[tooOld:]); err != nil || !p.left.gaps {
 			return err
 		}
 		gaps, err = s.pruneGaps(ctx, tx, rows)
@@ -174,8 +174,9 @@ func (s *Store) pruneGaps(ctx context.Context, tx *engine.Tx, rows string) (int6
 }
 
 // pruneRuns deletes those of the runs that are settled, the oldest first. It stops at the bound on
-// attempts; cut reports whether it did.
-func (s *Store) pruneRuns(ctx context.Context, tx *engine.Tx, old []string) (gone int64, cut bool, err error) {
+// attempts; cut reports whether it did. A run that is not surplus has to be too old still: it may have
+// been opened again since it was read, and have ended.
+func (s *Store) pruneRuns(ctx context.Context, tx *engine.Tx, old, surplus []string) (gone int64, cut bool, err error) {
 	if len(old) == 0 {
 		return 0, false, nil
 	}
@@ -184,15 +185,16 @@ func (s *Store) pruneRuns(ctx context.Context, tx *engine.Tx, old []string) (gon
 	room, through := int64(pruneAttempts), int64(0)
 	var id string
 	var first, last int64
-	err = tx.Query(ctx, "lock_settled", engine.Args{"ids": old}, engine.Scan(func() {
+	var tooOld bool
+	err = tx.Query(ctx, "lock_settled", engine.Args{"now": s.now(), "ids": old}, engine.Scan(func() {
 		switch n := last - first + 1; {
-		case part != "":
+		case part != "" || !tooOld && !slices.Contains(surplus, id):
 		case n <= room:
 			whole, room = append(whole, id), room-n
 		default:
 			part, through = id, first+room-1
 		}
-	}, &id, &first, &last))
+	}, &id, &first, &last, &tooOld))
 	if err != nil {
 		return 0, false, err
 	}

@@ -58,6 +58,38 @@ func TestPruneOfARunThatIsOpenedAgain(t *testing.T) {
 	}
 }
 
+// A run that is too old is opened again and succeeds, before the history that was found too old is deleted: it is kept from its new end on.
+func TestPruneOfARunThatHasEndedAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Keep: store.Keep{Age: store.Duration(time.Hour)}, Steps: []store.Step{ticktest.Step("", "SELECT * FROM later")}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.Run(t, d)
+		d.Clock.Add(2 * time.Hour)
+		var calls storetest.Calls
+		selected, met := false, false
+		calls.Before = func(c storetest.Call) error {
+			selected = selected || strings.Contains(c.SQL, "WHERE expires_at <= ")
+			if met || !selected || c.Kind != storetest.Begin {
+				return nil
+			}
+			met = true
+			d.Exec(t, "CREATE TABLE later (id int)")
+			if _, err := d.RetryRun(t.Context(), "job", "", store.Author{}); err != nil {
+				t.Error(err)
+			}
+			ticktest.Run(t, d)
+			return nil
+		}
+		gone, err := ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}).Prune(t.Context(), nil, func() bool { return false })
+		if err != nil || gone != 0 || !met {
+			t.Errorf("%d runs deleted, %v; opened again: %t", gone, err, met)
+		}
+		if r, err := d.Run(t.Context(), "job"); err != nil || r.State != store.Succeeded || len(r.Tries) != 2 {
+			t.Errorf("the run is %q with %d attempts, %v", r.State, len(r.Tries), err)
+		}
+	})
+}
+
 // A pass that is asked to end while it looks for old history says nothing of that: a later pass looks.
 func TestPruneIsInterruptedWithoutAWord(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

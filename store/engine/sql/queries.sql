@@ -1270,7 +1270,8 @@ SELECT id FROM dbjobs.runs WHERE expires_at <= @now AND settled_at IS NOT NULL O
 -- With the number of the first and of the last attempt that still exists.
 
 -- name: lock_settled
-SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts
+SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts,
+  CASE WHEN expires_at <= @now THEN @true ELSE @false END
 FROM dbjobs.runs WHERE id @among_runs AND settled_at IS NOT NULL ORDER BY id @skip;
 
 -- name: delete_attempts

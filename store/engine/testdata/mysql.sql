@@ -987,8 +987,9 @@ SELECT id FROM dbjobs_runs WHERE id IN (each_) ORDER BY id FOR UPDATE SKIP LOCKE
 SELECT id, plan_input FROM dbjobs_schedules WHERE id IN (each_) FOR UPDATE SKIP LOCKED;
 
 -- name: lock_settled
--- arguments: each_ids
-SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id), attempts + 1), attempts
+-- arguments: now, each_ids
+SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id), attempts + 1), attempts,
+  CASE WHEN expires_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END
 FROM dbjobs_runs WHERE id IN (each_) AND settled_at IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED;
 
 -- name: lock_settling

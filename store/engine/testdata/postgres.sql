@@ -1059,9 +1059,10 @@ SELECT id FROM dbjobs.runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE SKI
 SELECT id, plan_input FROM dbjobs.schedules WHERE id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED;
 
 -- name: lock_settled
--- arguments: ids
-SELECT id, COALESCE((SELECT pg_catalog.MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts
-FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND settled_at IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED;
+-- arguments: now, ids
+SELECT id, COALESCE((SELECT pg_catalog.MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts,
+  CASE WHEN expires_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END
+FROM dbjobs.runs WHERE id = ANY($2::uuid[]) AND settled_at IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED;
 
 -- name: lock_stale_after
 -- arguments: ids

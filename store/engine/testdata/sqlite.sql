@@ -973,9 +973,10 @@ SELECT id FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) ORDER B
 SELECT id, plan_input FROM dbjobs_schedules WHERE id IN (SELECT value FROM json_each(?1)) ;
 
 -- name: lock_settled
--- arguments: ids
-SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id), attempts + 1), attempts
-FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) AND settled_at IS NOT NULL ORDER BY id ;
+-- arguments: now, ids
+SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id), attempts + 1), attempts,
+  CASE WHEN expires_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN 1 ELSE 0 END
+FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?2)) AND settled_at IS NOT NULL ORDER BY id ;
 
 -- name: lock_settling
 -- arguments: rows
