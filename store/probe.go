@@ -262,7 +262,8 @@ type TickFacts struct {
 	Alarm                    bool // the pass sets an alarm for the next one
 }
 
-// RecordTick extends the stretch of ticks that the probe found, or begins one after a silence.
+// RecordTick extends the stretch of ticks that the probe found, or begins one after a silence, or where the row of the
+// stretch is gone.
 func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
 	a := engine.Args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
 		"failed": f.Failed, "error": engine.Null(s.kept("", f.Error)), "since": p.since,
@@ -271,16 +272,29 @@ func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
 		a["regular"] = 0
 	}
 	if !p.since.IsZero() && p.Now.Sub(p.lastTick) <= silence {
-		_, err := s.db.Exec(ctx, "record_tick", a)
-		return err
+		if n, err := s.db.Exec(ctx, "record_tick", a); err != nil || n > 0 {
+			return err
+		}
 	}
 	_, err := s.db.Exec(ctx, "record_first_tick", a)
 	if errors.Is(err, ErrExists) { // another tick of this name began the stretch in the same instant
-		a["since"] = p.Now
-		_, err = s.db.Exec(ctx, "record_tick", a)
+		err = s.recordBeside(ctx, f.Name, a)
 	}
 	if err != nil {
 		return fmt.Errorf("record the pass: %w", err)
 	}
 	return nil
+}
+
+// recordBeside extends the stretch that another tick has begun since the probe.
+func (s *Store) recordBeside(ctx context.Context, name string, a engine.Args) error {
+	p, err := s.Probe(ctx, name, "")
+	if err != nil {
+		return err
+	}
+	a["since"] = p.since
+	if n, err := s.db.Exec(ctx, "record_tick", a); err != nil || n > 0 {
+		return err
+	}
+	return errors.New("the row that another tick has begun is gone")
 }
