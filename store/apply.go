@@ -83,7 +83,7 @@ func (s *Store) Apply(ctx context.Context, d Definitions, o ApplyOptions) ([]Cha
 // whole take turns. A dry run only reads.
 func (s *Store) inTurn(ctx context.Context, o ApplyOptions, fn func(*applier) error) ([]Change, error) {
 	var changes []Change
-	var raised []string
+	var caps []capChange
 	login, err := s.Login(ctx)
 	if err != nil {
 		return nil, err
@@ -106,11 +106,11 @@ func (s *Store) inTurn(ctx context.Context, o ApplyOptions, fn func(*applier) er
 		if err := fn(a); err != nil {
 			return err
 		}
-		changes, raised = a.changes, a.raised
+		changes, caps = a.changes, a.caps
 		return a.flush(ctx)
 	})
 	if err == nil {
-		s.wakeRaised(ctx, raised)
+		s.askAgain(ctx, caps)
 	}
 	return changes, err
 }
@@ -131,7 +131,7 @@ type applier struct {
 	refused   []error // mistakes, to be returned together: the first ones
 	refusals  int     // how many such mistakes there are
 	changes   []Change
-	raised    []string          // groups whose caps were raised
+	caps      []capChange       // of groups that have other caps now
 	log       []json.RawMessage // rows for the change log, not written yet
 	dry       dryRun
 }
@@ -216,10 +216,14 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 	case ok && same(old, g): // a definition that cannot be read never counts as the same
 		return nil
 	case ok:
-		if g.MaxRunning > old.MaxRunning && !a.dry.on {
-			a.raised = append(a.raised, g.Name)
+		c := capChange{g.Name, "wake_group"} // there may be room for waiting runs now
+		if g.MaxRunning < old.MaxRunning {
+			c.again = "hold_group" // there may be more queued runs than it admits
 		}
-		if err := a.run(ctx, engine.Args{"name": g.Name, "max_running": g.MaxRunning}, "update_group", "wake_group"); err != nil { // there may be room for waiting runs now
+		if !a.dry.on {
+			a.caps = append(a.caps, c)
+		}
+		if err := a.run(ctx, engine.Args{"name": g.Name, "max_running": g.MaxRunning}, "update_group", c.again); err != nil {
 			return err
 		}
 		return a.record("group", g.Name, "change", 0, old, g)

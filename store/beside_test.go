@@ -215,34 +215,42 @@ func TestARetryWhileTheEndIsCounted(t *testing.T) {
 }
 
 // A decision for a job of a group, which has read the cap, lets a run wait for the group while a file is applied that raises the
-// cap. The run is woken, too: otherwise it would wait, though there is room, until something else in the group happens. The new
-// cap is committed before that, so that a large file keeps no pass waiting.
-func TestACapThatIsRaisedWhileARunBeginsToWait(t *testing.T) {
+// cap. The run is woken, too: otherwise it would wait, though there is room, until something else in the group happens. If the
+// file lowers the cap, a run that the decision queues asks for a place again. The new cap is committed before that, so that a
+// large file keeps no pass waiting.
+func TestACapThatIsChangedBesideADecision(t *testing.T) {
+	for most, decided := range map[int]string{2: "held_by = 'group'", 1: "state = 'queued'"} {
+		t.Run(fmt.Sprint(most), func(t *testing.T) { capChanges(t, 3-most, most, decided) })
+	}
+}
+
+// capChanges changes a cap beside a decision that sets the state of a run. It is not the state that is left.
+func capChanges(t *testing.T, was, is int, decided string) {
 	beside(t, store.Job{Group: "g"}, func(t *testing.T, d *storetest.DB, arm arming) {
 		if _, err := d.RunNow(t.Context(), "job", store.Request{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, first := range []bool{true, false} { // the first decision in the group makes its plan
 			d.Exec(t, "UPDATE "+d.Table("runs")+" SET held_by = NULL")
-			d.Exec(t, "UPDATE "+d.Table("groups")+" SET max_running = 1")
+			d.Exec(t, fmt.Sprintf("UPDATE %s SET max_running = %d", d.Table("groups"), was))
 			statements := []string{"SELECT name FROM " + d.Table("group_plans") + " FOR UPDATE"}
 			if first {
 				statements[0] = "INSERT INTO " + d.Table("group_plans") + " (name) VALUES ('g')"
 			}
 			decision := holds(t, d, statements...)
 			arm(func() error {
-				if n := d.Int(t, "SELECT max_running FROM "+d.Table("groups")); n != 2 {
+				if n := d.Int(t, "SELECT max_running FROM "+d.Table("groups")); n != is {
 					t.Errorf("the cap is %d while the file waits for the decision", n)
 				}
 				return nil
 			}, "FROM "+d.Table("group_plans"))
 			answer := make(chan error, 1)
 			go func() {
-				_, err := d.Apply(t.Context(), store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 2}}}, store.ApplyOptions{})
+				_, err := d.Apply(t.Context(), store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: is}}}, store.ApplyOptions{})
 				answer <- err
 			}()
 			blocked(t, d, 1, answer)
-			if _, err := decision.Exec("UPDATE " + d.Table("runs") + " SET held_by = 'group', number = 1"); err != nil {
+			if _, err := decision.Exec("UPDATE " + d.Table("runs") + " SET number = 1, " + decided); err != nil {
 				t.Fatal(err)
 			}
 			if err := decision.Commit(); err != nil {
@@ -251,8 +259,8 @@ func TestACapThatIsRaisedWhileARunBeginsToWait(t *testing.T) {
 			if err := <-answer; err != nil {
 				t.Fatal(err)
 			}
-			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE held_by = 'group'"); n != 0 {
-				t.Errorf("first %t: the run still waits for its group, and nothing wakes it", first)
+			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE "+decided); n != 0 {
+				t.Errorf("first %t: the run still has %s, and nothing wakes it", first, decided)
 			}
 		}
 	})

@@ -108,22 +108,30 @@ func lockGroupPlans(ctx context.Context, tx *engine.Tx, names []string) error {
 	return lock()
 }
 
-// wakeRaised wakes the runs that began to wait for a group while its cap was raised. It comes after the COMMIT of the new cap. A
-// decision that has read the old cap has the lock of the group until its own COMMIT. So once that lock was free, such runs are
-// there to be woken, and later decisions read the new cap. No lock is kept meanwhile: passes must not wait for a large file that
-// is applied, nor for one of the runs. The new cap stands whether this succeeds or not: what still waits then goes on with the
-// next event of the group, or with the check of each hour.
-func (s *Store) wakeRaised(ctx context.Context, names []string) {
-	if len(names) == 0 || s.Engine().OneWriter { // one writer at a time: no decision was under way
+// capChange is a new cap of a group, and the statement by which runs then ask for their places again: those that wait, if the
+// cap is raised, and those that nobody has taken, if it is lowered.
+type capChange struct{ group, again string }
+
+// askAgain lets the runs ask again that a decision has let wait, or has queued, while the cap of their group was changed. It comes
+// after the COMMIT of the new cap. A decision that has read the old cap has the lock of the group until its own COMMIT. So once
+// that lock was free, such runs are there, and later decisions read the new cap. No lock is kept meanwhile: passes must not wait
+// for a large file that is applied, nor for one of the runs. The new cap stands whether this succeeds or not: what still waits
+// then goes on with the next event of the group, or with the check of each hour.
+func (s *Store) askAgain(ctx context.Context, caps []capChange) {
+	if len(caps) == 0 || s.Engine().OneWriter { // one writer at a time: no decision was under way
 		return
+	}
+	names := make([]string, 0, len(caps))
+	for _, c := range caps {
+		names = append(names, c.group)
 	}
 	slices.Sort(names)
 	if err := s.db.InTx(ctx, func(tx *engine.Tx) error { return lockGroupPlans(ctx, tx, names) }); err != nil {
 		return
 	}
-	for _, name := range names {
+	for _, c := range caps {
 		_ = s.db.InTx(ctx, func(tx *engine.Tx) error {
-			_, err := tx.Exec(ctx, "wake_group", engine.Args{"name": name})
+			_, err := tx.Exec(ctx, c.again, engine.Args{"name": c.group})
 			return err
 		})
 	}

@@ -86,6 +86,7 @@ var actions = map[string]string{
 	"group_caps":         "read the caps of groups",
 	"group_held":         "read the runs that wait for groups",
 	"groups":             "read groups",
+	"hold_group":         "hold the queued runs of a group",
 	"groups_quoted":      "look for groups that jobs have left",
 	"heartbeat":          "extend the leases of runs",
 	"held":               "look for runs to cancel",

@@ -123,7 +123,7 @@
 //  1. plans, by Store.readSnapshots (store/batch.go). The lock of a plan is the right to decide for
 //     its job.
 //  2. groups, by Store.lockGroups (store/group.go), where the job shares a cap with others. A file that
-//     has raised a cap takes this lock alone, after its COMMIT: Store.wakeRaised (store/group.go).
+//     has changed a cap takes this lock alone, after its COMMIT: Store.askAgain (store/group.go).
 //  3. runs: those whose lease has expired, by Store.lockExpired (store/batch.go); then those that the
 //     decision changes, by Store.lockMoved (store/decide.go).
 //  4. definitions, to mark them as planned, by writer.writeRules (store/advance.go), and to remove

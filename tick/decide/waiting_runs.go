@@ -7,7 +7,9 @@ import (
 )
 
 // admit queues waiting runs, the oldest first. A run that was delivered before keeps its place, even
-// while it waits for its next attempt. Runs that one decision makes are queued in their order.
+// while it waits for its next attempt. Runs that one decision makes are queued in their order. After a
+// change of the job, queued runs that nobody has taken need a place anew: it may have less room, or
+// another group.
 func (d *decision) admit() {
 	room := d.capacity() - d.unreadable
 	for i := range d.active { // a run that is cancelled or held makes room, at any position in the list
@@ -19,7 +21,11 @@ func (d *decision) admit() {
 			d.plan.RunsMade++
 			r.Number = d.plan.RunsMade
 		}
-		if d.cancelOrHold(r); !r.Ended() && (r.State != store.Waiting || r.Begun()) {
+		d.cancelOrHold(r)
+		if d.snapshot.Stale && r.State == store.Queued && !r.Begun() {
+			r.State = store.Waiting
+		}
+		if !r.Ended() && (r.State != store.Waiting || r.Begun()) {
 			room--
 		}
 	}

@@ -41,8 +41,8 @@ func (in Input) With(d store.Definitions, shared Shared, owner string, at time.T
 	}
 	for i := range became.Jobs {
 		j := &became.Jobs[i]
-		if j.Group != "" && in.capOf(j.Group) != became.capOf(j.Group) {
-			j.wake()
+		if was, is := in.capOf(j.Group), became.capOf(j.Group); j.Group != "" && was != is {
+			j.wake(is < was)
 		}
 	}
 	slices.SortFunc(became.Jobs, func(x, y Job) int { return cmp.Compare(x.ID, y.ID) })
@@ -69,11 +69,14 @@ func (in Input) capOf(group string) int {
 	return in.Groups[i].MaxRunning
 }
 
-// wake lets the next pass look at the runs that wait for their group.
-func (j *Job) wake() {
+// wake lets the next pass look at the runs that wait for their group, or, if its cap is lowered, at those that nobody has taken.
+func (j *Job) wake(lowered bool) {
 	j.Open = slices.Clone(j.Open)
 	for i := range j.Open {
-		if r := &j.Open[i]; r.State == store.Waiting && r.HeldBy == store.HeldByGroup {
+		switch r := &j.Open[i]; {
+		case lowered && r.State == store.Queued && !r.Begun():
+			r.State = store.Waiting
+		case !lowered && r.State == store.Waiting && r.HeldBy == store.HeldByGroup:
 			r.HeldBy = ""
 		}
 	}

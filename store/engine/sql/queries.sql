@@ -1067,6 +1067,12 @@ UPDATE dbjobs.jobs SET planned = @touched WHERE group_name = :name AND @live IS 
 UPDATE dbjobs.runs SET held_by = NULL
 WHERE @open IN (SELECT j.id FROM dbjobs.jobs j WHERE j.group_name = :name) AND state = 'waiting' AND held_by = 'group';
 
+-- The runs of a group that nobody has taken ask for their places again: the cap may be lower than their number.
+
+-- name: hold_group
+UPDATE dbjobs.runs SET state = 'waiting'
+WHERE @open IN (SELECT j.id FROM dbjobs.jobs j WHERE j.group_name = :name) AND state = 'queued' AND started_at IS NULL;
+
 -- name: update_group
 UPDATE dbjobs.groups SET max_running = :max_running WHERE name = :name;
 

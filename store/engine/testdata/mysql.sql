@@ -649,6 +649,11 @@ UPDATE dbjobs_runs SET lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6))
 -- arguments: each_ids, holder
 SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (each_) AND holder = ? AND state = 'running';
 
+-- name: hold_group
+-- arguments: name
+UPDATE dbjobs_runs SET state = 'waiting'
+WHERE open_job_id IN (SELECT j.id FROM dbjobs_jobs j WHERE j.group_name = ?) AND state = 'queued' AND started_at IS NULL;
+
 -- name: holds_own
 -- arguments: id, fence
 CALL dbjobs_holds_own(?, ?);

@@ -719,6 +719,11 @@ SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND hold
 -- name: hidden_tables
 SELECT 'dbjobs.' || t FROM pg_catalog.unnest('{attempts,calendars,gaps,group_plans,groups,job_after,job_ends,job_schedules,jobs,pauses,plan_rules,plans,runs,schedules,steps,changes,ticks,installation}'::text[]) t WHERE pg_catalog.row_security_active(pg_catalog.to_regclass('dbjobs.' || t)::oid) AND (NOT (SELECT coalesce(pg_catalog.string_agg(p.polcmd::text, ''), '') FROM pg_catalog.pg_policy p WHERE p.polrelid = pg_catalog.to_regclass('dbjobs.' || t)::oid AND EXISTS (SELECT 1 FROM pg_catalog.unnest(p.polroles) r WHERE CASE WHEN r = 0::oid THEN true ELSE pg_catalog.pg_has_role(r, 'USAGE') END) AND p.polpermissive AND coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') = 'true') ~ CASE WHEN t IN ('plans', 'runs') THEN '[*]|r.*w|w.*r' ELSE '[*]|r' END OR EXISTS (SELECT 1 FROM pg_catalog.pg_policy p WHERE p.polrelid = pg_catalog.to_regclass('dbjobs.' || t)::oid AND EXISTS (SELECT 1 FROM pg_catalog.unnest(p.polroles) r WHERE CASE WHEN r = 0::oid THEN true ELSE pg_catalog.pg_has_role(r, 'USAGE') END) AND NOT p.polpermissive AND NOT coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') = 'true' AND p.polcmd IN ('*', 'r', 'w')));
 
+-- name: hold_group
+-- arguments: name
+UPDATE dbjobs.runs SET state = 'waiting'
+WHERE settled_at IS NULL AND job_id IN (SELECT j.id FROM dbjobs.jobs j WHERE j.group_name = $1) AND state = 'queued' AND started_at IS NULL;
+
 -- name: holds_own
 -- arguments: id, fence
 SELECT dbjobs.holds_own($1::uuid, $2::integer);

@@ -647,6 +647,11 @@ UPDATE dbjobs_runs SET lease_until = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(
 -- arguments: ids, holder
 SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) AND holder = ?2 AND state = 'running';
 
+-- name: hold_group
+-- arguments: name
+UPDATE dbjobs_runs SET state = 'waiting'
+WHERE settled_at IS NULL AND job_id IN (SELECT j.id FROM dbjobs_jobs j WHERE j.group_name = ?1) AND state = 'queued' AND started_at IS NULL;
+
 -- name: hook_uses
 -- arguments: name, full
 SELECT id, owner, name, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused FROM dbjobs_jobs

@@ -51,7 +51,7 @@ func (t *tale) decide(now time.Time) bool {
 			t.runs = append(t.runs, &store.Run{Number: t.numbers, Occurrence: "start:" + t.n.startup, State: store.Waiting, ReadyAt: now})
 		}
 	}
-	t.admit(now)
+	t.admit(now, changed)
 	t.forget()
 	t.sleep(now)
 	t.woken, t.paused = t.paused, false // if this decision has paused the job, the next tick handles that change

@@ -85,8 +85,9 @@ func (t *tale) recoverExpired(now time.Time) {
 	t.settle(now)
 }
 
-// admit queues the runs that may start, the oldest first.
-func (t *tale) admit(now time.Time) {
+// admit queues the runs that may start, the oldest first. If the policies have changed, those that nobody has taken wait for
+// their turns again.
+func (t *tale) admit(now time.Time, changed bool) {
 	room := 1
 	if t.policy.Overlap == "allow" {
 		room = t.policy.MaxRunning
@@ -95,7 +96,7 @@ func (t *tale) admit(now time.Time) {
 		if r.State == store.Waiting && !r.CancelAt.IsZero() { // nobody has it, or its holder never learned of that
 			r.State, r.HeldBy, r.FinishedAt = store.Cancelled, "", now
 		}
-		if r.State == store.Queued && t.stays(r, now) {
+		if r.State == store.Queued && (t.stays(r, now) || changed && r.StartedAt.IsZero()) {
 			r.State = store.Waiting
 		}
 		if !r.Ended() && (r.State != store.Waiting || !r.StartedAt.IsZero()) {
