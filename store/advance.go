@@ -133,6 +133,7 @@ type (
 		ID        string `json:"id"`
 		State     string `json:"state"`
 		Was       string `json:"was"`
+		Lease     string `json:"lease,omitempty"` // that was read; a run whose lease cannot be read has none
 		ExpiresAt string `json:"expires_at"`
 		Error     string `json:"error,omitempty"`
 	}
@@ -189,7 +190,7 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 	for _, m := range d.Updates {
 		r := m.Run
 		if r.Fault != "" { // a value that cannot be read is not written back
-			w.buried = append(w.buried, buryRow{r.ID, r.State, m.From, at(m.ExpiresAt), clip(r.Error)})
+			w.buried = append(w.buried, buryRow{r.ID, r.State, m.From, at(m.LeaseRead), at(m.ExpiresAt), clip(r.Error)})
 			continue
 		}
 		w.moves = append(w.moves, moveRow{r.ID, r.Fence, m.From, at(m.LeaseRead), r.State, r.HeldBy, r.Queue, at(r.ReadyAt), r.Number, r.Losses,

@@ -121,6 +121,41 @@ func TestUnreadableRunFails(t *testing.T) {
 	})
 }
 
+// A run that cannot be read stays with its holder, if the holder has extended the lease since the decision has read it.
+func TestUnreadableRunStaysWithItsHolder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Server == "mariadb" || d.Engine == "sqlite" {
+			return // such a row stays as it is; and no other session writes during a decision
+		}
+		job := ticktest.Hourly("job")
+		job.Queue = "another"
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job}})
+		ticktest.DecideOnly(t, d)
+		d.Clock.Add(time.Hour)
+		ticktest.DecideOnly(t, d)
+		if _, err := d.Take(t.Context(), "another", 1, store.Holder{Name: "worker", Lease: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		spoil(t, d, "runs", "interval_start", "state = 'running'")
+		d.Clock.Add(2 * time.Minute)
+		var calls storetest.Calls
+		extended := false
+		calls.Before = func(c storetest.Call) error {
+			if !extended && strings.HasPrefix(c.SQL, "SELECT id FROM "+d.Table("runs")+" WHERE ") {
+				extended = true
+				d.Exec(t, "UPDATE "+d.Table("runs")+" SET lease_until = "+ticktest.Literal(d, d.Clock.Now().Add(time.Minute)))
+			}
+			return nil
+		}
+		if _, err := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context()); err != nil || !extended {
+			t.Fatal(err, extended)
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE state = 'running'"); n != 1 {
+			t.Errorf("%d runs are running, want that of the holder", n)
+		}
+	})
+}
+
 // A worker takes from all queues, also if the name of one cannot be read. The runs of that queue fail, and their jobs go
 // on.
 func TestUnreadableQueue(t *testing.T) {

@@ -1467,8 +1467,8 @@ WHERE p.job_id = d.job_id;
 -- overridden: mysql
 UPDATE dbjobs.runs AS r SET state = d.state, held_by = NULL, lease_until = NULL, cancel_at = NULL, finished_at = @now, settled_at = @now,
   expires_at = d.expires_at, error = coalesce(d.error, r.error)
-FROM @rows(id uuid, state text, was text, expires_at instant, error text)
-WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
+FROM @rows(id uuid, state text, was text, lease instant, expires_at instant, error text)
+WHERE r.id = d.id AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease) AND r.settled_at IS NULL;
 
 -- Queued runs that cannot be delivered end as failed.
 

@@ -168,8 +168,8 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjo
 -- arguments: now, rows
 UPDATE dbjobs.runs AS r SET state = d.state, held_by = NULL, lease_until = NULL, cancel_at = NULL, finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), settled_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()),
   expires_at = d.expires_at, error = coalesce(d.error, r.error)
-FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, state text, was text, expires_at timestamptz, error text)
-WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
+FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, state text, was text, lease timestamptz, expires_at timestamptz, error text)
+WHERE r.id = d.id AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease) AND r.settled_at IS NULL;
 
 -- name: calendar_users
 SELECT calendar, pg_catalog.COUNT(*) FROM dbjobs.schedules WHERE calendar <> '' GROUP BY calendar;

@@ -141,8 +141,8 @@ FROM (SELECT value ->> 'run_id' AS run_id, value ->> 'number' AS number, value -
 -- arguments: now, rows
 UPDATE dbjobs_runs AS r SET state = d.state, held_by = NULL, lease_until = NULL, cancel_at = NULL, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), settled_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
   expires_at = d.expires_at, error = coalesce(d.error, r.error)
-FROM (SELECT value ->> 'id' AS id, value ->> 'state' AS state, value ->> 'was' AS was, value ->> 'expires_at' AS expires_at, value ->> 'error' AS error FROM jsonb_each(?2)) AS d
-WHERE r.id = d.id AND r.state = d.was AND r.settled_at IS NULL;
+FROM (SELECT value ->> 'id' AS id, value ->> 'state' AS state, value ->> 'was' AS was, value ->> 'lease' AS lease, value ->> 'expires_at' AS expires_at, value ->> 'error' AS error FROM jsonb_each(?2)) AS d
+WHERE r.id = d.id AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease) AND r.settled_at IS NULL;
 
 -- name: calendar_users
 SELECT calendar, COUNT(*) FROM dbjobs_schedules WHERE calendar <> '' GROUP BY calendar;

@@ -214,8 +214,9 @@ SET p.parked = d.parked, p.next_run = d.next_run;
 -- A run that cannot be read ends. The values that it has are not read.
 
 -- name: bury_runs
-UPDATE @rows(id uuid, state text, was text, expires_at instant, error text)
-STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.state = d.was AND r.settled_at IS NULL
+UPDATE @rows(id uuid, state text, was text, lease instant, expires_at instant, error text)
+STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
+  AND r.settled_at IS NULL
 SET r.state = d.state, r.held_by = NULL, r.lease_until = NULL, r.cancel_at = NULL, r.finished_at = @now, r.settled_at = @now,
   r.expires_at = d.expires_at, r.error = COALESCE(d.error, r.error);
 
