@@ -236,6 +236,9 @@ func atLeast(n, least int) error {
 	return nil
 }
 
+// CheckOwner refuses a text that cannot be the owner of a job.
+func CheckOwner(name string) error { return checkName(name) }
+
 func optionalName(s string) error {
 	if s == "" {
 		return nil

@@ -38,6 +38,7 @@ func file(t *testing.T, path, text string, mode os.FileMode) string {
 }
 
 const sample = `database: {url_file: /run/secrets/url}
+owners: {ann.smith: {url_env: OLD}, ann@corp: {url_env: OLD}, 7of9: {url_env: OLD}}
 targets:
   crm: mysql://ann@db/crm
   old: {url_env: OLD, owners: [bob]}
@@ -63,6 +64,11 @@ func TestLeaves(t *testing.T) {
 	}
 	if v, err := h.Target("bob", "old"); v != "sqlite:old.db" || err != nil {
 		t.Errorf("the target is %q, %v", v, err)
+	}
+	for _, owner := range []string{"ann.smith", "ann@corp", "7of9"} { // an owner is a login, whatever its letters
+		if h.Logins[owner] == nil {
+			t.Errorf("no login of %s", owner)
+		}
 	}
 	if _, err := h.Target("ann", "old"); err == nil {
 		t.Error("a target is open to those whom it is not for")
@@ -289,6 +295,8 @@ func TestMistakes(t *testing.T) {
 		{"secrets: {HOOK: {valu: geheim}}", "did you mean value?"},
 		{"secrets: {HOOK: {value_file: hook}}", "want the absolute path of a file"},
 		{"secrets: {'a b': {value: geheim}}", "a name has letters"},
+		{"targets: {a.b: 'sqlite:a'}", "a name has letters"},
+		{"owners: {a/b: 'sqlite:a'}", `"a/b" holds a slash`},
 		{"secrets: [geheim]", "secrets: want a mapping of names"},
 		{"secrets: geheim\n", "secrets: want a mapping of names"},
 		{"secrets: {HOOK: 12345678}", "secrets.HOOK: want a text"},

@@ -84,13 +84,13 @@ func DecodeHost(data []byte, file string) (*Host, error) {
 	} else if root := d.document(data); root != nil {
 		d.mapping(root, "", []field{
 			{"database", source("url", &h.Database)},
-			{"databases", offers("url", &h.Databases, false)},
-			{"owners", offers("url", &h.Owners, false)},
-			{"targets", offers("url", &h.Targets, true)},
+			{"databases", offers("url", &h.Databases, offerName, false)},
+			{"owners", offers("url", &h.Owners, store.CheckOwner, false)},
+			{"targets", offers("url", &h.Targets, offerName, true)},
 			{"programs", permissions("path", &h.Programs, programPath)},
 			{"addresses", permissions("range", &h.Addresses, addressRange)},
 			{"clouds", permissions("cloud", &h.Clouds, cloudName)},
-			{"secrets", offers("value", &h.Secrets, true)},
+			{"secrets", offers("value", &h.Secrets, offerName, true)},
 			{"mail", h.readMail},
 			{"heartbeat", h.readHeartbeat},
 			{"on", h.readHooks},
@@ -158,17 +158,24 @@ func readSource(d *decoder, n *yaml.Node, path, key string, s *Source, more []fi
 	}
 }
 
-// offerName matches the names that a secret or target may have. A reference ${secret:NAME} and a variable can
-// contain them.
-var offerName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]{0,99}$`)
+// offerName refuses names that a database, secret or target may not have. A reference ${secret:NAME} and a variable
+// can contain the others.
+func offerName(name string) error {
+	if !plainName.MatchString(name) {
+		return errors.New("a name has letters, digits, _ and -, and begins with no digit")
+	}
+	return nil
+}
 
-// offers reads values with names. If owned is set, each may name its owners.
-func offers(key string, into *[]Offer, owned bool) reading {
+var plainName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]{0,99}$`)
+
+// offers reads values with names. check returns what is wrong with a name. If owned is set, each may name its owners.
+func offers(key string, into *[]Offer, check func(string) error, owned bool) reading {
 	return func(d *decoder, n *yaml.Node, path string) {
 		for _, p := range d.pairs(n, path, "a mapping of names") {
 			o, at := Offer{Name: p.key.Value}, join(path, p.key.Value)
-			if !offerName.MatchString(o.Name) {
-				d.problem(p.key, at, "a name has letters, digits, _ and -, and begins with no digit")
+			if err := check(o.Name); err != nil {
+				d.problem(p.key, at, "%v", err)
 			}
 			var more []field
 			if owned {
