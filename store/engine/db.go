@@ -100,7 +100,10 @@ func New(rawURL string, o Options) (*DB, error) {
 	}
 	db.login, o.Secrets = o.Login, db.secrets
 	if e.OneWriter {
-		db.file = &openFile{any: o.Target}
+		db.file = &openFile{}
+	}
+	if e.OneWriter && o.Target {
+		db.file.leave = db.makeRoom
 	}
 	o.file = db.file
 	c, err := e.connector(rawURL, o)

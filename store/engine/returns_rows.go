@@ -195,13 +195,9 @@ type sqliteForJobs struct {
 
 // Connect connects.
 func (c sqliteForJobs) Connect(ctx context.Context) (driver.Conn, error) {
-	inner, err := c.sqliteOfFile.Connect(ctx)
+	kept, err := c.connect(ctx)
 	if err != nil {
 		return nil, err
-	}
-	kept, err := keepStatements(inner, c.file)
-	if err != nil {
-		return nil, errors.Join(err, inner.Close())
 	}
 	conn := &sqliteJobConn{keptStatements: kept}
 	if c.own {
@@ -211,7 +207,7 @@ func (c sqliteForJobs) Connect(ctx context.Context) (driver.Conn, error) {
 		err = conn.keepToOneFile()
 	}
 	if err != nil {
-		return nil, errors.Join(err, inner.Close())
+		return nil, errors.Join(err, kept.Close())
 	}
 	return conn, nil
 }

@@ -180,7 +180,7 @@ func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	q.Set("mode", mode)
 	one, err := sqlitedriver.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode())
 	if o.file == nil {
-		o.file = &openFile{any: o.Target}
+		o.file = &openFile{}
 	}
 	bare := sqliteOfFile{sqliteInTurn{one, []string{"PRAGMA busy_timeout = 10000", sqliteTemporaries(path, temporaryFolders())}}, o.file}
 	if o.file.path == "" {

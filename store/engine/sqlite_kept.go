@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"os"
 )
 
 // sqliteKeeping makes connections that keep the program's own statements. SQLite compiles statements
@@ -12,23 +13,11 @@ type sqliteKeeping struct{ sqliteOfFile }
 
 // Connect connects.
 func (c sqliteKeeping) Connect(ctx context.Context) (driver.Conn, error) {
-	inner, err := c.sqliteOfFile.Connect(ctx)
+	conn, err := c.connect(ctx)
 	if err != nil {
-		return nil, err
-	}
-	conn, err := keepStatements(inner, c.file)
-	if err != nil {
-		return nil, errors.Join(err, inner.Close())
+		return nil, err // not conn: it would be a driver.Conn that is not nil
 	}
 	return conn, nil
-}
-
-func keepStatements(inner driver.Conn, file *openFile) (*keptStatements, error) {
-	whole, ok := inner.(sqliteConn)
-	if !ok {
-		return nil, errors.New("the driver's connections lack a method that dbjobs needs")
-	}
-	return &keptStatements{whole, file, map[string]sqliteStatement{}}, nil
 }
 
 // sqliteConn lists the interfaces that the driver's connections implement.
@@ -62,13 +51,14 @@ func repeats(ctx context.Context, name string) context.Context {
 // executed. If the schema changes, SQLite compiles a statement again on its own.
 type keptStatements struct {
 	sqliteConn
-	file  *openFile
-	ready map[string]sqliteStatement
+	file   *openFile
+	opened os.FileInfo
+	ready  map[string]sqliteStatement
 }
 
 // ResetSession is called before the connection is used again.
 func (c *keptStatements) ResetSession(ctx context.Context) error {
-	if c.file.replaced() {
+	if !c.file.leadsTo(c.opened) {
 		return driver.ErrBadConn
 	}
 	return c.sqliteConn.ResetSession(ctx)

@@ -82,3 +82,76 @@ func TestReplacedFile(t *testing.T) {
 		t.Errorf("it is gone: %v", err)
 	}
 }
+
+// Each session of a target knows the file that it has open itself, whatever another session has found at the path. Sessions
+// that wait are closed before another file is opened: SQLite must not have both open, as far as that can be helped.
+func TestReplacedFileOfManySessions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		journal string
+		busy    int // sessions in use while the file is replaced: without a log, SQLite itself refuses to write to the old one
+	}{{"WAL", 0}, {"DELETE", 1}} {
+		t.Run(c.journal, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "shop.db")
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			db, err := New("sqlite:"+file, Options{Target: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer db.Close()
+			if _, err := db.pool.ExecContext(t.Context(), "PRAGMA journal_mode = "+c.journal+"; CREATE TABLE t (n int)"); err != nil {
+				t.Fatal(err)
+			}
+			db.makeRoom()
+			p, err := db.JobSessions(Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer p.Close()
+			const text = "INSERT INTO t VALUES (1)"
+			take := func(n int) (list []*Session) {
+				t.Helper()
+				for range n {
+					s, err := p.Take(t.Context(), []string{text})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := s.Conn.ExecContext(t.Context(), "SELECT count(*) FROM t"); err != nil {
+						t.Error(err)
+					}
+					list = append(list, s)
+				}
+				return list
+			}
+			release := func(list []*Session) {
+				for _, s := range list {
+					s.Release(true)
+				}
+				p.work.Wait()
+			}
+			busy := take(c.busy)
+			release(take(2))
+			replace(t, file)
+			_, _ = os.Remove(file+"-wal"), os.Remove(file+"-shm") // as after a restore; without a log there is none
+			list := take(1)
+			if n := p.pool.Stats().OpenConnections; n != c.busy+1 {
+				t.Errorf("%d sessions are open, want those in use: %d", n, c.busy+1)
+			}
+			release(busy)
+			list = append(list, take(1)...)
+			for _, s := range list {
+				if _, err := s.Conn.ExecContext(t.Context(), text); err != nil {
+					t.Error(err)
+				}
+			}
+			release(list)
+			rows := 0
+			if err := db.pool.QueryRowContext(t.Context(), "SELECT count(*) FROM t").Scan(&rows); err != nil || rows != 2 {
+				t.Errorf("the file at the path has %d rows, not 2: %v", rows, err)
+			}
+		})
+	}
+}
