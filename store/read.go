@@ -181,7 +181,7 @@ func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
 		return list, err
 	}
 	return slices.DeleteFunc(list, func(v JobStatus) bool {
-		return !slices.Contains(f.States, v.State) && !(v.Failing() && slices.Contains(f.States, JobFailing)) && !(v.parked() && slices.Contains(f.States, JobParked))
+		return !slices.Contains(f.States, v.State) && !(v.Failing() && slices.Contains(f.States, JobFailing)) && !(v.CountsAsParked() && slices.Contains(f.States, JobParked))
 	}), nil
 }
 

@@ -54,7 +54,7 @@ func (s *Store) Standing(ctx context.Context, late, within time.Duration, limit 
 			return st, err
 		}
 		overdue = c.judge("overdue", func(v *JobStatus) bool { return v.Overdue > 0 && v.Overdue >= Duration(late) })
-		parked = c.judge("parked", (*JobStatus).parked)
+		parked = c.judge("parked", (*JobStatus).CountsAsParked)
 		failing = c.judge("failing", (*JobStatus).Failing)
 		coming = c.judge("coming", func(v *JobStatus) bool { return !v.NextRun.IsZero() && v.Parked == "" })
 		enough = 8*most > mostJudged || overdue.enough(limit) && parked.enough(limit) && failing.enough(limit) && coming.enough(limit+1) // is there one more?

@@ -27,8 +27,8 @@ var JobStates = []string{JobEnabled, JobSleeping, JobRunning, JobFailing, JobPar
 // Failing reports whether the last run of the job has failed, and counts as trouble.
 func (v *JobStatus) Failing() bool { return v.Streak > 0 && v.counts() }
 
-// parked reports whether the job is parked, and counts as trouble.
-func (v *JobStatus) parked() bool { return v.Parked != "" && v.counts() }
+// CountsAsParked reports whether the job is parked, whatever state covers that, and counts as trouble.
+func (v *JobStatus) CountsAsParked() bool { return v.Parked != "" && v.counts() }
 
 // counts reports whether trouble of the job counts: nobody has disabled it, even while its last run is still under way, and nobody has
 // paused it, whatever other pauses hold it. @troubles (store/engine/shared.go) says the same to the statements that count.

@@ -169,11 +169,14 @@ func chosenJobs(ctx context.Context, s *store.Store, names []string) (list []sto
 func (p *pageFacts) addJob(v *store.JobStatus, times tick.UpcomingTimes) {
 	j := webpage.Job{Name: p.cli.text(v.FullName()), State: v.State, Schedule: p.cli.text(report.When(v.Job)), Streak: v.Streak, Failing: v.Failing(),
 		Error: p.cli.text(v.LastError), Next: webpage.Millis(v.NextRun), Ahead: make([]int64, 0, len(times.Times)), More: times.More}
-	switch {
-	case v.Parked != "": // its plan may stay due
-		j.Why, j.Next = p.cli.text(v.Parked), 0
-	case v.Paused != nil:
+	if v.Paused != nil {
 		j.Why = p.cli.text(report.Paused(*v.Paused))
+	}
+	if v.CountsAsParked() {
+		j.Parked = p.cli.text(v.Parked)
+	}
+	if v.Parked != "" { // its plan may stay due
+		j.Next = 0
 	}
 	if v.Overdue >= store.Duration(store.OverdueAfter) {
 		j.Overdue = webpage.Millis(v.OverdueSince())

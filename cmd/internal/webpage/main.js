@@ -8,7 +8,7 @@ function attention() {
   }
   if (!facts.triggers.length && !facts.hidden) list.push(["no trigger", "no tick is on record"]);
   for (const j of facts.jobs) {
-    if (j.state === "parked") list.push(["parked", [`${j.name}: `, brief(j.why || "")]]);
+    if (j.parked) list.push(["parked", [`${j.name}: `, brief(j.parked)]]);
     else if (j.failing) list.push(["failing", [`${j.name}: ${plural(j.streak, "failure")} in a row. `, brief(j.error || "")]]);
     if (j.overdue) list.push(["overdue", el("span", null, `${j.name}: due since `, time(j.overdue))]);
   }

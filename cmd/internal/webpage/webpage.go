@@ -46,7 +46,8 @@ type Job struct {
 	Name     string  `json:"name"`
 	State    string  `json:"state"` // removed, or a state of job list
 	Schedule string  `json:"schedule"`
-	Why      string  `json:"why,omitempty"` // why it is parked or paused
+	Why      string  `json:"why,omitempty"`    // why it is paused
+	Parked   string  `json:"parked,omitempty"` // why it is parked; it needs attention like Failing
 	Error    string  `json:"error,omitempty"`
 	Streak   int     `json:"streak,omitempty"`  // failures in a row
 	Failing  bool    `json:"failing,omitempty"` // they need attention: the job is not disabled, and nobody has paused it

@@ -32,7 +32,7 @@ func manyFacts(n int) *Facts {
 		}
 		switch i {
 		case 3:
-			j.State, j.Why = "parked", "its rule cannot be read: <b>"
+			j.State, j.Parked = "parked", "its rule cannot be read: <b>"
 		case 5:
 			j.Streak, j.Failing, j.Error = 4, true, hostile[0]+strings.Repeat(" no such table: \U0001F600", 1000)+" the end"
 		case 6:
