@@ -149,6 +149,7 @@ type JobStatus struct {
 	due          time.Time // from which Overdue counts
 	left         *Pause    // see LeftPause
 	known        bool      // somebody has paused the job, beside a freeze: its trouble is known
+	itself       bool      // dbjobs has paused the job because of its runs
 }
 
 // Pause is an interval in which no run of its subject is made or taken.

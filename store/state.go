@@ -30,6 +30,10 @@ func (v *JobStatus) Failing() bool { return v.Streak > 0 && v.counts() }
 // CountsAsParked reports whether the job is parked, whatever state covers that, and counts as trouble.
 func (v *JobStatus) CountsAsParked() bool { return v.Parked != "" && v.counts() }
 
+// PausedItself reports whether dbjobs has paused the job because of its runs, and that counts as trouble: also if a run that was under
+// way has succeeded since. It is so for the jobs that Store.PausedItself counts.
+func (v *JobStatus) PausedItself() bool { return v.itself && v.counts() }
+
 // counts reports whether trouble of the job counts: nobody has disabled it, even while its last run is still under way, and nobody has
 // paused it, whatever other pauses hold it. @troubles (store/engine/shared.go) says the same to the statements that count.
 func (v *JobStatus) counts() bool { return !v.Disabled && !v.known }
@@ -148,7 +152,7 @@ func (c *ScheduleStatus) derive(pauses []Pause, calendar *Calendar) {
 // ends last holds it. Otherwise, if each of the job's schedules is paused, the pause of a schedule that ends first does.
 // One pause of somebody among them makes trouble of the job known.
 func (v *JobStatus) Hold(pauses []Pause) {
-	v.SchedulePauses, v.known = nil, false
+	v.SchedulePauses, v.known, v.itself = nil, false, false
 	c := Snapshot{Plan: Plan{JobID: v.ID}, Job: v.Job}
 	var whole, one *Pause
 	held := map[string]bool{}
@@ -157,6 +161,7 @@ func (v *JobStatus) Hold(pauses []Pause) {
 		switch {
 		case p.Scope != ScopeSchedule && p.Covers(&c):
 			v.known = v.known || p.Scope != ScopeAll && p.By != Itself
+			v.itself = v.itself || p.Scope == ScopeJob && p.By == Itself
 			if whole == nil || p.outlasts(whole) {
 				whole = p
 			}

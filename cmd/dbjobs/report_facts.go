@@ -125,7 +125,7 @@ func (p *pageFacts) readJobs(ctx context.Context, s *store.Store, o pageOptions,
 		}
 		rank := func(v store.JobStatus) int {
 			switch {
-			case v.Failing() || v.Parked != "" || v.Overdue > 0:
+			case v.Failing() || v.Parked != "" || v.PausedItself() || v.Overdue > 0:
 				return 0
 			case ran[v.ID]:
 				return 1
@@ -167,7 +167,7 @@ func chosenJobs(ctx context.Context, s *store.Store, names []string) (list []sto
 }
 
 func (p *pageFacts) addJob(v *store.JobStatus, times tick.UpcomingTimes) {
-	j := webpage.Job{Name: p.cli.text(v.FullName()), State: v.State, Schedule: p.cli.text(report.When(v.Job)), Streak: v.Streak, Failing: v.Failing(),
+	j := webpage.Job{Name: p.cli.text(v.FullName()), State: v.State, Schedule: p.cli.text(report.When(v.Job)), Itself: v.PausedItself(), Streak: v.Streak, Failing: v.Failing(),
 		Error: p.cli.text(v.LastError), Next: webpage.Millis(v.NextRun), Ahead: make([]int64, 0, len(times.Times)), More: times.More}
 	if v.Paused != nil {
 		j.Why = p.cli.text(report.Paused(*v.Paused))

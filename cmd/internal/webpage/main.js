@@ -2,14 +2,15 @@
 
 // attention answers the question of the morning: is all well, and if not, what is not?
 function attention() {
-  const list = [];
+  const list = [], held = j => `${j.name}${j.why ? ": " + j.why : ""}`;
   for (const s of facts.silences) {
     if (!s.to) list.push(["silent", el("span", null, `no tick by the trigger ${s.trigger} since `, time(s.from), ` (${length(facts.made - s.from)} when the report was made)`)]);
   }
   if (!facts.triggers.length && !facts.hidden) list.push(["no trigger", "no tick is on record"]);
   for (const j of facts.jobs) {
     if (j.parked) list.push(["parked", [`${j.name}: `, brief(j.parked)]]);
-    else if (j.failing) list.push(["failing", [`${j.name}: ${plural(j.streak, "failure")} in a row. `, brief(j.error || "")]]);
+    if (j.itself) list.push(["paused itself", held(j)]);
+    else if (j.failing && !j.parked) list.push(["failing", [`${j.name}: ${plural(j.streak, "failure")} in a row. `, brief(j.error || "")]]);
     if (j.overdue) list.push(["overdue", el("span", null, `${j.name}: due since `, time(j.overdue))]);
   }
   const paused = facts.jobs.filter(j => j.state === "paused");
@@ -24,7 +25,7 @@ function attention() {
     figure("running", String(runs.filter(r => r.state === "running").length)), figure("waiting", String(runs.filter(r => r.state === "waiting" || r.state === "queued").length)),
     figure("jobs", facts.jobs.filter(j => j.state !== "removed").length.toLocaleString("en")), figure("paused", String(paused.length)),
     figure("last tick", last ? `${length(Math.max(0, facts.made - last))} before` : facts.hidden ? "not visible" : "none", !last && !facts.hidden));
-  for (const j of paused) list.push(["paused", `${j.name}${j.why ? ": " + j.why : ""}`]);
+  for (const j of paused) if (!j.itself) list.push(["paused", held(j)]);
   const rows = list.map(([kind, what]) => el("li", null, el("b", null, kind), what)), most = 12;
   $("needs").replaceChildren(...rows.slice(0, most));
   if (rows.length > most) $("needs").append(el("li", null, el("details", null, el("summary", null, `${rows.length - most} more`), el("ul", { class: "needs" }, rows.slice(most)))));

@@ -48,6 +48,7 @@ type Job struct {
 	Schedule string  `json:"schedule"`
 	Why      string  `json:"why,omitempty"`    // why it is paused
 	Parked   string  `json:"parked,omitempty"` // why it is parked; it needs attention like Failing
+	Itself   bool    `json:"itself,omitempty"` // it has paused itself, and needs attention like Failing
 	Error    string  `json:"error,omitempty"`
 	Streak   int     `json:"streak,omitempty"`  // failures in a row
 	Failing  bool    `json:"failing,omitempty"` // they need attention: the job is not disabled, and nobody has paused it
