@@ -250,7 +250,7 @@ func (p *pageFacts) readTriggers(ctx context.Context, s *store.Store, now, since
 		return err
 	}
 	for _, t := range triggers {
-		p.Triggers = append(p.Triggers, webpage.Trigger{Name: p.cli.text(t.Name), Last: webpage.Millis(t.LastAt)})
+		p.Triggers = append(p.Triggers, webpage.Trigger{Name: p.cli.text(t.Name), Last: webpage.Millis(t.LastAt), Error: p.cli.text(t.Error)})
 	}
 	silences, err := s.Silences(ctx, triggers, now, since)
 	if len(silences) > pageSilences {

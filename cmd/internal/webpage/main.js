@@ -6,6 +6,12 @@ function attention() {
   for (const s of facts.silences) {
     if (!s.to) list.push(["silent", el("span", null, `no tick by the trigger ${s.trigger} since `, time(s.from), ` (${length(facts.made - s.from)} when the report was made)`)]);
   }
+  // A tick of the future is on record where the clock of the database was ahead: it does not show that ticks come.
+  const ahead = t => t.last - facts.made > 5 * 60e3;
+  for (const t of facts.triggers) {
+    if (ahead(t)) list.push(["silent", `no tick by the trigger ${t.name} since the clock of the database was set back`]);
+    if (t.error) list.push(["tick failed", [`the last tick by the trigger ${t.name}: `, brief(t.error)]]);
+  }
   if (!facts.triggers.length && !facts.hidden) list.push(["no trigger", "no tick is on record"]);
   for (const j of facts.jobs) {
     if (j.parked) list.push(["parked", [`${j.name}: `, brief(j.parked)]]);
@@ -18,7 +24,7 @@ function attention() {
   // The page may have less than a day, because somebody asked for less or there are more runs than a page has.
   const span = facts.made - facts.from > day - 60e3 ? day : facts.made - facts.from;
   const recent = runs.filter(r => r.from >= facts.made - span), bad = recent.filter(r => r.state === "failed" || r.state === "lost");
-  const last = Math.max(0, ...facts.triggers.map(t => t.last));
+  const last = Math.max(0, ...facts.triggers.filter(t => !ahead(t)).map(t => t.last));
   const figure = (name, value, wrong) => el("div", { class: wrong ? "bad" : undefined }, el("dt", null, name), el("dd", null, value));
   $("figures").replaceChildren(
     figure(`runs in ${span === day ? "24 h" : length(span)}`, recent.length.toLocaleString("en")), figure("failed or lost", bad.length.toLocaleString("en"), bad.length),

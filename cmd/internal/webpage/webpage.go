@@ -93,8 +93,9 @@ type Silence struct {
 
 // Trigger is what starts ticks.
 type Trigger struct {
-	Name string `json:"name"`
-	Last int64  `json:"last"`
+	Name  string `json:"name"`
+	Last  int64  `json:"last"`
+	Error string `json:"error,omitempty"` // why its last tick has failed
 }
 
 // Millis returns an instant in the form of the page.

@@ -21,7 +21,7 @@ func manyFacts(n int) *Facts {
 	made := time.Date(2026, 11, 20, 7, 30, 0, 0, time.UTC)
 	chance := rand.New(rand.NewPCG(1, 2))
 	f := &Facts{Made: Millis(made), From: Millis(made.AddDate(0, 0, -7)), Until: Millis(made.AddDate(0, 0, 14)), Version: "v1.0.0", Database: "postgres://db.example/jobs",
-		Cut: []string{"Only the newest 10,000 runs are shown."}, Gaps: []Gap{}, Silences: []Silence{}, Triggers: []Trigger{{"tick", Millis(made.Add(-20 * time.Second))}}}
+		Cut: []string{"Only the newest 10,000 runs are shown."}, Gaps: []Gap{}, Silences: []Silence{}, Triggers: []Trigger{{Name: "tick", Last: Millis(made.Add(-20 * time.Second))}}}
 	for i := range 40 {
 		j := Job{Name: fmt.Sprintf("app/load-%02d", i), State: "sleeping", Schedule: "every 10m", Next: Millis(made.Add(7 * time.Minute)), Ahead: []int64{}}
 		if j.More = i%4 == 0; i%4 != 1 {
