@@ -85,19 +85,19 @@ function jobs() {
     const u = value(a), v = value(b), order = typeof u === "string" ? u.localeCompare(v) : (Number.isNaN(u) ? -1 : u) - (Number.isNaN(v) ? -1 : v);
     return (sorting.down ? -order : order) || a.j.name.localeCompare(b.j.name);
   });
-  const sort = head => ({
+  const sort = (head, key) => ({
     order: () => sorting.by !== head ? "none" : sorting.down ? "descending" : "ascending",
     button: () => {
       const b = el("button", { type: "button" }, head);
       b.addEventListener("click", () => {
-        [sorting.down, sorting.by] = [sorting.by === head ? !sorting.down : typeof value !== "string", head];
+        [sorting.down, sorting.by] = [sorting.by === head ? !sorting.down : typeof key(rows[0]) !== "string", head];
         jobs();
         [...$("jobs").querySelectorAll("th button")].find(x => x.textContent === head).focus();
       });
       return b;
     },
   });
-  table($("jobs"), "", columns.map(([head, cell, kind, key]) => [head, cell, kind, key && sort(head)]), rows, "No job fits the filters.");
+  table($("jobs"), "", columns.map(([head, cell, kind, key]) => [head, cell, kind, key && sort(head, key)]), rows, "No job fits the filters.");
 }
 
 // unbroken says what it means that there is no silence.

@@ -146,6 +146,7 @@ func TestPage(t *testing.T) {
 	b.eval(`document.getElementById("f-clear").click()`)
 	b.want("cleared", rows, fmt.Sprint(len(f.Jobs)))
 
+	b.sorts()
 	b.keyboard()
 	b.colours()
 
@@ -170,6 +171,21 @@ func TestPage(t *testing.T) {
 	}
 	t.Logf("10,000 runs: %d kB; a drawing with two frames takes %s ms", size.Size()/1000, ms)
 	b.clean(file)
+}
+
+// sorts clicks the heads of the table of jobs. The first click puts the smallest text first, or the largest number; the next one turns
+// that round.
+func (b *browser) sorts() {
+	b.t.Helper()
+	for _, c := range []struct{ head, order, first string }{
+		{"State", "ascending", "disabled"}, {"State", "descending", "sleeping"}, {"Runs", "descending", "200"}, {"Runs", "ascending", "200"}, {"State", "ascending", "disabled"},
+	} {
+		b.want("sorted by "+c.head, fmt.Sprintf(`(() => {
+			const heads = () => [...document.querySelectorAll("#jobs th")], at = heads().findIndex(h => h.textContent === %q);
+			heads()[at].querySelector("button").click();
+			return heads()[at].getAttribute("aria-sort") + " " + document.querySelectorAll("#jobs tbody tr:first-child td")[at].textContent;
+		})()`, c.head), c.order+" "+c.first)
+	}
 }
 
 // keyboard goes to the timeline by Tab, and moves in it.
