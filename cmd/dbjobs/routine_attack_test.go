@@ -221,13 +221,17 @@ func TestALoginWithAnAtSignIsAnother(t *testing.T) {
 		name := b.ann + "@x"
 		d.Exec(t, "CREATE USER '"+name+"'@'%' IDENTIFIED BY '"+password+"'")
 		t.Cleanup(func() { d.Exec(t, "DROP USER '"+name+"'@'%'") })
-		grants, err := store.Grants("user", d.URL, name+"@%", true)
-		if err != nil {
-			t.Fatal(err)
+		grant := func(kind string) {
+			t.Helper()
+			grants, err := store.Grants(kind, d.URL, name+"@%", true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, statement := range storetest.Statements(grants) {
+				d.Exec(t, statement)
+			}
 		}
-		for _, statement := range storetest.Statements(grants) {
-			d.Exec(t, statement)
-		}
+		grant("user")
 		u.User = url.UserPassword(name, password)
 		other := b.as(u.String())
 		if n := other.Int(t, "SELECT count(*) FROM dbjobs_v_jobs"); n != 0 {
@@ -246,6 +250,13 @@ func TestALoginWithAnAtSignIsAnother(t *testing.T) {
 		for _, table := range []string{"jobs", "schedules"} {
 			if n := d.Int(t, "SELECT count(*) FROM dbjobs_"+table+" WHERE name = 'mine' AND owner = '"+name+"'"); n != 1 {
 				t.Errorf("%d %s are its own", n, table)
+			}
+		}
+		grant("ticker") // the program gives the same owner
+		b.must(u.String(), "manifest: its\nzone: UTC\nschedules: {its: every 5m}\ncalendars: {its: [2036-12-26]}\ngroups: {its: 2}\njobs: {its: {sql: SELECT 1}}\n", "apply", "-f", "-")
+		for _, table := range []string{"jobs", "schedules", "calendars", "groups"} {
+			if n := d.Int(t, "SELECT count(*) FROM dbjobs_"+table+" WHERE name = 'its' AND owner = '"+name+"'"); n != 1 {
+				t.Errorf("%d %s of its file are its own", n, table)
 			}
 		}
 	})

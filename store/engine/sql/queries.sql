@@ -807,8 +807,8 @@ SELECT s.name, j.owner, j.name FROM dbjobs.schedules s LEFT JOIN dbjobs.jobs j O
 WHERE s.calendar = :name AND s.calendar <> '' ORDER BY s.id LIMIT :limit;
 
 -- name: insert_calendar
-INSERT INTO dbjobs.calendars (name, working_days, days, description, manifest)
-VALUES (:name, :working_days, :days, :description, :manifest);
+INSERT INTO dbjobs.calendars (name, working_days, days, description, owner, manifest)
+VALUES (:name, :working_days, :days, :description, @login, :manifest);
 
 -- name: update_calendar
 UPDATE dbjobs.calendars SET working_days = :working_days, days = :days, description = :description, manifest = :manifest WHERE name = :name;
@@ -838,8 +838,8 @@ UPDATE dbjobs.calendars SET planned = NULL WHERE name @among_names;
 UPDATE dbjobs.schedules SET changed_at = @now WHERE calendar = :name AND calendar <> '';
 
 -- name: insert_schedule
-INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, created_at, changed_at)
-VALUES (:name, :job, :rule, :zone, :nonexistent, :ambiguous, :calendar, :on_holiday, :calendar_version, :description, :manifest, @now, @now);
+INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, owner, manifest, created_at, changed_at)
+VALUES (:name, :job, :rule, :zone, :nonexistent, :ambiguous, :calendar, :on_holiday, :calendar_version, :description, @login, :manifest, @now, @now);
 
 -- name: update_schedule
 UPDATE dbjobs.schedules SET changed_at = CASE WHEN rule = :rule AND zone = :zone AND nonexistent = :nonexistent AND ambiguous = :ambiguous
@@ -1056,7 +1056,7 @@ UPDATE dbjobs.jobs SET planned = @touched WHERE id @these AND EXISTS (SELECT 1 F
 SELECT name, max_running FROM dbjobs.groups ORDER BY name;
 
 -- name: insert_group
-INSERT INTO dbjobs.groups (name, max_running) VALUES (:name, :max_running);
+INSERT INTO dbjobs.groups (name, max_running, owner) VALUES (:name, :max_running, @login);
 
 -- The jobs that name a group whose row was deleted: they are parked, or their runs wait for it.
 

@@ -686,8 +686,8 @@ SELECT d.job_id, d.after_job_id, d.on_end FROM JSON_TABLE(?, '$[*]' COLUMNS (job
 
 -- name: insert_calendar
 -- arguments: name, working_days, days, description, manifest
-INSERT INTO dbjobs_calendars (name, working_days, days, description, manifest)
-VALUES (?, ?, ?, ?, ?);
+INSERT INTO dbjobs_calendars (name, working_days, days, description, owner, manifest)
+VALUES (?, ?, ?, ?, LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), ?);
 
 -- name: insert_changes
 -- arguments: now, rows
@@ -714,7 +714,7 @@ WHERE (SELECT g.job_id FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.schedu
 
 -- name: insert_group
 -- arguments: name, max_running
-INSERT INTO dbjobs_groups (name, max_running) VALUES (?, ?);
+INSERT INTO dbjobs_groups (name, max_running, owner) VALUES (?, ?, LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))));
 
 -- name: insert_jobs
 -- arguments: now, now, rows
@@ -786,8 +786,8 @@ ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 
 -- name: insert_schedule
 -- arguments: name, job, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, now, now
-INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, created_at, changed_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
+INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, owner, manifest, created_at, changed_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
 
 -- name: insert_steps
 -- arguments: rows

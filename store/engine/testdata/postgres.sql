@@ -755,8 +755,8 @@ SELECT d.job_id, d.after_job_id, d.on_end FROM pg_catalog.json_to_recordset($1::
 
 -- name: insert_calendar
 -- arguments: name, working_days, days, description, manifest
-INSERT INTO dbjobs.calendars (name, working_days, days, description, manifest)
-VALUES ($1, $2, $3, $4, $5);
+INSERT INTO dbjobs.calendars (name, working_days, days, description, owner, manifest)
+VALUES ($1, $2, $3, $4, session_user::text, $5);
 
 -- name: insert_changes
 -- arguments: now, rows
@@ -783,7 +783,7 @@ WHERE (SELECT g.job_id FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedu
 
 -- name: insert_group
 -- arguments: name, max_running
-INSERT INTO dbjobs.groups (name, max_running) VALUES ($1, $2);
+INSERT INTO dbjobs.groups (name, max_running, owner) VALUES ($1, $2, session_user::text);
 
 -- name: insert_jobs
 -- arguments: now, rows
@@ -855,8 +855,8 @@ ON CONFLICT DO NOTHING;
 
 -- name: insert_schedule
 -- arguments: name, job, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, now
-INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, created_at, changed_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, coalesce($12::timestamptz, pg_catalog.statement_timestamp()), coalesce($12::timestamptz, pg_catalog.statement_timestamp()));
+INSERT INTO dbjobs.schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, owner, manifest, created_at, changed_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, session_user::text, $11, coalesce($12::timestamptz, pg_catalog.statement_timestamp()), coalesce($12::timestamptz, pg_catalog.statement_timestamp()));
 
 -- name: insert_steps
 -- arguments: rows

@@ -679,8 +679,8 @@ SELECT d.job_id, d.after_job_id, d.on_end FROM (SELECT value ->> 'job_id' AS job
 
 -- name: insert_calendar
 -- arguments: name, working_days, days, description, manifest
-INSERT INTO dbjobs_calendars (name, working_days, days, description, manifest)
-VALUES (?1, ?2, ?3, ?4, ?5);
+INSERT INTO dbjobs_calendars (name, working_days, days, description, owner, manifest)
+VALUES (?1, ?2, ?3, ?4, '', ?5);
 
 -- name: insert_changes
 -- arguments: now, rows
@@ -707,7 +707,7 @@ WHERE (SELECT g.job_id FROM dbjobs_gaps g WHERE g.job_id = d.job_id AND g.schedu
 
 -- name: insert_group
 -- arguments: name, max_running
-INSERT INTO dbjobs_groups (name, max_running) VALUES (?1, ?2);
+INSERT INTO dbjobs_groups (name, max_running, owner) VALUES (?1, ?2, '');
 
 -- name: insert_jobs
 -- arguments: now, rows
@@ -778,8 +778,8 @@ ON CONFLICT DO NOTHING;
 
 -- name: insert_schedule
 -- arguments: name, job, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, now
-INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, manifest, created_at, changed_at)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, coalesce(?12, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?12, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')));
+INSERT INTO dbjobs_schedules (name, job_id, rule, zone, nonexistent, ambiguous, calendar, on_holiday, calendar_version, description, owner, manifest, created_at, changed_at)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, '', ?11, coalesce(?12, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?12, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')));
 
 -- name: insert_steps
 -- arguments: rows
