@@ -182,8 +182,12 @@ func TestPasswordsAreEscapedAsInURLs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	modules, err := filepath.Glob("*/*.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
 	found := 0
-	for _, file := range files {
+	for _, file := range append(files, modules...) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

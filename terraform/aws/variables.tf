@@ -167,7 +167,7 @@ variable "environment" {
   }
 
   validation {
-    condition     = alltrue([for name, value in var.environment : (can(regex("^(PARAMETERS_SECRETS_EXTENSION_|SECRETS_MANAGER_TTL$)", name)) || !can(regex("(?i)(password|passwd|_pwd$|secret|token|api_?key)", name))) && !can(regex("://[^@\\s]*:[^@\\s]*@", value))])
+    condition     = alltrue([for name, value in var.environment : (can(regex("^(PARAMETERS_SECRETS_EXTENSION_|SECRETS_MANAGER_(TTL|TIMEOUT_MILLIS)$)", name)) || !can(regex("(?i)(password|passwd|_pwd$|secret|token|api_?key)", name))) && !can(regex("://[^@/\\s\"]*:[^@\\n\"]*@", value))])
     error_message = "environment: holds a password or another secret, which would be in Terraform's state and in the function's settings for all to read; put it into the secret."
   }
 }

@@ -110,7 +110,7 @@ variable "environment" {
   }
 
   validation {
-    condition     = alltrue([for name, value in var.environment : !can(regex("(?i)(password|passwd|_pwd$|secret|token|api_?key)", name)) && !can(regex("://[^@\\s]*:[^@\\s]*@", value))])
+    condition     = alltrue([for name, value in var.environment : !can(regex("(?i)(password|passwd|_pwd$|secret|token|api_?key)", name)) && !can(regex("://[^@/\\s\"]*:[^@\\n\"]*@", value))])
     error_message = "environment: holds a password or another secret, which would be in Terraform's state and in the job's settings for all to read; put it into the secret."
   }
 }

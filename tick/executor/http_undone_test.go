@@ -276,7 +276,7 @@ func TestHTTPStartsAStateMachineOnce(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 			_, _ = w.Write([]byte(`{"__type":"` + c.answer + `","message":"Execution Already Exists"}`))
 		})
-		spec := `{"url": "https://states.eu-central-1.amazonaws.com/", "headers": {"X-Amz-Target": "` + c.target + `"}, "json": {"name": "` + c.name + `"}, "auth": {"aws": {"service": "states"}}}`
+		spec := `{"url": "https://states.eu-central-1.amazonaws.com/", "headers": {"X-Amz-Target": "` + c.target + `"}, "json": {"name": "` + c.name + `", "input": "{\"run\": \"${run_id}\"}"}, "auth": {"aws": {"service": "states"}}}`
 		if _, err := x.Execute(t.Context(), attempt(spec)); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s, %s, %s: %v", c.name, c.target, c.answer, err)
 		}

@@ -465,6 +465,8 @@ run "environment" {
     environment = {
       PARAMETERS_SECRETS_EXTENSION_CACHE_SIZE = "10"
       SECRETS_MANAGER_TTL                     = "60"
+      SECRETS_MANAGER_TIMEOUT_MILLIS          = "500"
+      OTHER                                   = jsonencode({ heartbeat = "https://hc-ping.com/0a1b2c3d", mail = { from = "jobs@example.org" } })
 
       DBJOBS_CONFIG = <<-EOT
         heartbeat: https://hc-ping.com/0a1b2c3d

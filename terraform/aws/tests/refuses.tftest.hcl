@@ -139,7 +139,7 @@ run "wrong_values_6" {
   variables {
     secrets_extension_layer_arn = "arn:aws:lambda:eu-central-1:187925254637:layer:AWS-Parameters-and-Secrets-Lambda-Extension-Arm64" # layer without a version
     database_url                = "postgres://jobs:gehe@im@db.example.org/app"                                                       # password with an at
-    environment                 = { OTHER = "postgres://jobs:geheim@db.example.org/app" }                                            # url as a variable
+    environment                 = { OTHER = "postgres://jobs:ge heim@db.example.org/app" }                                           # url as a variable
     no_tick_minutes             = 1
     workers                     = { a-queue-with-a-name-that-leaves-no-room-for-that-of-the-function = {} } # worker with a long name
   }

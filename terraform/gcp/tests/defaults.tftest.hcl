@@ -276,6 +276,8 @@ run "apis_of_cloud_sql" {
 run "environment" {
   variables {
     environment = {
+      OTHER = jsonencode({ heartbeat = "https://hc-ping.com/0a1b2c3d", mail = { from = "jobs@example.org" } })
+
       DBJOBS_CONFIG = <<-EOT
         heartbeat: https://hc-ping.com/0a1b2c3d
         mail: {server: smtp.example.org, from: jobs@example.org}

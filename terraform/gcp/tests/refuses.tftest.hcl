@@ -94,7 +94,7 @@ run "wrong_values_4" {
   command = plan
   variables {
     no_tick_minutes = 1
-    environment     = { OTHER = "postgres://jobs:geheim@db.example.org/app" } # url as a variable
+    environment     = { OTHER = "postgres://jobs:ge heim@db.example.org/app" } # url as a variable
   }
   expect_failures = [
     var.no_tick_minutes,

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/tick/executor/outcome"
@@ -40,8 +41,13 @@ var failed = lazyregexp.New(`<(Error|Failed|BatchResultErrorEntry)>(?:\s|<member
 // Started reports whether an answer 400 says that a state machine was started earlier with the id of this run as its name. While
 // the machine works, the service answers 200 to that; when it has ended, it refuses the name.
 func Started(run string, sent http.Header, request, answer []byte) bool {
-	return sent.Get("X-Amz-Target") == "AWSStepFunctions.StartExecution" && bytes.Contains(answer, []byte("ExecutionAlreadyExists")) &&
-		run != "" && bytes.Contains(request, []byte(run))
+	var asked struct{ Name string }
+	var refused struct {
+		Type string `json:"__type"`
+	}
+	return sent.Get("X-Amz-Target") == "AWSStepFunctions.StartExecution" &&
+		json.Unmarshal(answer, &refused) == nil && strings.HasSuffix(refused.Type, "ExecutionAlreadyExists") &&
+		json.Unmarshal(request, &asked) == nil && run != "" && strings.Contains(asked.Name, run)
 }
 
 // Undone returns what an answer 200 of a service says was not done; empty: it says nothing of that. sent are the headers of the
