@@ -196,11 +196,11 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 		if err := checkMetrics(f.metrics); err != nil {
 			return err
 		}
-		if _, err := c.alarm(f.wake, f.lead); err != nil {
-			return err
-		}
 		if f.dryRun { // it is no pass, and its figures would hide that none comes
 			f.metrics = noMetrics
+		}
+		if _, err := c.alarm(f.wake, f.lead); err != nil {
+			return c.unbegun(cmd.Context(), f, err)
 		}
 		list, err := c.several()
 		switch {
@@ -222,7 +222,7 @@ func (c *cli) onePass(cmd *cobra.Command, f *tickFlags, run passFunc, human prin
 	return c.ended(cmd.Context(), f, r, err), err
 }
 
-// unbegun reports a pass that has failed before it was known which databases it is for.
+// unbegun reports a pass that has failed before it opened a database.
 func (c *cli) unbegun(ctx context.Context, f *tickFlags, err error) error {
 	c.writeMetrics(f.metrics, c.ended(ctx, f, tick.Report{}, err))
 	return err
