@@ -82,15 +82,15 @@ func postgresReset(ctx context.Context, conn *sql.Conn) (int64, string, error) {
 }
 
 // postgresLasts finds effects that DISCARD ALL does not undo: settings with names of one's own,
-// which become empty instead of undefined, and also libraries, connections of dblink, and origins
-// of replication. A DO block may have any of these effects.
+// which become empty instead of undefined, and also libraries, connections of dblink, origins and
+// temporary slots of replication, and a backup that has begun. A DO block may have any of these effects.
 var (
-	lastsInPostgres = lazyregexp.New(`(?is)\b(do|load|set_config|dblink\w*|pg_replication_origin\w*)\b|\bset\b[^;=]*[.&]|\bset\b.*(/\*|--)`)
+	lastsInPostgres = lazyregexp.New(`(?is)\b(do|load|set_config|dblink\w*|pg_replication_origin\w*|pg_(create|copy)_\w*replication_slot|pg_backup_\w+|pg_(start|stop)_backup)\b|\bset\b[^;=]*[.&]|\bset\b.*(/\*|--)`)
 	onConflict      = lazyregexp.New(`(?i)\bdo\s+(nothing|update)\b`)
 )
 
 func postgresLasts(text string) bool {
-	if !hasWord(text, "do", "load", "set", "dblink", "replication") { // most texts end here: the closer look takes longer than the execution of some texts
+	if !hasWord(text, "do", "load", "set", "dblink", "replication", "backup") { // most texts end here: the closer look takes longer than the execution of some texts
 		return false
 	}
 	return lastsInPostgres.MatchString(onConflict.ReplaceAllString(text, "conflict"))

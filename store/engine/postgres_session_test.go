@@ -13,3 +13,26 @@ func TestHasLoginTriggers(t *testing.T) {
 		}
 	}
 }
+
+// The words of a text show what a reset would leave in the session. Here are those whose functions the login of the tests may not
+// call; TestSessionIsAsNewForTheNextStep has the others.
+func TestTextsThatLastInPostgres(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"SELECT pg_backup_start('nightly', true)":                                                true,
+		"select pg_catalog.PG_Start_Backup('nightly', true, false)":                              true,
+		"SELECT * FROM pg_stop_backup(false)":                                                    true,
+		"SELECT pg_create_physical_replication_slot('s', false, true)":                           true,
+		"SELECT pg_create_logical_replication_slot('s', 'test_decoding', true)":                  true,
+		"SELECT pg_copy_logical_replication_slot('s', 't', true)":                                true,
+		"SELECT pg_replication_origin_session_setup('o')":                                        true,
+		"INSERT INTO backups SELECT slot_name FROM pg_replication_slots":                         false,
+		"INSERT INTO backups VALUES ('pg_dump') ON CONFLICT DO NOTHING":                          false,
+		"SELECT pg_drop_replication_slot('s')":                                                   false,
+		"INSERT INTO lag SELECT pg_wal_lsn_diff(flush_lsn, replay_lsn) FROM pg_stat_replication": false,
+	} {
+		if got := postgresLasts(text); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
