@@ -41,8 +41,8 @@ type Options struct {
 	OtherFiles bool
 
 	// Target says that the database does not hold dbjobs' own tables: its settings stay as they are, and nothing is
-	// created in it. It does not get the values that the environment holds for dbjobs' own database, such as
-	// PGPASSWORD.
+	// created in it. It does not get a password that the environment holds for dbjobs' own database, as PGPASSWORD or in the
+	// service of PGSERVICE.
 	Target bool
 
 	forJobs bool      // the connections are for the SQL of jobs

@@ -168,13 +168,18 @@ func postgresConnector(raw string, o Options) (driver.Connector, error) {
 	if err := checkPostgresOptions(u.Query()); err != nil {
 		return nil, err
 	}
+	password, _ := u.User.Password()
+	foreign, service := o.Target && password == "" && u.Query().Get("password") == "", u.Query().Has("service")
+	if foreign && !service {
+		raw = withoutPassword(raw)
+	}
 	c, err := pgx.ParseConfig(raw) // its error omits the URL's password, and Open hides other secrets
 	if err != nil {
 		// the driver decrypts keys of an older form only
 		return nil, &URLError{"malformed: " + afterColon(err.Error()) + ofEncryptedKey(u.Query().Get("sslkey"), "BEGIN ENCRYPTED")}
 	}
-	if _, given := u.User.Password(); o.Target && !given && u.Query().Get("password") == "" && c.Password == os.Getenv("PGPASSWORD") {
-		c.Password = "" // it is for the store's database: another server must not learn it
+	if foreign && service && c.Password == os.Getenv("PGPASSWORD") { // the service that the URL names has none
+		c.Password = ""
 	}
 	if c.Password != c.User && c.Password != c.Database && c.Password != c.Host { // from the URL, PGPASSWORD or a password file
 		o.Secrets.Issue(c.Password)
@@ -228,6 +233,14 @@ func postgresSession(c *pgx.ConnConfig, forJobs bool) {
 		}
 	}
 	maps.Copy(c.RuntimeParams, ours)
+}
+
+// withoutPassword is the URL of a target that gives no password. The environment may have one for the store's database, as
+// PGPASSWORD or in the service of PGSERVICE, and another server must not learn it. An empty one in the URL goes before these. The
+// driver then still looks into the password file, which has the passwords by host.
+func withoutPassword(raw string) string {
+	address, options, _ := strings.Cut(raw, "?")
+	return address + "?password=&" + options
 }
 
 // afterColon drops "cannot parse `…`", which repeats the URL.
