@@ -58,6 +58,8 @@ type Run struct {
 	HolderAlive bool `json:"-"`
 	// Fault names the values of the row that cannot be read.
 	Fault string `json:"unreadable,omitempty"`
+
+	outnamed bool // its job was removed, and another one has the name: see Label
 }
 
 // Begun reports whether the run was delivered since it was made, or since a retry opened it again. A run that has

@@ -100,9 +100,14 @@ func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string,
 	var out []Run
 	var v Run
 	var c Snapshot
-	rd := engine.Reads(append(scanRun(&v), engine.Nullable(&v.Owner), engine.Nullable(&v.Job), tags{&c.Job.Tags})...)
+	var removed bool
+	var names []string // of removed jobs
+	rd := engine.Reads(append(scanRun(&v), engine.Nullable(&v.Owner), engine.Nullable(&v.Job), tags{&c.Job.Tags}, &removed)...)
 	err = q.Query(ctx, statement, a, rd.Each(func(fault string) {
 		defer func() { v, c = Run{}, Snapshot{} }()
+		if removed {
+			names = append(names, v.Job)
+		}
 		v.Fault = fault
 		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
 		for i := range pauses {
@@ -112,7 +117,34 @@ func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string,
 		}
 		out = append(out, v)
 	}))
-	return out, err
+	if err != nil || len(names) == 0 {
+		return out, err
+	}
+	return out, markOutnamed(ctx, q, out, legible(names))
+}
+
+// markOutnamed finds the runs whose jobs have lost one of these names to other jobs. A name means what it means to jobOnRecord: the
+// job that has it, else the last removed one.
+func markOutnamed(ctx context.Context, q engine.Runner, runs []Run, names []string) error {
+	means, live := map[string]int64{}, map[string]bool{}
+	for part := range slices.Chunk(names, page) {
+		var j Job
+		var removed bool
+		err := q.Query(ctx, "namesakes", engine.Args{"ids": part}, engine.Reads(&j.ID, &j.Owner, &j.Name, &removed).Each(func(string) {
+			if name := j.FullName(); !live[name] {
+				means[name], live[name] = j.ID, !removed
+			}
+			j = Job{}
+		}))
+		if err != nil {
+			return err
+		}
+	}
+	for i := range runs {
+		job, known := means[runs[i].FullJob()]
+		runs[i].outnamed = known && job != runs[i].JobID
+	}
+	return nil
 }
 
 // JobGap is a gap with the name of its job.

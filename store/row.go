@@ -15,6 +15,9 @@ const (
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error`
 
+	// runJob follows on @run_columns in a list of runs: of the job j of the run, and whether it was removed. See Store.listRuns.
+	runJob = `j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN @false ELSE @true END`
+
 	// jobFacts follow on @job_columns: what statuses reads of a job's plan and its runs, and from where.
 	// What is of one row of a long table has a subquery for each column: of a join, PostgreSQL reads all runs that
 	// ever were, and all changes, once jobs are many.

@@ -33,3 +33,54 @@ func TestRunWithAnIDOfItsOwn(t *testing.T) {
 		}
 	})
 }
+
+// JOB#NUMBER is a run of the job that has the name now. A run of a job that was removed keeps that name as long as no other job has
+// got it. The name that a list gives a run always finds that run.
+func TestRunOfAJobWhoseNameAnotherHas(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		remove := func(job string) {
+			t.Helper()
+			if err := d.RemoveJob(t.Context(), job, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for made := 1; made <= 4; made++ {
+			jobs := []store.Job{{Name: "again", Steps: []store.Step{sqlStep("", "SELECT 1")}}, {Name: "once", Steps: []store.Step{sqlStep("", "SELECT 1")}}}
+			if made > 1 {
+				remove("again")
+				jobs = jobs[:1]
+			}
+			if made < 4 {
+				if _, err := d.Apply(t.Context(), store.Definitions{Jobs: jobs}, store.ApplyOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, j := range jobs {
+				if made < 4 {
+					if _, err := d.RunNow(t.Context(), j.Name, store.Request{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if d.Exec(t, "UPDATE "+d.Table("runs")+" SET number = 1"); made == 1 {
+				remove("once")
+			}
+			runs, err := d.Runs(t.Context(), store.RunFilter{})
+			if err != nil || len(runs) != min(made, 3)+1 {
+				t.Fatalf("%d runs, %v", len(runs), err)
+			}
+			numbered := 0
+			for _, r := range runs {
+				if r.Label() == r.FullJob()+"#1" {
+					numbered++
+				}
+				if found, err := d.Run(t.Context(), r.Label()); err != nil || found.ID != r.ID || found.Label() != r.Label() {
+					t.Errorf("made %d times: run %s is named %s, which finds %q, %v", made, r.ID, r.Label(), found.ID, err)
+				}
+			}
+			if numbered != 2 {
+				t.Errorf("made %d times: %d runs are named by their numbers, want 2", made, numbered)
+			}
+		}
+	})
+}

@@ -76,6 +76,7 @@ var macros = map[string]string{
 	"@most":                fmt.Sprint(mostMade),
 	"@pause_columns":       pauseColumns,
 	"@run_columns":         runColumns,
+	"@run_job":             runJob,
 	"@schedule_columns":    scheduleColumns,
 	"@selected":            runSelected,
 	"@tried":               runTried,

@@ -219,13 +219,13 @@ LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT :l
 
 -- name: runs_longest
 -- overridden: mysql
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
 
 -- The runs of a job that have not ended, those that execute first. One statement, so that a run that moves on is not missed.
 
 -- name: runs_unended
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r @by_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, @run_job FROM dbjobs.runs r @by_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open = :job AND r.state IN ('waiting', 'queued', 'running')
 ORDER BY CASE r.state WHEN 'running' THEN 0 WHEN 'queued' THEN 1 ELSE 2 END, r.id LIMIT :limit;
 
@@ -233,7 +233,7 @@ ORDER BY CASE r.state WHEN 'running' THEN 0 WHEN 'queued' THEN 1 ELSE 2 END, r.i
 
 -- name: runs_holding
 -- overridden: mysql
-SELECT @run_columns, j.owner, j.name, j.tags
+SELECT @run_columns, @run_job
 FROM (SELECT x.id FROM dbjobs.jobs x WHERE x.id = :job UNION ALL SELECT x.id FROM dbjobs.jobs x WHERE x.group_name = :group) AS m
 CROSS JOIN dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open = m.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL)
@@ -909,6 +909,11 @@ SELECT owner, name, queue, tags FROM dbjobs.jobs WHERE removed_at IS NULL ORDER 
 -- name: removed_job
 SELECT id FROM dbjobs.jobs WHERE owner = :owner AND name = :name AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
 
+-- All jobs that have, or had, one of these names, the oldest first.
+
+-- name: namesakes
+SELECT id, owner, name, CASE WHEN removed_at IS NULL THEN @false ELSE @true END FROM dbjobs.jobs WHERE name @among_names ORDER BY id;
+
 -- name: followers
 SELECT a.after_job_id, j.id, j.owner, j.name FROM dbjobs.job_after a CROSS JOIN dbjobs.jobs j
 WHERE a.after_job_id @among AND j.id = a.job_id AND j.removed_at IS NULL;
@@ -1173,37 +1178,37 @@ SELECT interval_start, interval_end FROM dbjobs.runs
 WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR interval_start < :to);
 
 -- name: runs
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE (r.job_id = :job OR :job = 0) AND (:state = '' OR r.state = :state) AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- For states that are rare among all runs: otherwise all runs would be read.
 
 -- name: runs_unwell
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @unwell = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- name: runs_under_way
 -- overridden: sqlite
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r @by_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, @run_job FROM dbjobs.runs r @by_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- name: run_by_prefix
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.id >= :low AND r.id <= :high ORDER BY r.id LIMIT 2;
 
 -- name: run_by_number
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.job_id = :job AND r.number = :number ORDER BY r.id LIMIT 2;
 
 -- The latest run of a job: the newest run that has no number yet, otherwise the one with the highest number. There
 -- are two statements, because the index has the answer to each at its end.
 
 -- name: run_undecided
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.job_id = :job AND r.number IS NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1;
 
 -- name: run_latest
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.job_id = :job AND r.number IS NOT NULL ORDER BY r.number DESC LIMIT 1;
 
 -- name: attempts

@@ -1064,6 +1064,10 @@ UPDATE dbjobs_schedules SET planned = plan_input, parked = NULL WHERE id IN (eac
   LIMIT 1) IS NULL
 AND (job_id IS NULL OR (SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = dbjobs_schedules.job_id AND r.schedule_id = dbjobs_schedules.id) = plan_input);
 
+-- name: namesakes
+-- arguments: each_ids
+SELECT id, owner, name, CASE WHEN removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_jobs WHERE name IN (each_) ORDER BY id;
+
 -- name: need_check
 -- arguments: now, zones, id, limit
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM (
@@ -1470,14 +1474,14 @@ SHOW VARIABLES WHERE Variable_name IN ('max_connections', 'max_user_connections'
 -- arguments: job, number
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE r.job_id = ? AND r.number = ? ORDER BY r.id LIMIT 2;
 
 -- name: run_by_prefix
 -- arguments: low, high
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE r.id >= ? AND r.id <= ? ORDER BY r.id LIMIT 2;
 
 -- name: run_job
@@ -1488,21 +1492,21 @@ SELECT r.job_id, j.owner, j.name, r.occurrence FROM dbjobs_runs r LEFT JOIN dbjo
 -- arguments: job
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE r.job_id = ? AND r.number IS NOT NULL ORDER BY r.number DESC LIMIT 1;
 
 -- name: run_undecided
 -- arguments: job
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE r.job_id = ? AND r.number IS NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1;
 
 -- name: runs
 -- arguments: job, job, state, state, since, until, schedule, schedule, step, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE (r.job_id = ? OR ? = 0) AND (? = '' OR r.state = ?) AND r.created_at >= ? AND r.created_at < ?
 AND (? = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?) > 0) AND (? = '' OR (SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?) > 0) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
@@ -1510,7 +1514,7 @@ AND (? = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.jo
 -- arguments: job, group, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END
 FROM (SELECT x.id FROM dbjobs_jobs x WHERE x.id = ? UNION ALL SELECT x.id FROM dbjobs_jobs x WHERE x.group_name = ?) AS m
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (runs_open) ON open_job_id = m.id JOIN dbjobs_jobs j ON j.id = m.id
 WHERE r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL
@@ -1520,14 +1524,14 @@ ORDER BY COALESCE(r.started_at, r.created_at), r.id LIMIT ?;
 -- arguments: limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE open_job_id IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT ?;
 
 -- name: runs_under_way
 -- arguments: state, since, until, schedule, schedule, step, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE open_job_id IS NOT NULL AND r.state = ? AND r.created_at >= ? AND r.created_at < ?
 AND (? = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?) > 0) AND (? = '' OR (SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?) > 0) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
@@ -1535,7 +1539,7 @@ AND (? = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.jo
 -- arguments: job, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE open_job_id = ? AND r.state IN ('waiting', 'queued', 'running')
 ORDER BY CASE r.state WHEN 'running' THEN 0 WHEN 'queued' THEN 1 ELSE 2 END, r.id LIMIT ?;
 
@@ -1543,7 +1547,7 @@ ORDER BY CASE r.state WHEN 'running' THEN 0 WHEN 'queued' THEN 1 ELSE 2 END, r.i
 -- arguments: state, since, until, schedule, schedule, step, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE r.unwell = ? AND r.created_at >= ? AND r.created_at < ?
 AND (? = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?) > 0) AND (? = '' OR (SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?) > 0) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 

@@ -58,11 +58,11 @@ SELECT
 FROM (SELECT 1 AS one) AS source;
 
 -- name: runs_longest
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, @run_job FROM dbjobs.runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT :limit;
 
 -- name: runs_holding
-SELECT @run_columns, j.owner, j.name, j.tags
+SELECT @run_columns, @run_job
 FROM (SELECT x.id FROM dbjobs.jobs x WHERE x.id = :job UNION ALL SELECT x.id FROM dbjobs.jobs x WHERE x.group_name = :group) AS m
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (runs_open) ON @open = m.id JOIN dbjobs.jobs j ON j.id = m.id
 WHERE r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL

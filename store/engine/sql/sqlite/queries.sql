@@ -109,5 +109,5 @@ SELECT quick_check FROM pragma_quick_check;
 -- Otherwise SQLite goes through all runs by their time, to spare itself a sort of those that it finds.
 
 -- name: runs_under_way
-SELECT @run_columns, j.owner, j.name, j.tags FROM dbjobs.runs r INDEXED BY dbjobs.runs_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+SELECT @run_columns, @run_job FROM dbjobs.runs r INDEXED BY dbjobs.runs_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
