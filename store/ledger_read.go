@@ -91,7 +91,8 @@ func (s *Store) jobOnRecord(ctx context.Context, name string) (Job, error) {
 }
 
 // listRuns reads runs with the names of their jobs. If a pause began after the last pass, it shows in the runs that
-// it holds, before a pass records that.
+// it holds, before a pass records that. Of queued runs, a freeze holds all at once; another pause holds none before a pass has seen it,
+// since a worker may take them until then.
 func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string, a engine.Args) ([]Run, error) {
 	pauses, err := readPauses(ctx, q, "pauses_held", engine.Args{"now": s.now(), "limit": maxPauses})
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string,
 		v.Fault = fault
 		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
 		for i := range pauses {
-			if !v.Begun() && (v.State == Waiting || v.State == Queued) && pauses[i].Covers(&c) {
+			if !v.Begun() && (v.State == Waiting || v.State == Queued && pauses[i].Scope == ScopeAll) && pauses[i].Covers(&c) {
 				v.HeldBy = HeldByPause
 			}
 		}

@@ -19,7 +19,7 @@ func TestRunsThatWaitNameWhatHoldsThem(t *testing.T) {
 			return store.Job{Name: name, Group: group, Queue: "other", Steps: []store.Step{ticktest.Nop("")}}
 		}
 		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "one", MaxRunning: 1}}, Jobs: []store.Job{
-			aside("first", "one"), aside("second", "one"), aside("alone", "")}})
+			aside("first", "one"), aside("second", "one"), aside("alone", ""), aside("queued", "")}})
 		request := func(jobs ...string) {
 			t.Helper()
 			for _, job := range jobs {
@@ -37,6 +37,27 @@ func TestRunsThatWaitNameWhatHoldsThem(t *testing.T) {
 		}
 		label := func(job string, number int) string {
 			return (&store.Run{Owner: run(job).Owner, Job: job, Number: int64(number)}).Label()
+		}
+
+		// A worker may take a queued run until a pass has seen the pause of its job. So the run is not held before.
+		held := func(want string) {
+			t.Helper()
+			list, err := d.Runs(t.Context(), store.RunFilter{Job: "queued"})
+			if views := seen(t, d, "v_runs", "state, held_by", "WHERE job = 'queued'"); err != nil || len(list) != 1 || list[0].State+"|"+list[0].HeldBy != want || !slices.Equal(views, []string{want}) {
+				t.Errorf("%v: run list has %+v, v_runs has %q, want %s", err, list, views, want)
+			}
+		}
+		request("queued")
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "queued"}, time.Time{})
+		held("queued|")
+		ticktest.DecideOnly(t, d)
+		held("waiting|pause")
+		ticktest.Resume(t, d, store.Subject{Scope: store.ScopeJob, Name: "queued"}, false)
+		ticktest.DecideOnly(t, d)
+		held("queued|")
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "queued"}, time.Time{})
+		if tasks, err := d.Take(t.Context(), "other", 10, store.Holder{Name: "h", Lease: time.Hour}); err != nil || len(tasks) != 1 {
+			t.Fatalf("%v: %d taken", err, len(tasks))
 		}
 
 		request("first", "second", "alone", "alone")

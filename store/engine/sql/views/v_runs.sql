@@ -1,4 +1,5 @@
--- Runs, each with its job. A run that a pause holds shows that before a pass has recorded it.
+-- Runs, each with its job. A run that a pause holds shows that before a pass has recorded it. A queued run is held only by a freeze: in
+-- another pause it may be taken until a pass has seen the pause.
 -- The table is in a subquery, as in other views, so that MariaDB and MySQL do not let anybody write by a view. The pauses are asked for
 -- where the one row of the installation is joined (h), not in the list of columns: MySQL makes a whole table of a view that has a
 -- subquery there, and so the newest ten runs would cost all of them.
@@ -10,8 +11,8 @@ SELECT r.id, r.job_id, j.owner, j.name AS job, r.number, r.occurrence, r.state,
 FROM (SELECT * FROM dbjobs.runs) AS r
 LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 LEFT JOIN dbjobs.installation h ON h.id = 1 AND r.started_at IS NULL AND r.state IN ('waiting', 'queued')
-  AND (r.job_id IN (SELECT p.subject_id FROM dbjobs.pauses p WHERE p.scope = 'job' AND p.resumed_at IS NULL AND p.ends_at > @clock AND p.subject_id IS NOT NULL)
+  AND (r.state = 'waiting' AND r.job_id IN (SELECT p.subject_id FROM dbjobs.pauses p WHERE p.scope = 'job' AND p.resumed_at IS NULL AND p.ends_at > @clock AND p.subject_id IS NOT NULL)
     OR (SELECT COUNT(*) FROM dbjobs.pauses p WHERE p.scope IN ('all', 'owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > @clock
-      AND (p.scope = 'all' OR p.scope = 'owner' AND p.subject = j.owner OR p.scope = 'tag' AND @has_tag)) > 0)
+      AND (p.scope = 'all' OR r.state = 'waiting' AND (p.scope = 'owner' AND p.subject = j.owner OR p.scope = 'tag' AND @has_tag))) > 0)
 WHERE @visible(j.owner)
 ;
