@@ -101,14 +101,11 @@ func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string,
 	var out []Run
 	var v Run
 	var c Snapshot
-	var removed bool
-	var names []string // of removed jobs
-	rd := engine.Reads(append(scanRun(&v), engine.Nullable(&v.Owner), engine.Nullable(&v.Job), tags{&c.Job.Tags}, &removed)...)
+	removed := false
+	rd := engine.Reads(append(scanRun(&v), engine.Nullable(&v.Owner), engine.Nullable(&v.Job), tags{&c.Job.Tags}, &v.outnamed)...)
 	err = q.Query(ctx, statement, a, rd.Each(func(fault string) {
 		defer func() { v, c = Run{}, Snapshot{} }()
-		if removed {
-			names = append(names, v.Job)
-		}
+		removed = removed || v.outnamed
 		v.Fault = fault
 		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
 		for i := range pauses {
@@ -118,32 +115,43 @@ func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string,
 		}
 		out = append(out, v)
 	}))
-	if err != nil || len(names) == 0 {
-		return out, err
+	if err == nil && removed {
+		err = s.judgeNames(ctx, q, out)
 	}
-	return out, markOutnamed(ctx, q, out, legible(names))
+	return out, err
 }
 
-// markOutnamed finds the runs whose jobs have lost one of these names to other jobs. A name means what it means to jobOnRecord: the
-// job that has it, else the last removed one.
-func markOutnamed(ctx context.Context, q engine.Runner, runs []Run, names []string) error {
-	means, live := map[string]int64{}, map[string]bool{}
-	for part := range slices.Chunk(names, page) {
-		var j Job
-		var removed bool
-		err := q.Query(ctx, "namesakes", engine.Args{"ids": part}, engine.Reads(&j.ID, &j.Owner, &j.Name, &removed).Each(func(string) {
-			if name := j.FullName(); !live[name] {
-				means[name], live[name] = j.ID, !removed
+// judgeNames finds, of the runs of removed jobs, those whose jobs have lost their names to other jobs. A name means what it means to
+// jobOnRecord: the job that has it, which an index finds, else the last removed one.
+func (s *Store) judgeNames(ctx context.Context, q engine.Runner, runs []Run) error {
+	means := map[string]int64{}
+	names := func() (list []string) { // those of removed jobs that still mean no job
+		for i := range runs {
+			if r := &runs[i]; r.outnamed && means[r.FullJob()] == 0 {
+				list = append(list, r.Job)
 			}
+		}
+		return legible(list)
+	}
+	if err := s.jobsNamed(ctx, q, names(), func(j *Job) { means[j.FullName()] = j.ID }); err != nil {
+		return err
+	}
+	last := map[string]int64{}
+	for part := range slices.Chunk(names(), page) {
+		var j Job
+		var done bool
+		var became string
+		rd := engine.Reads(&j.ID, &j.Owner, &j.Name, &done, engine.Nullable(&became))
+		if err := q.Query(ctx, "removed_jobs", engine.Args{"ids": part}, rd.Each(func(string) {
+			last[j.FullName()] = j.ID
 			j = Job{}
-		}))
-		if err != nil {
+		})); err != nil {
 			return err
 		}
 	}
 	for i := range runs {
-		job, known := means[runs[i].FullJob()]
-		runs[i].outnamed = known && job != runs[i].JobID
+		job := cmp.Or(means[runs[i].FullJob()], last[runs[i].FullJob()])
+		runs[i].outnamed = runs[i].outnamed && job != 0 && job != runs[i].JobID
 	}
 	return nil
 }

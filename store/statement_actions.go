@@ -116,7 +116,6 @@ var actions = map[string]string{
 	"contents_jobs":      "count the jobs",
 	"contents_schedules": "count the schedules",
 	"contents_runs":      "count the runs",
-	"namesakes":          "look for jobs by their names",
 	"others_in_schema":   "look for what others have put into the schema",
 	"durations":          "read how long runs took",
 	"jobs":               "read jobs",

@@ -909,11 +909,6 @@ SELECT owner, name, queue, tags FROM dbjobs.jobs WHERE removed_at IS NULL ORDER 
 -- name: removed_job
 SELECT id FROM dbjobs.jobs WHERE owner = :owner AND name = :name AND removed_at IS NOT NULL ORDER BY id DESC LIMIT 1;
 
--- All jobs that have, or had, one of these names, the oldest first.
-
--- name: namesakes
-SELECT id, owner, name, CASE WHEN removed_at IS NULL THEN @false ELSE @true END FROM dbjobs.jobs WHERE name @among_names ORDER BY id;
-
 -- name: followers
 SELECT a.after_job_id, j.id, j.owner, j.name FROM dbjobs.job_after a CROSS JOIN dbjobs.jobs j
 WHERE a.after_job_id @among AND j.id = a.job_id AND j.removed_at IS NULL;

@@ -1127,10 +1127,6 @@ UPDATE dbjobs.schedules SET planned = plan_input, parked = NULL WHERE id = ANY($
   LIMIT 1) IS NULL
 AND (job_id IS NULL OR (SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.schedules.job_id AND r.schedule_id = dbjobs.schedules.id) = plan_input);
 
--- name: namesakes
--- arguments: ids
-SELECT id, owner, name, CASE WHEN removed_at IS NULL THEN false ELSE true END FROM dbjobs.jobs WHERE name = ANY($1::text[]) ORDER BY id;
-
 -- name: need_check
 -- arguments: now, zones, id, limit
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, u.id FROM (

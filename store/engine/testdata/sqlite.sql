@@ -1046,10 +1046,6 @@ UPDATE dbjobs_schedules SET planned = plan_input, parked = NULL WHERE id IN (SEL
   LIMIT 1) IS NULL
 AND (job_id IS NULL OR (SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = dbjobs_schedules.job_id AND r.schedule_id = dbjobs_schedules.id) = plan_input);
 
--- name: namesakes
--- arguments: ids
-SELECT id, owner, name, CASE WHEN removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_jobs WHERE name IN (SELECT value FROM json_each(?1)) ORDER BY id;
-
 -- name: need_check
 -- arguments: now, zones, id, limit
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id FROM (
