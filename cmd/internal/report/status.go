@@ -243,13 +243,12 @@ func (s *Status) Judge() {
 	}
 }
 
-// judgeStuck reports runs that are stuck. If judgeQueued says why, or it is said that ticks do not come as they should, that is not
-// said again.
+// judgeStuck reports runs that are stuck. If judgeQueued says why the first one is, or it is said that ticks do not come as they
+// should, that is not said again.
 func (s *Status) judgeStuck(do func(string, ...any), come bool) {
-	known := len(s.ToDo)
-	s.judgeQueued(do)
+	told := s.judgeQueued(do)
 	n, job := s.stuck.Stuck, s.stuck.StuckJob
-	if n == 0 || s.Frozen != nil || len(s.ToDo) > known || !come && s.Now.Sub(s.lastBegan()) > StuckAfter {
+	if n == 0 || s.Frozen != nil || slices.ContainsFunc(told, s.stuck.StuckSince.Equal) || !come && s.Now.Sub(s.lastBegan()) > StuckAfter {
 		return
 	}
 	what, where := "a run has", ""
@@ -276,8 +275,9 @@ func (s *Status) judgeLong(do func(string, ...any)) {
 
 // judgeQueued reports runs that are not taken, in a queue of which none executes. If no tick comes, judgeTriggers says
 // that, and not this. A process may have executed others before, such as those of a backlog: then it had too little time. Or it
-// is not one of the owner of the job, and may not take them. In a freeze none takes any.
-func (s *Status) judgeQueued(do func(string, ...any)) {
+// is not one of the owner of the job, and may not take them. In a freeze none takes any. It returns since when the first run of
+// each queue that it reports is ready.
+func (s *Status) judgeQueued(do func(string, ...any)) (told []time.Time) {
 	untakenAt := func(w *WaitingRuns, at time.Time) bool {
 		return at.Sub(w.Ready) > untaken && at.Sub(s.thawed) > untaken
 	}
@@ -300,8 +300,12 @@ func (s *Status) judgeQueued(do func(string, ...any)) {
 		case len(s.triggers) > 0 && untakenAt(&w, s.lastBegan()):
 			do("ticks come and leave runs that are ready since %s, such as one of job %s: "+
 				"look at what they print, let one log in as the owner of the job, or give them more time", Instant(w.Ready), w.Job)
+		default:
+			continue
 		}
+		told = append(told, w.Ready)
 	}
+	return told
 }
 
 // judgeOverdue says why the oldest overdue job has not run. It says nothing if no tick has ever come, if a trigger is silent,

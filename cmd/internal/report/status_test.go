@@ -130,6 +130,35 @@ func TestStatusAfterALongPassBesideOthers(t *testing.T) {
 	}
 }
 
+// A run that is stuck in one queue is said, although runs of another queue are not taken. It is not said twice.
+func TestStatusOfAStuckRunBesideUntakenOnes(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	ready := func(queue, job string, ago time.Duration) store.OpenRuns {
+		return store.OpenRuns{State: store.Queued, Queue: queue, Runs: 1, Ready: now.Add(-ago), Job: job}
+	}
+	untaken := "runs of the queue mail are ready since 2026-03-01T0%s:00Z, such as one of job m, and none executes: " +
+		"start dbjobs work --queue mail, let it log in as the owner of the job, or give it more time"
+	stuck := "a run has been stuck since 2026-03-01T02:00:00Z, such as one of job b: dbjobs run list --job b shows them; dbjobs doctor says what to do"
+	for name, c := range map[string]struct {
+		open  []store.OpenRuns
+		stuck store.Figures
+		want  []string
+	}{
+		"in another queue": {[]store.OpenRuns{{State: store.Running, Queue: "reports", Runs: 1}, ready("reports", "b", 2*time.Hour), ready("mail", "m", 6*time.Minute)},
+			store.Figures{Stuck: 1, StuckSince: now.Add(-2 * time.Hour), StuckJob: "b"}, []string{fmt.Sprintf(untaken, "3:54"), stuck}},
+		"the same run": {[]store.OpenRuns{{State: store.Running, Queue: "reports", Runs: 1}, ready("mail", "m", 2*time.Hour)},
+			store.Figures{Stuck: 1, StuckSince: now.Add(-2 * time.Hour), StuckJob: "m"}, []string{fmt.Sprintf(untaken, "2:00")}},
+	} {
+		s := Status{Now: now}
+		s.Wait(c.open, 10)
+		s.Stick(c.stuck)
+		if s.Judge(); !slices.Equal(s.ToDo, c.want) {
+			t.Errorf("%s: %q, want %q", name, s.ToDo, c.want)
+		}
+	}
+}
+
 // The list of the longest runs is cut, and so is that of what runs wait for. A queue is busy also if its runs are in
 // neither, each run that executes counts, and each queue of which nobody takes runs is one thing to do, since its first run is ready.
 func TestStatusOfBusyQueues(t *testing.T) {
