@@ -17,6 +17,7 @@ type After struct {
 	Job string `json:"job"` // owner/name, or a name of the same owner
 	On  string `json:"on"`  // success (default), failure or end
 	id  int64  // of the job that Job names
+	out bool   // the login sees no row of that job
 }
 
 // The ends of a run after which another job may run.

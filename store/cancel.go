@@ -111,14 +111,18 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 // lockPlans locks the plan of the job, and the plans of the jobs that it runs after: decisions for those jobs make
 // runs of it. So no decision for any of them is made until the transaction ends: the statements that follow see
 // earlier decisions, and later decisions see the effect of the statements. As in a decision, these locks come before
-// those of the runs, in the order of the jobs. If the job has no plan yet, it is inserted first: otherwise there
-// would be no lock against the first decision, which inserts it.
+// those of the runs, in the order of the jobs. If a job has no plan yet, it is inserted first: otherwise there
+// would be no lock against the first decision, which inserts it. A login inserts no plan of a job that it does not
+// see: row security refuses the plan of another owner's job.
 func (s *Store) lockPlans(ctx context.Context, tx *engine.Tx, j Job) error {
 	list := []int64{j.ID}
+	seen := []int64{j.ID}
 	for _, f := range j.After {
-		list = append(list, f.id)
+		if list = append(list, f.id); !f.out {
+			seen = append(seen, f.id)
+		}
 	}
-	if _, err := tx.Exec(ctx, "enlist", engine.Args{"ids": list}); err != nil {
+	if _, err := tx.Exec(ctx, "enlist", engine.Args{"ids": seen}); err != nil {
 		return err
 	}
 	return tx.Query(ctx, "lock_plans", engine.Args{"ids": list}, func(*sql.Rows) error { return nil })

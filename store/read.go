@@ -95,7 +95,8 @@ func (s *Store) addLinks(ctx context.Context, q engine.Runner, statement string,
 		j := index[job]
 		if f.id != 0 {
 			other := Job{Owner: owner.String, Name: name.String}
-			if f.Job, f.On = j.calls(&other), on.String; id == 0 { // deleted by plain SQL
+			f.Job, f.On, f.out = j.calls(&other), on.String, id == 0
+			if f.out { // deleted by plain SQL, or of another owner
 				f.Job = fmt.Sprintf("job %d, whose row is gone", f.id)
 			}
 			j.After = append(j.After, f)

@@ -315,6 +315,28 @@ func TestAnOwnersJobThatNeedsAnothersRows(t *testing.T) {
 	})
 }
 
+// An owner stops and skips what runs after a job that the owner does not see, before and after a pass has given both plans.
+func TestAnOwnerStopsWhatFollowsAnothers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		_, s := connected(t, d)
+		d.Exec(t, "DELETE FROM dbjobs.plans")
+		for _, when := range []string{"before", "after"} {
+			if _, err := s.Skips(t.Context(), "follows", "skip", store.Author{}, func(in store.SkipInput) ([]store.Skip, error) { return in.Job.Skips, nil }); err != nil {
+				t.Errorf("skip %s a pass: %v", when, err)
+			}
+			if _, err := s.AbortJob(t.Context(), "follows", true, store.Author{}); err != nil {
+				t.Errorf("abort %s a pass: %v", when, err)
+			}
+			if _, err := storetest.SQL(t, s).ExecContext(t.Context(), "SELECT dbjobs.abort('follows', run_only => true)"); err != nil {
+				t.Errorf("dbjobs.abort %s a pass: %v", when, err)
+			}
+			if _, err := ticktest.New(t, d.Store).Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // A row of ann's that is there gets no other reference to what her login does not see. References to what it sees can change.
 func TestAnOwnersRowGetsNoReferenceToAnothers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -9,8 +9,8 @@ DECLARE
 BEGIN
   SELECT array_agg(a.after_job_id) || its_id INTO deciding FROM dbjobs.job_after a WHERE a.job_id = its_id;
   INSERT INTO dbjobs.plans (job_id, owner)
-  SELECT i.id, coalesce((SELECT j.owner FROM dbjobs.jobs j WHERE j.id = i.id), session_user) FROM unnest(deciding) AS i(id)
-  WHERE NOT EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = i.id)
+  SELECT j.id, j.owner FROM dbjobs.jobs j
+  WHERE j.id = ANY(deciding) AND NOT EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.id)
   ON CONFLICT DO NOTHING;
   PERFORM p.job_id FROM dbjobs.plans p WHERE p.job_id = ANY(deciding) ORDER BY p.job_id FOR UPDATE;
   SELECT array_agg(r.id) INTO asked FROM (SELECT o.id FROM dbjobs.runs o WHERE o.settled_at IS NULL AND o.job_id = its_id AND o.state IN ('waiting', 'queued', 'running')
