@@ -38,7 +38,7 @@ func newAttacked(t *testing.T, d *storetest.DB) *attacked {
 	t.Helper()
 	a := &attacked{owned: newOwned(t, d)}
 	a.config = fmt.Sprintf("owners: {%q: {url: %q}, %q: {url: %q}}", a.ann, a.asAnn, a.bob, a.asBob)
-	if code := a.run(a.asBob, "schedules: {weekly: {rule: 0 3 * * 1}}\ngroups: {bobs: {max_running: 1}}\njobs: {own: {schedule: weekly, group: bobs, sql: SELECT 1}, after: {after: [own], sql: SELECT 1}}", "apply", "-f", "-"); code != exitDone {
+	if code := a.run(a.asBob, "schedules: {weekly: {rule: 0 3 * * 1}}\ngroups: {bobs: {max_running: 1}}\njobs: {own: {schedule: weekly, group: bobs, sql: SELECT 1}, after: {after: [own], sql: SELECT 1}, meet: {after: [own, after], sql: SELECT 1}}", "apply", "-f", "-"); code != exitDone {
 		t.Fatalf("apply as bob: %s", a.lastOutput)
 	}
 	for _, args := range [][]string{{"tick", "--name", a.bob}, {"job", "run-now", "own"}, {"tick", "--name", a.bob}} {
@@ -59,7 +59,7 @@ func newAttacked(t *testing.T, d *storetest.DB) *attacked {
 		return value
 	}
 	// A run of ann's job that is under way.
-	if code := a.run(a.asAnn, "", "job", "run-now", "bad"); code != exitDone {
+	if code := a.run(a.asAnn, "", "job", "run-now", "bad", "--arg", "day="+hidden); code != exitDone {
 		t.Fatalf("run-now as ann: %s", a.lastOutput)
 	}
 	const running = "SELECT r.id FROM dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id WHERE j.name = 'bad' AND r.settled_at IS NULL"
@@ -67,6 +67,7 @@ func newAttacked(t *testing.T, d *storetest.DB) *attacked {
 	d.Exec(t, "INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at) "+strings.Replace(running, "r.id", "r.id, 1, 1, 'step 1', 1, 1, 'x', now()", 1))
 	a.words = strings.NewReplacer("{ann}", a.ann, "{bob}", a.bob, "{ticker}", one("SELECT usename FROM pg_user WHERE usename = '"+mustParse(t, a.asTicker).User.Username()+"'"),
 		"{job}", one("SELECT id FROM dbjobs.jobs WHERE owner = '"+a.ann+"' AND name = 'rollup'"), "{own}", one("SELECT id FROM dbjobs.jobs WHERE owner = '"+a.bob+"' AND name = 'own'"),
+		"{meet}", one("SELECT id FROM dbjobs.jobs WHERE name = 'meet'"), "{after}", one("SELECT id FROM dbjobs.jobs WHERE name = 'after'"),
 		"{run}", one(running),
 		"{schedule}", one("SELECT id FROM dbjobs.schedules WHERE name = 'nightly'"), "{weekly}", one("SELECT id FROM dbjobs.schedules WHERE name = 'weekly'"),
 		"{hers}", "job_id IN (SELECT id FROM dbjobs.jobs WHERE owner = '"+a.ann+"')")
@@ -163,6 +164,9 @@ func TestBobReachesNothingOfAnns(t *testing.T) {
 		want = a.digest()
 		a.pass()
 		unchanged("the texts of jobs", a.lastOutput)
+		if n := d.Int(t, "SELECT count(*) FROM dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id WHERE j.owner = '"+a.bob+"' AND r.args::text LIKE '%"+hidden+"%'"); n != 0 {
+			t.Errorf("%d of bob's runs have the arguments of ann's", n)
+		}
 		if n := d.Int(t, "SELECT count(*) FROM dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id WHERE manifest = 'attacks' AND NOT r.state IN ('succeeded', 'failed')"); n != 0 {
 			t.Errorf("%d of bob's runs have not ended", n)
 		}

@@ -11,6 +11,7 @@ var postgresAttacks = []attack{
 		"INSERT INTO dbjobs.gaps (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at) VALUES ({job}, {schedule}, now(), now(), 'missed', '', now())", "INSERT INTO dbjobs.plans (job_id) VALUES ({job})",
 		"INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, since) VALUES ({job}, {weekly}, '', '', now())", "INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at) VALUES ({job}, 'y', {own}, '{run}', now())",
 		"INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at) VALUES ({own}, 'y', {job}, '{run}', now())"}},
+	{"her run as the end of an own job", []string{"INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at) VALUES ({meet}, 'z', {own}, '{run}', now()), ({meet}, 'z', {after}, '{run}', now())"}},
 	{"follow and hook", []string{"INSERT INTO dbjobs.job_after (job_id, after_job_id) VALUES ({own}, {job})", "UPDATE dbjobs.job_after SET after_job_id = {job}", "UPDATE dbjobs.jobs SET on_failed = '{ann}/rollup'", "UPDATE dbjobs.jobs SET on_missed = '{ann}/rollup/'",
 		"INSERT INTO dbjobs.job_schedules (job_id, schedule_id) VALUES ({own}, {schedule})", "UPDATE dbjobs.job_schedules SET schedule_id = {schedule}",
 		"UPDATE dbjobs.jobs SET group_name = 'few'", "UPDATE dbjobs.schedules SET calendar = 'off'", "UPDATE dbjobs.group_plans SET name = 'few'"}},

@@ -120,7 +120,7 @@ func newOwned(t *testing.T, d *storetest.DB) *owned {
 	both, bad := "(SELECT id FROM "+d.Table("jobs")+" WHERE name = 'both')", "(SELECT id FROM "+d.Table("jobs")+" WHERE name = 'bad')"
 	d.Exec(t, "INSERT INTO "+d.Table("gaps")+" (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at) VALUES ("+both+", "+both+", '2026-01-01', '2026-01-02', 'missed', '', CURRENT_TIMESTAMP)")
 	if d.Int(t, "SELECT count(*) FROM "+d.Table("job_ends")) == 0 {
-		d.Exec(t, "INSERT INTO "+d.Table("job_ends")+" (job_id, meets, after_job_id, run_id, ended_at) VALUES ("+both+", 'x', "+bad+", (SELECT id FROM "+d.Table("runs")+" ORDER BY id LIMIT 1), CURRENT_TIMESTAMP)")
+		d.Exec(t, "INSERT INTO "+d.Table("job_ends")+" (job_id, meets, after_job_id, run_id, ended_at) VALUES ("+both+", 'x', "+bad+", (SELECT id FROM "+d.Table("runs")+" WHERE job_id = "+bad+" ORDER BY id LIMIT 1), CURRENT_TIMESTAMP)")
 	}
 	return o
 }

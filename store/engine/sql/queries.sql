@@ -534,7 +534,8 @@ AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedu
 
 -- All ends of the intervals that have a new end, with their runs, and the number of jobs that must have an end. They say
 -- whether the end counts, or else is over, and whether the interval has its run already. A login that does not see the
--- other job sees no run of it either, which says nothing.
+-- other job sees no run of it either, which says nothing. A run of a third job is none: whoever may write an end may give it
+-- the id of a run that he does not see.
 
 -- name: batch_ends
 SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN @false ELSE @true END,
@@ -544,7 +545,7 @@ SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs.job_ends WHERE seen = @false AND job_id @among) AS n
 JOIN dbjobs.job_ends e ON e.job_id = n.job_id AND e.meets = n.meets
 LEFT JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
-LEFT JOIN dbjobs.runs r ON r.id = e.run_id
+LEFT JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
 LEFT JOIN dbjobs.jobs j ON j.id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
@@ -553,7 +554,7 @@ ORDER BY e.job_id, e.meets, e.after_job_id;
 -- name: waiting_ends
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end
 FROM dbjobs.job_ends e JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
-JOIN dbjobs.runs r ON r.id = e.run_id
+JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
 -- A job has one row for each interval and job that it runs after: the decision that writes it holds the plan of that
@@ -564,7 +565,7 @@ ORDER BY e.job_id, e.meets, e.after_job_id;
 INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, @now
 FROM @rows(job_id bigint, meets text, after_job_id bigint, run_id uuid)
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.runs r ON r.id = e.run_id
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
   WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
 ON CONFLICT (job_id, meets, after_job_id) DO UPDATE SET run_id = excluded.run_id, ended_at = excluded.ended_at, seen = @false;
 

@@ -52,7 +52,7 @@ SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs_job_ends WHERE seen = 0 AND job_id IN (each_)) AS n
 JOIN dbjobs_job_ends e ON e.job_id = n.job_id AND e.meets = n.meets
 LEFT JOIN dbjobs_job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
-LEFT JOIN dbjobs_runs r ON r.id = e.run_id
+LEFT JOIN dbjobs_runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
 LEFT JOIN dbjobs_jobs j ON j.id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
@@ -700,7 +700,7 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id', subjec
 INSERT INTO dbjobs_job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', meets LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.meets', after_job_id BIGINT PATH '$.after_job_id', run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id')) AS d
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e JOIN dbjobs_runs r ON r.id = e.run_id
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e JOIN dbjobs_runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
   WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
 ON DUPLICATE KEY UPDATE run_id = d.run_id, ended_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), seen = 0;
 
@@ -1814,7 +1814,7 @@ WHERE u.place <= ? ORDER BY u.schedule_id, u.place;
 -- name: waiting_ends
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end
 FROM dbjobs_job_ends e JOIN dbjobs_job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
-JOIN dbjobs_runs r ON r.id = e.run_id
+JOIN dbjobs_runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
 -- name: wake_group

@@ -60,7 +60,7 @@ SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs.job_ends WHERE seen = false AND job_id = ANY($1::bigint[])) AS n
 JOIN dbjobs.job_ends e ON e.job_id = n.job_id AND e.meets = n.meets
 LEFT JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
-LEFT JOIN dbjobs.runs r ON r.id = e.run_id
+LEFT JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
 LEFT JOIN dbjobs.jobs j ON j.id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
@@ -769,7 +769,7 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, subject text
 INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, coalesce($1::timestamptz, pg_catalog.statement_timestamp())
 FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, meets text, after_job_id bigint, run_id uuid)
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.runs r ON r.id = e.run_id
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
   WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
 ON CONFLICT (job_id, meets, after_job_id) DO UPDATE SET run_id = excluded.run_id, ended_at = excluded.ended_at, seen = false;
 
@@ -1963,7 +1963,7 @@ WHERE u.place <= $2 ORDER BY u.schedule_id, u.place;
 -- name: waiting_ends
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end
 FROM dbjobs.job_ends e JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
-JOIN dbjobs.runs r ON r.id = e.run_id
+JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
 -- name: wake_group

@@ -54,7 +54,7 @@ SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs_job_ends WHERE seen = 0 AND job_id IN (SELECT value FROM json_each(?1))) AS n
 JOIN dbjobs_job_ends e ON e.job_id = n.job_id AND e.meets = n.meets
 LEFT JOIN dbjobs_job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
-LEFT JOIN dbjobs_runs r ON r.id = e.run_id
+LEFT JOIN dbjobs_runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
 LEFT JOIN dbjobs_jobs j ON j.id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
@@ -693,7 +693,7 @@ FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'subject' AS subjec
 INSERT INTO dbjobs_job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'meets' AS meets, value ->> 'after_job_id' AS after_job_id, value ->> 'run_id' AS run_id FROM jsonb_each(?2)) AS d
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e JOIN dbjobs_runs r ON r.id = e.run_id
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e JOIN dbjobs_runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
   WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
 ON CONFLICT (job_id, meets, after_job_id) DO UPDATE SET run_id = excluded.run_id, ended_at = excluded.ended_at, seen = 0;
 
@@ -1804,7 +1804,7 @@ WHERE u.place <= ?2 ORDER BY u.schedule_id, u.place;
 -- name: waiting_ends
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end
 FROM dbjobs_job_ends e JOIN dbjobs_job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
-JOIN dbjobs_runs r ON r.id = e.run_id
+JOIN dbjobs_runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
 
 -- name: wake_group
