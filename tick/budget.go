@@ -130,6 +130,13 @@ func (d *deadlines) grace() time.Duration {
 	return min(most, max(d.ends.Sub(d.t.Now())-margin(d.whole())/8, time.Millisecond))
 }
 
+// afterWork is a context for what a pass does when its work has ended. It lasts for the grace.
+func (d *deadlines) afterWork(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.grace())
+	ctx, release := d.beforeClosed(ctx, closed)
+	return ctx, func() { release(); cancel() }
+}
+
 // until is a context that outlives the work. It ends at the instant of last or lastEnd, and if the pass has to stop, this long
 // after the graces: see closing.
 func (d *deadlines) until(ctx context.Context, end func() (time.Time, bool), closing time.Duration) (context.Context, context.CancelFunc) {

@@ -37,7 +37,22 @@ func (t *Tick) work(ctx context.Context) (Report, error) {
 	}
 	p.addUnkept()
 	err = errors.Join(p.cutShort(ctx, work, err), p.finishAll(ctx), p.cutShort(ctx, work, p.leftOver(work)))
-	return p.report, err
+	return p.report, errors.Join(err, p.leaves(ctx, err))
+}
+
+// leaves reads what the runs of a worker leave to the next tick, for the alarm. failure is the error of the worker.
+func (p *pass) leaves(ctx context.Context, failure error) error {
+	if r := &p.report; p.t.Alarm == nil || r.Started+r.Cancelled+r.Failed == 0 || somebodyMends(failure) {
+		return nil
+	}
+	ctx, cancel := p.afterWork(ctx)
+	defer cancel()
+	probe, err := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)
+	if err != nil {
+		return p.unseen(ctx, err)
+	}
+	p.report.next(probe, p.t.Now())
+	return nil
 }
 
 // takeInTurn takes runs for the free places, and some more ahead. Each queue has a share, so that a long

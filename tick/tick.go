@@ -188,10 +188,8 @@ type pass struct {
 // in total.
 func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	asked := errors.Is(ctx.Err(), context.Canceled)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.grace())
+	ctx, cancel := p.afterWork(ctx)
 	defer cancel()
-	ctx, release := p.beforeClosed(ctx, closed)
-	defer release()
 	if errors.Is(err, store.ErrNoAnswer) {
 		err = fmt.Errorf("%w; %s", err, p.t.Store.LockHolders(ctx))
 	}

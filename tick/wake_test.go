@@ -257,6 +257,37 @@ func TestAlarmThatCannotBeSet(t *testing.T) {
 	})
 }
 
+// A worker decides nothing, but its runs leave something to decide: the runs that follow them, and their retries. Its alarm is
+// for that, and not only for what was due before it began.
+func TestAlarmForWhatAWorkerLeaves(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		tk, _ := waking(t, d)
+		var fault error
+		tk.Executors["doing"] = ticktest.Doing(func(context.Context, executor.Request) (executor.Result, error) { return executor.Result{}, fault })
+		tries, backoff, jitter := store.Attempts(2), store.Duration(10*time.Minute), 0
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "first", Queue: "elsewhere", Own: &store.Schedule{Rule: "daily at 20:00"}, Retry: store.Retry{Attempts: &tries, Backoff: &backoff, Jitter: &jitter},
+				Steps: []store.Step{ticktest.Call("")}},
+			{Name: "then", After: []store.After{{Job: "first"}}, Steps: []store.Step{ticktest.Nop("")}}}})
+		for _, c := range []struct {
+			fault error
+			after time.Duration
+		}{{nil, 0}, {errors.New("as it should"), 10 * time.Minute}} {
+			ticktest.Request(t, d, "first")
+			ticktest.Pass(t, tk)
+			fault, tk.Queues = c.fault, []string{"elsewhere"}
+			r, err := tk.Work(t.Context())
+			if wait := r.WakeAt.Sub(d.Clock.Now()) - c.after; err != nil || r.Started != 1 || wait < 0 || wait > time.Second {
+				t.Errorf("%v: %d started, the alarm is for %v, now %v, want %s after it", err, r.Started, r.WakeAt, d.Clock.Now(), c.after)
+			}
+			tk.Queues = nil
+		}
+		if r, err := tk.Work(t.Context()); err != nil || r.Started != 0 || r.WakeAt.Before(d.Clock.Now().Add(5*time.Minute)) {
+			t.Errorf("of a worker without a run: %v: %d started, the alarm is for %v", err, r.Started, r.WakeAt)
+		}
+	})
+}
+
 // Alarms that several passes set for the same thing fall together: otherwise, each pass that the platform tries again while the
 // database does not answer, and each safety trigger while a run cannot be taken, would begin a chain of passes of its own.
 func TestAlarmsFallTogether(t *testing.T) {
