@@ -3,6 +3,7 @@ package tick_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -100,6 +101,63 @@ func TestAPlaceIsGivenAwayOnce(t *testing.T) {
 		r, err := tk.Work(t.Context())
 		if err != nil || r.Succeeded != runs || most > places {
 			t.Errorf("%v: %d of %d succeeded, at most %d at once; there are %d places", err, r.Succeeded, runs, most, places)
+		}
+	})
+}
+
+// A run whose atomic step may have committed, because the answer of its COMMIT was lost, goes on with its next step in its place:
+// the place is not given to another run meanwhile.
+func TestAPlaceIsKeptWhileACommitIsInDoubt(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		const runs, places = 4, 2
+		atomic := ticktest.AtomicStep("INSERT INTO effects VALUES (1)")
+		atomic.Name = "atomic"
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Overlap: "allow", MaxRunning: runs, Steps: []store.Step{atomic, ticktest.Call("then")}}}})
+		for range runs {
+			ticktest.Request(t, d, "job")
+		}
+		ticktest.DecideOnly(t, d)
+		var mu sync.Mutex
+		var here, most, inserted, lost int
+		calls := storetest.Calls{After: func(c storetest.Call) error {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case c.Kind == storetest.Exec && strings.Contains(c.SQL, "effects"):
+				inserted++
+			case c.Kind == storetest.Commit && inserted == places && lost == 0:
+				lost++
+				return io.ErrUnexpectedEOF
+			}
+			return nil
+		}}
+		crowded := make(chan struct{})
+		tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+		tk.Executors["doing"] = ticktest.Doing(func(context.Context, executor.Request) (executor.Result, error) {
+			mu.Lock()
+			if here++; here > most {
+				if most = here; most == places+1 {
+					close(crowded)
+				}
+			}
+			mu.Unlock()
+			select {
+			case <-crowded:
+			case <-time.After(time.Second):
+			}
+			mu.Lock()
+			here--
+			mu.Unlock()
+			return executor.Result{}, nil
+		})
+		tk.Concurrency, tk.Queues = places, []string{"others"}
+		r, err := tk.Work(t.Context())
+		if err != nil || r.Succeeded != runs || lost != 1 || most > places {
+			t.Errorf("%v: %d of %d succeeded, at most %d at once; there are %d places; %d answers were lost", err, r.Succeeded, runs, most, places, lost)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != runs {
+			t.Errorf("%d effects", n)
 		}
 	})
 }

@@ -57,7 +57,9 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 				p.recordLater(ctx, h, end, told)
 				return errLater
 			}
-			if !p.one && end.NextStep == 0 { // the next run in the line need not wait for this record
+			// The next run in the line need not wait for this record, but for one that is in doubt: the run may go on with its
+			// next step.
+			if !p.one && end.NextStep == 0 && !end.InDoubt {
 				p.mu.Lock()
 				if next := p.vacate(h); next != nil {
 					p.hand(next)
