@@ -124,35 +124,49 @@ func TestTakenAheadBehindALongRunIsExecutedByTheSameWorker(t *testing.T) {
 // The first attempt of a run that was taken ahead begins when the run has its place, and its later attempts begin when they do:
 // the time for which the run has waited counts once.
 func TestTakenAheadWaitsBeforeItsFirstStepOnly(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Overlap: "allow", MaxRunning: 100, Steps: []store.Step{ticktest.Call("one"), ticktest.Call("two")}}}})
-		for range 3 {
-			ticktest.Request(t, d, "job")
-		}
-		ticktest.DecideOnly(t, d)
-		const took = 300 * time.Millisecond
-		steps := 0
-		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
-			if steps++; steps > 2 { // the first run is quick, so that the others are taken ahead
-				d.Clock.Add(took)
-			}
-			return executor.Result{}, nil
+	atomic := []store.Step{ticktest.AtomicStep("INSERT INTO effects VALUES (1)"), ticktest.AtomicStep("INSERT INTO effects VALUES (2)")}
+	atomic[0].Name, atomic[1].Name = "one", "two"
+	for kind, list := range map[string][]store.Step{"plain": {ticktest.Call("one"), ticktest.Call("two")}, "atomic": atomic} {
+		t.Run(kind, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				d.Exec(t, "CREATE TABLE effects (n int)")
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", Overlap: "allow", MaxRunning: 100, Steps: list}}})
+				for range 3 {
+					ticktest.Request(t, d, "job")
+				}
+				ticktest.DecideOnly(t, d)
+				const took = 300 * time.Millisecond
+				steps := 0
+				last := func() {
+					if steps++; steps > 2 { // the first run is quick, so that the others are taken ahead
+						d.Clock.Add(took)
+					}
+				}
+				tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+					last()
+					return executor.Result{}, nil
+				})
+				statements := tk.Executors["sql"]
+				tk.Executors["sql"] = ticktest.Doing(func(ctx context.Context, r executor.Request) (executor.Result, error) {
+					last()
+					return statements.Execute(ctx, r)
+				})
+				tk.Now, tk.Concurrency, tk.Queues = d.Clock.Now, 1, []string{"others"}
+				if r, err := tk.Work(t.Context()); err != nil || r.Succeeded != 3 {
+					t.Fatalf("%v: %+v", err, r)
+				}
+				run, err := d.Run(t.Context(), ticktest.LastRun(t, d, "job").ID)
+				if err != nil || len(run.Tries) != 2 {
+					t.Fatalf("%v: %+v", err, run.Tries)
+				}
+				for _, a := range run.Tries {
+					if got := a.FinishedAt.Sub(a.StartedAt); got != took {
+						t.Errorf("step %d took %s, want %s", a.Step, got, took)
+					}
+				}
+			})
 		})
-		tk.Now, tk.Concurrency, tk.Queues = d.Clock.Now, 1, []string{"others"}
-		if r, err := tk.Work(t.Context()); err != nil || r.Succeeded != 3 {
-			t.Fatalf("%v: %+v", err, r)
-		}
-		last := ticktest.LastRun(t, d, "job")
-		run, err := d.Run(t.Context(), last.ID)
-		if err != nil || len(run.Tries) != 2 {
-			t.Fatalf("%v: %+v", err, run.Tries)
-		}
-		for _, a := range run.Tries {
-			if got := a.FinishedAt.Sub(a.StartedAt); got != took {
-				t.Errorf("step %d took %s, want %s", a.Step, got, took)
-			}
-		}
-	})
+	}
 }
 
 // A pause that came while runs were taken ahead has not held these runs. The runs that were returned are looked at

@@ -69,8 +69,8 @@ func (p *pass) run(ctx context.Context, h *held) (err error) {
 			if err := p.endStep(ctx, t, end, nil); err != nil {
 				return err
 			}
-			t.Waited = 0
 		}
+		t.Waited = 0 // it counts for the first attempt only, also where an atomic step has recorded its own end
 		if t.Run.State != store.Running {
 			return nil
 		}
