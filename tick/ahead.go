@@ -217,8 +217,11 @@ func everyone(*held) bool { return true }
 
 // overlong reports whether a run has waited too long for a place. Either the runs before it take longer than expected, or the
 // process stood still, and another process may have the run by now. It uses the wall clock: the monotonic clock stands still
-// with the machine.
-func (p *pass) overlong(h *held) bool { return p.t.Now().Round(0).Sub(h.since.Round(0)) > look }
+// with the machine. If the wall clock has gone back, nobody knows how long the run has waited, and it counts as too long.
+func (p *pass) overlong(h *held) bool {
+	waited := p.t.Now().Round(0).Sub(h.since.Round(0))
+	return waited < 0 || waited > look
+}
 
 // idlePlace reports whether a place is free and no run waits for it.
 func (p *places) idlePlace() bool {

@@ -121,6 +121,26 @@ func TestTakenAheadBehindALongRunIsExecutedByTheSameWorker(t *testing.T) {
 	})
 }
 
+// A host's clock that goes back says nothing about how long the runs behind a long run have waited: they are returned, too.
+func TestTakenAheadBehindALongRunWhileTheClockGoesBack(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		queued(t, d, 5)
+		tk, executed := aheadOf(t, d, func(ctx context.Context) {
+			d.Clock.Add(-time.Hour)
+			for held, try := 4, 0; held > 1; try++ {
+				if held = d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'running'"); try == 400 {
+					t.Errorf("%d runs are held", held)
+					return
+				}
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+		if r, err := tk.Work(t.Context()); err != nil || *executed != 5 || r.Succeeded != 5 {
+			t.Errorf("%v: executed %d: %+v\n%s", err, *executed, r, states(t, d))
+		}
+	})
+}
+
 // The first attempt of a run that was taken ahead begins when the run has its place, and its later attempts begin when they do:
 // the time for which the run has waited counts once.
 func TestTakenAheadWaitsBeforeItsFirstStepOnly(t *testing.T) {
