@@ -41,7 +41,9 @@ type decisions struct {
 	unkept  []store.Parked // jobs whose decisions or runs were refused, and for which the database has refused this record, too
 
 	joined []string          // runs that were made for the ends of several runs, and that nobody has taken here yet
-	kept   []store.Retention // the history to keep of the jobs whose runs were settled
+	kept   []store.Retention // the history to keep of the jobs whose runs were settled, see keep
+	// keptMost is the length at which kept is reduced, but mostKept at least.
+	keptMost int
 	// settlements, by run id, let the ends of runs that this pass has made also settle these runs. foreseen is how many more
 	// settlements the pass may still keep: it bounds the memory of a pass.
 	settlements map[string]*store.Settlement
@@ -234,7 +236,7 @@ func (p *pass) note(n store.Need, b *store.Batch) (passed int) {
 	p.met += b.Ends
 	p.report.add(*b)
 	p.progress()
-	p.kept = append(p.kept, b.Retention...)
+	p.keep(b.Retention...)
 	maps.Copy(p.settlements, b.Settlements)
 	return passed
 }

@@ -34,6 +34,14 @@ func (p *pass) prune(ctx context.Context) error {
 	return err
 }
 
+// keep notes which history is to be kept. What it notes grows with the jobs, and not with their runs.
+func (d *decisions) keep(list ...store.Retention) {
+	if d.kept = append(d.kept, list...); len(d.kept) >= max(d.keptMost, mostKept) {
+		d.kept = latest(d.kept)
+		d.keptMost = 2 * len(d.kept)
+	}
+}
+
 // latest keeps only the last Retention of each job.
 func latest(kept []store.Retention) []store.Retention {
 	at := make(map[int64]int, len(kept))

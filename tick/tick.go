@@ -23,6 +23,7 @@ const (
 
 	mostForeseen = 20_000 // runs that a pass makes and may settle with their ends: some megabytes
 	mostJoined   = 400    // runs that follow several others and that a take names; what exceeds it waits for the next pass
+	mostKept     = 20_000 // what runs say about the history to keep, until only the last run of each job counts: a megabyte
 )
 
 // Recovers is the instant after which a pass takes the process of a run for dead, if its lease ends then.
