@@ -15,7 +15,7 @@ import (
 // The events of a job that a hook can follow. An event for the end of a run has the name of the run's state.
 const (
 	EventFailed    = Failed      // a run failed, and no attempt is left
-	EventRecovered = "recovered" // a run succeeded, and the run before it had failed
+	EventRecovered = "recovered" // a run succeeded, and one had failed or was lost since the last success
 	EventMissed    = "missed"    // nominal times lie in a gap, because no pass came in time
 	EventLate      = "late"      // a run was made long after its nominal time, or a trigger was silent
 	EventLost      = Lost        // no holder of a run ever reported its end

@@ -24,7 +24,7 @@ type Probe struct {
 	Queued      bool      // a run of the queue may be taken now
 	QueuedSince time.Time // since when the first of these runs is ready, but not before Thawed; zero: it cannot be read
 	Parked      int       // parked jobs, without removed and disabled ones
-	Failing     int       // jobs whose last run has failed, without removed and disabled ones
+	Failing     int       // failing jobs: see JobStatus.Failing
 	Expired     bool      // there is history to delete
 	Warning     string    // a problem of the database's settings; set in the first pass of a day only
 	Others      bool      // there are jobs of other logins; their own ticks decide their nominal times

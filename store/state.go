@@ -18,13 +18,14 @@ const (
 	JobEnabled  = "enabled"  // it runs on request, or no decision was made for it yet
 )
 
-// JobFailing is not a state: it says how the last run of a job ended. A filter accepts it like a state.
+// JobFailing is not a state: it says that a run of a job failed or was lost, and none has succeeded since. A filter accepts
+// it like a state.
 const JobFailing = "failing"
 
 // JobStates are the states that a JobFilter accepts.
 var JobStates = []string{JobEnabled, JobSleeping, JobRunning, JobFailing, JobParked, JobPaused, JobResumed, JobDisabled, JobAborted, JobFinished}
 
-// Failing reports whether the last run of the job has failed, and counts as trouble.
+// Failing reports whether a run of the job has failed or was lost, and none has succeeded since, and that counts as trouble.
 func (v *JobStatus) Failing() bool { return v.Streak > 0 && v.counts() }
 
 // CountsAsParked reports whether the job is parked, whatever state covers that, and counts as trouble.

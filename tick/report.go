@@ -50,7 +50,7 @@ type Report struct {
 	// look at the states of jobs: there, States is false.
 	States      bool            `json:"-"`
 	ParkedJobs  int             `json:"parked_jobs"`      // jobs whose definition cannot be used
-	FailingJobs int             `json:"failing_jobs"`     // jobs whose last run has failed
+	FailingJobs int             `json:"failing_jobs"`     // jobs of which a run has failed or was lost, and none has succeeded since
 	Parked      []store.Parked  `json:"parked,omitempty"` // jobs that this pass has parked come first
 	Failing     []store.Failing `json:"failing,omitempty"`
 	// Remind says that the states are to be shown even if the pass was quiet: the pass has parked a job, or

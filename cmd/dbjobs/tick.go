@@ -58,11 +58,11 @@ func (c *cli) tick() *cobra.Command {
 of ticks may run at the same time.
 
 A pass with nothing to do prints nothing, but every pass warns about jobs that are parked (the definition cannot be
-used) or failing (the last run has failed). It does not warn about jobs that are disabled or removed, or that somebody
-has paused. A line for cron needs --quiet: then a pass prints only problems, such as failed runs, and only the pass that
-parks a job, and the first pass of each hour, warn about jobs. --json always prints the report. It names the first 500
-runs that failed and the first 500 others, and counts the rest as more_runs. A failed run is recorded. It does not make
-the pass fail, unless --fail-on-job-error is given.
+used) or failing (a run has failed or was lost, and none has succeeded since). It does not warn about jobs that are
+disabled or removed, or that somebody has paused. A line for cron needs --quiet: then a pass prints only problems, such
+as failed runs, and only the pass that parks a job, and the first pass of each hour, warn about jobs. --json always
+prints the report. It names the first 500 runs that failed and the first 500 others, and counts the rest as more_runs.
+A failed run is recorded. It does not make the pass fail, unless --fail-on-job-error is given.
 
 With --for 55s the process sleeps until something is due and then runs another pass, until that time is over. So one
 trigger per minute is enough for schedules that are finer than a minute. A run that is still executing then continues,

@@ -60,7 +60,7 @@ func (p Pass) figures() []figure {
 	if r.States {
 		list = append(list,
 			figure{"parked", "Jobs whose definition cannot be used.", r.ParkedJobs},
-			figure{"failing_jobs", "Jobs whose last run has failed.", r.FailingJobs},
+			figure{"failing_jobs", "Jobs of which a run has failed or was lost, and none has succeeded since.", r.FailingJobs},
 			figure{"unserved_jobs", "Jobs of other logins that have been due for more than five minutes.", r.UnservedJobs()},
 			figure{"paused_jobs", "Jobs that are paused.", r.Paused},
 			figure{"queued_seconds", "How long the oldest run that may be taken has been ready, in any queue; 0 in a freeze, and counted anew from its end.", p.queued().Seconds()})

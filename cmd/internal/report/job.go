@@ -32,7 +32,7 @@ func jobState(j store.JobStatus) string {
 	return failingState(&j)
 }
 
-// failingState returns the state of a job, or failing, if it waits and its last run has failed.
+// failingState returns the state of a job, or failing, if it waits and fails as JobStatus.Failing says.
 func failingState(j *store.JobStatus) string {
 	if j.Failing() && (j.State == store.JobSleeping || j.State == store.JobEnabled) {
 		return store.JobFailing
