@@ -59,7 +59,7 @@ type Run struct {
 	// Fault names the values of the row that cannot be read.
 	Fault string `json:"unreadable,omitempty"`
 
-	outnamed bool // its job was removed, and another one has the name: see Label
+	removed bool // its job was removed: see Label
 }
 
 // Begun reports whether the run was delivered since it was made, or since a retry opened it again. A run that has

@@ -101,11 +101,9 @@ func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string,
 	var out []Run
 	var v Run
 	var c Snapshot
-	removed := false
-	rd := engine.Reads(append(scanRun(&v), engine.Nullable(&v.Owner), engine.Nullable(&v.Job), tags{&c.Job.Tags}, &v.outnamed)...)
+	rd := engine.Reads(append(scanRun(&v), engine.Nullable(&v.Owner), engine.Nullable(&v.Job), tags{&c.Job.Tags}, &v.removed)...)
 	err = q.Query(ctx, statement, a, rd.Each(func(fault string) {
 		defer func() { v, c = Run{}, Snapshot{} }()
-		removed = removed || v.outnamed
 		v.Fault = fault
 		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
 		for i := range pauses {
@@ -115,45 +113,7 @@ func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string,
 		}
 		out = append(out, v)
 	}))
-	if err == nil && removed {
-		err = s.judgeNames(ctx, q, out)
-	}
 	return out, err
-}
-
-// judgeNames finds, of the runs of removed jobs, those whose jobs have lost their names to other jobs. A name means what it means to
-// jobOnRecord: the job that has it, which an index finds, else the last removed one.
-func (s *Store) judgeNames(ctx context.Context, q engine.Runner, runs []Run) error {
-	means := map[string]int64{}
-	names := func() (list []string) { // those of removed jobs that still mean no job
-		for i := range runs {
-			if r := &runs[i]; r.outnamed && means[r.FullJob()] == 0 {
-				list = append(list, r.Job)
-			}
-		}
-		return legible(list)
-	}
-	if err := s.jobsNamed(ctx, q, names(), func(j *Job) { means[j.FullName()] = j.ID }); err != nil {
-		return err
-	}
-	last := map[string]int64{}
-	for part := range slices.Chunk(names(), page) {
-		var j Job
-		var done bool
-		var became string
-		rd := engine.Reads(&j.ID, &j.Owner, &j.Name, &done, engine.Nullable(&became))
-		if err := q.Query(ctx, "removed_jobs", engine.Args{"ids": part}, rd.Each(func(string) {
-			last[j.FullName()] = j.ID
-			j = Job{}
-		})); err != nil {
-			return err
-		}
-	}
-	for i := range runs {
-		job := cmp.Or(means[runs[i].FullJob()], last[runs[i].FullJob()])
-		runs[i].outnamed = runs[i].outnamed && job != 0 && job != runs[i].JobID
-	}
-	return nil
 }
 
 // JobGap is a gap with the name of its job.

@@ -34,8 +34,8 @@ func TestRunWithAnIDOfItsOwn(t *testing.T) {
 	})
 }
 
-// JOB#NUMBER is a run of the job that has the name now. A run of a job that was removed keeps that name as long as no other job has
-// got it. The name that a list gives a run always finds that run.
+// JOB#NUMBER is a run of the job that has the name now. The name that a list gives a run always finds that run, whether its job was
+// removed, made again, or removed again.
 func TestRunOfAJobWhoseNameAnotherHas(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		remove := func(job string) {
@@ -78,8 +78,8 @@ func TestRunOfAJobWhoseNameAnotherHas(t *testing.T) {
 					t.Errorf("made %d times: run %s is named %s, which finds %q, %v", made, r.ID, r.Label(), found.ID, err)
 				}
 			}
-			if numbered != 2 {
-				t.Errorf("made %d times: %d runs are named by their numbers, want 2", made, numbered)
+			if want := map[bool]int{true: 1}[made < 4]; numbered != want {
+				t.Errorf("made %d times: %d runs are named by their numbers, want %d", made, numbered, want)
 			}
 		}
 	})

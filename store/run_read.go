@@ -21,10 +21,10 @@ type RunDetail struct {
 	Behind []string  `json:"behind,omitempty"` // the labels of the first runs under way of its job or group, for which it waits
 }
 
-// Label is the name of the run for people: JOB#NUMBER, or JOB#ID as long as the run has no number, and where JOB#NUMBER names a run of
-// another job, because the job of this one was removed and the other one has got its name.
+// Label is the name of the run for people: JOB#NUMBER, or JOB#ID as long as the run has no number, and if its job was removed: another
+// job may get the name, and then JOB#NUMBER is a run of that one.
 func (r *Run) Label() string {
-	if r.Number > 0 && !r.outnamed {
+	if r.Number > 0 && !r.removed {
 		return fmt.Sprintf("%s#%d", r.FullJob(), r.Number)
 	}
 	return r.FullJob() + "#" + r.ID
