@@ -14,7 +14,8 @@ import (
 // leave handles the definitions that the manifest owns but does not name any more. With Prune it removes them: jobs
 // first, then schedules. Without Prune they stay, and each apply lists them: otherwise a job that was deleted from
 // its file would continue unnoticed. Jobs of an owner of whom the definitions have no job stay in any case: the files
-// of two owners may have one name, and a login that sees both would remove with the one what the other defines.
+// of two owners may have one name, and a login that sees both would remove with the one what the other defines. What such
+// a job uses stays with it.
 func (a *applier) leave(ctx context.Context, d Definitions) error {
 	named, going := map[int64]bool{}, map[int64]bool{}
 	owners := map[string]bool{}
@@ -29,9 +30,11 @@ func (a *applier) leave(ctx context.Context, d Definitions) error {
 	}
 	gone := slices.DeleteFunc(a.known.owned, func(k *Job) bool { return named[k.ID] })
 	slices.SortFunc(gone, func(x, y *Job) int { return cmp.Compare(x.FullName(), y.FullName()) })
+	var others []*Job
 	gone = slices.DeleteFunc(gone, func(k *Job) bool {
 		if !owners[k.Owner] {
 			a.left("job", k.FullName(), ofAnotherOwner)
+			others = append(others, k)
 		}
 		return !owners[k.Owner]
 	})
@@ -60,13 +63,29 @@ func (a *applier) leave(ctx context.Context, d Definitions) error {
 			return err
 		}
 	}
-	if err := a.leaveSchedules(ctx, d.Schedules); err != nil {
+	schedules, calendars := map[string]bool{}, map[string]bool{} // which the jobs of others use
+	for part := range slices.Chunk(others, batchSize) {
+		jobs, err := a.definitions(ctx, part)
+		if err != nil {
+			return err
+		}
+		for i := range jobs {
+			for _, name := range jobs[i].Schedules {
+				schedules[name] = true
+			}
+			if own := jobs[i].Own; own != nil {
+				calendars[own.Calendar] = true
+			}
+		}
+	}
+	if err := a.leaveSchedules(ctx, d.Schedules, schedules, calendars); err != nil {
 		return err
 	}
-	return a.leaveCalendars(ctx, d.Calendars)
+	return a.leaveCalendars(ctx, d.Calendars, calendars)
 }
 
-func (a *applier) leaveSchedules(ctx context.Context, named []Schedule) error {
+// leaveSchedules is leave for schedules. Those that are used stay, and the calendars of these are added to calendars.
+func (a *applier) leaveSchedules(ctx context.Context, named []Schedule, used, calendars map[string]bool) error {
 	var gone []Schedule
 	err := a.s.readSchedules(ctx, a.tx, "schedules_owned", engine.Args{"manifest": a.o.Manifest}, func(c Schedule, _ int64) {
 		a.dry.schedule(&c)
@@ -81,6 +100,13 @@ func (a *applier) leaveSchedules(ctx context.Context, named []Schedule) error {
 	}
 	gone = slices.DeleteFunc(gone, func(c Schedule) bool { return stays[c.Name] })
 	slices.SortFunc(gone, func(x, y Schedule) int { return cmp.Compare(x.Name, y.Name) })
+	gone = slices.DeleteFunc(gone, func(c Schedule) bool {
+		if used[c.Name] {
+			a.left("schedule", c.Name, usedByAnother)
+			calendars[c.Calendar] = true
+		}
+		return used[c.Name]
+	})
 	if !a.o.Prune {
 		for _, c := range gone {
 			a.left("schedule", c.Name, "")
@@ -98,8 +124,11 @@ func (a *applier) leaveSchedules(ctx context.Context, named []Schedule) error {
 	return nil
 }
 
-// ofAnotherOwner is the reason of a job that Prune leaves.
-const ofAnotherOwner = "the file has no job of its owner"
+// ofAnotherOwner is the reason of a job that Prune leaves, and usedByAnother that of what the job uses.
+const (
+	ofAnotherOwner = "the file has no job of its owner"
+	usedByAnother  = "a job that stays uses it"
+)
 
 // left lists a definition that stays although its manifest does not name it. That is not a change, so the change log
 // has no entry. The reason is empty if Prune removes the definition.

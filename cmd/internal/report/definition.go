@@ -161,7 +161,11 @@ func Changes(w io.Writer, a Applied) error {
 func left(c store.Change) string {
 	subject := Line(c.Subject)
 	if c.Reason != "" {
-		return fmt.Sprintf("= %s %s is not in this file, and stays: %s; `dbjobs %[1]s remove %[4]s` removes it", c.Kind, subject, c.Reason, Line(store.Argument(c.Subject)))
+		text := fmt.Sprintf("= %s %s is not in this file, and stays: %s", c.Kind, subject, c.Reason)
+		if c.Kind == "job" { // anything else is in use
+			text += fmt.Sprintf("; `dbjobs job remove %s` removes it", Line(store.Argument(c.Subject)))
+		}
+		return text
 	}
 	return fmt.Sprintf("= %s %s is no longer in this file, but stays; --prune removes it", c.Kind, subject)
 }
