@@ -238,6 +238,38 @@ func TestBobLeavesNothingForAJobToCome(t *testing.T) {
 	})
 }
 
+// If a job of bob's kept the name of a group or a calendar that is gone, ann's would get it when she makes one of that name: then his
+// run takes the place in her group for ever, and his plan has her days. So she cannot have that name.
+func TestBobLiesInWaitForNoName(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("has no row security")
+		}
+		a := newAttacked(t, d)
+		bob := storetest.OpenSQL(t, a.asBob)
+		for _, statement := range []string{
+			"INSERT INTO dbjobs.groups (name, max_running) VALUES ('etl', 1)", "INSERT INTO dbjobs.jobs (name, group_name) VALUES ('hog', 'etl')", "DELETE FROM dbjobs.groups WHERE name = 'etl'",
+			"INSERT INTO dbjobs.calendars (name, days) VALUES ('de', ''), ('eu', '')", "INSERT INTO dbjobs.schedules (name, rule, calendar) VALUES ('spy', 'every 5m', 'de')",
+			"INSERT INTO dbjobs.schedules (job_id, rule, calendar) SELECT id, 'every 5m', 'eu' FROM dbjobs.jobs WHERE name = 'hog'", "DELETE FROM dbjobs.calendars",
+			"INSERT INTO dbjobs.groups (name, max_running) VALUES ('etl', 1)", "DELETE FROM dbjobs.groups WHERE name = 'etl'", // his own names are his
+		} {
+			if _, err := bob.ExecContext(t.Context(), statement); err != nil {
+				t.Fatalf("%s: %v", statement, err)
+			}
+		}
+		for name, file := range map[string]string{"group etl": "groups: {etl: 1}", "calendar de": "calendars: {de: [2036-12-26]}", "calendar eu": "calendars: {eu: [2036-12-26]}"} {
+			if code := a.run(a.asAnn, "manifest: more\nzone: UTC\n"+file+"\n", "apply", "-f", "-"); code == exitDone || !strings.Contains(a.lastOutput, "of another owner") {
+				t.Errorf("ann makes the %s: %d: %s", name, code, a.lastOutput)
+			}
+			kind, plain, _ := strings.Cut(name, " ")
+			if _, err := storetest.OpenSQL(t, a.asAnn).ExecContext(t.Context(), "UPDATE dbjobs."+kind+"s SET name = $1", plain); !denied(err) {
+				t.Errorf("ann renames one to the %s: %v", name, err)
+			}
+		}
+		a.must(a.asAdmin, "manifest: all\nzone: UTC\ngroups: {etl: 1}\ncalendars: {de: [2036-12-26]}\n", "apply", "-f", "-") // who sees all may connect all
+	})
+}
+
 // The log has the decisions that a pass makes by itself under the name dbjobs. This is also true for a pass of the
 // owner, whom row security binds.
 func TestAnOwnersTickPausesItsJob(t *testing.T) {

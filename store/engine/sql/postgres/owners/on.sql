@@ -158,6 +158,30 @@ CREATE POLICY kept ON dbjobs.job_ends FOR UPDATE USING (job_id IN (SELECT id FRO
 DROP TRIGGER IF EXISTS refuse_reference ON dbjobs.job_ends;
 CREATE TRIGGER refuse_reference BEFORE UPDATE OF job_id, after_job_id ON dbjobs.job_ends FOR EACH ROW WHEN ((OLD.job_id, OLD.after_job_id) IS DISTINCT FROM (NEW.job_id, NEW.after_job_id)) EXECUTE FUNCTION dbjobs.refuse_reference();
 
+-- Groups and calendars are found by name, and a job keeps the name of one that is gone. So a new one gets no name that a job of
+-- another owner has: its runs would take places in the group, and its plan have the days of the calendar. The function sees all
+-- rows, and looks once the name is taken: whoever gave it up has committed.
+CREATE OR REPLACE FUNCTION dbjobs.refuse_name() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  named boolean
+; BEGIN
+  IF TG_TABLE_NAME = 'groups' THEN
+    named := EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.group_name = NEW.name AND j.owner <> session_user::text)
+  ; ELSE
+    named := EXISTS (SELECT 1 FROM dbjobs.schedules s LEFT JOIN dbjobs.jobs j ON j.id = s.job_id WHERE s.calendar = NEW.name AND s.calendar <> '' AND coalesce(j.owner, s.owner) <> session_user::text)
+  ; END IF
+  ; IF named THEN
+    RAISE EXCEPTION 'a job or schedule of another owner has the name "%" for one of its %; choose another one', NEW.name, TG_TABLE_NAME USING ERRCODE = '42501'
+  ; END IF
+  ; RETURN NEW
+; END $$;
+
+COMMENT ON FUNCTION dbjobs.refuse_name() IS 'for triggers: with owners, a group or calendar gets no name that a job of another owner has';
+DROP TRIGGER IF EXISTS refuse_name ON dbjobs.groups;
+CREATE TRIGGER refuse_name AFTER INSERT OR UPDATE OF name ON dbjobs.groups FOR EACH ROW WHEN (pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_name();
+DROP TRIGGER IF EXISTS refuse_name ON dbjobs.calendars;
+CREATE TRIGGER refuse_name AFTER INSERT OR UPDATE OF name ON dbjobs.calendars FOR EACH ROW WHEN (pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_name();
+
 -- The roles that reach all rows. A policy that is always true costs nothing.
 DROP POLICY IF EXISTS every ON dbjobs.jobs;
 CREATE POLICY every ON dbjobs.jobs TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
