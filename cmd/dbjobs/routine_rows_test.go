@@ -62,6 +62,10 @@ func TestRoutinesRefuseOtherWords(t *testing.T) {
 				}
 			}
 			d.Exec(t, "INSERT INTO "+d.Table("runs")+" (id, job_id, occurrence, state, fence, lease_until) SELECT '"+run+"', id, 'now:1', 'running', 1, created_at FROM "+d.Table("jobs")+" WHERE name = 'a'")
+			var owner string
+			if err := d.SQL.QueryRow("SELECT owner FROM " + d.Table("jobs") + " WHERE name = 'a'").Scan(&owner); err != nil {
+				t.Fatal(err)
+			}
 			for _, c := range []struct {
 				call
 				state string
@@ -71,7 +75,7 @@ func TestRoutinesRefuseOtherWords(t *testing.T) {
 				{routine("alter_job", "a", `{"steps": [{"name": "x", "sql": "SELECT 1", "on_failure": "step:x "}]}`), "JB003"}, {routine("alter_job", "a", `{"on": {"failed": "none "}}`), "JB001"},
 				{routine("alter_job", "a", `{"overlap": "wait "}`), "JB003"}, {routine("alter_job", "a", `{"overlap": "wait,wait-all"}`), "JB003"}, {routine("alter_schedule", "n", `{"ambiguous": "first,last"}`), "JB003"},
 				{routine("alter_job", "a", `{"not_before": "0500-01-01T00:00:00Z"}`), "JB003"}, {routine("alter_job", "a", `{"not_after": "9999-12-31T23:59:59.5Z"}`), "JB003"},
-				{routine("pause", "a", nil, late), "JB003"}, {routine("run_now", "a", nil, late), "JB003"},
+				{routine("pause", owner+" ", "owner"), "JB001"}, {routine("pause", "a", nil, late), "JB003"}, {routine("run_now", "a", nil, late), "JB003"},
 				{routine("create_job", "-x", "SELECT 1"), "JB003"}, {routine("rename_job", "a", "-x"), "JB003"},
 			} {
 				if err := c.on(d); sqlState(err) != c.state {

@@ -17,7 +17,7 @@ BEGIN
   CALL dbjobs_pause_subject(scope, subject, subject_id, named, kind, logged);
   IF scope IN ('owner', 'tag') THEN
     -- Beside an IF or a SET, this would lock the jobs that it reads.
-    SELECT COUNT(*) INTO its_jobs FROM dbjobs_jobs j WHERE j.removed_at IS NULL AND CASE scope WHEN 'owner' THEN j.owner = named
+    SELECT COUNT(*) INTO its_jobs FROM dbjobs_jobs j WHERE j.removed_at IS NULL AND CASE scope WHEN 'owner' THEN j.owner = named AND LENGTH(j.owner) = LENGTH(named) -- to =, a blank at the end is nothing
       ELSE JSON_SEARCH(j.tags, 'one', REPLACE(REPLACE(REPLACE(named, '|', '||'), '%', '|%'), '_', '|_'), '|') IS NOT NULL END;
     IF its_jobs = 0 THEN
       CALL dbjobs_refuse('JB001', CONCAT(scope, ' ', LEFT(named, 40), ': no job has it; give one that a job has'));
