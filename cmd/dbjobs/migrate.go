@@ -25,8 +25,11 @@ number of times, and several at the same time. If only somebody else may create 
 --print prints.
 
 With --owners, each job belongs to the login that made it, and an ordinary login reaches its own jobs only;
---owners=false ends that. --print-grants prints the rights that a kind of login needs: admin migrates, ticker does
-everything else, reader only reads, user has its own jobs if owners are on.`,
+--owners=false ends that. If the installation has owners, --print needs --owners, too: without it, the printed views
+let a login find out about rows that they leave out.
+
+--print-grants prints the rights that a kind of login needs: admin migrates, ticker does everything else, reader only
+reads, user has its own jobs if owners are on.`,
 		Example: `  dbjobs migrate
   dbjobs migrate --database postgres://owner@db.example.org/app --print
   dbjobs migrate --instance production
