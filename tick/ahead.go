@@ -2,6 +2,7 @@ package tick
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -202,15 +203,58 @@ func (p *pass) giveBack(ctx context.Context, goes func(*held) bool) {
 	for i, h := range gone {
 		tasks[i] = &h.Task
 	}
-	given, err := p.t.Store.GiveBack(within, tasks)
+	left, err := p.handBack(within, tasks)
 	if err != nil {
-		p.log.Warn("runs that had not begun could not be given back: they are recovered when their leases end", "runs", len(gone), "error", err)
+		p.log.Warn("runs that had not begun could not be given back: they are recovered when their leases end", "runs", len(left), "error", err)
 	}
-	p.log.Debug("given back", "runs", len(given), "of", len(gone))
+	p.log.Debug("given back", "runs", len(gone)-len(left), "of", len(gone))
 	p.report.Started -= len(gone)
 	for _, h := range gone {
 		p.forget(h)
 	}
+}
+
+// handBack gives runs back. With an error, it returns those that this pass still holds. Rows that another session has locked are
+// tried again: it may be that of a heartbeat of this pass, whose transaction ends soon.
+func (p *pass) handBack(ctx context.Context, tasks []*store.Task) (left []*store.Task, err error) {
+	const most, wait = 10, 200 * time.Millisecond
+	left = tasks
+	for try := 1; ; try++ {
+		given, err := p.t.Store.GiveBack(ctx, left)
+		if err != nil {
+			return left, err
+		}
+		left = slices.DeleteFunc(left, func(t *store.Task) bool { return slices.Contains(given, t) })
+		if left, err = p.stillHeld(ctx, left); err != nil || len(left) == 0 {
+			return left, err
+		}
+		if try == most {
+			return left, store.ErrLocked
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// stillHeld returns those of some deliveries that this pass still holds.
+func (p *pass) stillHeld(ctx context.Context, tasks []*store.Task) ([]*store.Task, error) {
+	if len(tasks) == 0 {
+		return nil, nil
+	}
+	ids := make([]string, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.Run.ID
+	}
+	signs, err := p.t.Store.Held(ctx, ids, p.holder)
+	if err != nil {
+		return tasks, err
+	}
+	return slices.DeleteFunc(tasks, func(t *store.Task) bool {
+		sign, held := signs[t.Run.ID]
+		return !held || sign.Fence != t.Run.Fence
+	}), nil
 }
 
 func everyone(*held) bool { return true }

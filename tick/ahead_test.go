@@ -80,6 +80,48 @@ func TestTakenAheadIsGivenBack(t *testing.T) {
 	})
 }
 
+// The rows of the runs may be locked at that time, as by a heartbeat of the pass itself: the runs are returned as soon as they are
+// free.
+func TestTakenAheadIsGivenBackAfterALock(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		queued(t, d, 4)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		tried := make(chan struct{}, 100)
+		calls := storetest.Calls{After: func(c storetest.Call) error {
+			if strings.HasPrefix(c.SQL, "SELECT r.id, r.fence") {
+				tried <- struct{}{}
+			}
+			return nil
+		}}
+		tk, executed := aheadOf(t, d, func(context.Context) {
+			tx, err := d.SQL.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = tx.Rollback() }()
+			if _, err := tx.Exec("SELECT id FROM " + d.Table("runs") + " WHERE state = 'running' FOR UPDATE"); err != nil {
+				t.Error(err)
+			}
+			for len(tried) > 0 { // the end of the first run
+				<-tried
+			}
+			cancel()
+			<-tried
+		})
+		tk.Store, tk.Grace = ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}), time.Minute
+		r, err := tk.Work(ctx)
+		if !errors.Is(err, context.Canceled) || *executed != 2 || r.Started != 2 || r.Succeeded != 2 {
+			t.Fatalf("%v: executed %d: %+v", err, *executed, r)
+		}
+		const ended, back = "succeeded fence 1 losses 0 tries 1 of 1 started true", "queued fence 1 losses 0 tries 0 of 0 started false\n"
+		if got := states(t, d); got != back+back+ended+"\n"+ended {
+			t.Error(got)
+		}
+	})
+}
+
 // The end of the budget ends the run that executes. The runs that wait behind it have not begun.
 func TestTakenAheadIsGivenBackAtTheEndOfTheBudget(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
