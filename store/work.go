@@ -110,8 +110,9 @@ func (s *Store) TooLong(ctx context.Context, queue string, within time.Duration)
 
 // Sign is what a heartbeat finds out about a run that it holds.
 type Sign struct {
-	Fence  int
-	Cancel bool // somebody requested that the run is cancelled
+	Fence    int
+	Cancel   bool // somebody requested that the run is cancelled
+	Extended bool // this heartbeat has extended its lease
 }
 
 // Heartbeat extends the leases of runs and returns the runs that are still held. A run that is missing was delivered
@@ -119,11 +120,13 @@ type Sign struct {
 //
 // Another session may have locked the row of a run, such as the run's own step that commits with its end, or a
 // session that somebody left open. Such a run keeps its lease as it is: waiting for the lock would let the leases of
-// all the other runs end. No session recovers the run while its row is locked.
+// all the other runs end. No session recovers the run while its row is locked, but the lease may be over when the lock
+// ends. So its sign says that its lease was not extended, and before it is over, the holder sends heartbeats more often.
 func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[string]Sign, error) {
 	a := engine.Args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "ids": runs, "holder": h.Name}
+	var free []string
 	err := s.db.InTx(ctx, func(tx *engine.Tx) error {
-		var free []string
+		free = nil
 		if err := tx.Query(ctx, "lock_runs", a, engine.Column(&free)); err != nil || len(free) == 0 {
 			return err
 		}
@@ -133,7 +136,14 @@ func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[str
 	if err != nil {
 		return nil, err
 	}
-	return s.Held(ctx, runs, h)
+	signs, err := s.Held(ctx, runs, h)
+	for _, id := range free {
+		if sign, held := signs[id]; held {
+			sign.Extended = true
+			signs[id] = sign
+		}
+	}
+	return signs, err
 }
 
 // Held returns the runs that are still held, and says for which of them somebody requested a cancellation. It writes

@@ -22,7 +22,7 @@ type held struct {
 	queue string
 	since time.Time // when it began to wait for a place; zero: it does not wait
 	began time.Time
-	// leased is the end of its lease by the host's clock, for messages only.
+	// leased is the end of its lease by the host's clock, for messages, and for heartbeats that another session's lock delays.
 	leased time.Time
 	place  bool          // it has a place, so it executes
 	grace  time.Duration // of the program that it executes

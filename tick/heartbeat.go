@@ -37,12 +37,13 @@ func (p *pass) beat(ctx context.Context) {
 			}
 			select {
 			case <-due.C:
-				next := heartbeat
-				if p.extend(ctx, ids, asked, failed) {
+				last, err := p.extend(ctx, ids, asked, failed)
+				if failed++; err == nil {
 					failed = 0
-				} else {
+				}
+				next := heartbeat
+				if !last {
 					next = 0 // with the next look
-					failed++
 				}
 				due.Reset(next)
 			default:
@@ -52,16 +53,17 @@ func (p *pass) beat(ctx context.Context) {
 	})
 }
 
-// extend sends one heartbeat, and reports whether it was recorded. If not, the next look tries again: the leases last for some
-// more of them. failed is how many heartbeats before it were not. While the database is away, not each of them is worth a
-// warning, which cron would mail.
-func (p *pass) extend(ctx context.Context, ids []string, asked []delivery, failed int) bool {
+// extend sends one heartbeat, and reports whether the leases of all runs last beyond the next one. If not, because there was no
+// answer, or because another session has had the row of a run locked for long, the next look tries again: the leases last for
+// some more of them. failed is how many heartbeats before it had no answer. While the database is away, not each of them is worth
+// a warning, which cron would mail.
+func (p *pass) extend(ctx context.Context, ids []string, asked []delivery, failed int) (last bool, err error) {
 	within, cancel := context.WithTimeout(ctx, heartbeat/2)
 	defer cancel()
-	leased := p.t.Now().Add(lease)
+	began := p.t.Now()
 	signs, err := p.t.Store.Heartbeat(within, ids, p.holder)
 	if ctx.Err() != nil { // the last run has ended meanwhile
-		return false
+		return false, ctx.Err()
 	}
 	if err != nil {
 		level := slog.LevelDebug
@@ -69,17 +71,23 @@ func (p *pass) extend(ctx context.Context, ids []string, asked []delivery, faile
 			level = slog.LevelWarn
 		}
 		p.log.Log(ctx, level, "heartbeat", "error", err)
-		return false
+		return false, err
 	}
 	p.heed(asked, signs)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	last = true
 	for _, h := range asked {
-		if one := p.running[h]; one != nil {
-			one.leased = leased
+		one, sign := p.running[h], signs[h.run]
+		switch {
+		case one == nil || sign.Fence != h.fence: // it has ended, or is no longer held
+		case sign.Extended:
+			one.leased = began.Add(lease)
+		case !one.leased.After(began.Add(heartbeat + 2*look)): // two heartbeats in a row have passed over it
+			last = false
 		}
 	}
-	return true
+	return last, nil
 }
 
 // lookForCancels stops the runs that somebody wants cancelled. If the database does not answer, the next look tries again.

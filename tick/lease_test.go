@@ -79,6 +79,41 @@ func TestLeaseIsExtendedBesideSlowLooks(t *testing.T) {
 	}
 }
 
+// Heartbeats pass over a run whose row another session has locked. When the row is free, another heartbeat follows soon: the next
+// one might come when the lease is over, and a pass would take the run away from a process that is alive.
+func TestLeaseIsExtendedAfterALock(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var locked atomic.Bool
+		calls := storetest.Calls{Rewrite: func(text string) string { // SQLite has no locks of rows
+			if locked.Load() && strings.HasPrefix(text, "SELECT id FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id") {
+				return text + " LIMIT 0"
+			}
+			return text
+		}}
+		d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "job")
+		const lease, lock, soon = 90 * time.Second, 70 * time.Second, 5 * time.Second
+		lasts := func(when string, want time.Duration) {
+			if r := ticktest.LastRun(t, d, "job"); r.LeaseUntil.Sub(d.Clock.Now()) != want {
+				t.Errorf("%s: the lease lasts for %s, want %s", when, r.LeaseUntil.Sub(d.Clock.Now()), want)
+			}
+		}
+		if r, err := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			locked.Store(true)
+			time.Sleep(lock)
+			d.Clock.Add(lock)
+			lasts("locked", lease-lock)
+			locked.Store(false)
+			time.Sleep(soon)
+			lasts("free again", lease)
+			return executor.Result{}, nil
+		}).Run(t.Context()); err != nil || r.Succeeded != 1 {
+			t.Errorf("%v: %+v", err, r)
+		}
+	})
+}
+
 // The last run of a pass ends during a heartbeat. That is no fault, so nothing is logged, which cron would mail.
 func TestLeaseOfARunThatEndsDuringAHeartbeat(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

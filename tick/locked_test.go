@@ -126,6 +126,9 @@ func TestLockedRunStopsNoHeartbeatOfOthers(t *testing.T) {
 			if r, err := d.Run(t.Context(), ids[i]); err != nil || !r.LeaseUntil.Equal(d.Clock.Now().Add(ends)) {
 				t.Errorf("%s: %v: its lease ends at %s", r.Job, err, r.LeaseUntil)
 			}
+			if extended := i == 1; signs[ids[i]].Extended != extended {
+				t.Errorf("the sign of run %d: %+v", i, signs[ids[i]])
+			}
 		}
 	})
 }
