@@ -14,18 +14,27 @@ type met struct {
 	twice bool // a free one has a time that the clock shows twice
 }
 
-// oddDates are single wall times that the clock of the rule leaves out or repeats, as the text names them, and the policy by
-// which they were read. The instants that they became do not show that.
-type oddDates struct {
+// singleDates are the single dates of a rule as wall times of its clock. The instants that they became do not show which times
+// the text names.
+type singleDates struct {
 	walls  []int64
-	policy policy
+	odd    []int64 // those that the clock leaves out or repeats
+	policy policy  // by which the odd ones were read
 }
 
-// noteDate remembers a single wall time that is no one instant.
+// noteDate remembers a single wall time.
 func (r *Rule) noteDate(c int64) {
+	r.single.walls = append(r.single.walls, c)
 	if _, n := r.zone.instants(c); n != 1 {
-		r.odd.walls, r.odd.policy = append(r.odd.walls, c), r.policy
-		r.odd.policy.skip = false // see zone.meant
+		r.single.odd, r.single.policy = append(r.single.odd, c), r.policy
+		r.single.policy.skip = false // see zone.meant
+	}
+}
+
+// noteInstants remembers single dates that the text does not name by the clock of the rule.
+func (r *Rule) noteInstants(list []int64) {
+	for _, t := range list {
+		r.single.walls = append(r.single.walls, r.zone.civil(t))
 	}
 }
 
@@ -35,7 +44,7 @@ func (r *Rule) lostDates() (walls []int64) {
 	if !r.takesDays() {
 		return nil
 	}
-	for _, c := range r.odd.walls {
+	for _, c := range r.single.odd {
 		if _, n := r.zone.instants(c); n == 0 {
 			walls = append(walls, c)
 		}
@@ -84,8 +93,8 @@ func (r *Rule) meetsOn(day int, lo, hi int64, gap bool, m *met, b *budget) {
 			continue
 		}
 		within := func(c int64) bool { return c+by >= lo && c+by < hi }
-		if works && d == day && slices.ContainsFunc(r.odd.walls, within) {
-			m.hit, m.policy = true, r.odd.policy
+		if works && d == day && slices.ContainsFunc(r.single.odd, within) {
+			m.hit, m.policy = true, r.single.policy
 		}
 		single := d != day && slices.ContainsFunc(r.rdates, func(t int64) bool { return within(r.zone.civil(t)) })
 		if single || r.pinnedIn(lo-by, hi-by, b) {

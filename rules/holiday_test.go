@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -155,10 +156,17 @@ func TestSingleTimesInAGapMove(t *testing.T) {
 		{"DTSTART;TZID=Europe/Berlin:20270328T023000\nRDATE;TZID=Europe/Berlin:20270330T080000", "", "", "skip", "Tue 2027-03-30 08:00:00 +02:00"},
 		{"at 2027-03-27T23:30, 2027-03-30T08:00", "America/Nuuk", "", "next", "Mon 2027-03-29 23:30:00 -01:00, Tue 2027-03-30 08:00:00 -01:00"},
 		{"DTSTART;TZID=America/Nuuk:20270327T233000\nRDATE;TZID=America/Nuuk:20270330T080000\nEXDATE;VALUE=DATE:20270327", "", "", "", "Tue 2027-03-30 08:00:00 -01:00"},
+		// Where an ordinary single time, or one of a recurrence, is the same instant, both wall times count.
+		{"at 2027-03-28T02:30, 2027-03-28T03:30", "Europe/Berlin", "", "next", "Mon 2027-03-29 02:30:00 +02:00, Mon 2027-03-29 03:30:00 +02:00"},
+		{"at 2027-03-28T02:30, 2027-03-28T01:30:00Z", "Europe/Berlin", "skip", "next", "Mon 2027-03-29 02:30:00 +02:00, Mon 2027-03-29 03:30:00 +02:00"},
+		{"at 2027-03-27T23:30, 2027-03-28T00:30, 2027-03-30T08:00", "America/Nuuk", "", "skip MO-FR,SU", "Sun 2027-03-28 00:30:00 -01:00, Tue 2027-03-30 08:00:00 -01:00"},
+		{"DTSTART;TZID=Europe/Berlin:20270328T013000\nRRULE:FREQ=HOURLY;COUNT=2\nRDATE;TZID=Europe/Berlin:20270328T023000", "", "", "next",
+			"Mon 2027-03-29 01:30:00 +02:00, Mon 2027-03-29 02:30:00 +02:00, Mon 2027-03-29 03:30:00 +02:00"},
 	} {
 		d := Defaults{Zone: c.zone, Nonexistent: c.nonexistent, OnHoliday: c.on}
 		if c.on != "" {
-			d.Calendar = calendarOf(t, "MO-FR", "")
+			on, working, _ := strings.Cut(c.on, " ")
+			d.OnHoliday, d.Calendar = on, calendarOf(t, cmp.Or(working, "MO-FR"), "")
 		}
 		r := mustParse(t, c.rule, d)
 		again := mustParse(t, r.String(), Defaults{})

@@ -77,6 +77,7 @@ func (r *Rule) instantsAt(text string, pos int) ([]int64, error) {
 		}
 		_, off := zone.Zone()
 		list = []int64{c - int64(off)}
+		r.noteInstants(list)
 	} else {
 		r.noteDate(c)
 	}

@@ -353,15 +353,18 @@ func (t *rruleText) readDates(r *Rule, lines []line, start *stamp) ([]int64, err
 			if start != nil && s.date != start.date {
 				return nil, refuse("rrule", at, value, "%s is of the kind of DTSTART, both dates or both times", l.name)
 			}
-			switch {
-			case s.utc:
-				list = append(list, s.civil)
-			default:
-				if l.name == "RDATE" && z == r.zone {
-					r.noteDate(s.civil)
-				}
-				list = append(list, z.readings(s.civil, r.policy)...)
+			some := []int64{s.civil}
+			if !s.utc {
+				some = z.readings(s.civil, r.policy)
 			}
+			switch {
+			case l.name != "RDATE":
+			case !s.utc && z == r.zone:
+				r.noteDate(s.civil)
+			default:
+				r.noteInstants(some)
+			}
+			list = append(list, some...)
 			at += len(value) + 1
 		}
 	}

@@ -30,7 +30,7 @@ type Rule struct {
 	excludes        []recur
 	rdates, exdates []int64 // instants, sorted
 	exdays          []int   // days that EXDATE removes, sorted
-	odd             oddDates
+	single          singleDates
 	calendar        *Calendar
 	onHoliday       onHoliday
 	dayZone         *zone   // the zone of the calendar's days, if the rule is kept in UTC
@@ -205,6 +205,8 @@ func (r *Rule) finish(ends string) error {
 	if len(r.includes) == 0 { // RFC 5545 §3.8.5.3: DTSTART is the first instance
 		if r.form == &rruleForm {
 			r.noteDate(r.start)
+		} else if lost := r.lostDates(); len(lost) > 0 { // in the canonical text, DTSTART is a date, too
+			r.start = min(r.start, lost[0])
 		}
 		r.rdates = append(r.rdates, r.zone.readings(r.start, r.policy)...)
 	}
@@ -357,7 +359,8 @@ func (r *Rule) writeDays(b *strings.Builder) {
 func (r *Rule) writeSingle(b *strings.Builder) {
 	lost := r.lostDates()
 	r.writeDates(b, "\nRDATE:", slices.DeleteFunc(slices.Clone(r.rdates), func(t int64) bool {
-		return slices.ContainsFunc(lost, func(c int64) bool { return r.zone.resolve(c, r.policy) == t })
+		became := slices.ContainsFunc(lost, func(c int64) bool { return r.zone.resolve(c, r.policy) == t })
+		return became && !slices.Contains(r.single.walls, r.zone.civil(t)) // else another date names the same instant
 	}))
 	lead := "\nRDATE;TZID=" + r.zone.name + ":"
 	for _, c := range lost {

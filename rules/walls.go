@@ -11,7 +11,7 @@ func (r *Rule) stretchAt(t int64) stretch {
 	sp := r.days().at(t)
 	end := sp.from + sp.off - sp.before
 	switch {
-	case r.zone == utc || sp.before >= sp.off || r.policy.skip && len(r.odd.walls) == 0:
+	case r.zone == utc || sp.before >= sp.off || r.policy.skip && len(r.single.odd) == 0:
 		return stretch{sp.from, sp.to, sp.off, sp.off}
 	case t < end:
 		return stretch{sp.from, min(sp.to, end), sp.before, sp.off}
@@ -28,7 +28,7 @@ func (s *stretch) days(t int64) (first, last int) {
 
 // walls returns the wall times for which an occurrence stands: the time that the
 // clock shows or, after a gap, the time that the rule names and the clock left
-// out.
+// out. They are both if the rule names both.
 func (r *Rule) walls(x int64) (list [2]int64, n int) {
 	s := r.stretchAt(x)
 	if s.lost == s.off {
@@ -36,7 +36,7 @@ func (r *Rule) walls(x int64) (list [2]int64, n int) {
 		return list, 1
 	}
 	for _, w := range [2]int64{x + s.lost, x + s.off} {
-		if r.names(w, r.policy.skip && w == x+s.lost) {
+		if r.names(w, r.policy.skip && w == x+s.lost) || w == x+s.off && r.freeAt(x) {
 			list[n] = w
 			n++
 		}
@@ -51,5 +51,16 @@ func (r *Rule) walls(x int64) (list [2]int64, n int) {
 // skipped, a recurrence that is pinned to the wall clock.
 func (r *Rule) names(c int64, skipped bool) bool {
 	b := budget{searchSteps}
-	return slices.Contains(r.odd.walls, c) || !skipped && r.pinnedIn(c, c+1, &b)
+	return slices.Contains(r.single.walls, c) || !skipped && r.pinnedIn(c, c+1, &b)
+}
+
+// freeAt reports whether a recurrence that follows elapsed time has an instant.
+func (r *Rule) freeAt(x int64) bool {
+	b := budget{searchSteps}
+	for i := range r.series {
+		if s := &r.series[i]; !s.pinned && s.contains(x, &b) {
+			return true
+		}
+	}
+	return false
 }
