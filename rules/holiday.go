@@ -70,15 +70,14 @@ func (r *Rule) dayTaken(t int64) (from, to int64, taken bool) {
 	if len(r.exdays) == 0 && (r.calendar == nil || r.onHoliday != holidaySkip) {
 		return t, t, false
 	}
-	both := r.days() == r.zone // else the rule is kept in UTC
-	if day, _ := splitCivil(t); !both && r.excludesDay(day) {
+	if day, _ := splitCivil(t); r.days() != r.zone && r.excludesDay(day) { // the rule is kept in UTC
 		begin := joinCivil(day, 0)
 		return begin, begin + secondsPerDay - 1, true
 	}
 	walls, n := r.walls(t)
 	for _, c := range walls[:n] {
 		day, _ := splitCivil(c)
-		if !(both && r.excludesDay(day)) && (r.calendar == nil || r.onHoliday != holidaySkip || r.calendar.works(day)) {
+		if !r.excludesWall(day) && (r.calendar == nil || r.onHoliday != holidaySkip || r.calendar.works(day)) {
 			return t, t, false
 		}
 	}
@@ -93,6 +92,10 @@ func (r *Rule) excludesDay(day int) bool {
 	_, out := slices.BinarySearch(r.exdays, day)
 	return out
 }
+
+// excludesWall reports whether EXDATE removes a day of the wall times of an instant. The instant may
+// stand for times of another day, too, which stay.
+func (r *Rule) excludesWall(day int) bool { return r.days() == r.zone && r.excludesDay(day) }
 
 // moved returns the first occurrence at or after t (dir 1), or the last one at
 // or before t (dir -1), of a rule whose calendar moves occurrences.
@@ -234,15 +237,15 @@ func (r *Rule) movedWithin(day, to int, t, dir int64, b *budget) (best int64, fo
 
 // movedTo returns the instants at which the occurrence of a day takes place when
 // its wall time is moved to another day, or stays. In general it is one. It is none
-// if the occurrence is not one of that day, or if the clock leaves out the new wall
-// time and the policy skips such times. It is several if the clock repeats the new
-// wall time and the policy means both, or if two times of the rule fell on this
-// occurrence.
+// if the occurrence is not one of that day, if EXDATE removes the day, or if the
+// clock leaves out the new wall time and the policy skips such times. It is several
+// if the clock repeats the new wall time and the policy means both, or if two times
+// of the rule fell on this occurrence.
 func (r *Rule) movedTo(x int64, day, to int) (list [4]int64, n int) {
 	z, by := r.days(), joinCivil(to-day, 0)
 	walls, count := r.walls(x)
 	for _, c := range walls[:count] {
-		if d, _ := splitCivil(c); d != day {
+		if d, _ := splitCivil(c); d != day || r.excludesWall(d) {
 			continue
 		}
 		if by == 0 {
@@ -322,7 +325,7 @@ func (r *Rule) Holidays(from, to time.Time, limit int, names *Calendar) (list []
 		off := false
 		for _, c := range walls[:n] {
 			day, _ := splitCivil(c)
-			if r.calendar.works(day) {
+			if r.calendar.works(day) || r.excludesWall(day) {
 				continue
 			}
 			off = true

@@ -144,6 +144,22 @@ func TestHolidaysAtAGapBeforeMidnight(t *testing.T) {
 	}
 }
 
+// EXDATE of a day takes a time of that day which the clock leaves out, also where another day has the same instant.
+func TestExcludedDayAtAGapBeforeMidnight(t *testing.T) {
+	const text = "DTSTART;TZID=America/Nuuk:20270301T000000\nRRULE:FREQ=WEEKLY;BYDAY=SA;BYHOUR=23;BYMINUTE=30;BYSECOND=0\n" +
+		"RRULE:FREQ=WEEKLY;BYDAY=SU;BYHOUR=0;BYMINUTE=30;BYSECOND=0\nEXDATE;VALUE=DATE:20270327"
+	from, to := time.Date(2027, 3, 26, 0, 0, 0, 0, time.UTC), time.Date(2027, 4, 1, 0, 0, 0, 0, time.UTC)
+	r := mustParse(t, text, Defaults{Calendar: calendarOf(t, "MO-FR", "2027-03-27 fair\n2027-03-28 feast"), OnHoliday: "next"})
+	list, err := r.Between(from, to, 0)
+	if err != nil || len(list) != 1 || r.local(list[0].Unix()) != "Mon 2027-03-29 00:30:00 -01:00" {
+		t.Errorf("%v, %v", list, err)
+	}
+	holidays, err := r.Holidays(from, to, 10, nil)
+	if err != nil || len(holidays) != 1 || holidays[0].Text() != "2027-03-29 instead of 2027-03-28: feast" {
+		t.Errorf("%+v, %v", holidays, err)
+	}
+}
+
 // A single time that a clock change leaves out is moved like that of a recurrence: it keeps the wall time that the text names,
 // also in the canonical text.
 func TestSingleTimesInAGapMove(t *testing.T) {
