@@ -75,7 +75,7 @@ func (r *Rule) meetsChange(s *span) (m met, err error) {
 	return m, nil
 }
 
-// meetsOn examines the wall times [lo, hi) of one day, which a change leaves out (gap) or repeats. Those of a day that EXDATE
+// meetsOn examines the wall times [lo, hi) of one day, which a change leaves out (gap) or repeats. Those that EXDATE or EXRULE
 // removes do not count. Where the calendar moves times, those count that move to the day. On a day without work, a time of the
 // rule counts only if it is lost before it moves: else it takes place on another day, or not at all.
 func (r *Rule) meetsOn(day int, lo, hi int64, gap bool, m *met, b *budget) {
@@ -92,29 +92,45 @@ func (r *Rule) meetsOn(day int, lo, hi int64, gap bool, m *met, b *budget) {
 		if r.excludesDay(d) {
 			continue
 		}
+		tries := budget{searchSteps} // if they are used up, the times count: nobody may miss a warning
+		keeps := func(c int64, p policy) bool { return r.keeps(c, p, &tries) }
 		within := func(c int64) bool { return c+by >= lo && c+by < hi }
-		if works && d == day && slices.ContainsFunc(r.single.odd, within) {
+		odd := func(c int64) bool { return within(c) && keeps(c, r.single.policy) }
+		if works && d == day && slices.ContainsFunc(r.single.odd, odd) {
 			m.hit, m.policy = true, r.single.policy
 		}
-		single := d != day && slices.ContainsFunc(r.rdates, func(t int64) bool { return within(r.zone.civil(t)) })
-		if single || r.pinnedIn(lo-by, hi-by, b) {
+		date := func(t int64) bool { return within(r.zone.civil(t)) && keeps(r.zone.civil(t), r.policy) }
+		single := d != day && slices.ContainsFunc(r.rdates, date)
+		c, pinned := r.pinnedIn(lo-by, hi-by, b)
+		for pinned && !keeps(c, r.policy) {
+			c, pinned = r.pinnedIn(c+1, hi-by, &tries)
+		}
+		if single || pinned || tries.over() {
 			m.hit, m.policy = true, r.policy
 		}
 	}
 }
 
-// pinnedIn reports whether a recurrence that is pinned to the wall clock has a wall time in [lo, hi).
-func (r *Rule) pinnedIn(lo, hi int64, b *budget) bool {
+// keeps reports whether EXDATE and EXRULE leave one of the instants that a wall time means.
+func (r *Rule) keeps(c int64, p policy, b *budget) bool {
+	return slices.ContainsFunc(r.zone.meant(c, p), func(t int64) bool {
+		_, _, out := r.ruledOut(t, b)
+		return !out
+	})
+}
+
+// pinnedIn returns the first wall time in [lo, hi) of the recurrences that are pinned to the wall clock.
+func (r *Rule) pinnedIn(lo, hi int64, b *budget) (first int64, found bool) {
 	for i := range r.series {
 		s := &r.series[i]
 		if !s.pinned || hi+widest < s.start || lo-widest > s.end {
 			continue
 		}
-		if _, ok := s.onWall(lo, hi, 0, b); ok {
-			return true
+		if c, ok := s.onWall(lo, hi, 0, b); ok {
+			first, found, hi = c, true, c
 		}
 	}
-	return false
+	return first, found
 }
 
 // freeAround examines the wall times [lo, hi) that a change leaves out or repeats for a free series. If they are too many,

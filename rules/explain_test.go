@@ -178,6 +178,11 @@ func TestChangesWithACalendar(t *testing.T) {
 		{"30 2 * * SAT", "", "2027-03-27", "next", "skip", false, skipped, "2027-03-27 skipped"},
 		{"30 2 * * SUN", "MO-FR", "", "next", "skip", false, skipped, ""},
 		{"DTSTART;TZID=Europe/Berlin:20260101T023000\nRRULE:FREQ=DAILY\nEXDATE;VALUE=DATE:20270328", "", "", "", "", false, none, ""},
+		{"DTSTART;TZID=Europe/Berlin:20260101T023000\nRRULE:FREQ=DAILY\nEXDATE;TZID=Europe/Berlin:20270328T023000", "", "", "", "", false, none, ""},
+		{"DTSTART;TZID=Europe/Berlin:20260101T023000\nRRULE:FREQ=DAILY;BYMINUTE=30,45\nEXDATE;TZID=Europe/Berlin:20270328T023000", "", "", "", "", true, forward, ""},
+		{"DTSTART;TZID=Europe/Berlin:20260101T023000\nRRULE:FREQ=DAILY\nEXRULE:FREQ=MONTHLY;BYDAY=-1SU", "", "", "", "", false, none, ""},
+		{"DTSTART;TZID=Europe/Berlin:20260101T023000\nRRULE:FREQ=WEEKLY;BYDAY=SA\nEXDATE;TZID=Europe/Berlin:20270327T023000", "", "2027-03-27", "next", "", false, none, ""},
+		{"DTSTART;TZID=Europe/Berlin:20270401T023000\nRDATE;TZID=Europe/Berlin:20270328T023000\nEXDATE;TZID=Europe/Berlin:20270328T023000", "", "", "", "", false, none, ""},
 	} {
 		d := Defaults{Zone: "Europe/Berlin", OnHoliday: c.on, Nonexistent: c.nonexistent}
 		if c.on != "" {

@@ -50,8 +50,12 @@ func (r *Rule) walls(x int64) (list [2]int64, n int) {
 // names reports whether a single date has a wall time or, unless such times are
 // skipped, a recurrence that is pinned to the wall clock.
 func (r *Rule) names(c int64, skipped bool) bool {
+	if single := slices.Contains(r.single.walls, c); single || skipped {
+		return single
+	}
 	b := budget{searchSteps}
-	return slices.Contains(r.single.walls, c) || !skipped && r.pinnedIn(c, c+1, &b)
+	_, pinned := r.pinnedIn(c, c+1, &b)
+	return pinned
 }
 
 // freeAt reports whether a recurrence that follows elapsed time has an instant.
