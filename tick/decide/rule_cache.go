@@ -44,7 +44,7 @@ func (c *ruleCache) defined(r *store.Rule, j *store.Job) (*rules.Rule, error) {
 		seed = j.FullName()
 	}
 	k := ruleKey{text: s.Rule, zone: s.Zone, nonexistent: s.Nonexistent, ambiguous: s.Ambiguous, seed: seed, start: s.CreatedAt}
-	if strings.Contains(s.Rule, "~") && r.Text != "" && r.SameRule() {
+	if keepsRandom(r) {
 		k.text = rules.WithoutCalendar(r.Text)
 	}
 	if s.Calendar == "" {
@@ -58,6 +58,24 @@ func (c *ruleCache) defined(r *store.Rule, j *store.Job) (*rules.Rule, error) {
 		return nil, err
 	}
 	return c.parse(k)
+}
+
+// keepsRandom reports whether the plan of a rule says which values ~ has.
+func keepsRandom(r *store.Rule) bool {
+	return strings.Contains(r.Schedule.Rule, "~") && r.Text != "" && r.SameRule()
+}
+
+// Replan plans a changed rule as the pass does that sees the edit, if the plan says which values ~ has. It reports whether it did.
+func Replan(r *store.Rule, j *store.Job) bool {
+	if !keepsRandom(r) {
+		return false
+	}
+	found, err := new(ruleCache).defined(r, j)
+	if err != nil {
+		return false
+	}
+	r.Input, r.Text, r.Ends = r.NewInput, found.String(), found.Ends()
+	return true
 }
 
 // errNoCalendar says that the calendar of a schedule does not exist.

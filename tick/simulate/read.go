@@ -289,7 +289,7 @@ func (j *Job) beginAt(t time.Time) {
 	j.Rules = slices.DeleteFunc(j.Rules, func(r store.Rule) bool { return !r.Linked && !r.Lost })
 	for i := range j.Rules {
 		r := &j.Rules[i]
-		if r.LinkedAt, r.ChangedAt = t, t; r.Changed() {
+		if r.LinkedAt, r.ChangedAt = t, t; r.Changed() && !decide.Replan(r, &j.Job) {
 			r.Input, r.Text, r.Ends = "", "", "" // the old rule owes no time
 		}
 	}

@@ -2,6 +2,7 @@ package simulate_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -207,6 +208,35 @@ func TestEditsBeforeALaterBegin(t *testing.T) {
 		r, err := simulate.Run(t.Context(), in, simulate.Options{From: from, To: from.AddDate(0, 0, 7), Keep: 100})
 		if err != nil || r.Runs != 7+7+14 || r.NotRun != 0 {
 			t.Errorf("%v: %d runs, %d times do not run: %+v", err, r.Runs, r.NotRun, r.Gaps)
+		}
+	})
+}
+
+// A pass that sees the edit of a calendar keeps the values of ~, also after a rename of the schedule. So does a begin after
+// the edit. The two names choose two minutes.
+func TestCalendarEditBeforeALaterBegin(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		defs := store.Definitions{Calendars: []store.Calendar{{Name: "days"}}, Schedules: []store.Schedule{{Name: "before", Rule: "~ * * * *", Calendar: "days"}},
+			Jobs: []store.Job{{Name: "job", Schedules: []string{"before"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}
+		ticktest.Apply(t, d, defs)
+		ticktest.Run(t, d)
+		v, err := d.Job(t.Context(), "job")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defs.Renames = []store.Rename{{Kind: "schedule", From: "before", To: "other"}}
+		defs.Schedules[0].Name, defs.Jobs[0].Schedules[0], defs.Calendars[0].Days = "other", "other", []string{"2026-12-02"}
+		ticktest.Apply(t, d, defs)
+		from := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+		in, _, err := simulate.Read(t.Context(), d.Store, from, d.Clock.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		minutes := map[int]int{}
+		o := simulate.Options{From: from, To: from.AddDate(0, 0, 3), Run: func(r store.Run) { minutes[r.ScheduledFor.Minute()]++ }}
+		r, err := simulate.Run(t.Context(), in, o)
+		if want := map[int]int{v.NextRun.Minute(): 48}; err != nil || !maps.Equal(minutes, want) || r.NotRun != 0 {
+			t.Errorf("%v: runs by minute %v, want %v; %d times do not run", err, minutes, want, r.NotRun)
 		}
 	})
 }
