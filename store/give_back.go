@@ -10,8 +10,8 @@ import (
 // GiveBack gives back runs that were taken ahead and have not begun. They are queued again as they were before, and
 // the delivery does not count. GiveBack returns the tasks that it gave back. A run that is locked or was delivered
 // again stays as it is. Any process may take the runs at once, also where no decision comes, as in a worker. The next
-// decision looks at those that are still queued, since a pause that came meanwhile has not held them. A run that is
-// to be cancelled waits for that decision.
+// decision looks at those that are still queued, since a pause or a lower cap that came meanwhile has not held them. A run
+// that is to be cancelled waits for that decision.
 //
 // Crash window: before COMMIT the holder still has the runs. Their leases end, which counts as a loss. No run ends by
 // this loss, since a run whose next loss is the last is not taken ahead.

@@ -9,7 +9,7 @@ import (
 // admit queues waiting runs, the oldest first. A run that was delivered before keeps its place, even
 // while it waits for its next attempt. Runs that one decision makes are queued in their order. After a
 // change of the job, queued runs that nobody has taken need a place anew: it may have less room, or
-// another group.
+// another group. So do runs that were given back: during that change their holder had them.
 func (d *decision) admit() {
 	room := d.capacity() - d.unreadable
 	for i := range d.active { // a run that is cancelled or held makes room, at any position in the list
@@ -22,7 +22,7 @@ func (d *decision) admit() {
 			r.Number = d.plan.RunsMade
 		}
 		d.cancelOrHold(r)
-		if d.snapshot.Stale && r.State == store.Queued && !r.Begun() {
+		if (d.snapshot.Stale && r.State == store.Queued || givenBack(r)) && !r.Begun() {
 			r.State = store.Waiting
 		}
 		if !r.Ended() && (r.State != store.Waiting || r.Begun()) {
@@ -114,6 +114,10 @@ func (d *decision) othersRun(r *store.Run) bool {
 	return d.snapshot.Unseen && !made.After(d.now) && !r.CreatedAt.IsZero() && r.CreatedAt.Before(made.Add(-time.Minute))
 }
 
+// givenBack reports whether a queued run is one that its holder has given back, and at which no decision has looked since. No
+// other queued run has a lease.
+func givenBack(r *store.Run) bool { return r.State == store.Queued && !r.LeaseUntil.IsZero() }
+
 // update records what the decision changes in a run. A run that waits for its group is always recorded,
 // so that Groups sees it.
 func (d *decision) update(r *openRun) {
@@ -122,8 +126,8 @@ func (d *decision) update(r *openRun) {
 		d.settleRun(r.Run, was.State)
 		return
 	}
-	seen := r.State != store.Queued || r.LeaseUntil.IsZero() // a run that was given back is updated once, even if nothing else changes
-	same := seen && r.State == was.State && r.HeldBy == was.HeldBy && r.Number == was.Number && r.Queue == was.Queue
+	// A run that was given back is updated once, even if nothing else changes.
+	same := !givenBack(&r.Run) && r.State == was.State && r.HeldBy == was.HeldBy && r.Number == was.Number && r.Queue == was.Queue
 	if same && r.HeldBy != store.HeldByGroup {
 		return
 	}

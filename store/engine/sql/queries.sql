@@ -1500,7 +1500,7 @@ SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, @n
 FROM @rows(run_id uuid, number int, step int, step_name text, attempt int, fence int, holder text);
 
 -- Runs whose delivery never began are queued again as they were before it, except for the fence. Others may take them
--- at once. The next decision still looks at them: a pause may have come meanwhile.
+-- at once. The next decision still looks at them: a pause or a lower cap may have come meanwhile.
 
 -- name: return_runs
 -- overridden: mysql
