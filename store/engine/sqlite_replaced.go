@@ -73,7 +73,7 @@ func (c sqliteOfFile) connect(ctx context.Context) (*keptStatements, error) {
 	if err != nil {
 		return nil, err
 	}
-	inner, err := c.Connector.Connect(ctx)
+	inner, err := c.Connect(ctx)
 	if err != nil {
 		return nil, err
 	}

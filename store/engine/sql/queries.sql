@@ -534,8 +534,8 @@ AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedu
 
 -- All ends of the intervals that have a new end, with their runs, and the number of jobs that must have an end. They say
 -- whether the end counts, or else is over, and whether the interval has its run already. A login that does not see the
--- other job sees no run of it either, which says nothing. A run of a third job is none: whoever may write an end may give it
--- the id of a run that he does not see.
+-- other job sees no run of it either, which says nothing. A run of a third job is none: a user who may write an end may give
+-- it the id of a run that this user does not see.
 
 -- name: batch_ends
 SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN @false ELSE @true END,

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/tick"
+)
+
+// judgeOverdue says why the oldest overdue job has not run. It says nothing if no tick has ever come, if a trigger is silent,
+// or if the last pass has failed: judgeTriggers says that.
+func (s *Status) judgeOverdue(do func(string, ...any)) {
+	if len(s.Overdue.First) == 0 || s.Frozen != nil || len(s.triggers) > 0 && s.triggers[0].Error != "" {
+		return
+	}
+	if len(s.triggers) == 0 {
+		if s.PassesHidden && s.Running.Count == 0 {
+			do("job %s is overdue: ask who runs the ticks, or start dbjobs tick as this login (with its name as DBJOBS_NAME)", s.Overdue.First[0].Job)
+		}
+		return
+	}
+	first, last := s.Overdue.First[0], s.triggers[0].LastAt
+	lasting := func(v store.Silence) bool { return v.Until.IsZero() }
+	switch late := first.Since.Add(store.OverdueAfter); {
+	case s.lastBegan().After(late):
+		do("job %s is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner", first.Job)
+	case last.After(late):
+		do("job %s is overdue, because the last pass took %s and the job became due meanwhile: the next tick runs it; "+
+			"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own", first.Job, took(s.triggers[0].Took))
+	case slices.ContainsFunc(s.silences, lasting):
+	case s.Running.Count == 0 || s.Now.Sub(first.Since) > LateAfter: // a pass is recorded when it ends
+		do("job %s is overdue, and no pass is on record since %s: %slook at what starts dbjobs tick, and at what it prints", first.Job, Instant(last), s.waitsSince(last))
+	}
+}
+
+// judgeIdle reports that no tick comes, where that is no silence of a trigger: somebody has started a pass or a few by
+// hand, or has given up the trigger since. It does not know how seldom a trigger comes: where passes are on record for longer
+// than the last one is away, it is silent.
+func (s *Status) judgeIdle(do func(string, ...any)) {
+	var last, first time.Time
+	for _, t := range s.triggers {
+		if !t.LastAt.After(s.Now) && t.LastAt.After(last) {
+			last = t.LastAt
+		}
+		if first.IsZero() || t.First.Before(first) {
+			first = t.First
+		}
+	}
+	if s.PassesHidden { // other passes decide, too
+		return
+	}
+	away, busy := s.Now.Sub(last), s.Running.Count > 0 // a pass is recorded when it ends
+	if last.IsZero() || away <= IdleAfter || away <= last.Sub(first) || busy && away <= LateAfter {
+		return
+	}
+	do("no pass is on record since %s: %slet cron, or another trigger, start dbjobs tick each minute; for one that comes more seldom, give dbjobs check the flag --last-pass",
+		Instant(last), s.waitsSince(last))
+}
+
+// lastBegan is when the latest of the last passes of the triggers began. What became due later was not yet to be seen by any.
+func (s *Status) lastBegan() (latest time.Time) {
+	for _, t := range s.triggers {
+		if began := t.LastAt.Add(-time.Duration(t.Took)); began.After(latest) {
+			latest = began
+		}
+	}
+	return latest
+}
+
+// judgeTriggers reports triggers that are silent, and reports if no trigger has come at all.
+func (s *Status) judgeTriggers(do func(string, ...any)) {
+	if len(s.triggers) == 0 && !s.PassesHidden && s.Running.Count == 0 { // a pass is recorded when it ends
+		do("no tick has come yet: let cron, or another trigger, start dbjobs tick each minute")
+	}
+	for _, v := range s.silences {
+		if !v.Until.IsZero() {
+			continue
+		}
+		do("the trigger %s has been silent since %s: %slook at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks",
+			v.Trigger, Instant(v.From), s.waitsSince(v.From))
+	}
+	for _, t := range s.triggers {
+		if t.LastAt.Sub(s.Now) > untaken {
+			do("the trigger %s has not come since the clock of the database was set back: look at what starts dbjobs tick", t.Name)
+		}
+		if t.Error != "" {
+			do("the last pass of the trigger %s has failed: %s", t.Name, t.Error)
+		}
+	}
+}
+
+// waitsSince names a run that a tick has started since the last pass on record, and that still executes: a pass is on record only
+// when it has ended. Empty: there is none.
+func (s *Status) waitsSince(last time.Time) string {
+	for i := range s.Running.First {
+		if r := &s.Running.First[i]; r.Queue == tick.OwnQueue && r.StartedAt.After(last) && !r.LeaseUntil.Before(s.Now) {
+			return fmt.Sprintf("if the trigger starts no second tick while one executes, it waits for run %s: dbjobs run cancel %s ends that; else ",
+				r.Label(), store.Argument(r.Label()))
+		}
+	}
+	return ""
+}
