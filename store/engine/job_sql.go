@@ -13,7 +13,7 @@ import (
 
 // jobSQL holds the differences between engines that concern the SQL of jobs and its session.
 type jobSQL struct {
-	refuses         func(text string) string
+	refuses         func(text string, arguments bool) string
 	textArguments   bool
 	textPlaces      func(text string) []bool // see Engine.TextPlaces; nil: an instant has one form anyway
 	instant         func(time.Time) any      // see Engine.InstantArgument; nil: its text
@@ -38,12 +38,13 @@ type jobSQL struct {
 	reset func(context.Context, *sql.Conn) (number int64, what string, err error)
 }
 
-// Refuses says why a statement can never be executed. It is empty if there is no known reason.
-func (e *Engine) Refuses(text string) string {
+// Refuses says why a statement can never be executed. It is empty if there is no known reason. arguments says that a statement
+// of the same session has some.
+func (e *Engine) Refuses(text string, arguments bool) string {
 	if e.jobs.refuses == nil {
 		return ""
 	}
-	return e.jobs.refuses(text)
+	return e.jobs.refuses(text, arguments)
 }
 
 // TextArguments reports whether all arguments of a statement are sent as text, and the server infers

@@ -16,6 +16,7 @@ import (
 )
 
 var mysqlJobs = jobSQL{
+	refuses:         mysqlRefuses,
 	textPlaces:      mysqlTextPlaces,
 	look:            mysqlLook,
 	reset:           resetMySQL,

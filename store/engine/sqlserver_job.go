@@ -32,7 +32,7 @@ var (
 	goLine            = lazyregexp.New(`(?im)^[ \t]*GO([ \t]+\d+)?[ \t]*;?[ \t]*\r?$`)
 )
 
-func sqlserverRefuses(text string) string {
+func sqlserverRefuses(text string, _ bool) string {
 	plain := inSQLServer(text, func(found string) string {
 		switch {
 		case found == "?":

@@ -84,7 +84,7 @@ func TestGoOfSQLServer(t *testing.T) {
 		"SELECT 1\n/* of */ GO":              false, // a name
 		"SELECT 'a\n' \nGO\n SELECT 'b\nGO'": true,
 	} {
-		if got := sqlserver.Refuses(text); (got != "") != refused {
+		if got := sqlserver.Refuses(text, false); (got != "") != refused {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"math"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/engine"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // A step changes each setting of its session on MariaDB or MySQL. For the next step, the setting has the value of a new
@@ -221,6 +223,39 @@ func TestWarningsAreOfTheOwnStep(t *testing.T) {
 				t.Errorf("session %d after %d, %v", then, number, err)
 			}
 			s.Release(true)
+		}
+	})
+}
+
+// The driver writes arguments into the text that it sends. In some character sets the server would read the sign before a quote as
+// a part of a character, and what follows the quote as SQL. Such a step is refused before anything is sent. A routine cannot
+// set the character set: the server undoes that at its end.
+func TestArgumentIsNoSQLInAnyCharset(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if storetest.Dialect(d.Engine) != "mariadb" {
+			t.Skip("other engines get arguments apart from the text")
+		}
+		d.Exec(t, "CREATE TABLE notes (what varchar(100))")
+		d.Exec(t, "CREATE PROCEDURE sets() BEGIN SET CHARACTER SET gbk; END")
+		s := newStepper(t, d, d.Store)
+		for set, refused := range map[string]bool{"SET CHARACTER SET gbk": true, "CALL sets()": false} {
+			spec, err := json.Marshal(executor.SQLSpec{SQL: []executor.Statement{{Text: "INSERT INTO notes VALUES ('sent')"}, {Text: set},
+				{Text: "INSERT INTO notes VALUES (?)", Args: []any{"\u5618'), (version()) -- "}}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.r.Spec = spec
+			_, err = s.x.Execute(t.Context(), s.r)
+			if got := err != nil && strings.Contains(err.Error(), "the character set"); got != refused {
+				t.Errorf("%s: %v", set, err)
+			}
+			if sent := d.Int(t, "SELECT count(*) FROM notes WHERE what = 'sent'"); sent > 0 == refused {
+				t.Errorf("%s: %d statements were sent", set, sent)
+			}
+			if n := d.Int(t, "SELECT count(*) FROM notes WHERE what = version()"); n > 0 {
+				t.Errorf("%s: the argument became SQL", set)
+			}
+			d.Exec(t, "DELETE FROM notes")
 		}
 	})
 }

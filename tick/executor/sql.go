@@ -114,8 +114,9 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	arguments := slices.ContainsFunc(spec.SQL, func(st Statement) bool { return len(st.Args) > 0 })
 	for _, st := range spec.SQL {
-		if why := d.engine.Refuses(st.Text); why != "" {
+		if why := d.engine.Refuses(st.Text, arguments); why != "" {
 			return Result{}, errors.New(why)
 		}
 	}
