@@ -139,7 +139,13 @@ func (g *guard) failed(tx *sql.Tx, failure error) error {
 		return failure
 	}
 	_, err := tx.ExecContext(g.after, "ROLLBACK TO SAVEPOINT "+g.savepoint)
-	if g.engine.SavepointGone(err) && (!g.engine.Undone(g.after, tx, failure, g.attempt.Err() != nil) || g.committed(tx)) {
+	switch {
+	case !g.engine.SavepointGone(err):
+	case !g.engine.Undone(g.after, tx, failure, g.attempt.Err() != nil):
+		return notAtomic(failure)
+	case g.lost != nil:
+		return notKnown(g.lost, failure)
+	case g.committed(tx):
 		return notAtomic(failure)
 	}
 	return failure
@@ -163,17 +169,14 @@ func (g *guard) release(tx *sql.Tx) error {
 	return nil
 }
 
-// committed reports whether the text has committed something, or may have done so. If this is unknown,
+// committed reports whether the text has committed something, or may have done so, where there is a witness. If this is unknown,
 // it returns true, because another try could repeat the effects.
 func (g *guard) committed(tx *sql.Tx) bool {
 	if g.witness == "" {
 		return false
 	}
 	rows := 0
-	err := g.lost
-	if err == nil {
-		err = tx.QueryRowContext(g.after, "SELECT COUNT(*) FROM "+g.witness).Scan(&rows)
-	}
+	err := tx.QueryRowContext(g.after, "SELECT COUNT(*) FROM "+g.witness).Scan(&rows)
 	return err != nil || rows > 0
 }
 
@@ -186,6 +189,14 @@ func notAtomic(failure error) error {
 		return fmt.Errorf(what, ErrNotAtomic)
 	}
 	return fmt.Errorf(what+"; after that it failed: %w", ErrNotAtomic, failure)
+}
+
+// notKnown returns the error of a step whose transaction was undone, where no witness shows whether it was the step's own. lost
+// says why there is none. The step counts as one that is not atomic, because another try could repeat the effects.
+func notKnown(lost, failure error) error {
+	return fmt.Errorf("%w for sure: it failed: %w; that has undone a transaction, and it is unknown whether its text had committed one before: "+
+		"no temporary table could be made that would show it (%v). See what it has done; a step of plain INSERT, UPDATE and DELETE needs no such table",
+		ErrNotAtomic, failure, lost) //nolint:errorlint // the kind of the error is that of the failure
 }
 
 // plain matches statements that begin and end no transaction. The functions and triggers that they start cannot do so
