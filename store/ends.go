@@ -67,6 +67,7 @@ func (s *Store) WaitingEnds(ctx context.Context) (map[int64][]WaitingEnd, error)
 // endRead is a row of job_ends.
 type endRead struct {
 	id    int64
+	run   string
 	meets string
 	met   bool
 	over  bool // the job no longer runs after that job, or the run is not kept: nothing waits with this end
@@ -78,14 +79,14 @@ const waitsForOthers = 30 * 24 * time.Hour
 // readEnds reads which intervals have met, among those that have a new end.
 func (s *Store) readEnds(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	var id, job, after int64
-	var meets, name string
+	var runID, meets, name string
 	var counts, over, followed bool
 	var of int
 	var run Run
 	var list []endOf
-	rd := engine.Reads(&id, &job, &meets, &after, &counts, &over, &followed, &of, engine.Nullable(&name), engine.At(&run.IntervalStart), engine.At(&run.IntervalEnd), jsonInto{&run.Args})
+	rd := engine.Reads(&id, &job, &meets, &after, &runID, &counts, &over, &followed, &of, engine.Nullable(&name), engine.At(&run.IntervalStart), engine.At(&run.IntervalEnd), jsonInto{&run.Args})
 	err := tx.Query(ctx, "batch_ends", engine.Args{"ids": ids}, rd.Each(func(fault string) {
-		list = append(list, endOf{endRead{id: id, meets: meets, over: over && fault == ""}, job, of, name, counts && fault == "", followed, run})
+		list = append(list, endOf{endRead{id: id, run: runID, meets: meets, over: over && fault == ""}, job, of, name, counts && fault == "", followed, run})
 		name, run = "", Run{}
 	}))
 	if err != nil {
@@ -163,11 +164,18 @@ type meetRow struct {
 	RunID   string `json:"run_id"`
 }
 
+// endAsRead is a row of job_ends as it was read. If it has another run by now, it is a new end, which no decision has read: that run
+// has taken the place of one that is not kept.
+type endAsRead struct {
+	ID    int64  `json:"id"`
+	RunID string `json:"run_id"`
+}
+
 // endRows are the rows of job_ends that a batch writes or deletes.
 type endRows struct {
 	rows       []meetRow
 	known      map[End]struct{} // the rows, without their runs
-	done, seen []int64          // ids of rows that were read
+	done, seen []endAsRead      // rows that were read
 	of         []int64          // the jobs to which those rows belong
 }
 
@@ -185,9 +193,9 @@ func (w *writer) addEnds(c *Snapshot, d *Decision) {
 	for _, e := range c.ends {
 		switch {
 		case e.over || slices.Contains(d.Met, e.meets):
-			w.ends.done = append(w.ends.done, e.id)
+			w.ends.done = append(w.ends.done, endAsRead{e.id, e.run})
 		case !e.met:
-			w.ends.seen = append(w.ends.seen, e.id)
+			w.ends.seen = append(w.ends.seen, endAsRead{e.id, e.run})
 		}
 	}
 	if len(c.ends) > 0 {
@@ -200,16 +208,12 @@ func (w *writer) writeEnds(ctx context.Context) error {
 	if err := bulk(ctx, w, "insert_ends", w.ends.rows, nil); err != nil {
 		return err
 	}
-	for _, st := range []struct {
-		statement string
-		ids       []int64
-	}{{"delete_ends", w.ends.done}, {"see_ends", w.ends.seen}, {"forget_ends", w.ends.of}} {
-		if len(st.ids) == 0 {
-			continue
-		}
-		if _, err := w.tx.Exec(ctx, st.statement, engine.Args{"ids": st.ids, "since": w.now.Add(-waitsForOthers)}); err != nil {
-			return err
-		}
+	if err := bulk(ctx, w, "delete_ends", w.ends.done, nil); err != nil {
+		return err
 	}
-	return nil
+	if err := bulk(ctx, w, "see_ends", w.ends.seen, nil); err != nil || len(w.ends.of) == 0 {
+		return err
+	}
+	_, err := w.tx.Exec(ctx, "forget_ends", engine.Args{"ids": w.ends.of, "since": w.now.Add(-waitsForOthers)})
+	return err
 }

@@ -538,7 +538,7 @@ AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedu
 -- it the id of a run that this user does not see.
 
 -- name: batch_ends
-SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN @false ELSE @true END,
+SELECT e.id, e.job_id, e.meets, e.after_job_id, e.run_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN @false ELSE @true END,
   CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL THEN @true ELSE @false END,
   CASE WHEN (SELECT m.id FROM dbjobs.runs m WHERE m.job_id = e.job_id AND m.occurrence = @meeting) IS NULL THEN @false ELSE @true END,
   (SELECT COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
@@ -570,10 +570,8 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.runs r ON r.id = e
 ON CONFLICT (job_id, meets, after_job_id) DO UPDATE SET run_id = excluded.run_id, ended_at = excluded.ended_at, seen = @false;
 
 -- name: see_ends
-UPDATE dbjobs.job_ends SET seen = @true WHERE id @these;
-
--- name: delete_ends
-DELETE FROM dbjobs.job_ends WHERE id @these;
+-- overridden: mysql
+UPDATE dbjobs.job_ends AS e SET seen = @true FROM @rows(id bigint, run_id uuid) WHERE e.id = d.id AND e.run_id = d.run_id;
 
 -- name: forget_ends
 DELETE FROM dbjobs.job_ends WHERE job_id @these AND ended_at < :since;

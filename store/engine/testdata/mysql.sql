@@ -45,7 +45,7 @@ WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ?
 
 -- name: batch_ends
 -- arguments: each_ids
-SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN 0 ELSE 1 END,
+SELECT e.id, e.job_id, e.meets, e.after_job_id, e.run_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN 0 ELSE 1 END,
   CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL THEN 1 ELSE 0 END,
   CASE WHEN (SELECT m.id FROM dbjobs_runs m WHERE m.job_id = e.job_id AND m.occurrence = CONCAT('all:', e.meets)) IS NULL THEN 0 ELSE 1 END,
   (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
@@ -268,8 +268,9 @@ DELETE FROM dbjobs_calendars WHERE name = ?;
 DELETE FROM dbjobs_changes WHERE id IN (each_);
 
 -- name: delete_ends
--- arguments: each_ids
-DELETE FROM dbjobs_job_ends WHERE id IN (each_);
+-- arguments: rows
+DELETE e FROM JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id')) AS d
+STRAIGHT_JOIN dbjobs_job_ends e FORCE INDEX (PRIMARY) ON e.id = d.id AND e.run_id = d.run_id;
 
 -- name: delete_first_attempts
 -- arguments: id, through
@@ -1583,8 +1584,9 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.o
 UPDATE dbjobs_schedules SET calendar_version = ?, planned = NULL WHERE calendar = ? AND calendar <> '';
 
 -- name: see_ends
--- arguments: each_ids
-UPDATE dbjobs_job_ends SET seen = 1 WHERE id IN (each_);
+-- arguments: rows
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id')) AS d
+STRAIGHT_JOIN dbjobs_job_ends e FORCE INDEX (PRIMARY) ON e.id = d.id AND e.run_id = d.run_id SET seen = 1;
 
 -- name: server_settings
 SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'innodb_doublewrite', 'innodb_stats_auto_recalc', 'read_only', 'transaction_read_only', 'tx_read_only');

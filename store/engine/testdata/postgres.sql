@@ -53,7 +53,7 @@ WHERE id = $4 AND fence = $5 AND holder = $6 AND state = 'running' AND attempts 
 
 -- name: batch_ends
 -- arguments: ids
-SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN false ELSE true END,
+SELECT e.id, e.job_id, e.meets, e.after_job_id, e.run_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN false ELSE true END,
   CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL THEN true ELSE false END,
   CASE WHEN (SELECT m.id FROM dbjobs.runs m WHERE m.job_id = e.job_id AND m.occurrence = 'all:' || e.meets) IS NULL THEN false ELSE true END,
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
@@ -291,8 +291,8 @@ DELETE FROM dbjobs.calendars WHERE name = $1;
 DELETE FROM dbjobs.changes WHERE id = ANY($1::bigint[]);
 
 -- name: delete_ends
--- arguments: ids
-DELETE FROM dbjobs.job_ends WHERE id = ANY($1::bigint[]);
+-- arguments: rows
+DELETE FROM dbjobs.job_ends AS e USING pg_catalog.json_to_recordset($1::json) AS d(id bigint, run_id uuid) WHERE e.id = d.id AND e.run_id = d.run_id;
 
 -- name: delete_first_attempts
 -- arguments: id, through
@@ -1717,8 +1717,8 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.o
 UPDATE dbjobs.schedules SET calendar_version = $1, planned = NULL WHERE calendar = $2 AND calendar <> '';
 
 -- name: see_ends
--- arguments: ids
-UPDATE dbjobs.job_ends SET seen = true WHERE id = ANY($1::bigint[]);
+-- arguments: rows
+UPDATE dbjobs.job_ends AS e SET seen = true FROM pg_catalog.json_to_recordset($1::json) AS d(id bigint, run_id uuid) WHERE e.id = d.id AND e.run_id = d.run_id;
 
 -- name: server_settings
 SELECT s.name, s.setting FROM pg_catalog.pg_settings s

@@ -47,7 +47,7 @@ WHERE id = ?4 AND fence = ?5 AND holder = ?6 AND state = 'running' AND attempts 
 
 -- name: batch_ends
 -- arguments: ids
-SELECT e.id, e.job_id, e.meets, e.after_job_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN 0 ELSE 1 END,
+SELECT e.id, e.job_id, e.meets, e.after_job_id, e.run_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN 0 ELSE 1 END,
   CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL THEN 1 ELSE 0 END,
   CASE WHEN (SELECT m.id FROM dbjobs_runs m WHERE m.job_id = e.job_id AND m.occurrence = 'all:' || e.meets) IS NULL THEN 0 ELSE 1 END,
   (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
@@ -263,8 +263,9 @@ DELETE FROM dbjobs_calendars WHERE name = ?1;
 DELETE FROM dbjobs_changes WHERE id IN (SELECT value FROM json_each(?1));
 
 -- name: delete_ends
--- arguments: ids
-DELETE FROM dbjobs_job_ends WHERE id IN (SELECT value FROM json_each(?1));
+-- arguments: rows
+DELETE FROM dbjobs_job_ends WHERE id IN (
+  SELECT e.id FROM (SELECT value ->> 'id' AS id, value ->> 'run_id' AS run_id FROM jsonb_each(?1)) AS d CROSS JOIN dbjobs_job_ends e ON e.id = d.id AND e.run_id = d.run_id);
 
 -- name: delete_first_attempts
 -- arguments: id, through
@@ -1576,8 +1577,8 @@ SELECT s.id, s.name, s.rule, s.zone, s.nonexistent, s.ambiguous, s.calendar, s.o
 UPDATE dbjobs_schedules SET calendar_version = ?1, planned = NULL WHERE calendar = ?2 AND calendar <> '';
 
 -- name: see_ends
--- arguments: ids
-UPDATE dbjobs_job_ends SET seen = 1 WHERE id IN (SELECT value FROM json_each(?1));
+-- arguments: rows
+UPDATE dbjobs_job_ends AS e SET seen = 1 FROM (SELECT value ->> 'id' AS id, value ->> 'run_id' AS run_id FROM jsonb_each(?1)) AS d WHERE e.id = d.id AND e.run_id = d.run_id;
 
 -- name: server_settings
 SELECT 'synchronous', CAST(synchronous AS text) FROM pragma_synchronous

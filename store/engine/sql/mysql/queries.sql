@@ -142,6 +142,14 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.runs r ON r.id = e
   WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
 ON DUPLICATE KEY UPDATE run_id = d.run_id, ended_at = @now, seen = @false;
 
+-- name: see_ends
+UPDATE @rows(id bigint, run_id uuid)
+STRAIGHT_JOIN dbjobs.job_ends e FORCE INDEX (PRIMARY) ON e.id = d.id AND e.run_id = d.run_id SET seen = @true;
+
+-- name: delete_ends
+DELETE e FROM @rows(id bigint, run_id uuid)
+STRAIGHT_JOIN dbjobs.job_ends e FORCE INDEX (PRIMARY) ON e.id = d.id AND e.run_id = d.run_id;
+
 -- name: insert_runs
 INSERT INTO dbjobs.runs (id, job_id, number, occurrence, state, held_by, queue, priority, scheduled_for,
   interval_start, interval_end, args, ready_at, created_at)

@@ -261,6 +261,9 @@ WHERE l.granted AND l.mode <> 'AccessShareLock' AND a.pid <> pg_catalog.pg_backe
 GROUP BY a.pid, a.usename, a.application_name
 ORDER BY pg_catalog.min(a.xact_start) NULLS LAST, a.pid LIMIT 3;
 
+-- name: delete_ends
+DELETE FROM dbjobs.job_ends AS e USING @rows(id bigint, run_id uuid) WHERE e.id = d.id AND e.run_id = d.run_id;
+
 -- name: delete_links
 DELETE FROM dbjobs.job_schedules AS l USING @rows(job_id bigint, schedule_id bigint) WHERE l.job_id = d.job_id AND l.schedule_id = d.schedule_id;
 

@@ -87,6 +87,10 @@ DELETE FROM dbjobs.gaps WHERE rowid IN (
   SELECT g.rowid FROM jsonb_each(:rows) AS d CROSS JOIN dbjobs.gaps g ON g.job_id = d.value ->> 'job_id' AND g.schedule_id = d.value ->> 'schedule_id'
     AND g.through_at = d.value ->> 'through_at' AND g.reason = d.value ->> 'reason');
 
+-- name: delete_ends
+DELETE FROM dbjobs.job_ends WHERE id IN (
+  SELECT e.id FROM @rows(id bigint, run_id uuid) CROSS JOIN dbjobs.job_ends e ON e.id = d.id AND e.run_id = d.run_id);
+
 -- name: delete_links
 DELETE FROM dbjobs.job_schedules WHERE rowid IN (
   SELECT l.rowid FROM @rows(job_id bigint, schedule_id bigint) CROSS JOIN dbjobs.job_schedules l ON l.job_id = d.job_id AND l.schedule_id = d.schedule_id);
