@@ -167,7 +167,7 @@ func TestTakenAheadBehindALongRunIsExecutedByTheSameWorker(t *testing.T) {
 func TestTakenAheadBehindALongRunWhileTheClockGoesBack(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		queued(t, d, 5)
-		tk, executed := aheadOf(t, d, func(ctx context.Context) {
+		tk, executed := aheadOf(t, d, func(context.Context) {
 			d.Clock.Add(-time.Hour)
 			for held, try := 4, 0; held > 1; try++ {
 				if held = d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'running'"); try == 400 {

@@ -156,7 +156,7 @@ func TestAServerThatDoesNotAnswerKeepsNoPass(t *testing.T) {
 			"executing":            "nobody hears this",
 			"executing atomically": "nobody hears that",
 			"ending a step":        "rows_affected",
-			"recording":            "passes + 1",
+			"recording":            "passes = passes",
 		} {
 			t.Run(engine+"/"+when, func(t *testing.T) {
 				t.Parallel()
@@ -208,7 +208,7 @@ func TestASilentServerKeepsNoStoppedPass(t *testing.T) {
 			continue
 		}
 		for when, word := range map[string]string{
-			"connecting": "", "deciding": "SKIP LOCKED", "executing": "nobody hears this", "ending a step": "rows_affected", "recording": "passes + 1",
+			"connecting": "", "deciding": "SKIP LOCKED", "executing": "nobody hears this", "ending a step": "rows_affected", "recording": "passes = passes",
 		} {
 			t.Run(engine+"/"+when, func(t *testing.T) {
 				t.Parallel()

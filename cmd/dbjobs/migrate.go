@@ -58,10 +58,8 @@ reads, user has its own jobs if owners are on.`,
 			return c.printMigrations(cmd, owners)
 		}
 		if owners {
-			if err := c.find(cmd); err != nil {
+			if err := c.needsLogins(cmd); err != nil {
 				return err
-			} else if err := store.HasLogins(c.db.URL); err != nil {
-				return noLogins(err)
 			}
 		}
 		a := alter
@@ -98,6 +96,17 @@ reads, user has its own jobs if owners are on.`,
 		return c.printSchema(cmd.Context(), s)
 	})
 	return c.prints(cmd)
+}
+
+// needsLogins refuses owners where the database knows no logins.
+func (c *cli) needsLogins(cmd *cobra.Command) error {
+	if err := c.find(cmd); err != nil {
+		return err
+	}
+	if err := store.HasLogins(c.db.URL); err != nil {
+		return noLogins(err)
+	}
+	return nil
 }
 
 func (c *cli) sayInstance(name string) {

@@ -196,7 +196,7 @@ func notAtomic(failure error) error {
 func notKnown(lost, failure error) error {
 	return fmt.Errorf("%w for sure: it failed: %w; that has undone a transaction, and it is unknown whether its text had committed one before: "+
 		"no temporary table could be made that would show it (%v). See what it has done; a step of plain INSERT, UPDATE and DELETE needs no such table",
-		ErrNotAtomic, failure, lost) //nolint:errorlint // the kind of the error is that of the failure
+		ErrNotAtomic, failure, lost)
 }
 
 // plain matches statements that begin and end no transaction. The functions and triggers that they start cannot do so

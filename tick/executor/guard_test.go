@@ -41,7 +41,7 @@ func TestAtomicStepWithoutAWitness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tx.Rollback()
+	defer func() { _ = tx.Rollback() }()
 	g := guard{session: session{attempt: t.Context(), after: t.Context()}, engine: db.Engine(), savepoint: "s", witness: "w",
 		lost: &mysql.MySQLError{Number: 1044, Message: "Access denied"}}
 	err = g.failed(tx, &mysql.MySQLError{Number: 1213, Message: "Deadlock found"})

@@ -263,7 +263,7 @@ func equal(t *testing.T, d *storetest.DB, w *world, seed uint64, every, of time.
 	r.until(middle, o.To, o)
 
 	want := r.ledger(nil)
-	if text := differences(want, r.seen(whole)); text != "" || len(want) < 20 {
+	if text := differences(want, r.seen(whole)); text != "" || len(want) < 15 {
 		t.Errorf("of %d lines:\n%s", len(want), text)
 	}
 	want = added(before, r.ledger(settled))

@@ -160,7 +160,7 @@ CREATE TRIGGER refuse_reference BEFORE UPDATE OF job_id, after_job_id ON dbjobs.
 
 -- Groups and calendars are found by name, and a job keeps the name of one that is gone. So a new one gets no name that a job of
 -- another owner has: its runs would take places in the group, and its plan have the days of the calendar. The function sees all
--- rows, and looks once the name is taken: whoever gave it up has committed.
+-- rows, and looks once the name is taken: the session that gave it up has committed.
 CREATE OR REPLACE FUNCTION dbjobs.refuse_name() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   named boolean
