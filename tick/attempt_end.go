@@ -26,6 +26,9 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		return end
 	}
 	cause := stopped(ctx)
+	if errors.Is(cause, errEarly) {
+		p.early.Store(true)
+	}
 	ends := errors.Is(cause, errOverdue) || errors.Is(cause, errCancelled) // the run ends, whatever the attempt has done
 	if !ends && errors.Is(err, executor.ErrNothingDone) && t.Run.Losses+1 < max(t.Job.MaxDeliveries, idleDeliveries) {
 		end.State, end.Redeliver, end.Backoff = "cut", true, time.Second<<max(0, min(t.Run.Losses, 6)) // by hand, losses may be below zero
@@ -41,9 +44,6 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		end.State, end.Final, end.Error = store.Cancelled, store.Cancelled, "cancelled on request"
 		return end
 	case cause != nil: // the pass ends: that uses up a delivery, not an attempt
-		if errors.Is(cause, errEarly) {
-			p.early.Store(true)
-		}
 		end.State, end.Error = "cut", errCut.Error()
 		if end.Redeliver = t.Run.Losses+1 < max(t.Job.MaxDeliveries, 1); !end.Redeliver {
 			end.Final = store.Lost

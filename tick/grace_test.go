@@ -67,36 +67,41 @@ func TestGraceFitsIntoTheBudget(t *testing.T) {
 }
 
 // A run that is stopped for its grace is returned, and the pass says so. No later pass of the same budget begins it again,
-// although some time is left, and half of what is left to that pass is not used.
+// although some time is left, and half of what is left to that pass is not used. That is so whether the step has done anything or
+// not.
 func TestGraceBeforeTheEndOfTheBudgetReturnsTheRun(t *testing.T) {
-	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		often := store.Job{Name: "often", Steps: []store.Step{ticktest.Nop("")}, Own: &store.Schedule{Rule: "every 1s"}}
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 9, Steps: []store.Step{ticktest.Call("")}}, often}})
-		ticktest.Request(t, d, "job")
-		tk := ticktest.New(t, d.Store)
-		executed := 0
-		tk.Executors["doing"] = graceful{func(ctx context.Context, _ executor.Request) (executor.Result, error) {
-			executed++
-			<-ctx.Done()
-			return executor.Result{}, ctx.Err()
-		}, time.Hour}
-		tk.Sleep = func(_ context.Context, wait time.Duration) { d.Clock.Add(wait) }
-		for _, tk.Budget = range []time.Duration{9 * time.Second, time.Minute} { // on a slow machine, no later pass may fit into 9 s
-			executed = 0
-			r, err := tk.RunFor(t.Context(), time.Minute)
-			if err != nil || executed != 1 || r.Waiting != 1 || r.Lost+r.Failed > 0 || !strings.Contains(r.CutShort, "budget") {
-				t.Fatalf("%v: executed %d times: %+v", err, executed, r)
-			}
-			tries := ticktest.LastRun(t, d, "job").Tries
-			if last := tries[len(tries)-1]; last.State != "cut" || !strings.Contains(last.Error, "end of the pass") {
-				t.Errorf("%+v", last)
-			}
-			if r.Passes > 1 {
-				return
-			}
-		}
-		t.Error("there was no later pass")
-	})
+	for said, stopped := range map[string]error{"end of the pass": context.DeadlineExceeded, "nothing of the step": executor.ErrNothingDone} {
+		t.Run(said, func(t *testing.T) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+				often := store.Job{Name: "often", Steps: []store.Step{ticktest.Nop("")}, Own: &store.Schedule{Rule: "every 1s"}}
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 9, Steps: []store.Step{ticktest.Call("")}}, often}})
+				ticktest.Request(t, d, "job")
+				tk := ticktest.New(t, d.Store)
+				executed := 0
+				tk.Executors["doing"] = graceful{func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+					executed++
+					<-ctx.Done()
+					return executor.Result{}, stopped
+				}, time.Hour}
+				tk.Sleep = func(_ context.Context, wait time.Duration) { d.Clock.Add(wait) }
+				for _, tk.Budget = range []time.Duration{9 * time.Second, time.Minute} { // on a slow machine, no later pass may fit into 9 s
+					executed = 0
+					r, err := tk.RunFor(t.Context(), time.Minute)
+					if err != nil || executed != 1 || r.Waiting != 1 || r.Lost+r.Failed > 0 || !strings.Contains(r.CutShort, "budget") {
+						t.Fatalf("%v: executed %d times: %+v", err, executed, r)
+					}
+					tries := ticktest.LastRun(t, d, "job").Tries
+					if last := tries[len(tries)-1]; last.State != "cut" || !strings.Contains(last.Error, said) {
+						t.Errorf("%+v", last)
+					}
+					if r.Passes > 1 {
+						return
+					}
+				}
+				t.Error("there was no later pass")
+			})
+		})
+	}
 }
 
 // A worker's pass says so, too: it decides nothing, so no run is queued again.
