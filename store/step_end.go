@@ -132,6 +132,10 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 	}
 	// The run is written first: its row is the lock, and its fence decides.
 	n, err := q.Exec(ctx, move, a)
+	if err == nil && n == 0 && run.State == Lost { // if the run is to be cancelled, it waits instead, and a decision cancels it
+		run.State, a["later_ms"] = Waiting, 0
+		n, err = q.Exec(ctx, "redeliver", a)
+	}
 	if err != nil {
 		return err
 	}

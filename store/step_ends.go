@@ -20,10 +20,10 @@ type Ending struct {
 // ErrAlone says that an end was not recorded with the others. The caller records it by EndStep, whose error says why.
 var ErrAlone = errors.New("this end is to be recorded by itself")
 
-// Finishes reports whether the end is also the end of the run, and nothing else has to be written with it. Such ends
-// can be recorded together.
+// Finishes reports whether the end is also the end of the run, whatever its row says, and nothing else has to be written with
+// it. Such ends can be recorded together.
 func (e *StepEnd) Finishes() bool {
-	return e.NextStep <= 0 && !e.Retry && !e.Redeliver && e.Pause == "" && !e.InDoubt
+	return e.NextStep <= 0 && !e.Retry && !e.Redeliver && e.Pause == "" && !e.InDoubt && e.Final != Lost
 }
 
 // Size is about how many bytes the end adds to a write, besides a few hundred. It bounds how many ends one list has.

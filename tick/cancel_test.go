@@ -11,6 +11,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -82,6 +83,37 @@ func TestCancelOfARunWhoseProcessDied(t *testing.T) {
 				}
 				if _, err := d.CancelRun(t.Context(), tasks[0].Run.ID, store.Author{}); err != nil {
 					t.Fatal(err)
+				}
+				d.Clock.Add(10 * time.Minute)
+				ticktest.DecideOnly(t, d)
+				if r := ticktest.LastRun(t, d, "job"); r.State != store.Cancelled || r.Error != "cancelled on request" {
+					t.Errorf("%s: %s", r.State, r.Error)
+				}
+				if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("pauses")); n != 0 {
+					t.Errorf("%d pauses", n)
+				}
+			})
+		})
+	}
+}
+
+// The pass ends while such a run executes, before a heartbeat has seen the request. The run is cancelled, too.
+func TestCancelOfARunWhosePassEnds(t *testing.T) {
+	for _, deliveries := range []int{1, 3} {
+		t.Run(fmt.Sprint(deliveries), func(t *testing.T) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: deliveries, OnError: store.OnErrorPause, Steps: []store.Step{ticktest.Call("")}}}})
+				ticktest.Request(t, d, "job")
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				r, err := ticktest.NewDoing(t, d, func(within context.Context, r executor.Request) (executor.Result, error) {
+					stop()
+					<-within.Done()
+					_, err := d.CancelRun(t.Context(), r.Task.Run.ID, store.Author{})
+					return executor.Result{}, errors.Join(within.Err(), err)
+				}).Run(ctx)
+				if !errors.Is(err, context.Canceled) || r.Waiting != 1 || r.Lost != 0 {
+					t.Errorf("%v: %+v", err, r)
 				}
 				d.Clock.Add(10 * time.Minute)
 				ticktest.DecideOnly(t, d)

@@ -741,9 +741,11 @@ UPDATE dbjobs.attempts SET state = 'lost', finished_at = @now WHERE run_id @thes
 INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)
 VALUES (:id, :number, :step, :step_name, :attempt, :fence, :holder, @now);
 
+-- A run that is to be cancelled is not lost.
+
 -- name: finish
 UPDATE dbjobs.runs SET state = :final, finished_at = @now, lease_until = NULL, error = :run_error
-WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND attempts = :number;
+WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND attempts = :number AND (:final <> 'lost' OR cancel_at IS NULL);
 
 -- name: back_off
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, error = :run_error

@@ -553,9 +553,9 @@ SELECT
 FROM (SELECT 1 AS one) AS source;
 
 -- name: finish
--- arguments: final, now, run_error, id, fence, holder, number
+-- arguments: final, now, run_error, id, fence, holder, number, final
 UPDATE dbjobs_runs SET state = ?, finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), lease_until = NULL, error = ?
-WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ?;
+WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ? AND (? <> 'lost' OR cancel_at IS NULL);
 
 -- name: finish_jobs
 -- arguments: now, now, each_ids

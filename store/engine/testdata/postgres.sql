@@ -568,7 +568,7 @@ FROM (SELECT 1 AS one) AS source;
 -- name: finish
 -- arguments: final, now, run_error, id, fence, holder, number
 UPDATE dbjobs.runs SET state = $1, finished_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()), lease_until = NULL, error = $3
-WHERE id = $4 AND fence = $5 AND holder = $6 AND state = 'running' AND attempts = $7;
+WHERE id = $4 AND fence = $5 AND holder = $6 AND state = 'running' AND attempts = $7 AND ($1 <> 'lost' OR cancel_at IS NULL);
 
 -- name: finish_attempt
 -- arguments: id, fence, holder, number, recorded, job, version, final, now, run_error, keep_ms, state, waited_ms, rows, error, code, line, severity, detail, hint, output, result

@@ -551,7 +551,7 @@ SELECT p.page_count * s.page_size, f.freelist_count * s.page_size FROM pragma_pa
 -- name: finish
 -- arguments: final, now, run_error, id, fence, holder, number
 UPDATE dbjobs_runs SET state = ?1, finished_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), lease_until = NULL, error = ?3
-WHERE id = ?4 AND fence = ?5 AND holder = ?6 AND state = 'running' AND attempts = ?7;
+WHERE id = ?4 AND fence = ?5 AND holder = ?6 AND state = 'running' AND attempts = ?7 AND (?1 <> 'lost' OR cancel_at IS NULL);
 
 -- name: finish_jobs
 -- arguments: now, ids
