@@ -80,6 +80,19 @@ func (p *Probe) SilentSince(allowed time.Duration) time.Time {
 	return p.lastTick
 }
 
+// unrecorded is how long no pass may be on record, however seldom the trigger comes. It is more than the time between two passes of a
+// daily one.
+const unrecorded = 2 * day
+
+// UnrecordedSince is the last pass on record, if passes have probably come since then that could not be recorded: it is longer ago
+// than allowed although the trigger came regularly before, or longer than unrecorded. Otherwise it is zero.
+func (p *Probe) UnrecordedSince(allowed time.Duration) time.Time {
+	if since := p.SilentSince(allowed); !since.IsZero() || p.lastTick.IsZero() || p.Now.Sub(p.lastTick) <= unrecorded {
+		return since
+	}
+	return p.lastTick
+}
+
 // CheckDue reports whether this is the first pass of its trigger within an hour, or after a
 // silence.
 func (p *Probe) CheckDue() bool {

@@ -319,16 +319,8 @@ func TestPassesWhoseRecordStaysLocked(t *testing.T) {
 			ticktest.Pass(t, tk)
 			d.Clock.Add(time.Minute)
 		}
-		tx, err := d.SQL.BeginTx(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = tx.Rollback() }()
-		row := "UPDATE " + d.Table("ticks") + " SET holder = 'x'"
-		lock := map[string]string{"postgres": "LOCK TABLE " + d.Table("ticks") + " IN EXCLUSIVE MODE", "mariadb": row, "sqlite": row}
-		if _, err := tx.ExecContext(t.Context(), lock[storetest.Dialect(d.Engine)]); err != nil {
-			t.Fatal(err)
-		}
+		release := lockTicks(t, d)
+		defer release()
 		if r := ticktest.Pass(t, tk); d.Engine == "sqlite" && r.Unrecorded != "" || d.Engine != "sqlite" && (!strings.Contains(r.Unrecorded, why) || !strings.Contains(r.Unrecorded, "session")) {
 			t.Errorf("not recorded: %q", r.Unrecorded)
 		}
@@ -337,11 +329,42 @@ func TestPassesWhoseRecordStaysLocked(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), why) || !r.SilentSince.IsZero() || r.Unrecorded != "" {
 			t.Errorf("after five minutes: %v; silent since %s; %q", err, r.SilentSince, r.Unrecorded)
 		}
-		if err := tx.Rollback(); err != nil {
-			t.Fatal(err)
-		}
+		release()
 		if r := ticktest.Pass(t, tk); r.Unrecorded != "" {
 			t.Errorf("the lock is gone: %q", r.Unrecorded)
 		}
 	})
+}
+
+// A trigger that comes by alarms may come seldom, so a record that is refused shows nothing at first. It does if none is on record for
+// two days.
+func TestPassesByAlarmsWhoseRecordStaysLocked(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		tk := ticktest.New(t, d.Store)
+		tk.Alarm = bellFunc(func(time.Time) {})
+		ticktest.Pass(t, tk)
+		defer lockTicks(t, d)()
+		for _, wait := range []time.Duration{47 * time.Hour, 2 * time.Hour} {
+			d.Clock.Add(wait)
+			r, err := tk.Run(t.Context())
+			if long := wait < 47*time.Hour; long != (err != nil && strings.Contains(err.Error(), "no pass of the trigger")) || !long && err != nil {
+				t.Errorf("%s later: %v: %q", wait, err, r.Unrecorded)
+			}
+		}
+	})
+}
+
+// lockTicks locks the record of ticks, as another session does, until the function that it returns is called.
+func lockTicks(t *testing.T, d *storetest.DB) (release func()) {
+	t.Helper()
+	tx, err := d.SQL.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := "UPDATE " + d.Table("ticks") + " SET holder = 'x'"
+	lock := map[string]string{"postgres": "LOCK TABLE " + d.Table("ticks") + " IN EXCLUSIVE MODE", "mariadb": row, "sqlite": row}
+	if _, err := tx.ExecContext(t.Context(), lock[storetest.Dialect(d.Engine)]); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = tx.Rollback() } // it is done by then, or was rolled back before
 }

@@ -246,8 +246,8 @@ func (p *pass) unseen(ctx context.Context, err error) error {
 
 // record writes the row of the pass. If another session has locked that row, or no answer comes, the report says so, and
 // this is no error: the pass has done its work. If another process has locked the file, not even the report says it. It is an
-// error after lockedLong, if the trigger came regularly before: otherwise nobody would know that the database takes no writes,
-// until something is due.
+// error after lockedLong, if the trigger came regularly before, and else, as with alarms, after some days: otherwise nobody would
+// know that the database takes no writes, until something is due.
 func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	most := 2 * time.Second
 	if p.t.Store.Engine().OneWriter {
@@ -271,7 +271,7 @@ func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	default:
 		return err
 	}
-	if since := p.probe.SilentSince(lockedLong); !since.IsZero() {
+	if since := p.probe.UnrecordedSince(lockedLong); !since.IsZero() {
 		p.report.SilentSince = time.Time{} // passes may have come, and nobody could record them
 		return fmt.Errorf("no pass of the trigger %q is on record since %s, and this one could not be recorded: %s",
 			p.t.Name, since.UTC().Format(time.RFC3339), why)
