@@ -216,15 +216,18 @@ func (a *applier) group(ctx context.Context, g Group, known map[string]Group) er
 	case ok && same(old, g): // a definition that cannot be read never counts as the same
 		return nil
 	case ok:
-		c := capChange{g.Name, "wake_group"} // there may be room for waiting runs now
+		c := capChange{g.Name, Waiting, "wake_held"} // there may be room for waiting runs now
 		if g.MaxRunning < old.MaxRunning {
-			c.again = "hold_group" // there may be more queued runs than it admits
+			c = capChange{g.Name, Queued, "hold_runs"} // there may be more queued runs than it admits
+		}
+		if err := a.run(ctx, engine.Args{"name": g.Name, "max_running": g.MaxRunning}, "update_group"); err != nil {
+			return err
 		}
 		if !a.dry.on {
 			a.caps = append(a.caps, c)
-		}
-		if err := a.run(ctx, engine.Args{"name": g.Name, "max_running": g.MaxRunning}, "update_group", c.again); err != nil {
-			return err
+			if err := c.ask(ctx, a.tx); err != nil {
+				return err
+			}
 		}
 		return a.record("group", g.Name, "change", 0, old, g)
 	}

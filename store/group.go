@@ -108,9 +108,25 @@ func lockGroupPlans(ctx context.Context, tx *engine.Tx, names []string) error {
 	return lock()
 }
 
-// capChange is a new cap of a group, and the statement by which runs then ask for their places again: those that wait, if the
-// cap is raised, and those that nobody has taken, if it is lowered.
-type capChange struct{ group, again string }
+// capChange is a new cap of a group, and the state of the runs that then ask for their places again, with the statement by which
+// they do: those that wait, if the cap is raised, and those that are queued and that nobody has taken, if it is lowered.
+type capChange struct{ group, state, again string }
+
+func (c capChange) ask(ctx context.Context, tx *engine.Tx) error {
+	var ids []string
+	var id string
+	err := tx.Query(ctx, "group_runs", engine.Args{"name": c.group, "state": c.state}, engine.Scan(func() { ids = append(ids, id) }, &id))
+	if err != nil {
+		return err
+	}
+	slices.Sort(ids) // the order of locks
+	for part := range slices.Chunk(ids, page) {
+		if _, err := tx.Exec(ctx, c.again, engine.Args{"ids": part}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // askAgain lets the runs ask again that a decision has let wait, or has queued, while the cap of their group was changed. It comes
 // after the COMMIT of the new cap. A decision that has read the old cap has the lock of the group until its own COMMIT. So once
@@ -130,10 +146,7 @@ func (s *Store) askAgain(ctx context.Context, caps []capChange) {
 		return
 	}
 	for _, c := range caps {
-		_ = s.db.InTx(ctx, func(tx *engine.Tx) error {
-			_, err := tx.Exec(ctx, c.again, engine.Args{"name": c.group})
-			return err
-		})
+		_ = s.db.InTx(ctx, func(tx *engine.Tx) error { return c.ask(ctx, tx) })
 	}
 }
 

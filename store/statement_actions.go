@@ -86,7 +86,8 @@ var actions = map[string]string{
 	"group_caps":         "read the caps of groups",
 	"group_held":         "read the runs that wait for groups",
 	"groups":             "read groups",
-	"hold_group":         "hold the queued runs of a group",
+	"group_runs":         "read the runs of a group",
+	"hold_runs":          "hold the queued runs of a group",
 	"groups_quoted":      "look for groups that jobs have left",
 	"heartbeat":          "extend the leases of runs",
 	"held":               "look for runs to cancel",
@@ -214,6 +215,5 @@ var actions = map[string]string{
 	"touch_parked":       "mark parked jobs as changed",
 	"troubled":           "read jobs that are parked or failing",
 	"unserved":           "count due jobs of other logins",
-	"wake_group":         "wake the runs that wait for a group",
 	"wake_held":          "wake the runs that wait for a group",
 }

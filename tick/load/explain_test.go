@@ -46,6 +46,8 @@ var hot = []struct {
 	{"group_caps", `(?s)^SELECT g.name, g.max_running`, "runs_open|jobs_group"},
 	{"group_held", `(?s)^SELECT name, run, job_id, priority, ready_at`, "runs_open|jobs_group"},
 	{"wake_held", `^UPDATE dbjobs.runs SET held_by = NULL WHERE`, "PRIMARY"},
+	{"group_runs", `^SELECT r.id FROM dbjobs.jobs j `, "runs_open"},
+	{"hold_runs", `^UPDATE dbjobs.runs SET state = 'waiting' WHERE`, "PRIMARY|runs_queued"},
 	{"batch_runs", `(?s)^SELECT r.id, r.job_id, .*(open_job_id|settled_at IS NULL)`, "runs_open"},
 	{"lock_runs", `^SELECT id FROM dbjobs.runs WHERE .*ORDER BY id`, "PRIMARY"},
 	{"batch_followers", `^SELECT a.after_job_id`, "job_after_job"},
@@ -229,6 +231,9 @@ func aDay(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) []storete
 	}
 	if facts, err := d.StepFacts(t.Context(), "00000000-0000-7000-8000-000000000007"); err != nil || facts["one"].State != store.Succeeded {
 		t.Fatal(err, facts)
+	}
+	for _, most := range []int{1, 3} { // a file lowers the cap of a group, and raises it
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "group 1", MaxRunning: most}}})
 	}
 	ledger := regexp.MustCompile(`dbjobs[._](runs|attempts)`)
 	for _, call := range c.All() {

@@ -1064,15 +1064,17 @@ INSERT INTO dbjobs.groups (name, max_running, owner) VALUES (:name, :max_running
 -- name: touch_group
 UPDATE dbjobs.jobs SET planned = @touched WHERE group_name = :name AND @live IS NOT NULL;
 
--- name: wake_group
-UPDATE dbjobs.runs SET held_by = NULL
-WHERE @open IN (SELECT j.id FROM dbjobs.jobs j WHERE j.group_name = :name) AND state = 'waiting' AND held_by = 'group';
+-- The runs of a group that ask for their places again after its cap has changed: those that wait for it, or those that are queued
+-- and that nobody has taken. They are read first, as in group_held, and then changed by their keys: an UPDATE with this subquery
+-- reads all runs on MariaDB, and one with a join locks runs that are running.
 
--- The runs of a group that nobody has taken ask for their places again: the cap may be lower than their number.
+-- name: group_runs
+-- overridden: mysql
+SELECT r.id FROM dbjobs.jobs j CROSS JOIN dbjobs.runs r
+WHERE @open = j.id AND j.group_name = :name AND r.state = :state AND r.started_at IS NULL AND (r.state = 'queued' OR r.held_by = 'group');
 
--- name: hold_group
-UPDATE dbjobs.runs SET state = 'waiting'
-WHERE @open IN (SELECT j.id FROM dbjobs.jobs j WHERE j.group_name = :name) AND state = 'queued' AND started_at IS NULL;
+-- name: hold_runs
+UPDATE dbjobs.runs SET state = 'waiting' WHERE id @these_runs AND state = 'queued' AND started_at IS NULL;
 
 -- name: update_group
 UPDATE dbjobs.groups SET max_running = :max_running WHERE name = :name;

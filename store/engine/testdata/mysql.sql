@@ -636,6 +636,11 @@ SELECT name, run, job_id, priority, ready_at FROM (
   WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name IN (each_) AND NOT j.id IN (each_)) AS h
 WHERE place <= ? ORDER BY name, place;
 
+-- name: group_runs
+-- arguments: name, state
+SELECT r.id FROM dbjobs_jobs j FORCE INDEX (jobs_group) STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (runs_open) ON open_job_id = j.id
+WHERE j.group_name = ? AND r.state = ? AND r.started_at IS NULL AND (r.state = 'queued' OR r.held_by = 'group');
+
 -- name: groups
 SELECT name, max_running FROM dbjobs_groups ORDER BY name;
 
@@ -651,10 +656,9 @@ UPDATE dbjobs_runs SET lease_until = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6))
 -- arguments: each_ids, holder
 SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (each_) AND holder = ? AND state = 'running';
 
--- name: hold_group
--- arguments: name
-UPDATE dbjobs_runs SET state = 'waiting'
-WHERE open_job_id IN (SELECT j.id FROM dbjobs_jobs j WHERE j.group_name = ?) AND state = 'queued' AND started_at IS NULL;
+-- name: hold_runs
+-- arguments: each_ids
+UPDATE dbjobs_runs SET state = 'waiting' WHERE id IN (each_) AND state = 'queued' AND started_at IS NULL;
 
 -- name: holds_own
 -- arguments: id, fence
@@ -1818,11 +1822,6 @@ SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interv
 FROM dbjobs_job_ends e JOIN dbjobs_job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
 JOIN dbjobs_runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
-
--- name: wake_group
--- arguments: name
-UPDATE dbjobs_runs SET held_by = NULL
-WHERE open_job_id IN (SELECT j.id FROM dbjobs_jobs j WHERE j.group_name = ?) AND state = 'waiting' AND held_by = 'group';
 
 -- name: wake_held
 -- arguments: each_ids

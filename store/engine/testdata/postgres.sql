@@ -701,6 +701,11 @@ SELECT name, run, job_id, priority, ready_at FROM (
   WHERE settled_at IS NULL AND job_id = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name = ANY($1::text[]) AND j.id <> ALL($2::bigint[])) AS h
 WHERE place <= $3 ORDER BY name, place;
 
+-- name: group_runs
+-- arguments: name, state
+SELECT r.id FROM dbjobs.jobs j CROSS JOIN dbjobs.runs r
+WHERE settled_at IS NULL AND job_id = j.id AND j.group_name = $1 AND r.state = $2 AND r.started_at IS NULL AND (r.state = 'queued' OR r.held_by = 'group');
+
 -- name: groups
 SELECT name, max_running FROM dbjobs.groups ORDER BY name;
 
@@ -719,10 +724,9 @@ SELECT id, fence, cancel_at FROM dbjobs.runs WHERE id = ANY($1::uuid[]) AND hold
 -- name: hidden_tables
 SELECT 'dbjobs.' || t FROM pg_catalog.unnest('{attempts,calendars,gaps,group_plans,groups,job_after,job_ends,job_schedules,jobs,pauses,plan_rules,plans,runs,schedules,steps,changes,ticks,installation}'::text[]) t WHERE pg_catalog.row_security_active(pg_catalog.to_regclass('dbjobs.' || t)::oid) AND (NOT (SELECT coalesce(pg_catalog.string_agg(p.polcmd::text, ''), '') FROM pg_catalog.pg_policy p WHERE p.polrelid = pg_catalog.to_regclass('dbjobs.' || t)::oid AND EXISTS (SELECT 1 FROM pg_catalog.unnest(p.polroles) r WHERE CASE WHEN r = 0::oid THEN true ELSE pg_catalog.pg_has_role(r, 'USAGE') END) AND p.polpermissive AND coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') = 'true') ~ CASE WHEN t IN ('plans', 'runs') THEN '[*]|r.*w|w.*r' ELSE '[*]|r' END OR EXISTS (SELECT 1 FROM pg_catalog.pg_policy p WHERE p.polrelid = pg_catalog.to_regclass('dbjobs.' || t)::oid AND EXISTS (SELECT 1 FROM pg_catalog.unnest(p.polroles) r WHERE CASE WHEN r = 0::oid THEN true ELSE pg_catalog.pg_has_role(r, 'USAGE') END) AND NOT p.polpermissive AND NOT coalesce(pg_catalog.pg_get_expr(p.polqual, p.polrelid), '') = 'true' AND p.polcmd IN ('*', 'r', 'w')));
 
--- name: hold_group
--- arguments: name
-UPDATE dbjobs.runs SET state = 'waiting'
-WHERE settled_at IS NULL AND job_id IN (SELECT j.id FROM dbjobs.jobs j WHERE j.group_name = $1) AND state = 'queued' AND started_at IS NULL;
+-- name: hold_runs
+-- arguments: ids
+UPDATE dbjobs.runs SET state = 'waiting' WHERE id = ANY($1::uuid[]) AND state = 'queued' AND started_at IS NULL;
 
 -- name: holds_own
 -- arguments: id, fence
@@ -1965,11 +1969,6 @@ SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interv
 FROM dbjobs.job_ends e JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
 JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
-
--- name: wake_group
--- arguments: name
-UPDATE dbjobs.runs SET held_by = NULL
-WHERE settled_at IS NULL AND job_id IN (SELECT j.id FROM dbjobs.jobs j WHERE j.group_name = $1) AND state = 'waiting' AND held_by = 'group';
 
 -- name: wake_held
 -- arguments: ids

@@ -633,6 +633,11 @@ SELECT name, run, job_id, priority, ready_at FROM (
   WHERE settled_at IS NULL AND job_id = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name IN (SELECT value FROM json_each(?1)) AND j.id NOT IN (SELECT value FROM json_each(?2))) AS h
 WHERE place <= ?3 ORDER BY name, place;
 
+-- name: group_runs
+-- arguments: name, state
+SELECT r.id FROM dbjobs_jobs j CROSS JOIN dbjobs_runs r
+WHERE settled_at IS NULL AND job_id = j.id AND j.group_name = ?1 AND r.state = ?2 AND r.started_at IS NULL AND (r.state = 'queued' OR r.held_by = 'group');
+
 -- name: groups
 SELECT name, max_running FROM dbjobs_groups ORDER BY name;
 
@@ -648,10 +653,9 @@ UPDATE dbjobs_runs SET lease_until = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(
 -- arguments: ids, holder
 SELECT id, fence, cancel_at FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?1)) AND holder = ?2 AND state = 'running';
 
--- name: hold_group
--- arguments: name
-UPDATE dbjobs_runs SET state = 'waiting'
-WHERE settled_at IS NULL AND job_id IN (SELECT j.id FROM dbjobs_jobs j WHERE j.group_name = ?1) AND state = 'queued' AND started_at IS NULL;
+-- name: hold_runs
+-- arguments: ids
+UPDATE dbjobs_runs SET state = 'waiting' WHERE id IN (SELECT value FROM json_each(?1)) AND state = 'queued' AND started_at IS NULL;
 
 -- name: hook_uses
 -- arguments: name, full
@@ -1807,11 +1811,6 @@ SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interv
 FROM dbjobs_job_ends e JOIN dbjobs_job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
 JOIN dbjobs_runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
 ORDER BY e.job_id, e.meets, e.after_job_id;
-
--- name: wake_group
--- arguments: name
-UPDATE dbjobs_runs SET held_by = NULL
-WHERE settled_at IS NULL AND job_id IN (SELECT j.id FROM dbjobs_jobs j WHERE j.group_name = ?1) AND state = 'waiting' AND held_by = 'group';
 
 -- name: wake_held
 -- arguments: ids

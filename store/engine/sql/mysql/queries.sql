@@ -105,6 +105,10 @@ SELECT name, run, job_id, priority, ready_at FROM (
   WHERE r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names AND @elsewhere) AS h
 WHERE place <= :limit ORDER BY name, place;
 
+-- name: group_runs
+SELECT r.id FROM dbjobs.jobs j FORCE INDEX (jobs_group) STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (runs_open) ON @open = j.id
+WHERE j.group_name = :name AND r.state = :state AND r.started_at IS NULL AND (r.state = 'queued' OR r.held_by = 'group');
+
 -- The runs are read one by one through the key, in the order of the list. To sort them, MySQL would first lock the
 -- whole list, and other sessions that take runs at the same time would find nothing. The list is a subquery:
 -- otherwise MySQL would try to lock it, and refuse the statement (error 3569).
