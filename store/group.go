@@ -131,8 +131,9 @@ func (c capChange) ask(ctx context.Context, tx *engine.Tx) error {
 // askAgain lets the runs ask again that a decision has let wait, or has queued, while the cap of their group was changed. It comes
 // after the COMMIT of the new cap. A decision that has read the old cap has the lock of the group until its own COMMIT. So once
 // that lock was free, such runs are there, and later decisions read the new cap. No lock is kept meanwhile: passes must not wait
-// for a large file that is applied, nor for one of the runs. The new cap stands whether this succeeds or not: what still waits
-// then goes on with the next event of the group, or with the check of each hour.
+// for a large file that is applied, nor for one of the runs. The new cap stands whether this succeeds or not. If it fails, what
+// still waits goes on with the next event of the group, or with the check of each hour. What is queued above a lower cap stays
+// queued until somebody takes it, or until its job changes: the check looks for runs that wait.
 func (s *Store) askAgain(ctx context.Context, caps []capChange) {
 	if len(caps) == 0 || s.Engine().OneWriter { // one writer at a time: no decision was under way
 		return
