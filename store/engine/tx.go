@@ -103,7 +103,12 @@ func (db *DB) try(ctx context.Context, o *sql.TxOptions, fn func(*Tx) error) err
 		_ = tx.Rollback()
 		return db.Wrap("commit", err)
 	}
-	return db.inDoubt(db.Wrap("commit", answered(tx.Commit)))
+	err = answered(tx.Commit)
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil { // the end of ctx has undone it just now: no COMMIT was sent
+		err = ctx.Err()
+		return db.Wrap("commit", err)
+	}
+	return db.inDoubt(db.Wrap("commit", err))
 }
 
 // ErrInDoubt says that a COMMIT was sent, and that its answer did not come: what was written may be there, or not.
