@@ -84,16 +84,22 @@ func TestCancelOfARunWhoseProcessDied(t *testing.T) {
 				if _, err := d.CancelRun(t.Context(), tasks[0].Run.ID, store.Author{}); err != nil {
 					t.Fatal(err)
 				}
-				d.Clock.Add(10 * time.Minute)
-				ticktest.DecideOnly(t, d)
-				if r := ticktest.LastRun(t, d, "job"); r.State != store.Cancelled || r.Error != "cancelled on request" {
-					t.Errorf("%s: %s", r.State, r.Error)
-				}
-				if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("pauses")); n != 0 {
-					t.Errorf("%d pauses", n)
-				}
+				cancelledLater(t, d)
 			})
 		})
+	}
+}
+
+// cancelledLater lets a later pass decide, which has to cancel the run of "job", and to pause nothing.
+func cancelledLater(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	d.Clock.Add(10 * time.Minute)
+	ticktest.DecideOnly(t, d)
+	if r := ticktest.LastRun(t, d, "job"); r.State != store.Cancelled || r.Error != "cancelled on request" {
+		t.Errorf("%s: %s", r.State, r.Error)
+	}
+	if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("pauses")); n != 0 {
+		t.Errorf("%d pauses", n)
 	}
 }
 
@@ -115,14 +121,7 @@ func TestCancelOfARunWhosePassEnds(t *testing.T) {
 				if !errors.Is(err, context.Canceled) || r.Waiting != 1 || r.Lost != 0 {
 					t.Errorf("%v: %+v", err, r)
 				}
-				d.Clock.Add(10 * time.Minute)
-				ticktest.DecideOnly(t, d)
-				if r := ticktest.LastRun(t, d, "job"); r.State != store.Cancelled || r.Error != "cancelled on request" {
-					t.Errorf("%s: %s", r.State, r.Error)
-				}
-				if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("pauses")); n != 0 {
-					t.Errorf("%d pauses", n)
-				}
+				cancelledLater(t, d)
 			})
 		})
 	}

@@ -105,8 +105,7 @@ func (db *DB) try(ctx context.Context, o *sql.TxOptions, fn func(*Tx) error) err
 	}
 	err = answered(tx.Commit)
 	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil { // the end of ctx has undone it just now: no COMMIT was sent
-		err = ctx.Err()
-		return db.Wrap("commit", err)
+		return db.Wrap("commit", ctx.Err())
 	}
 	return db.inDoubt(db.Wrap("commit", err))
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestAlarmOfAProgramGetsNoFiles: what it leaves in the background would hold the lock of a flock around the tick.
@@ -21,15 +20,5 @@ func TestAlarmOfAProgramGetsNoFiles(t *testing.T) {
 		t.Fatal(errno)
 	}
 	defer syscall.Close(int(number))
-	ring := filepath.Join(t.TempDir(), "ring")
-	if err := os.WriteFile(ring, fmt.Appendf(nil, "#!/bin/sh\n[ ! -e /proc/$$/fd/%d ]\n", number), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	a, err := New("exec:"+ring, Settings{Env: lookup(nil), Environ: os.Environ(), Now: func() time.Time { return noon }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.Set(t.Context(), noon); err != nil {
-		t.Error(err)
-	}
+	rings(t, filepath.Join(t.TempDir(), "ring"), fmt.Sprintf("[ ! -e /proc/$$/fd/%d ]", number))
 }

@@ -68,11 +68,16 @@ func TestAlarmOfAProgramThatPrintsMuch(t *testing.T) {
 // open: the alarm is set all the same.
 func TestAlarmOfAProgramInTheBackground(t *testing.T) {
 	ring := filepath.Join(t.TempDir(), "ring")
-	script := "#!/bin/sh\nwhile test -e '" + ring + "'; do sleep 0.1; done &\n"
-	if err := os.WriteFile(ring, []byte(script), 0o700); err != nil {
+	rings(t, ring, "while test -e '"+ring+"'; do sleep 0.1; done &")
+}
+
+// rings sets an alarm by a program, which is this script.
+func rings(t *testing.T, path, script string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	a, err := New("exec:"+ring, Settings{Env: lookup(nil), Environ: os.Environ(), Now: func() time.Time { return noon }})
+	a, err := New("exec:"+path, Settings{Env: lookup(nil), Environ: os.Environ(), Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
