@@ -11,6 +11,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // runner is a process that ticks: its connections, and its calls on them.
@@ -23,6 +24,10 @@ type runner struct {
 }
 
 func (w *world) runner(url string, calls *storetest.Calls, wrap func(driver.Connector) driver.Connector) (*runner, error) {
+	url, err := ticktest.Patient(w.d.Engine, url)
+	if err != nil {
+		return nil, err
+	}
 	st, err := store.Open(context.Background(), url, store.Options{Clock: w.now, Chance: noChance, Wrap: wrap})
 	if err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func childTick(spec string, meddlers map[string]Meddler) error {
 		}
 		seen, o.Wrap = meddle(c, &calls), calls.Wrap
 	}
-	url, err := patient(c)
+	url, err := Patient(c.Engine, c.URL)
 	if err != nil {
 		return err
 	}
@@ -120,13 +120,14 @@ func childTick(spec string, meddlers map[string]Meddler) error {
 	return errors.Join(err, unread, encoded)
 }
 
-// patient is the URL with more time to connect: many processes at once make a busy machine slow.
-func patient(c Child) (string, error) {
-	option := map[string]string{"postgres": "connect_timeout=60", "mariadb": "timeout=60s", "mysql": "timeout=60s"}[c.Engine]
+// Patient returns the URL with a minute to connect: many processes or thousands of courses at once make a busy
+// machine slow.
+func Patient(engine, rawURL string) (string, error) {
+	option := map[string]string{"postgres": "connect_timeout=60", "mariadb": "timeout=60s", "mysql": "timeout=60s"}[engine]
 	if option == "" {
-		return c.URL, nil
+		return rawURL, nil
 	}
-	u, err := url.Parse(c.URL)
+	u, err := url.Parse(rawURL)
 	if err != nil {
 		return "", errors.New("the database's URL cannot be parsed") // err would show the password
 	}
