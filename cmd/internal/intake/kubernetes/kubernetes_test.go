@@ -88,7 +88,8 @@ func TestObjects(t *testing.T) {
 }
 
 // There is no Kubernetes here, so a script replaces kubectl. The file job holds the conditions of the Job that is there.
-// A Job that is made gets the conditions NEXT, at once or while the script sleeps.
+// A Job that is made gets the conditions NEXT, at once or while the script sleeps. The calls to get that DOWN matches find no
+// server.
 func TestScriptOfARun(t *testing.T) {
 	j := &store.Job{}
 	create(j, "shop", "backup", func(string, ...any) {})
@@ -98,34 +99,45 @@ func TestScriptOfARun(t *testing.T) {
 	}
 	const none, first, again = "none", "create get", "create get delete create get"
 	for _, c := range []struct {
-		job, next string
-		code      int
-		calls     string
+		job, next, down string
+		code            int
+		calls           string
 	}{
-		{none, "SuccessCriteriaMet Complete", 0, first},
-		{none, "FailureTarget Failed", 1, first + " logs"},
-		{none, "", 0, first + " get"},
-		{"Complete", "Failed", 0, first + " get"},              // made by an earlier delivery of the run
-		{"", "Failed", 0, first + " get get"},                  // that Job goes on
-		{"FailureTarget", "Failed", 0, first + " get get"},     // so does that one
-		{"FailureTarget Failed", "Complete", 0, again},         // made by an earlier attempt
-		{"FailureTarget Failed", "", 0, again + " get"},        // the new one goes on
-		{"FailureTarget Failed", "Failed", 1, again + " logs"}, // and fails, too
-		{none, "refused", 1, first},                            // there is no such CronJob
-		{"Failed", "refused", 1, "create get delete create"},   // there is none any more
-		{none, "gone", 1, first},                               // deleted meanwhile
-		{"kept Failed", "Complete", 1, "create get delete"},    // the right to delete is missing
+		{none, "SuccessCriteriaMet Complete", "", 0, first},
+		{none, "FailureTarget Failed", "", 1, first + " logs"},
+		{none, "", "", 0, first + " get"},
+		{"Complete", "Failed", "", 0, first + " get"},                       // made by an earlier delivery of the run
+		{"", "Failed", "", 0, first + " get get"},                           // that Job goes on
+		{"FailureTarget", "Failed", "", 0, first + " get get"},              // so does that one
+		{"FailureTarget Failed", "Complete", "", 0, again},                  // made by an earlier attempt
+		{"FailureTarget Failed", "", "", 0, again + " get"},                 // the new one goes on
+		{"FailureTarget Failed", "Failed", "", 1, again + " logs"},          // and fails, too
+		{none, "refused", "", 1, first},                                     // there is no such CronJob
+		{"Failed", "refused", "", 1, "create get delete create get"},        // there is none any more
+		{none, "gone", "", 1, first},                                        // deleted meanwhile
+		{"kept Failed", "Complete", "", 1, "create get delete"},             // the right to delete is missing
+		{none, "", "2", 0, first + " get get"},                              // the server is away for a moment
+		{"FailureTarget", "Failed", "1", 0, first + " get get"},             // also before the Job is looked at
+		{none, "", "*", 1, "create" + strings.Repeat(" get", looks)},        // the right to get is missing
+		{none, "unanswered", "", 0, first + " get get"},                     // made, and the answer is lost
+		{"Failed", "unanswered", "", 0, "create get delete create get get"}, // so is that of another attempt
 	} {
 		dir := t.TempDir()
 		kubectl := `#!/bin/sh
 cd ` + dir + `; echo "$*" >> calls
 case $3 in
-create) [ ! -e job ] && [ "$NEXT" != refused ] || exit 1; [ "$NEXT" = gone ] || echo "$NEXT" > job ;;
-get) cat job ;;
+create)
+  [ ! -e job ] && [ "$NEXT" != refused ] || exit 1
+  case $NEXT in gone) ;; unanswered) echo > job; exit 1 ;; *) echo "$NEXT" > job ;; esac ;;
+get)
+  case $(grep -c ' get ' calls) in $DOWN) exit 1 ;; esac
+  case $* in *" --ignore-not-found "*) [ -e job ] || exit 0 ;; esac
+  case $* in *"{.metadata.name}"*) printf "$5 " ;; esac
+  cat job ;;
 delete) grep -q kept job && exit 1; rm job ;;
 esac
 `
-		files := map[string]string{"kubectl": kubectl, "sleep": "#!/bin/sh\necho Complete > " + dir + "/job\n"}
+		files := map[string]string{"kubectl": kubectl, "sleep": "#!/bin/sh\ntest ! -e " + dir + "/job || echo Complete > " + dir + "/job\n"}
 		if c.job != none {
 			files["job"] = c.job
 		}
@@ -135,7 +147,7 @@ esac
 			}
 		}
 		cmd := exec.Command("/bin/sh", "-c", spec.Run[0])
-		cmd.Env = []string{"PATH=" + dir + ":/usr/bin:/bin", "DBJOBS_RUN_ID=01a2048b-2176-7000-b6bf-bebcba89094d", "NEXT=" + c.next}
+		cmd.Env = []string{"PATH=" + dir + ":/usr/bin:/bin", "DBJOBS_RUN_ID=01a2048b-2176-7000-b6bf-bebcba89094d", "NEXT=" + c.next, "DOWN=" + c.down}
 		out, err := cmd.CombinedOutput()
 		text, _ := os.ReadFile(dir + "/calls")
 		var calls []string

@@ -15,7 +15,8 @@ import (
 
 // create makes a Job from the CronJob, and waits for its end. The name of the Job follows from the run, so a run
 // that is delivered again finds the Job that it has made. If that Job has failed, this is another attempt: a new
-// Job replaces it.
+// Job replaces it. A Job goes on while the server does not answer, and so does its run, which gives up only where the
+// server says that there is no such Job, or says nothing of it for some minutes, as without the right to get it.
 func create(j *store.Job, namespace, name string, note func(string, ...any)) {
 	kubectl := "kubectl"
 	if namespace != "" {
@@ -31,21 +32,33 @@ func create(j *store.Job, namespace, name string, note func(string, ...any)) {
 `, kubectl)
 	}
 	text += fmt.Sprintf(`make() { %[2]s create job --from=cronjob/%[1]s "$job"; }
-state() { %[2]s get job "$job" -o 'jsonpath={.status.conditions[?(@.status=="True")].type}'; }
+state() { %[2]s get job "$job" --ignore-not-found -o 'jsonpath={.metadata.name}{" "}{.status.conditions[?(@.status=="True")].type}'; }
+look() {
+  left=%[3]d
+  until now=$(state); do
+    left=$((left - 1))
+    [ $left -gt 0 ] || exit 1
+    sleep 5
+  done
+  [ "$now" ] || { echo "there is no job $job" >&2; exit 1; }
+}
 if ! make; then
-  old=$(state) || exit
-  case $old in *Failed*) %[2]s delete job "$job" --wait && make || exit ;; esac
+  look
+  case $now in *Failed*) %[2]s delete job "$job" --wait || exit; make ;; esac
 fi
 while :; do
-  now=$(state) || exit
+  look
   case $now in
   *Complete*) exit 0 ;;
   *Failed*) %[2]s logs --tail=50 "job/$job"; exit 1 ;;
   esac
   sleep 5
-done`, quoted(name), kubectl)
+done`, quoted(name), kubectl, looks)
 	j.Steps = []store.Step{intake.Program("shell", executor.ProgramSpec{Run: []string{text}})}
 }
+
+// looks is how often a run asks for its Job, each 5 seconds, before it takes the failure to answer as final.
+const looks = 60
 
 // seen is how many seconds a Job has to stay after its end, so that the run sees how it ended: it looks each 5 seconds.
 const seen = 60
