@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -104,7 +105,7 @@ func (c *cli) importPgCron() *cobra.Command {
 		Use: "pg_cron [FILE]", Short: "Write a manifest of the jobs of pg_cron", Args: positional("FILE?"),
 		Long: `Writes a manifest of the jobs of pg_cron: those in the database that --database names, which is the one where the
 extension was created, or those in a file that psql --csv -c 'SELECT * FROM cron.job' or pg_dump wrote (- is standard
-input). A login that is no superuser sees its own jobs only.`,
+input). A login that is no superuser sees its own jobs only, and not always the zone: --zone.`,
 		Example: `  dbjobs import pg_cron --database postgres://admin@db.example.org/postgres -o jobs.yaml
   dbjobs import pg_cron jobs.csv --target shop=shop_db`,
 	}
@@ -123,14 +124,9 @@ input). A login that is no superuser sees its own jobs only.`,
 			o.Source = "pg_cron, " + name
 			return pgcron.Convert(rows, o), nil
 		}
-		var rows []pgcron.Row
-		var alone bool
+		var seen *pgcron.Seen
 		where, err := c.readDatabase(cmd, "postgres", "cron.job", func(ctx context.Context, db *sql.DB) (err error) {
-			var zone string
-			rows, zone, alone, err = pgcron.Query(ctx, db)
-			if o.Zone == "" {
-				o.Zone = zone
-			}
+			seen, err = pgcron.Query(ctx, db)
 			return err
 		})
 		if errors.Is(err, pgcron.ErrAbsent) {
@@ -139,11 +135,14 @@ input). A login that is no superuser sees its own jobs only.`,
 		if err != nil {
 			return nil, err
 		}
-		if alone {
+		if seen.Alone {
 			c.say("this login is no superuser, so pg_cron shows it no jobs but its own")
 		}
-		o.Source = fmt.Sprintf("pg_cron in %s", where)
-		return pgcron.Convert(rows, o), nil
+		if o.Zone == "" && seen.NoZone {
+			c.say("this login is shown no cron.timezone, so the times are taken as GMT; if the server has another zone, give it with --zone")
+		}
+		o.Zone, o.Source = cmp.Or(o.Zone, seen.Zone), fmt.Sprintf("pg_cron in %s", where)
+		return pgcron.Convert(seen.Rows, o), nil
 	})
 }
 

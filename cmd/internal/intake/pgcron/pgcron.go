@@ -62,7 +62,7 @@ func Convert(rows []Row, o Options) *intake.Result {
 	if r.Imported() > 0 {
 		r.Head = []string{
 			"All jobs are disabled. To move one: SELECT cron.unschedule(NUMBER) in its database, delete disabled: true here, and apply.",
-			"Zone: " + unknown + "pg_cron reads times in cron.timezone, which is GMT by default; a file does not tell it (--zone).",
+			"Zone: " + unknown + "pg_cron reads times in cron.timezone, which is GMT by default; a file does not tell it, and newer versions tell it to superusers only (--zone).",
 			"Overlap: pg_cron lets all runs of a job wait for the one before. Here one waits, and later times are a recorded gap. As with pg_cron: overlap: wait-all.",
 			"Missed: pg_cron forgets the times at which its server was down. Here the latest one runs afterwards. As with pg_cron: missed: skip.",
 			"History is kept with the runs (dbjobs run list), as in cron.job_run_details, and deleted by keep.",

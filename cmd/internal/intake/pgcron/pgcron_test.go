@@ -110,18 +110,35 @@ func TestReal(t *testing.T) {
 	run("SELECT cron.schedule('*/5 * * * *', 'DELETE FROM sessions WHERE expires < now()')")
 	run("SELECT cron.schedule('both', '0 0 1,15 * fri', 'SELECT 1')")
 	run("UPDATE cron.job SET active = false WHERE jobname = 'both'")
-	rows, zone, alone, err := Query(t.Context(), db)
-	if err != nil || len(rows) != 3 {
-		t.Fatal(rows, err)
+	seen, err := Query(t.Context(), db)
+	if err != nil || len(seen.Rows) != 3 {
+		t.Fatal(seen, err)
 	}
-	if !alone {
+	if !seen.Alone {
 		t.Error("the account is no superuser, and that is not noticed")
 	}
-	r := Convert(rows, Options{Source: "pg_cron", Zone: zone, From: from})
+	r := Convert(seen.Rows, Options{Source: "pg_cron", Zone: seen.Zone, From: from})
 	text := written(t, r)
 	for _, want := range []string{"  nightly:\n    disabled: true\n    rule: 30 2 * * *\n    sql: VACUUM\n", "  delete-from-sessions-where-expires:\n", "It is not active in pg_cron either."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+}
+
+// Newer versions of pg_cron show the zone to superusers only. PostgreSQL has a setting of that kind, and one that each login
+// sees. The jobs are read in either case.
+func TestRealZone(t *testing.T) {
+	db := server(t)
+	if _, err := db.Exec("SELECT cron.schedule('nightly', '30 2 * * *', 'VACUUM')"); err != nil {
+		t.Fatal(err)
+	}
+	for setting, want := range map[string]Seen{"data_directory": {NoZone: true}, "block_size": {Zone: "8192"}, "cron.no_such": {NoZone: true}} {
+		seen, err := query(t.Context(), db, setting)
+		if err != nil {
+			t.Errorf("%s: %v", setting, err)
+		} else if len(seen.Rows) != 1 || seen.Zone != want.Zone || seen.NoZone != want.NoZone {
+			t.Errorf("%s: %+v, want %+v", setting, seen, want)
 		}
 	}
 }

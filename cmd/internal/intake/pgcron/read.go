@@ -15,35 +15,50 @@ import (
 // ErrAbsent says that the database has no pg_cron.
 var ErrAbsent = errors.New("this database has no table cron.job; pg_cron is in one database of its server only, usually postgres (SHOW cron.database_name)")
 
-// Query reads the rows of a database, and the zone of their times. A login sees only its own jobs, unless it is a
-// superuser or has BYPASSRLS. alone is set if the login sees only its own.
-func Query(ctx context.Context, db *sql.DB) (rows []Row, zone string, alone bool, err error) {
+// Seen is what a database shows of pg_cron to a login. A login sees only its own jobs, unless it is a superuser or
+// has BYPASSRLS.
+type Seen struct {
+	Rows   []Row
+	Zone   string // of their times; empty: no other than the default
+	Alone  bool   // the rows are those of the login only
+	NoZone bool   // the login may not see the zone, if there is one
+}
+
+// Query reads what the login of the database sees.
+func Query(ctx context.Context, db *sql.DB) (*Seen, error) { return query(ctx, db, "cron.timezone") }
+
+// query takes the zone from the given setting. Since pg_cron 1.5 its own is for superusers and pg_read_all_settings
+// only: SHOW and its function are refused for others, and pg_settings leaves it out.
+func query(ctx context.Context, db *sql.DB, setting string) (*Seen, error) {
 	var there bool
-	err = db.QueryRowContext(ctx, `SELECT to_regclass('cron.job') IS NOT NULL, coalesce(current_setting('cron.timezone', true), ''),
-		NOT (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user)`).Scan(&there, &zone, &alone)
+	var seen Seen
+	err := db.QueryRowContext(ctx, `SELECT to_regclass('cron.job') IS NOT NULL, coalesce(s.setting, ''),
+		s.setting IS NULL AND NOT rolsuper AND NOT pg_has_role('pg_read_all_settings', 'USAGE'), NOT (rolsuper OR rolbypassrls)
+		FROM pg_roles LEFT JOIN pg_settings s ON s.name = $1 WHERE rolname = current_user`, setting).
+		Scan(&there, &seen.Zone, &seen.NoZone, &seen.Alone)
 	if err != nil {
-		return nil, "", false, err
+		return nil, err
 	}
 	if !there {
-		return nil, "", false, ErrAbsent
+		return nil, ErrAbsent
 	}
 	list, err := db.QueryContext(ctx, `SELECT to_jsonb(j)::text FROM cron.job j ORDER BY jobid`)
 	if err != nil {
-		return nil, "", false, err
+		return nil, err
 	}
 	defer list.Close()
 	for list.Next() {
 		var text string
 		if err := list.Scan(&text); err != nil {
-			return nil, "", false, err
+			return nil, err
 		}
 		var row Row
 		if err := json.Unmarshal([]byte(text), &row); err != nil {
-			return nil, "", false, fmt.Errorf("a row of cron.job: %w", err)
+			return nil, fmt.Errorf("a row of cron.job: %w", err)
 		}
-		rows = append(rows, row)
+		seen.Rows = append(seen.Rows, row)
 	}
-	return rows, zone, alone, list.Err()
+	return &seen, list.Err()
 }
 
 // File reads rows from a file. The file is CSV with a heading, as psql --csv -c 'SELECT * FROM cron.job' writes
