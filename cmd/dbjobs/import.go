@@ -139,7 +139,8 @@ func (c *cli) importCrontab() *cobra.Command {
 	var column bool
 	cmd := &cobra.Command{
 		Use: "crontab [FILE]", Short: "Write a manifest of a crontab", Args: positional("FILE?"),
-		Long: `Writes a manifest of a crontab: of a file, of all files in a folder such as /etc/cron.d, or of standard input.
+		Long: `Writes a manifest of a crontab: of a file, of all files in a folder such as /etc/cron.d or
+/var/spool/cron/crontabs, or of standard input.
 
 Cron reads times on the clock of its machine. The import assumes the zone of this machine, unless --zone names another.
 The comments name each night of the coming year on which cron and dbjobs do not run a line at the same times.`,

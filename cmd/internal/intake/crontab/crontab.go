@@ -31,7 +31,8 @@ const (
 type reader struct {
 	Options
 	result    *intake.Result
-	users     bool
+	users     bool       // each line names a user
+	owner     string     // whose crontab it is, if the lines do not say it; empty: not known
 	variables []variable // as cron passes them to the lines below
 	above     []string   // comments directly above
 	mails     map[string]string
@@ -41,7 +42,12 @@ type reader struct {
 }
 
 // traits are properties of at least one line, each of which needs a remark for all jobs.
-type traits struct{ program, reboot, user bool }
+type traits struct{ program, reboot, user, owner bool }
+
+func (t *traits) add(more traits) {
+	t.program, t.reboot = t.program || more.program, t.reboot || more.reboot
+	t.user, t.owner = t.user || more.user, t.owner || more.owner
+}
 
 type variable struct{ name, value string }
 
@@ -50,6 +56,9 @@ var assignment = lazyregexp.New(`^(?:"([^"]*)"|'([^']*)'|([^\s="'#]+))\s*=\s*(.*
 // Read reads a crontab. It does not fail: an item that it cannot use is in the result, with the reason.
 func Read(text string, o Options) *intake.Result {
 	r := newReader(o, map[string]string{})
+	if ofUser(o.Name) {
+		r.owner = filepath.Base(o.Name)
+	}
 	r.read(text)
 	r.close()
 	return r.result
@@ -68,7 +77,9 @@ func (r *reader) read(text string) {
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
-	r.users = r.Users == UsersYes || r.Users != UsersNo && hasUsers(r.Name, lines)
+	if r.users = r.Users == UsersYes || r.Users != UsersNo && hasUsers(r.Name, lines); r.users {
+		r.owner = ""
+	}
 	for i, line := range lines {
 		r.line(i+1, line)
 	}
@@ -96,12 +107,28 @@ var namesColumn = lazyregexp.New(`(?i)^#.*\b(dow|week)\b.*\buser(-?name)?\b\s+co
 var usual = []string{"bash", "cd", "curl", "echo", "env", "export", "find", "flock", "nice", "perl", "php", "python", "python3", "rm", "rsync",
 	"ruby", "sh", "sleep", "sudo", "tar", "test", "timeout", "wget"}
 
+// ofUser reports whether a file is the crontab of the user whose name it has. Cron keeps them in /var/spool/cron,
+// /var/spool/cron/crontabs, /var/spool/cron/tabs, /var/cron/tabs or /etc/crontabs.
+func ofUser(path string) bool {
+	folder := filepath.Dir(path)
+	switch filepath.Base(folder) {
+	case "crontabs", "tabs":
+		return true
+	case "cron":
+		return filepath.Base(filepath.Dir(folder)) == "spool"
+	}
+	return false
+}
+
 // hasUsers guesses whether lines name a user: by the path of the file, by the comment with which all of these
 // files begin, or because root is no command. One line that names root in the crontab of a user is a mistake: if as
 // many lines have a command there, no line names a user, or each command would lose its first word.
 func hasUsers(name string, lines []string) bool {
-	if filepath.Base(filepath.Dir(name)) == "cron.d" || name == "/etc/crontab" {
+	switch {
+	case filepath.Base(filepath.Dir(name)) == "cron.d" || name == "/etc/crontab":
 		return true
+	case ofUser(name):
+		return false
 	}
 	roots, commands := 0, 0
 	for _, line := range lines {
@@ -222,6 +249,9 @@ func (r *reader) head() {
 		say("Users: a program runs as the user of its tick. Each job here waits in a queue named after its user. Delete queue where the " +
 			"tick is that user's. For each other user, start a worker by a line in /etc/crontab:")
 		say("* * * * * USER dbjobs work --quiet --queue USER") // a line of its own, which can be copied
+	}
+	if r.seen.owner {
+		say("A file whose lines name no user is taken as the crontab of the user whose name the file has. If it is not, delete queue.")
 	}
 	if r.seen.reboot {
 		say("@reboot: the first tick that reports a start runs it. So that each tick reports it, write into the crontab:")

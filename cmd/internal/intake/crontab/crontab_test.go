@@ -149,3 +149,40 @@ func TestFolder(t *testing.T) {
 		t.Errorf("%+v", r.Items)
 	}
 }
+
+// The crontab of a user has the name of the user, in a folder of any name. A file that is read by itself is one if cron keeps
+// the crontabs of users in its folder.
+func TestCrontabsOfUsers(t *testing.T) {
+	for _, folder := range []string{"/var/spool/cron/crontabs", "copies"} {
+		r := ReadFolder([]File{
+			{folder + "/ada", "@daily /bin/one\n@daily /bin/two\n"},
+			{folder + "/john.doe", "@daily /bin/one\n"},
+			{folder + "/.ada.swp", "@daily /bin/one\n"},
+		}, Options{Name: folder, Zone: "UTC", From: from})
+		r.Finish(from, "")
+		if len(r.Items) != 4 || r.Imported() != 3 || !strings.Contains(r.Left()[0].Reason, "dot") {
+			t.Fatalf("%s: %+v", folder, r.Items)
+		}
+		for i, want := range []string{"ada", "ada", "john.doe"} {
+			if item := r.Items[i]; item.Definition.Queue != want || !strings.Contains(strings.Join(item.Notes, " "), "It ran as "+want) {
+				t.Errorf("%s: the queue is %q, want %q; %q", folder, item.Definition.Queue, want, item.Notes)
+			}
+		}
+		if !strings.Contains(strings.Join(r.Head, "\n"), "whose name the file has") {
+			t.Errorf("%s: nothing is said of users: %q", folder, r.Head)
+		}
+	}
+	for name, want := range map[string]string{
+		"/var/spool/cron/crontabs/ada": "ada", "/var/spool/cron/ada": "ada", "/var/spool/cron/tabs/ada": "ada", "/etc/crontabs/root": "root",
+		"/srv/cron/nightly": "", "crontab.txt": "", "standard input": "",
+	} {
+		r := Read("0 8 * * 7 root /opt/a\n", Options{Name: name, Zone: "UTC", Users: UsersNo, From: from})
+		if got := r.Items[0].Definition.Queue; got != want {
+			t.Errorf("%s: the queue is %q, want %q", name, got, want)
+		}
+	}
+	r := Read("0 8 * * 7 root /opt/a\n", Options{Name: "/var/spool/cron/ada", Zone: "UTC", Users: UsersGuess, From: from})
+	if got := r.Items[0].Definition.Queue; got != "ada" {
+		t.Errorf("a line of a user has the queue %q", got)
+	}
+}

@@ -3,6 +3,7 @@ package crontab
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
@@ -11,22 +12,35 @@ import (
 // File is one file of a folder such as /etc/cron.d.
 type File struct{ Path, Text string }
 
-// readByCron matches the names of the files that cron reads in such a folder.
+// readByCron matches the names of the files that cron reads in /etc/cron.d.
 var readByCron = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
-// ReadFolder reads the files of a folder as one crontab. Each file has its own settings.
+// ignored returns why cron reads no file of that path, or "".
+func ignored(path string) string {
+	name := filepath.Base(path)
+	switch system := filepath.Base(filepath.Dir(path)) == "cron.d"; {
+	case system && !readByCron.MatchString(name):
+		return "Cron of Debian leaves out files whose names have other characters than letters, digits, - and _. If another cron read it, import the file by itself."
+	case strings.HasPrefix(name, "."):
+		return "Cron leaves out files whose names begin with a dot. If another cron read it, import the file by itself."
+	}
+	return ""
+}
+
+// ReadFolder reads the files of a folder as one crontab. Each file has its own settings. The lines of a file belong to
+// the user whose name it has, unless they name users.
 func ReadFolder(files []File, o Options) *intake.Result {
 	all := newReader(o, map[string]string{})
 	for _, f := range files {
 		name := filepath.Base(f.Path)
-		if !readByCron.MatchString(name) {
-			all.result.Items = append(all.result.Items, intake.Item{Place: name, Source: f.Path,
-				Reason: "Cron of Debian leaves out files whose names have other characters than letters, digits, - and _. If another cron read it, import the file by itself."})
+		if reason := ignored(f.Path); reason != "" {
+			all.result.Items = append(all.result.Items, intake.Item{Place: name, Source: f.Path, Reason: reason})
 			continue
 		}
 		one := o
 		one.Name = f.Path
 		r := newReader(one, all.mails)
+		r.owner = name
 		r.read(f.Text)
 		for _, item := range r.result.Items {
 			item.Place = fmt.Sprintf("%s, %s", name, item.Place)
@@ -34,7 +48,7 @@ func ReadFolder(files []File, o Options) *intake.Result {
 		}
 		all.result.Hooks = append(all.result.Hooks, r.result.Hooks...)
 		all.settings, all.prose = all.settings+r.settings, all.prose+r.prose
-		all.seen = traits{all.seen.program || r.seen.program, all.seen.reboot || r.seen.reboot, all.seen.user || r.seen.user}
+		all.seen.add(r.seen)
 	}
 	all.close()
 	return all.result

@@ -35,25 +35,8 @@ func (r *reader) job(item *intake.Item, text string) {
 	if !ok {
 		return
 	}
-	if r.users {
-		var user string
-		user, rest = cut(rest)
-		if rest == "" {
-			item.Reason = "Cron of a system expects a user and a command after the times, and there are not both; correct the line."
-			return
-		}
-		if name, class, more := strings.Cut(strings.ReplaceAll(user, "/", ":"), ":"); more {
-			if name == "" {
-				item.Reason = "Cron of a system expects a user after the times, and there is a path; correct the line, or import a user's crontab with --user-column=false."
-				return
-			}
-			note("It ran with the group or login class %s, which dbjobs cannot set.", class)
-			user = name
-		}
-		note("It ran as %s; see Users above.", user)
-		j.Queue, r.seen.user = user, true
-	} else if first, _ := cut(rest); first == "root" {
-		note("If root is the user, and no command, import again with --user-column.")
+	if rest, ok = r.user(j, item, rest); !ok {
+		return
 	}
 	rest = r.flags(j, rest, note)
 	if strings.TrimSpace(rest) == "" {
@@ -74,6 +57,35 @@ func (r *reader) job(item *intake.Item, text string) {
 	r.mail(j, note)
 	r.remarks(rest, note)
 	item.Definition = j
+}
+
+// user gives the job the queue of the user that the line or its file names, and returns the command.
+func (r *reader) user(j *store.Job, item *intake.Item, rest string) (command string, ok bool) {
+	note := func(format string, args ...any) { item.Notes = append(item.Notes, fmt.Sprintf(format, args...)) }
+	user, command := r.owner, rest
+	if r.users {
+		if user, command = cut(rest); command == "" {
+			item.Reason = "Cron of a system expects a user and a command after the times, and there are not both; correct the line."
+			return "", false
+		}
+		if name, class, more := strings.Cut(strings.ReplaceAll(user, "/", ":"), ":"); more {
+			if name == "" {
+				item.Reason = "Cron of a system expects a user after the times, and there is a path; correct the line, or import a user's crontab with --user-column=false."
+				return "", false
+			}
+			note("It ran with the group or login class %s, which dbjobs cannot set.", class)
+			user = name
+		}
+	}
+	if user == "" {
+		if first, _ := cut(rest); first == "root" {
+			note("If root is the user, and no command, import again with --user-column.")
+		}
+		return rest, true
+	}
+	note("It ran as %s; see Users above.", user)
+	j.Queue, r.seen.user, r.seen.owner = user, true, r.seen.owner || !r.users
+	return command, true
 }
 
 // when reads the times that a line begins with, and returns the rest of the line.
