@@ -11,6 +11,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/intake"
 	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -175,6 +176,25 @@ func TestDatabaseOfAConnection(t *testing.T) {
 			func(format string, args ...any) { notes += fmt.Sprintf(format, args...) })
 		if !strings.Contains(string(got.Spec), `"target":"found"`) || strings.Contains(notes, "geheim") {
 			t.Errorf("%s: got %s with the remark %q, want the database %q", connect, got.Spec, notes, want)
+		}
+	}
+}
+
+// A step whose error is to be ignored, or to count as success, fails no job: neither where another step follows, nor at the
+// end.
+func TestErrorsOfSteps(t *testing.T) {
+	for onError, want := range map[string][2]string{"f": {"", ""}, "i": {store.StepNext, store.StepSucceed}, "s": {store.StepNext, store.StepSucceed}} {
+		j := named("x", 1)
+		j.Steps = []Step{
+			{Name: "a", Enabled: true, Kind: "s", Code: "SELECT 1", OnError: onError},
+			{Name: "b", Enabled: true, Kind: "b", Code: "true", OnError: onError},
+			{Name: "c", Kind: "b", Code: "true", OnError: "f"},
+		}
+		r := Convert([]Job{j}, Options{Source: "pgAgent", Zone: "UTC", Now: today})
+		written(t, r, today, "")
+		steps := r.Items[0].Definition.Steps
+		if got := [2]string{steps[0].OnFailure, steps[1].OnFailure}; len(steps) != 2 || got != want {
+			t.Errorf("%s: on_failure is %q, want %q", onError, got, want)
 		}
 	}
 }

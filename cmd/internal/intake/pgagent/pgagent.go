@@ -156,6 +156,9 @@ func item(r *intake.Result, job *Job, o Options) intake.Item {
 		it.Reason = "It has no step that is enabled; nothing is lost."
 		return it
 	}
+	if last := &j.Steps[len(j.Steps)-1]; last.OnFailure == store.StepNext { // there is none, and the run would fail with the step
+		last.OnFailure = store.StepSucceed
+	}
 	var own []store.Schedule
 	for _, s := range job.Schedules {
 		switch sc, reason := schedule(&s, len(job.Schedules) > 1, o, note); {
@@ -284,7 +287,7 @@ func step(s Step, names map[string]bool, o Options, note func(string, ...any)) (
 	switch s.OnError {
 	case "s":
 		out.OnFailure = store.StepNext
-		note("The step %s is marked as succeeded when it fails; here it is failed, and the next one runs.", s.Name)
+		note("The step %s is marked as succeeded when it fails; here it is failed, and the run goes on.", s.Name)
 	case "i":
 		out.OnFailure = store.StepNext
 	}
