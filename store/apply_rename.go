@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,8 +8,9 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// Rename says that a definition had another name. It is done once: if nothing has the old name, or if both names are there
-// and the definitions have both, there is nothing to do.
+// Rename says that a definition had another name. It is done once: if nothing has the old name, there is nothing to do. If
+// the definitions have both names, there is nothing to do either where both are there, or where another definition was
+// renamed so before, and is gone: what has the old name by now is the definition of that name.
 type Rename struct {
 	Kind     string // job, schedule
 	From, To string // names without an owner
@@ -45,37 +45,26 @@ func (d Definitions) RenamesInTurn() []Rename {
 
 // renames gives definitions their new names, before any other name is looked up.
 func (a *applier) renames(ctx context.Context, d Definitions) error {
-	inFile := func(kind, name string) bool {
-		if kind == "schedule" {
-			return slices.ContainsFunc(d.Schedules, func(c Schedule) bool { return c.Name == name })
-		}
-		return slices.ContainsFunc(d.Jobs, func(j Job) bool { return j.Name == name })
-	}
+	todo := a.s.renamer(ctx, a.tx, d, a.login)
 	for _, r := range d.RenamesInTurn() {
-		stays := inFile(r.Kind, r.From)
-		if r.Kind == "schedule" {
-			if err := a.renameShared(ctx, r, stays); err != nil {
+		if r.Kind == KindSchedule {
+			if err := a.renameShared(ctx, r, todo); err != nil {
 				return err
 			}
 			continue
 		}
-		i := slices.IndexFunc(d.Jobs, func(j Job) bool { return j.Name == r.To })
-		if i < 0 {
+		owner, ok := todo.owners[named{r.Kind, r.To}]
+		if !ok {
 			return fmt.Errorf("rename job %s: %w", r.To, ErrNotFound)
 		}
-		if err := a.renameOne(ctx, r, cmp.Or(d.Jobs[i].Owner, a.login), stays); err != nil {
+		if err := a.renameOne(ctx, r, owner, todo); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// bothThere refuses a rename where both names are taken.
-func bothThere(kind, from, to string) error {
-	return &FieldError{kind + " " + to, "renamed_from", fmt.Sprintf("%s %s and %s are both there; remove one of them, or this key", kind, from, to)}
-}
-
-func (a *applier) renameShared(ctx context.Context, r Rename, stays bool) error {
+func (a *applier) renameShared(ctx context.Context, r Rename, todo *renamer) error {
 	read, err := a.s.schedulesNamed(ctx, a.tx, []string{r.From, r.To})
 	if err != nil {
 		return err
@@ -86,12 +75,12 @@ func (a *applier) renameShared(ctx context.Context, r Rename, stays bool) error 
 		there[c.Name] = c
 	}
 	was, old := there[r.From]
-	_, taken := there[r.To]
-	switch {
-	case !old || taken && stays:
+	if !old {
 		return nil
-	case taken:
-		return bothThere("schedule", r.From, r.To)
+	}
+	_, taken := there[r.To]
+	if due, err := todo.due(r, was.ID, taken); !due {
+		return err
 	}
 	if err := a.mayTake("schedule "+r.From, was.Manifest); err != nil {
 		return err
@@ -107,7 +96,7 @@ func (a *applier) renameShared(ctx context.Context, r Rename, stays bool) error 
 	return a.record("schedule", r.To, "rename", was.ID, was, is)
 }
 
-func (a *applier) renameOne(ctx context.Context, r Rename, owner string, stays bool) error {
+func (a *applier) renameOne(ctx context.Context, r Rename, owner string, todo *renamer) error {
 	there := newKnownJobs()
 	err := a.s.jobsNamed(ctx, a.tx, legible([]string{r.From, r.To}), func(j *Job) {
 		a.dry.job(j)
@@ -116,12 +105,12 @@ func (a *applier) renameOne(ctx context.Context, r Rename, owner string, stays b
 	if err != nil {
 		return err
 	}
-	old, taken := there.byName[FullName(owner, r.From)], there.byName[FullName(owner, r.To)] != nil
-	switch {
-	case old == nil || taken && stays:
+	old := there.byName[FullName(owner, r.From)]
+	if old == nil {
 		return nil
-	case taken:
-		return bothThere("job", FullName(owner, r.From), FullName(owner, r.To))
+	}
+	if due, err := todo.due(r, old.ID, there.byName[FullName(owner, r.To)] != nil); !due {
+		return err
 	}
 	if err := a.mayTake("job "+old.FullName(), old.Manifest); err != nil {
 		return err

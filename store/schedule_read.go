@@ -70,17 +70,27 @@ func (s *Store) Made(ctx context.Context, d Definitions) (map[string]time.Time, 
 		}
 	}
 	there, err := s.schedulesNamed(ctx, s.db, legible(names))
+	if err != nil {
+		return nil, err
+	}
+	todo := s.renamer(ctx, s.db, d, "")
+	for _, r := range renames {
+		c, old := there[r.From]
+		_, taken := there[r.To]
+		due, err := todo.due(r, c.ID, taken)
+		if err != nil && !taken { // where both are there, apply says so
+			return nil, err
+		}
+		if old && due {
+			there[r.To] = c
+			delete(there, r.From)
+		}
+	}
 	made := make(map[string]time.Time, len(there))
 	for name := range there {
 		made[name] = there[name].CreatedAt
 	}
-	for _, r := range renames {
-		if _, taken := made[r.To]; !taken {
-			made[r.To] = made[r.From]
-			delete(made, r.From)
-		}
-	}
-	return made, err
+	return made, nil
 }
 
 // countUsers counts the jobs that use the schedules.

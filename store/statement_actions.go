@@ -181,6 +181,7 @@ var actions = map[string]string{
 	"recall":             "read the records of deleted plans",
 	"recent_gaps":        "read gaps",
 	"removed_job":        "look for a removed job",
+	"past_renames":       "look which renames were done before",
 	"removed_jobs":       "read removed jobs",
 	"reopen":             "open a run again",
 	"reserve_queued":     "lock queued runs",

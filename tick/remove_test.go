@@ -99,6 +99,20 @@ func TestRemoveWhenDoneSparesHooks(t *testing.T) {
 	})
 }
 
+// brought applies definitions, and returns what that changed.
+func brought(t *testing.T, d *storetest.DB, defs store.Definitions, o store.ApplyOptions) string {
+	t.Helper()
+	changes, err := d.Apply(t.Context(), defs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i := range changes {
+		got = append(got, changes[i].Action+" "+changes[i].PlainSubject())
+	}
+	return strings.Join(got, ", ")
+}
+
 // If a manifest still has a job that is done, the job does not run again. If the definition differs, it does.
 func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
@@ -115,15 +129,7 @@ func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 		o := store.ApplyOptions{Manifest: "jobs", Prune: true, Start: decide.Start}
 		bring := func(defs store.Definitions) string {
 			t.Helper()
-			changes, err := d.Apply(t.Context(), defs, o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, c := range changes {
-				got = append(got, c.Action+" "+c.Subject[strings.LastIndex(c.Subject, "/")+1:])
-			}
-			return strings.Join(got, ", ")
+			return brought(t, d, defs, o)
 		}
 		bring(defs)
 		c := &course{DB: d}
@@ -170,6 +176,62 @@ func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 		}
 		if got := bring(defs); got != "create job" {
 			t.Errorf("after a removal by hand: %s", got)
+		}
+	})
+}
+
+// A rename is done once. When what was renamed is gone, a new definition that has the old name by then keeps it.
+func TestRenameIsDoneOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		o := store.ApplyOptions{Manifest: "jobs", Start: decide.Start}
+		load, other := once(), store.Job{Name: "load", Steps: once().Steps}
+		load.Name, load.RemoveDone = "load", false
+		early := store.Schedule{Name: "early", Rule: "every 5m"}
+		brought(t, d, store.Definitions{Schedules: []store.Schedule{early}, Jobs: []store.Job{load}}, o)
+		late := early
+		load.Name, load.RemoveDone = "load-old", true
+		late.Name, early.Rule = "late", "every 6m"
+		defs := store.Definitions{Schedules: []store.Schedule{early, late}, Jobs: []store.Job{load, other},
+			Renames: []store.Rename{{Kind: "schedule", From: "early", To: "late"}, {Kind: "job", From: "load", To: "load-old"}}}
+		d.Clock.Add(time.Hour)
+		if got := brought(t, d, defs, o); got != "rename late, rename load-old, create early, change load-old, create load" {
+			t.Fatal(got)
+		}
+		(&course{DB: d}).follow(t, "08:00 tick; 08:05 tick take end=succeeded tick")
+		if _, err := d.RemoveSchedule(t.Context(), "late", false, store.AlterOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if made, err := d.Made(t.Context(), defs); err != nil || len(made) != 1 || made["early"].IsZero() {
+			t.Errorf("%v: schedules were made at %v", err, made)
+		}
+		for _, o.DryRun = range []bool{true, false} {
+			if got := brought(t, d, defs, o); got != "create late, done load-old" {
+				t.Errorf("when what was renamed is gone: %s", got)
+			}
+		}
+		if err := d.RemoveJob(t.Context(), "load", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := brought(t, d, defs, o); got != "create load, done load-old" && got != "done load-old, create load" {
+			t.Errorf("both are gone: %s", got)
+		}
+		// A job that got its former name back is renamed again.
+		o.Manifest, other.Name = "more", "fetched"
+		defs = store.Definitions{Jobs: []store.Job{other}}
+		brought(t, d, defs, o)
+		for _, to := range []string{"fetch", "fetched"} {
+			if _, err := d.RenameJob(t.Context(), defs.Jobs[0].Name, to, store.AlterOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			defs.Jobs[0].Name = to
+		}
+		if _, err := d.RenameJob(t.Context(), "fetched", "fetch", store.AlterOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		other.Name = "fetch"
+		defs.Jobs, defs.Renames = append(defs.Jobs, other), []store.Rename{{Kind: "job", From: "fetch", To: "fetched"}}
+		if got := brought(t, d, defs, o); got != "rename fetched, create fetch" {
+			t.Errorf("with its former name: %s", got)
 		}
 	})
 }

@@ -990,6 +990,11 @@ LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l @by
   AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
 WHERE j.removed_at IS NOT NULL AND j.name @among_names ORDER BY j.id;
 
+-- Which definitions got these names, and those that they had before. A job has its full name.
+
+-- name: past_renames
+SELECT kind, COALESCE(subject_id, 0), subject, was FROM dbjobs.changes WHERE action = 'rename' AND subject @among_names;
+
 -- name: insert_steps
 INSERT INTO dbjobs.steps (job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
   retry_jitter, on_success, on_failure)
@@ -1324,7 +1329,8 @@ DELETE FROM dbjobs.jobs WHERE id @these;
 -- What is older than @later, and no longer needed: stretches of ticks, ended pauses, and changes of a part of the change log.
 -- Who needs stretches wants the newest ones, and a decision needs pauses that ended after what its plan covers. A pause that
 -- its jobs have not seen is needed. The latest changes of a job are needed: they say in which state the job is, and what its
--- definition is, or was when the job was done. An earlier change is not needed, and neither is any change of a job that is gone.
+-- definition is, or was when the job was done. An earlier change is not needed, but for a rename, which renamed_from does once, and
+-- neither is any change of a job that is gone.
 
 -- name: old_records
 SELECT t.since, NULL, 'tick' FROM (SELECT since FROM dbjobs.ticks @by_since WHERE since < @later AND last_at < @later ORDER BY since LIMIT :limit) AS t
@@ -1333,10 +1339,10 @@ SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs.pauses @by_end
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < @later AND CASE WHEN @stale THEN 1 ELSE 0 END = 0 LIMIT :limit) AS p
 UNION ALL
 SELECT NULL, l.id, 'change' FROM (
-  SELECT c.id, c.changed_at, c.kind, c.subject_id FROM dbjobs.changes c
+  SELECT c.id, c.changed_at, c.kind, c.subject_id, c.action FROM dbjobs.changes c
   WHERE c.id >= (SELECT @anywhere FROM dbjobs.changes m) ORDER BY c.id LIMIT :limit) AS l
 WHERE l.changed_at < @later AND (l.kind <> 'job'
-  OR EXISTS (SELECT 1 FROM dbjobs.changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
+  OR l.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs.changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
     AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
   OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 

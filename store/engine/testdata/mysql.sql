@@ -1205,10 +1205,10 @@ SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs_pauses FORCE INDEX (pause
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND CASE WHEN stale = 1 THEN 1 ELSE 0 END = 0 LIMIT ?) AS p
 UNION ALL
 SELECT NULL, l.id, 'change' FROM (
-  SELECT c.id, c.changed_at, c.kind, c.subject_id FROM dbjobs_changes c
+  SELECT c.id, c.changed_at, c.kind, c.subject_id, c.action FROM dbjobs_changes c
   WHERE c.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_changes m) ORDER BY c.id LIMIT ?) AS l
 WHERE l.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (l.kind <> 'job'
-  OR EXISTS (SELECT 1 FROM dbjobs_changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
+  OR l.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs_changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
     AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
   OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
@@ -1262,6 +1262,10 @@ SET p.parked = d.parked, p.next_run = d.next_run;
 -- name: park_schedule
 -- arguments: parked, id
 UPDATE dbjobs_schedules SET parked = ? WHERE id = ? AND planned = plan_input;
+
+-- name: past_renames
+-- arguments: each_ids
+SELECT kind, COALESCE(subject_id, 0), subject, was FROM dbjobs_changes WHERE action = 'rename' AND subject IN (each_);
 
 -- name: path
 SELECT '', LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())));

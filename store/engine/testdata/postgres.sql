@@ -1265,10 +1265,10 @@ SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs.pauses
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0 LIMIT $3) AS p
 UNION ALL
 SELECT NULL, l.id, 'change' FROM (
-  SELECT c.id, c.changed_at, c.kind, c.subject_id FROM dbjobs.changes c
+  SELECT c.id, c.changed_at, c.kind, c.subject_id, c.action FROM dbjobs.changes c
   WHERE c.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $4::double precision)::bigint FROM dbjobs.changes m) ORDER BY c.id LIMIT $3) AS l
 WHERE l.changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (l.kind <> 'job'
-  OR EXISTS (SELECT 1 FROM dbjobs.changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
+  OR l.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs.changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
     AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
   OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
@@ -1347,6 +1347,10 @@ WHERE p.job_id = d.job_id;
 -- name: park_schedule
 -- arguments: parked, id
 UPDATE dbjobs.schedules SET parked = $1 WHERE id = $2 AND planned = plan_input;
+
+-- name: past_renames
+-- arguments: ids
+SELECT kind, COALESCE(subject_id, 0), subject, was FROM dbjobs.changes WHERE action = 'rename' AND subject = ANY($1::text[]);
 
 -- name: path
 SELECT pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(31)), session_user::text;

@@ -1185,10 +1185,10 @@ SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs_pauses
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END = 0 LIMIT ?3) AS p
 UNION ALL
 SELECT NULL, l.id, 'change' FROM (
-  SELECT c.id, c.changed_at, c.kind, c.subject_id FROM dbjobs_changes c
+  SELECT c.id, c.changed_at, c.kind, c.subject_id, c.action FROM dbjobs_changes c
   WHERE c.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ?4 AS INTEGER) FROM dbjobs_changes m) ORDER BY c.id LIMIT ?3) AS l
 WHERE l.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (l.kind <> 'job'
-  OR EXISTS (SELECT 1 FROM dbjobs_changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
+  OR l.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs_changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
     AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
   OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
@@ -1258,6 +1258,10 @@ WHERE p.job_id = d.job_id;
 -- name: park_schedule
 -- arguments: parked, id
 UPDATE dbjobs_schedules SET parked = ?1 WHERE id = ?2 AND planned = plan_input;
+
+-- name: past_renames
+-- arguments: ids
+SELECT kind, COALESCE(subject_id, 0), subject, was FROM dbjobs_changes WHERE action = 'rename' AND subject IN (SELECT value FROM json_each(?1));
 
 -- name: path
 SELECT '', '';
