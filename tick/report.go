@@ -56,9 +56,10 @@ type Report struct {
 	// Remind says that the states are to be shown even if the pass was quiet: the pass has parked a job, or
 	// it is the first pass of an hour.
 	Remind bool `json:"-"`
-	// SilentSince is the time of the pass before, if the trigger came regularly and was then silent for
-	// longer than Tick.Late.
+	// SilentSince is the time of the pass before, if the trigger came regularly and was then silent for longer than Tick.Late;
+	// SilentUntil is that of the pass that has found this, which may be a later one of RunFor.
 	SilentSince time.Time `json:"silent_since,omitzero"`
+	SilentUntil time.Time `json:"silent_until,omitzero"`
 	// UnheardEvents counts the events whose hooks could not be run; Unheard has the first of them.
 	UnheardEvents int             `json:"unheard_events,omitempty"`
 	Unheard       []store.Unheard `json:"unheard,omitempty"`
@@ -171,7 +172,10 @@ func (r *Report) join(next Report) {
 	r.Succeeded, r.Failed, r.Waiting = r.Succeeded+next.Succeeded, r.Failed+next.Failed, r.Waiting+next.Waiting
 	r.Lost, r.Cancelled, r.Pruned, r.Outdated = r.Lost+next.Lost, r.Cancelled+next.Cancelled, r.Pruned+next.Pruned, r.Outdated+next.Outdated
 	r.ByDecision = Unexecuted{r.ByDecision.Failed + next.ByDecision.Failed, r.ByDecision.Cancelled + next.ByDecision.Cancelled}
-	r.Warning, r.SilentSince = cmp.Or(r.Warning, next.Warning), cmp.Or(r.SilentSince, next.SilentSince)
+	r.Warning = cmp.Or(r.Warning, next.Warning)
+	if r.SilentSince.IsZero() {
+		r.SilentSince, r.SilentUntil = next.SilentSince, next.SilentUntil
+	}
 	r.addGaps(next.Gaps)
 	r.MoreRuns += next.MoreRuns
 	for i := range next.Runs {

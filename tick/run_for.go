@@ -10,6 +10,8 @@ const (
 	// staysDue is the wait if something stays due, such as a job that only another host can run. Asking
 	// again without a wait would keep the database busy for nothing.
 	staysDue = time.Second
+	// lookEach is the longest sleep of RunFor, unless an alarm comes for what changes in the meantime.
+	lookEach = time.Minute
 )
 
 // least is the working time that a budget must still have for another pass to begin.
@@ -21,7 +23,9 @@ func least(budget time.Duration) time.Duration { return min(budget/10, 500*time.
 // record. If ctx ends during a sleep, RunFor returns without an error. While it sleeps, the file of an SQLite database is
 // closed, and may be replaced.
 //
-// With an Alarm, the length is at least Tick.Lead plus the time for which an alarm would come too late.
+// A length of more than a minute takes the place of a trigger of each minute. RunFor then lasts for the length, and runs a pass each
+// minute at least: requests and edits wait no longer, and the trigger is not silent. With an Alarm this is not needed, since the
+// alarm starts what comes next. The length is then at least Tick.Lead plus the time for which an alarm would come too late.
 //
 // No pass begins after the length is over, but runs that execute at that time continue, as in a single
 // pass. Otherwise a job that takes longer than the length would be stopped each time, and be lost. A
@@ -40,6 +44,7 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 	if t.Budget > 0 {
 		end = began.Add(min(length, t.Budget-margin(t.Budget)-least(t.Budget)))
 	}
+	stays := t.Alarm == nil && end.Sub(began) > lookEach
 	var total Report
 	for {
 		pass := *t
@@ -57,22 +62,37 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 		if err != nil {
 			return total, err
 		}
-		now := t.Now()
-		if r.wake.IsZero() || !r.wake.Before(end) || !now.Before(end) {
+		wait := r.rest(t.Now(), end, stays)
+		if wait <= 0 {
 			return total, nil
 		}
-		wait := max(r.wake.Sub(now), shortest)
-		if !r.wake.After(now) && !r.due.After(r.StartedAt) { // it was already due before the pass began
-			wait = staysDue
-		}
 		if t.Log != nil {
-			t.Log.Debug("sleeps", "for", min(wait, end.Sub(now)), "due", r.due)
+			t.Log.Debug("sleeps", "for", wait, "due", r.due)
 		}
 		t.Store.Rest()
-		if over := t.sleep(ctx, min(wait, end.Sub(now))); !over || !t.Now().Before(end) {
+		if over := t.sleep(ctx, wait); !over || !t.Now().Before(end) {
 			return total, nil
 		}
 	}
+}
+
+// rest is how long RunFor sleeps after the pass of this report; 0: no further pass comes. stays says that RunFor lasts until the end,
+// and that each sleep is bounded.
+func (r *Report) rest(now, end time.Time, stays bool) time.Duration {
+	wait := end.Sub(now)
+	switch due := !r.wake.IsZero() && r.wake.Before(end); {
+	case !due && !stays:
+		return 0
+	case !due:
+	case !r.wake.After(now) && !r.due.After(r.StartedAt): // it was already due before the pass began
+		wait = min(wait, staysDue)
+	default:
+		wait = min(wait, max(r.wake.Sub(now), shortest))
+	}
+	if stays {
+		wait = min(wait, lookEach)
+	}
+	return wait
 }
 
 // sleep sleeps for a duration. It reports whether the duration was over before the context was.

@@ -272,7 +272,7 @@ func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 		return err
 	}
 	if since := p.probe.UnrecordedSince(lockedLong); !since.IsZero() {
-		p.report.SilentSince = time.Time{} // passes may have come, and nobody could record them
+		p.report.SilentSince, p.report.SilentUntil = time.Time{}, time.Time{} // passes may have come, and nobody could record them
 		return fmt.Errorf("no pass of the trigger %q is on record since %s, and this one could not be recorded: %s",
 			p.t.Name, since.UTC().Format(time.RFC3339), why)
 	}

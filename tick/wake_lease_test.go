@@ -51,7 +51,7 @@ func TestAlarmForTheRunOfADeadProcess(t *testing.T) {
 // A process has died with a run. It is taken for dead half a minute after the end of its lease. Until then, nothing can be
 // decided about the run, so nothing looks at it: no pass of a tick --for, and no alarm.
 func TestLeaseWakesNothingBeforeItCountsAsOver(t *testing.T) {
-	const lease = 90 * time.Second
+	const lease = 20 * time.Second
 	abandon := func(t *testing.T, d *storetest.DB) (recovered time.Time) {
 		t.Helper()
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
@@ -66,8 +66,8 @@ func TestLeaseWakesNothingBeforeItCountsAsOver(t *testing.T) {
 		storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 			at := abandon(t, d)
 			tk, slept := repeating(t, d)
-			r, err := tk.RunFor(t.Context(), 3*time.Minute)
-			if err != nil || r.Passes != 2 || r.Succeeded != 1 || !slices.Equal(*slept, []time.Duration{2 * time.Minute}) {
+			r, err := tk.RunFor(t.Context(), 55*time.Second)
+			if err != nil || r.Passes != 2 || r.Succeeded != 1 || !slices.Equal(*slept, []time.Duration{50 * time.Second}) {
 				t.Errorf("%v: %d passes, %d succeeded, slept %v, want one sleep until %v", err, r.Passes, r.Succeeded, *slept, at)
 			}
 		})

@@ -66,7 +66,8 @@ A failed run is recorded. It does not make the pass fail, unless --fail-on-job-e
 
 With --for 55s the process sleeps until something is due and then runs another pass, until that time is over. So one
 trigger per minute is enough for schedules that are finer than a minute. A run that is still executing then continues,
-unless --budget ends it.
+unless --budget ends it. With more than a minute, as in --for 1h, the process lasts for that time, and runs a pass each
+minute at least, as with a trigger of each minute.
 
 With --database given several times, or several databases in the settings of the host, each gets a pass, all at the
 same time. What fails for one stops none of the others.`,
@@ -292,7 +293,7 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 	}
 	if !r.SilentSince.IsZero() {
 		c.tell(slog.LevelWarn, "the trigger %q was silent for %s, since %s; look at what starts it", r.Name,
-			r.StartedAt.Sub(r.SilentSince).Round(time.Second), report.Instant(r.SilentSince))
+			r.SilentUntil.Sub(r.SilentSince).Round(time.Second), report.Instant(r.SilentSince))
 	}
 	for _, u := range r.Unheard {
 		whose := "job " + u.Job

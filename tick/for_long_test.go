@@ -1,0 +1,109 @@
+package tick_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A tick for an hour looks each minute, as a trigger of each minute would: it is not silent while it sleeps, neither for itself nor
+// for status, and a request waits for a minute at most.
+func TestForAnHourIsATriggerOfEachMinute(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		nop := []store.Step{ticktest.Nop("")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("hourly"), {Name: "asked", Steps: nop}, {Name: "tell", Steps: nop}}})
+		tk, slept := repeating(t, d)
+		tk.Late, tk.On = 15*time.Minute, store.Hooks{Late: "tell"}
+		for range 12 {
+			ticktest.Pass(t, tk)
+			d.Clock.Add(time.Minute)
+		}
+		began, asked := d.Clock.Now(), time.Time{}
+		sleep := tk.Sleep
+		tk.Sleep = func(ctx context.Context, wait time.Duration) {
+			if len(*slept) == 20 {
+				asked = d.Clock.Now()
+				ticktest.RunNow(t, d, "asked", store.Request{})
+			}
+			sleep(ctx, wait)
+		}
+		r, err := tk.RunFor(t.Context(), time.Hour)
+		if err != nil || !r.SilentSince.IsZero() || r.Passes != 60 || !d.Clock.Now().Equal(began.Add(time.Hour)) {
+			t.Errorf("%v: silent since %s, %d passes from %s to %s", err, r.SilentSince, r.Passes, began, d.Clock.Now())
+		}
+		if longest := slices.Max(*slept); longest > time.Minute {
+			t.Errorf("slept for %s", longest)
+		}
+		if events := told(t, d, "tell"); len(events) > 0 {
+			t.Errorf("the hook for a silence ran: %v", events)
+		}
+		if run := ticktest.LastRun(t, d, "hourly"); !run.ScheduledFor.Equal(ticktest.Morning(9, 0)) || !run.StartedAt.Equal(run.ScheduledFor) {
+			t.Errorf("the hourly job of %s started at %s", run.ScheduledFor, run.StartedAt)
+		}
+		if run := ticktest.LastRun(t, d, "asked"); asked.IsZero() || run.StartedAt.Sub(asked) > time.Minute {
+			t.Errorf("the run that was asked for at %s started at %s", asked, run.StartedAt)
+		}
+		triggers, err := d.Triggers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list, err := d.Silences(t.Context(), triggers, d.Clock.Now(), began.Add(-time.Hour)); err != nil || len(list) > 0 {
+			t.Errorf("%v: %+v", err, list)
+		}
+	})
+}
+
+// A tick for more than a minute lasts, also if nothing is due: where it is started again as soon as it ends, another end would be
+// an endless row of starts. One for a minute at most ends at once, and so does one with alarms, which come for what is next.
+func TestForAnHourLasts(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{every("daily at 03:00")}})
+		for _, c := range []struct {
+			what           string
+			length, budget time.Duration
+			alarm          bool
+			lasts          time.Duration
+		}{
+			{"a minute", time.Minute, 0, false, 0},
+			{"more", 90 * time.Second, 0, false, 90 * time.Second},
+			{"an hour", time.Hour, 0, false, time.Hour},
+			{"an hour with a budget", time.Hour, 102*time.Second + 500*time.Millisecond, false, 100 * time.Second},
+			{"an hour with alarms", time.Hour, 0, true, 0},
+		} {
+			tk, slept := repeating(t, d)
+			if tk.Budget = c.budget; c.alarm {
+				tk.Alarm = bellFunc(func(time.Time) {})
+			}
+			began := d.Clock.Now()
+			r, err := tk.RunFor(t.Context(), c.length)
+			if lasted := d.Clock.Now().Sub(began); err != nil || lasted != c.lasts || r.Passes != max(1, len(*slept)) {
+				t.Errorf("%s: %v: it lasted for %s, want %s: %d passes, slept %v", c.what, err, lasted, c.lasts, r.Passes, *slept)
+			}
+		}
+	})
+}
+
+// A host that is suspended during a tick for an hour is silent. The report says from when to when.
+func TestForAnHourTellsASilenceWithin(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		tk, slept := repeating(t, d)
+		tk.Late = 15 * time.Minute
+		sleep, since := tk.Sleep, time.Time{}
+		tk.Sleep = func(ctx context.Context, wait time.Duration) {
+			if len(*slept) == 15 {
+				since = d.Clock.Now()
+				d.Clock.Add(30 * time.Minute)
+			}
+			sleep(ctx, wait)
+		}
+		r, err := tk.RunFor(t.Context(), time.Hour)
+		if until := since.Add(31 * time.Minute); err != nil || since.IsZero() || !r.SilentSince.Equal(since) || !r.SilentUntil.Equal(until) {
+			t.Errorf("%v: silent from %s to %s, want %s to %s", err, r.SilentSince, r.SilentUntil, since, until)
+		}
+	})
+}
