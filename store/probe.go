@@ -30,6 +30,7 @@ type Probe struct {
 	Others      bool      // there are jobs of other logins; their own ticks decide their nominal times
 	NextWake    time.Time // when the next decision is needed; not after Now: one is needed now
 	DueSince    time.Time // since when the first decision that is needed now is needed, but not before Thawed; zero: none is, or it is unknown
+	LateSince   time.Time // like DueSince, without jobs that are parked and stay due until the repair: passes do decide for them
 	Need        [needs]bool
 	Calendar    bool // a calendar was edited: SeeCalendars finds its schedules
 	since       time.Time
@@ -106,9 +107,9 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var job, link, schedule, pause, calendar, ended present
 	var least, most string // the first and the last owner
 	var path string
-	var next, wake, woken, queued, since, last, freeze, thaw engine.Moment
+	var next, late, wake, woken, queued, since, last, freeze, thaw engine.Moment
 	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue, "owners": s.owners()},
-		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &p.Schema.keyless, &p.Schema.hidden, &freeze, &thaw, &next, &wake, &woken,
+		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &p.Schema.keyless, &p.Schema.hidden, &freeze, &thaw, &next, &late, &wake, &woken,
 		&job, &link, &schedule, &pause, &calendar, &ended, &queued, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		c, _, err := s.schema(ctx)
@@ -120,10 +121,11 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	// An instant that cannot be read may hide other instants behind it in the index, so it counts as due.
 	due := func(m *engine.Moment) bool { return m.Unreadable || m.Set() && !m.After(p.Now) }
 	for _, owner := range s.served {
-		var first engine.Moment
-		if err := s.db.Row(ctx, "next_of_owner", engine.Args{"owner": owner}, &first); err != nil {
+		var first, theirs engine.Moment
+		if err := s.db.Row(ctx, "next_of_owner", engine.Args{"now": s.now(), "owner": owner}, &first, &theirs); err != nil {
 			return nil, err
 		}
+		earliest(&p.LateSince, theirs.Time)
 		if !due(&next) && (first.Unreadable || first.Set() && (!next.Set() || first.Before(next.Time))) {
 			next = first
 		}
@@ -136,11 +138,6 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	p.Queued, p.QueuedSince, p.Calendar = queued.Set() || queued.Unreadable, p.FromThaw(queued.Time), bool(calendar)
 	p.Others = s.db.Engine().KnowsLogins && (least != "" && least != p.Login || most != "" && most != p.Login)
 	p.Need = [needs]bool{bool(job), bool(link), bool(schedule), bool(pause), due(&wake), due(&next), bool(ended)}
-	earliest := func(of *time.Time, t time.Time) {
-		if !t.IsZero() && (of.IsZero() || t.Before(*of)) {
-			*of = t
-		}
-	}
 	earliest(&p.NextWake, next.Time)
 	earliest(&p.NextWake, wake.Time)
 	if due(&next) {
@@ -148,9 +145,18 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	}
 	if due(&wake) {
 		earliest(&p.DueSince, woken.Time)
+		earliest(&p.LateSince, woken.Time)
 	}
-	p.DueSince = p.FromThaw(p.DueSince)
+	earliest(&p.LateSince, late.Time)
+	p.DueSince, p.LateSince = p.FromThaw(p.DueSince), p.FromThaw(p.LateSince)
 	return p, p.Schema.Check()
+}
+
+// earliest moves an instant back to another one, which may be zero: there is none.
+func earliest(of *time.Time, t time.Time) {
+	if !t.IsZero() && (of.IsZero() || t.Before(*of)) {
+		*of = t
+	}
 }
 
 // NextAfter is when the first decision after an instant is needed; zero: no such time is known. What stays due hides it from

@@ -39,7 +39,7 @@ type Report struct {
 	ByDecision Unexecuted `json:"by_decision,omitzero"`
 
 	Lost      int       `json:"lost,omitempty"`        // runs whose last delivery never reported back
-	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time when the pass began, or the end of a freeze after it
+	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time of a job that is not parked when the pass began, or the end of a freeze after it
 	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
 	// OldestQueued is the instant since which the oldest queued run of any queue is ready, or the end of a freeze after it. It is
 	// read only if Tick.Gauges asks.

@@ -56,6 +56,27 @@ func TestStandingOfAParkedJobThatStaysDue(t *testing.T) {
 	})
 }
 
+// Nor is such a job late in the figures of a pass, by which alarms say that no pass gets through. A job that ticks can decide for is.
+func TestAParkedJobThatStaysDueIsNotLate(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		grouped := ticktest.Hourly("grouped")
+		grouped.Group = "few"
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "few", MaxRunning: 1}}, Jobs: []store.Job{grouped, ticktest.Hourly("free")}})
+		ticktest.Run(t, d)
+		d.Exec(t, "DELETE FROM "+d.Table("groups"))
+		for hour := range 3 {
+			due := d.Clock.Now().Truncate(time.Hour).Add(time.Hour)
+			d.Clock.Set(due.Add(20 * time.Minute))
+			if r := ticktest.Run(t, d); r.ParkedJobs != 1 || !r.OldestDue.Equal(due) {
+				t.Errorf("hour %d: %d jobs are parked; the oldest is due since %v, want %v", hour, r.ParkedJobs, r.OldestDue, due)
+			}
+			if r := ticktest.Run(t, d); r.ParkedJobs != 1 || !r.OldestDue.IsZero() {
+				t.Errorf("hour %d: %d jobs are parked; after a pass, one is due since %v", hour, r.ParkedJobs, r.OldestDue)
+			}
+		}
+	})
+}
+
 // A job that is parked or failing, and that somebody has paused, is known trouble: a pass, status and job list do not count it, whatever
 // the pause is of. One that has paused itself, or that runs by a schedule which is not paused, counts.
 func TestTroubleThatSomebodyHasPausedDoesNotCount(t *testing.T) {

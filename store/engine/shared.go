@@ -21,6 +21,10 @@ var shared = map[string]string{
 	// the database was ahead.
 	"@is_ahead": "(r.wake_at > @later AND COALESCE((SELECT b.started_at FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > @later)",
 
+	// A plan that is due, and for which a pass can decide. One that is parked for a cause outside of its job stays due until the
+	// repair, although passes come.
+	"@late": "next_run <= @now AND parked IS NULL",
+
 	// A run r that may have an attempt that failed. In this form, PostgreSQL knows from its statistics that there are few.
 	"@may_have_failed": "(r.attempts > 1 OR r.error IS NOT NULL OR r.state NOT IN ('succeeded', 'queued') OR r.state = 'queued' AND r.attempts > 0)",
 

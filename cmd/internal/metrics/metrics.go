@@ -54,7 +54,7 @@ func (p Pass) figures() []figure {
 		{"missed", "Gaps recorded for nominal times that were missed.", r.Gaps["missed"]},
 		{"lost", "Runs whose last delivery never reported back.", r.Lost},
 		{"errors", "1 if the pass itself failed or was interrupted.", failed},
-		{"late_seconds", "How long the oldest due time had been due when the pass began; 0 in a freeze, and counted anew from its end.", p.late().Seconds()},
+		{"late_seconds", "How long the oldest due time of a job that is not parked had been due when the pass began; 0 in a freeze, and counted anew from its end.", p.late().Seconds()},
 		{"duration_seconds", "How long the pass took.", p.Took.Seconds()},
 	}
 	if r.States {

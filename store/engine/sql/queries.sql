@@ -45,6 +45,7 @@ SELECT @now, i.version, i.oldest, i.instance, i.owners, @keyless, @hidden,
   (SELECT MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds),
   (SELECT MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.ends_at <= @now),
   (SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = @served),
+  (SELECT next_run FROM dbjobs.plans WHERE owner = @served AND @late ORDER BY next_run LIMIT 1),
   (SELECT wake_at FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT @woken AS since FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs.jobs WHERE @stale ORDER BY id LIMIT 1),
@@ -108,10 +109,12 @@ SELECT owner, jobs, since FROM (
   FROM o WHERE o.owner IS NOT NULL AND o.owner <> :login) AS u
 WHERE jobs > 0 ORDER BY owner;
 
--- The instant at which the first job of an owner is due. It is sent for other owners whose jobs this host also runs.
+-- The instant at which the first job of an owner is due, and since when one is late. It is sent for other owners whose jobs this
+-- host also runs.
 
 -- name: next_of_owner
-SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = :owner;
+SELECT (SELECT MIN(next_run) FROM dbjobs.plans WHERE owner = :owner),
+  (SELECT next_run FROM dbjobs.plans WHERE owner = :owner AND @late ORDER BY next_run LIMIT 1);
 
 -- What of an owner is due first after an instant, and when the first run wakes its job after it. It is sent where something
 -- stays due, which hides what is due later.

@@ -1180,8 +1180,9 @@ SELECT MIN(t.due) FROM (
 ) AS t;
 
 -- name: next_of_owner
--- arguments: owner
-SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ?;
+-- arguments: owner, owner, now
+SELECT (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ?),
+  (SELECT next_run FROM dbjobs_plans WHERE owner = ? AND next_run <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND parked IS NULL ORDER BY next_run LIMIT 1);
 
 -- name: next_queue
 -- arguments: after
@@ -1306,11 +1307,12 @@ WITH RECURSIVE up (job_id, after_id) AS (
 SELECT up.job_id, j.id, j.owner, j.name FROM up CROSS JOIN dbjobs_jobs j WHERE j.id = up.after_id AND j.removed_at IS NULL;
 
 -- name: probe
--- arguments: now, now, now, now, queue, each_owners, now, name, name
+-- arguments: now, now, now, now, now, queue, each_owners, now, name, name
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, i.instance, i.owners, 0, 0,
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))),
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.ends_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)),
+  (SELECT next_run FROM dbjobs_plans WHERE owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4) AND next_run <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND parked IS NULL ORDER BY next_run LIMIT 1),
   (SELECT wake_at FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT CASE WHEN finished_at > wake_at AND finished_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN finished_at ELSE wake_at END AS since FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs_jobs WHERE stale = 1 ORDER BY id LIMIT 1),

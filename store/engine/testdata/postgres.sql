@@ -1240,8 +1240,9 @@ SELECT pg_catalog.MIN(t.due) FROM (
 ) AS t;
 
 -- name: next_of_owner
--- arguments: owner
-SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = $1;
+-- arguments: owner, now
+SELECT (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = $1),
+  (SELECT next_run FROM dbjobs.plans WHERE owner = $1 AND next_run <= coalesce($2::timestamptz, pg_catalog.statement_timestamp()) AND parked IS NULL ORDER BY next_run LIMIT 1);
 
 -- name: next_queue
 -- arguments: after
@@ -1396,6 +1397,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i
   (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())),
   (SELECT pg_catalog.MAX(p.ends_at) FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.ends_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp())),
   (SELECT pg_catalog.MIN(next_run) FROM dbjobs.plans WHERE owner = session_user::text),
+  (SELECT next_run FROM dbjobs.plans WHERE owner = session_user::text AND next_run <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND parked IS NULL ORDER BY next_run LIMIT 1),
   (SELECT wake_at FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT CASE WHEN finished_at > wake_at AND finished_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN finished_at ELSE wake_at END AS since FROM dbjobs.runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs.jobs WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),

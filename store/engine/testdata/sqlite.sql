@@ -1160,8 +1160,9 @@ SELECT MIN(t.due) FROM (
 ) AS t;
 
 -- name: next_of_owner
--- arguments: owner
-SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ?1;
+-- arguments: owner, now
+SELECT (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ?1),
+  (SELECT next_run FROM dbjobs_plans WHERE owner = ?1 AND next_run <= coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND parked IS NULL ORDER BY next_run LIMIT 1);
 
 -- name: next_queue
 -- arguments: after
@@ -1307,6 +1308,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.olde
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))),
   (SELECT MAX(p.ends_at) FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.ends_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))),
   (SELECT MIN(next_run) FROM dbjobs_plans WHERE owner = ''),
+  (SELECT next_run FROM dbjobs_plans WHERE owner = '' AND next_run <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND parked IS NULL ORDER BY next_run LIMIT 1),
   (SELECT wake_at FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT CASE WHEN finished_at > wake_at AND finished_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN finished_at ELSE wake_at END AS since FROM dbjobs_runs WHERE wake_at IS NOT NULL ORDER BY wake_at LIMIT 1),
   (SELECT id FROM dbjobs_jobs WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
