@@ -87,6 +87,28 @@ func TestLoginsInTurn(t *testing.T) {
 	})
 }
 
+// A job of another login that is parked for a cause outside of it stays due until the repair, although the ticks of that login
+// come. Nobody is told to start one.
+func TestLoginWhoseJobIsParkedIsServed(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		theirs, other := d.As(t)
+		grouped := ticktest.Hourly("grouped")
+		grouped.Owner, grouped.Group = theirs, "few"
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "few", MaxRunning: 1}}, Jobs: []store.Job{grouped}})
+		first, second := ticktest.New(t, d.Store), ticktest.New(t, other)
+		first.Name, second.Name = "first", "second"
+		ticktest.Pass(t, second)
+		d.Exec(t, "DELETE FROM "+d.Table("groups"))
+		for range 2 {
+			d.Clock.Add(time.Hour)
+			ticktest.Pass(t, second)
+			if r := ticktest.Pass(t, first); r.ParkedJobs != 1 || len(r.Unserved) != 0 {
+				t.Errorf("%d jobs are parked, and nobody serves %+v", r.ParkedJobs, r.Unserved)
+			}
+		}
+	})
+}
+
 // The owner's login does not tick for an hour. The first tick of another login leaves the nominal times alone and says
 // so. Later, the job's own policy decides about these times.
 func TestLoginThatNobodyServes(t *testing.T) {

@@ -94,8 +94,8 @@ WITH RECURSIVE q (queue) AS (
 SELECT MIN((SELECT MIN(r.ready_at) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority = u.priority))
 FROM u WHERE u.priority IS NOT NULL;
 
--- The number of jobs of each other login that have been due since the given instant. Each owner is read through the
--- index. The statement is sent only if there are other owners.
+-- The number of jobs of each other login that have been due since the given instant, without parked ones: they may stay due while
+-- ticks of that login come. Each owner is read through the index. The statement is sent only if there are other owners.
 
 -- name: unserved
 WITH RECURSIVE o (owner) AS (
@@ -104,8 +104,8 @@ WITH RECURSIVE o (owner) AS (
   SELECT (SELECT MIN(p.owner) FROM dbjobs.plans p WHERE p.owner > o.owner) FROM o WHERE o.owner IS NOT NULL
 )
 SELECT owner, jobs, since FROM (
-  SELECT o.owner, (SELECT COUNT(*) FROM dbjobs.plans p WHERE p.owner = o.owner AND p.next_run <= :since) AS jobs,
-    (SELECT MIN(p.next_run) FROM dbjobs.plans p WHERE p.owner = o.owner) AS since
+  SELECT o.owner, (SELECT COUNT(*) FROM dbjobs.plans p WHERE p.owner = o.owner AND p.next_run <= :since AND p.parked IS NULL) AS jobs,
+    (SELECT p.next_run FROM dbjobs.plans p WHERE p.owner = o.owner AND p.next_run <= :since AND p.parked IS NULL ORDER BY p.next_run LIMIT 1) AS since
   FROM o WHERE o.owner IS NOT NULL AND o.owner <> :login) AS u
 WHERE jobs > 0 ORDER BY owner;
 

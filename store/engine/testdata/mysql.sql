@@ -1747,15 +1747,15 @@ WHERE j.enabled = 1 AND j.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM dbjob
 ORDER BY j.created_at, j.id LIMIT 1;
 
 -- name: unserved
--- arguments: since, login
+-- arguments: since, since, login
 WITH RECURSIVE o (owner) AS (
   SELECT MIN(p.owner) FROM dbjobs_plans p
   UNION ALL
   SELECT (SELECT MIN(p.owner) FROM dbjobs_plans p WHERE p.owner > o.owner) FROM o WHERE o.owner IS NOT NULL
 )
 SELECT owner, jobs, since FROM (
-  SELECT o.owner, (SELECT COUNT(*) FROM dbjobs_plans p WHERE p.owner = o.owner AND p.next_run <= ?) AS jobs,
-    (SELECT MIN(p.next_run) FROM dbjobs_plans p WHERE p.owner = o.owner) AS since
+  SELECT o.owner, (SELECT COUNT(*) FROM dbjobs_plans p WHERE p.owner = o.owner AND p.next_run <= ? AND p.parked IS NULL) AS jobs,
+    (SELECT p.next_run FROM dbjobs_plans p WHERE p.owner = o.owner AND p.next_run <= ? AND p.parked IS NULL ORDER BY p.next_run LIMIT 1) AS since
   FROM o WHERE o.owner IS NOT NULL AND o.owner <> ?) AS u
 WHERE jobs > 0 ORDER BY owner;
 

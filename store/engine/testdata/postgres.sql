@@ -1900,8 +1900,8 @@ WITH RECURSIVE o (owner) AS (
   SELECT (SELECT pg_catalog.MIN(p.owner) FROM dbjobs.plans p WHERE p.owner > o.owner) FROM o WHERE o.owner IS NOT NULL
 )
 SELECT owner, jobs, since FROM (
-  SELECT o.owner, (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE p.owner = o.owner AND p.next_run <= $1) AS jobs,
-    (SELECT pg_catalog.MIN(p.next_run) FROM dbjobs.plans p WHERE p.owner = o.owner) AS since
+  SELECT o.owner, (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE p.owner = o.owner AND p.next_run <= $1 AND p.parked IS NULL) AS jobs,
+    (SELECT p.next_run FROM dbjobs.plans p WHERE p.owner = o.owner AND p.next_run <= $1 AND p.parked IS NULL ORDER BY p.next_run LIMIT 1) AS since
   FROM o WHERE o.owner IS NOT NULL AND o.owner <> $2) AS u
 WHERE jobs > 0 ORDER BY owner;
 

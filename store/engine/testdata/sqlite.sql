@@ -1745,8 +1745,8 @@ WITH RECURSIVE o (owner) AS (
   SELECT (SELECT MIN(p.owner) FROM dbjobs_plans p WHERE p.owner > o.owner) FROM o WHERE o.owner IS NOT NULL
 )
 SELECT owner, jobs, since FROM (
-  SELECT o.owner, (SELECT COUNT(*) FROM dbjobs_plans p WHERE p.owner = o.owner AND p.next_run <= ?1) AS jobs,
-    (SELECT MIN(p.next_run) FROM dbjobs_plans p WHERE p.owner = o.owner) AS since
+  SELECT o.owner, (SELECT COUNT(*) FROM dbjobs_plans p WHERE p.owner = o.owner AND p.next_run <= ?1 AND p.parked IS NULL) AS jobs,
+    (SELECT p.next_run FROM dbjobs_plans p WHERE p.owner = o.owner AND p.next_run <= ?1 AND p.parked IS NULL ORDER BY p.next_run LIMIT 1) AS since
   FROM o WHERE o.owner IS NOT NULL AND o.owner <> ?2) AS u
 WHERE jobs > 0 ORDER BY owner;
 
