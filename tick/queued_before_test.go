@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
@@ -41,6 +42,38 @@ func TestRunsThatWereQueuedBeforeAreCounted(t *testing.T) {
 		}
 		if states := ticktest.States(t, d, "told"); len(states) != places {
 			t.Errorf("of %d failures, the hook was told %d: %v", places, len(states), states)
+		}
+	})
+}
+
+// TestQueuedRunsThatEndBeforeADecision: a worker that fills its own queue inserts runs as queued, and ends them before a pass
+// has seen them. The pass that settles them gives them their numbers, so that they count, and that the history is bounded.
+func TestQueuedRunsThatEndBeforeADecision(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		const runs, kept = 5, 2
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "letters", Queue: "post", Overlap: store.OverlapAllow, MaxRunning: 1_000_000,
+			Keep: store.Keep{Runs: kept}, Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.DecideOnly(t, d)
+		for i := range runs {
+			d.Clock.Add(time.Second)
+			now := ticktest.Literal(d, d.Clock.Now())
+			d.Exec(t, fmt.Sprintf("INSERT INTO %s (id, job_id, occurrence, queue, state, ready_at, created_at) SELECT '00000000-0000-7000-9000-%012d', id, 'now:%[2]d', 'post', 'queued', %[3]s, %[3]s FROM %[4]s",
+				d.Table("runs"), i, now, d.Table("jobs")))
+			d.Exec(t, fmt.Sprintf("UPDATE %s SET state = 'running', fence = 1, attempt = 1, attempts = 1, holder = 'post/1', started_at = %s, lease_until = %[2]s WHERE state = 'queued'", d.Table("runs"), now))
+			d.Exec(t, fmt.Sprintf("UPDATE %s SET state = 'failed', error = 'no stamp', finished_at = %s, lease_until = NULL WHERE state = 'running'", d.Table("runs"), now))
+		}
+		ticktest.Run(t, d)
+		list, err := d.Runs(t.Context(), store.RunFilter{Job: "letters"})
+		if err != nil || len(list) != kept || list[0].Number != runs || list[1].Number != runs-1 {
+			t.Errorf("%v: %+v\nwant the newest %d of %d runs", err, list, kept, runs)
+		}
+		if j, err := d.Job(t.Context(), "letters"); err != nil || j.RunsMade != runs || j.Streak != runs {
+			t.Errorf("%v: %d runs are counted, and %d failures; want %d", err, j.RunsMade, j.Streak, runs)
+		}
+		later := ticktest.RunNow(t, d, "letters", store.Request{})
+		ticktest.DecideOnly(t, d)
+		if r, err := d.Run(t.Context(), "letters"); err != nil || r.ID != later.ID || r.Number != runs+1 {
+			t.Errorf("%v: the latest run is %s, #%d; want %s, #%d", err, r.ID, r.Number, later.ID, runs+1)
 		}
 	})
 }

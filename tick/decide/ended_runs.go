@@ -56,6 +56,7 @@ func (d *decision) settleRun(r store.Run, was string) {
 		r.FinishedAt = d.now
 	}
 	r.SettledAt = d.now
+	d.number(&r)
 	p := &d.plan
 	again := retriedByHand(p, &r)
 	p.LastRunID, p.LastState, p.LastFinishedAt = r.ID, r.State, r.FinishedAt

@@ -18,8 +18,7 @@ func (d *decision) admit() {
 			if r.Predecessor() != "" && d.usedUp() && !d.gone() && !r.Ended() { // several runs of the other job have ended together
 				r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, "max_runs is used up"
 			}
-			d.plan.RunsMade++
-			r.Number = d.plan.RunsMade
+			d.number(r)
 		}
 		d.cancelOrHold(r)
 		if (d.snapshot.Stale && r.State == store.Queued || givenBack(r)) && !r.Begun() {
@@ -59,6 +58,15 @@ func (d *decision) admit() {
 	for i := range d.made {
 		d.cancelOrHold(&d.made[i])
 		place(&d.made[i])
+	}
+}
+
+// number numbers a run that no decision has seen: one that was requested, or that plain SQL has inserted as queued, and that a
+// worker may have ended since. The number of a run that cannot be read stays as it is.
+func (d *decision) number(r *store.Run) {
+	if r.Number == 0 && r.Fault == "" {
+		d.plan.RunsMade++
+		r.Number = d.plan.RunsMade
 	}
 }
 
