@@ -2,135 +2,224 @@ package main
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/dbjobs/dbjobs/scripts/prove"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
+// meanwhile is a call of a routine in a transaction that began before another session changed something.
+type meanwhile struct {
+	name    string
+	by      any // what the other session does: a call, or a statement
+	call    call
+	refused string // with this SQLSTATE; empty: it is not
+	one     string // what there is one row of then
+	reads   bool   // the call only reads what has changed
+}
+
+var meanwhiles = []meanwhile{
+	{"a schedule", routine("alter_schedule", "n", `{"rule": "every 7h"}`), routine("alter_schedule", "n", `{"description": "mine"}`), "",
+		"{schedules} WHERE name = 'n' AND rule = 'every 7h' AND description = 'mine'", false},
+	{"a schedule of another name", "UPDATE {schedules} SET name = 'other' WHERE name = 'n'", routine("alter_schedule", "n", `{"description": "mine"}`), "JB001",
+		"{schedules} WHERE name = 'other' AND description = ''", false},
+	{"schedules that a job uses", routine("add_job_schedule", "a", "n"), routine("drop_unused_schedules"), "", "{schedules} WHERE name = 'n'", true},
+	{"schedules of a job", routine("add_job_schedule", "a", "n"), routine("add_job_schedule", "a", "m"), "",
+		"{jobs} WHERE name = 'a' AND 2 = (SELECT COUNT(*) FROM {job_schedules} l WHERE l.job_id = {jobs}.id)", false},
+	{"a job", routine("alter_job", "a", `{"timeout": "5m"}`), routine("alter_job", "a", `{"priority": 5}`), "",
+		"{jobs} WHERE name = 'a' AND timeout_ms = 300000 AND priority = 5", false},
+	{"a job that is removed", routine("drop_job", "a"), routine("alter_job", "a", `{"priority": 5}`), "JB001", "{jobs} WHERE name = 'a' AND priority = 0", false},
+	{"a job of another name", routine("rename_job", "a", "y"), routine("rename_job", "a", "z"), "JB001", "{jobs} WHERE name = 'y'", false},
+	{"steps", routine("alter_step", "a", "step 1", `{"name": "first"}`), routine("add_step", "a", "second", "SELECT 2"), "",
+		"{steps} s WHERE s.name = 'first' AND 2 = (SELECT COUNT(*) FROM {steps} o WHERE o.job_id = s.job_id)", false},
+	{"predecessors", routine("alter_job", "a", `{"after": null}`), routine("alter_job", "a", `{"after": "b"}`), "", "{job_after}", false},
+	{"a circle", routine("alter_job", "b", `{"after": "c"}`), routine("alter_job", "c", `{"after": "a"}`), "JB003", "{job_after} WHERE job_id = (SELECT id FROM {jobs} WHERE name = 'b')", true},
+	{"a new run of a job", routine("run_now", "a"), routine("abort", "a"), "", "{runs} WHERE cancel_at IS NOT NULL", false},
+	{"the step of a run", "UPDATE {runs} SET step = 2", routine("retry", "b#1"), "", "{runs} WHERE state = 'waiting' AND step = 2", false},
+	{"a pause", routine("resume", "m", "schedule"), routine("pause", "m", "schedule"), "", "{pauses} WHERE resumed_at IS NULL", false},
+	{"the state of a run", "UPDATE {runs} SET state = 'waiting'", routine("cancel", "b#1"), "", "{runs} WHERE cancel_at IS NOT NULL", false},
+}
+
+// tables writes the names of tables, such as {jobs}, as they are on the engine.
+func (m meanwhile) tables(d *storetest.DB, text string) string {
+	for _, name := range []string{"schedules", "jobs", "steps", "job_schedules", "job_after", "runs", "pauses"} {
+		text = strings.ReplaceAll(text, "{"+name+"}", d.Table(name))
+	}
+	return text
+}
+
+// happens makes the jobs, begins a transaction of the session, and changes something by another session.
+func (m meanwhile) happens(t *testing.T, d *storetest.DB, session *sql.Conn) {
+	for _, before := range []call{
+		routine("create_schedule", "n", "every 5h"), routine("create_schedule", "m", "every 9h"),
+		routine("create_job", "b", nil, nil, `{"steps": [{"sql": "SELECT 1"}, {"sql": "SELECT 2"}]}`),
+		routine("create_job", "a", "SELECT 1", nil, `{"after": "b"}`), routine("create_job", "c", "SELECT 1"), routine("run_now", "b"), routine("pause", "m", "schedule"),
+	} {
+		if err := before.on(d); err != nil {
+			t.Fatal(before, err)
+		}
+	}
+	d.Exec(t, m.tables(d, "UPDATE {runs} SET number = 1, state = 'failed', settled_at = created_at"))
+	d.Exec(t, "CREATE TABLE kept (n int)")
+	for _, begin := range []string{"BEGIN", "SELECT COUNT(*) FROM {jobs}", "INSERT INTO kept VALUES (1)"} {
+		if _, err := session.ExecContext(t.Context(), m.tables(d, begin)); err != nil {
+			t.Fatal(begin, err)
+		}
+	}
+	switch by := m.by.(type) {
+	case call:
+		if err := by.on(d); err != nil {
+			t.Fatal(by, err)
+		}
+	case string:
+		d.Exec(t, m.tables(d, by))
+	}
+}
+
 // TestRoutinesChangeWhatIsThereNow: a transaction of the caller may see the database as it was when the transaction
 // began. A routine that is called in it changes what is there now, and takes back nothing that others have committed.
 func TestRoutinesChangeWhatIsThereNow(t *testing.T) {
-	cases := []struct {
-		name      string
-		meanwhile any // by another session: a call, or a statement
-		call      call
-		refused   string // with this SQLSTATE; empty: it is not
-		one       string // what there is one row of then
-	}{
-		{"a schedule", routine("alter_schedule", "n", `{"rule": "every 7h"}`), routine("alter_schedule", "n", `{"description": "mine"}`), "",
-			"{schedules} WHERE name = 'n' AND rule = 'every 7h' AND description = 'mine'"},
-		{"a schedule of another name", "UPDATE {schedules} SET name = 'other' WHERE name = 'n'", routine("alter_schedule", "n", `{"description": "mine"}`), "JB001",
-			"{schedules} WHERE name = 'other' AND description = ''"},
-		{"schedules that a job uses", routine("add_job_schedule", "a", "n"), routine("drop_unused_schedules"), "", "{schedules} WHERE name = 'n'"},
-		{"schedules of a job", routine("add_job_schedule", "a", "n"), routine("add_job_schedule", "a", "m"), "",
-			"{jobs} WHERE name = 'a' AND 2 = (SELECT COUNT(*) FROM {job_schedules} l WHERE l.job_id = {jobs}.id)"},
-		{"a job", routine("alter_job", "a", `{"timeout": "5m"}`), routine("alter_job", "a", `{"priority": 5}`), "",
-			"{jobs} WHERE name = 'a' AND timeout_ms = 300000 AND priority = 5"},
-		{"a job that is removed", routine("drop_job", "a"), routine("alter_job", "a", `{"priority": 5}`), "JB001", "{jobs} WHERE name = 'a' AND priority = 0"},
-		{"a job of another name", routine("rename_job", "a", "y"), routine("rename_job", "a", "z"), "JB001", "{jobs} WHERE name = 'y'"},
-		{"steps", routine("alter_step", "a", "step 1", `{"name": "first"}`), routine("add_step", "a", "second", "SELECT 2"), "",
-			"{steps} s WHERE s.name = 'first' AND 2 = (SELECT COUNT(*) FROM {steps} o WHERE o.job_id = s.job_id)"},
-		{"predecessors", routine("alter_job", "a", `{"after": null}`), routine("alter_job", "a", `{"after": "b"}`), "", "{job_after}"},
-		{"a circle", routine("alter_job", "b", `{"after": "c"}`), routine("alter_job", "c", `{"after": "a"}`), "JB003", "{job_after} WHERE job_id = (SELECT id FROM {jobs} WHERE name = 'b')"},
-		{"a new run of a job", routine("run_now", "a"), routine("abort", "a"), "", "{runs} WHERE cancel_at IS NOT NULL"},
-		{"the step of a run", "UPDATE {runs} SET step = 2", routine("retry", "b#1"), "", "{runs} WHERE state = 'waiting' AND step = 2"},
-		{"a pause", routine("resume", "m", "schedule"), routine("pause", "m", "schedule"), "", "{pauses} WHERE resumed_at IS NULL"},
-		{"the state of a run", "UPDATE {runs} SET state = 'waiting'", routine("cancel", "b#1"), "", "{runs} WHERE cancel_at IS NOT NULL"},
-	}
 	for _, engine := range withRoutines(t) {
-		tried := cases
+		tried := meanwhiles
 		if engine == "postgres" && !prove.Whole() { // there, each statement sees what is there when it begins
-			tried = cases[:1]
+			tried = meanwhiles[:1]
 		}
-		for _, c := range tried {
-			t.Run(engine+"/"+c.name, func(t *testing.T) {
+		for _, m := range tried {
+			t.Run(engine+"/"+m.name, func(t *testing.T) {
 				t.Parallel()
 				d := storetest.Open(t, engine, store.Options{Clock: time.Now})
-				tables := func(text string) string {
-					for _, name := range []string{"schedules", "jobs", "steps", "job_schedules", "job_after", "runs", "pauses"} {
-						text = strings.ReplaceAll(text, "{"+name+"}", d.Table(name))
-					}
-					return text
+				session := sessionOf(t, d, "OFF")
+				m.happens(t, d, session)
+				text, args := m.call.text(d.Server)
+				if _, err := session.ExecContext(t.Context(), text, args...); (err != nil || m.refused != "") && sqlState(err) != m.refused {
+					t.Fatalf("%v: %v, want the state %q", m.call, err, m.refused)
 				}
-				for _, before := range []call{
-					routine("create_schedule", "n", "every 5h"), routine("create_schedule", "m", "every 9h"),
-					routine("create_job", "b", nil, nil, `{"steps": [{"sql": "SELECT 1"}, {"sql": "SELECT 2"}]}`),
-					routine("create_job", "a", "SELECT 1", nil, `{"after": "b"}`), routine("create_job", "c", "SELECT 1"), routine("run_now", "b"), routine("pause", "m", "schedule"),
-				} {
-					if err := before.on(d); err != nil {
-						t.Fatal(before, err)
-					}
-				}
-				d.Exec(t, tables("UPDATE {runs} SET number = 1, state = 'failed', settled_at = created_at"))
-				mine, err := d.SQL.Conn(context.Background())
-				if err != nil {
+				if _, err := session.ExecContext(t.Context(), "COMMIT"); err != nil {
 					t.Fatal(err)
 				}
-				defer mine.Close()
-				run := func(text string, args ...any) error {
-					_, err := mine.ExecContext(t.Context(), text, args...)
-					return err
-				}
-				for _, begin := range []string{"BEGIN", "SELECT COUNT(*) FROM {jobs}"} {
-					if err := run(tables(begin)); err != nil {
-						t.Fatal(begin, err)
-					}
-				}
-				switch by := c.meanwhile.(type) {
-				case call:
-					if err := by.on(d); err != nil {
-						t.Fatal(by, err)
-					}
-				case string:
-					d.Exec(t, tables(by))
-				}
-				text, args := c.call.text(d.Server)
-				if err := run(text, args...); (err != nil || c.refused != "") && sqlState(err) != c.refused {
-					t.Fatalf("%v: %v, want the state %q", c.call, err, c.refused)
-				}
-				if err := run("COMMIT"); err != nil {
-					t.Fatal(err)
-				}
-				if n := d.Int(t, tables("SELECT COUNT(*) FROM "+c.one)); n != 1 {
-					t.Errorf("after %v and %v there are %d of %s, want 1", c.meanwhile, c.call, n, c.one)
+				if n := d.Int(t, m.tables(d, "SELECT COUNT(*) FROM "+m.one)); n != 1 {
+					t.Errorf("after %v and %v there are %d of %s, want 1", m.by, m.call, n, m.one)
 				}
 			})
 		}
 	}
 }
 
-// TestExtendTellsWhoHoldsTheRunNow: a worker whose transaction began before somebody else got its run hears of that.
+// TestRoutinesInASnapshotThatIsKept: with innodb_snapshot_isolation, MariaDB changes nothing that has changed since the
+// transaction of the caller began. A call that would do so fails with 1020, and all of the transaction is undone.
+func TestRoutinesInASnapshotThatIsKept(t *testing.T) {
+	changing := slices.DeleteFunc(slices.Clone(meanwhiles), func(m meanwhile) bool { return m.reads })
+	for _, engine := range withRoutines(t) {
+		for _, m := range changing {
+			t.Run(engine+"/"+m.name, func(t *testing.T) {
+				t.Parallel()
+				d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+				if !keepsSnapshots(t, d) {
+					t.Skip("there is no such setting")
+				}
+				session := sessionOf(t, d, "ON")
+				m.happens(t, d, session)
+				changes := d.Int(t, "SELECT COUNT(*) FROM dbjobs_changes")
+				text, args := m.call.text(d.Server)
+				if _, err := session.ExecContext(t.Context(), text, args...); !hasChanged(err) {
+					t.Errorf("%v: %v, want 1020", m.call, err)
+				}
+				if _, err := session.ExecContext(t.Context(), "COMMIT"); err != nil {
+					t.Fatal(err)
+				}
+				if n := d.Int(t, "SELECT COUNT(*) FROM kept"); n != 0 {
+					t.Error("what the transaction did before the call is there")
+				}
+				if n := d.Int(t, "SELECT COUNT(*) FROM dbjobs_changes"); n != changes {
+					t.Errorf("%d changes are on record, want %d", n, changes)
+				}
+			})
+		}
+	}
+}
+
+// sessionOf is a session of its own, with innodb_snapshot_isolation as given where the server has that.
+func sessionOf(t *testing.T, d *storetest.DB, snapshots string) *sql.Conn {
+	t.Helper()
+	c, err := d.SQL.Conn(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if keepsSnapshots(t, d) {
+		if _, err := c.ExecContext(t.Context(), "SET innodb_snapshot_isolation = "+snapshots); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// hasChanged reports whether a call failed because a row has changed since the transaction began.
+func hasChanged(err error) bool {
+	var me *mysql.MySQLError
+	return errors.As(err, &me) && me.Number == 1020
+}
+
+// keepsSnapshots reports whether the server has innodb_snapshot_isolation.
+func keepsSnapshots(t *testing.T, d *storetest.DB) bool {
+	t.Helper()
+	if d.Engine != "mariadb" {
+		return false
+	}
+	err := d.SQL.QueryRow("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'").Scan(new(string), new(string))
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+// TestExtendTellsWhoHoldsTheRunNow: a worker whose transaction began before somebody else got its run hears of that. Where
+// snapshots are kept, it hears that its transaction is undone, unless the transaction is at READ COMMITTED.
 func TestExtendTellsWhoHoldsTheRunNow(t *testing.T) {
 	for _, engine := range withRoutines(t) {
-		t.Run(engine, func(t *testing.T) {
-			t.Parallel()
-			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
-			for _, before := range []call{routine("create_job", "a", "SELECT 1"), routine("run_now", "a")} {
-				if err := before.on(d); err != nil {
-					t.Fatal(before, err)
+		for _, c := range []struct {
+			snapshots, isolation string
+			undone               bool
+		}{{"OFF", "REPEATABLE READ", false}, {"ON", "REPEATABLE READ", true}, {"ON", "READ COMMITTED", false}} {
+			t.Run(engine+"/"+c.snapshots+"/"+c.isolation, func(t *testing.T) {
+				t.Parallel()
+				d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+				if c.snapshots == "ON" && !keepsSnapshots(t, d) {
+					t.Skip("there is no such setting")
 				}
-			}
-			d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'running', fence = 1, lease_until = created_at")
-			worker, err := d.SQL.Begin()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer func() { _ = worker.Rollback() }()
-			var run string
-			if err := worker.QueryRow("SELECT id FROM " + d.Table("runs")).Scan(&run); err != nil {
-				t.Fatal(err)
-			}
-			d.Exec(t, "UPDATE "+d.Table("runs")+" SET fence = 2")
-			text, args := routine("extend", run, 1).text(engine)
-			var held bool
-			if err := worker.QueryRow(text, args...).Scan(&held, new(any)); err != nil || held {
-				t.Errorf("the old holder gets held = %t, %v", held, err)
-			}
-		})
+				for _, before := range []call{routine("create_job", "a", "SELECT 1"), routine("run_now", "a")} {
+					if err := before.on(d); err != nil {
+						t.Fatal(before, err)
+					}
+				}
+				d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'running', fence = 1, lease_until = created_at")
+				worker := sessionOf(t, d, c.snapshots)
+				for _, begin := range []string{"SET TRANSACTION ISOLATION LEVEL " + c.isolation, "BEGIN"} {
+					if _, err := worker.ExecContext(t.Context(), begin); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var run string
+				if err := worker.QueryRowContext(t.Context(), "SELECT id FROM "+d.Table("runs")).Scan(&run); err != nil {
+					t.Fatal(err)
+				}
+				d.Exec(t, "UPDATE "+d.Table("runs")+" SET fence = 2")
+				text, args := routine("extend", run, 1).text(engine)
+				var held bool
+				err := worker.QueryRowContext(t.Context(), text, args...).Scan(&held, new(any))
+				if c.undone && !hasChanged(err) || !c.undone && (err != nil || held) {
+					t.Errorf("the old holder gets held = %t, %v", held, err)
+				}
+			})
+		}
 	}
 }
 

@@ -7,7 +7,8 @@
 -- look at its row: on MariaDB 150 to 1,100 pages for a run. READ UNCOMMITTED passes over them. So a first read, by the index alone,
 -- names a candidate, and a transaction at READ COMMITTED locks it by its place in that index, if it is as it was. The places are
 -- locked in the order of an UPDATE that goes through the index, so that the two meet in no deadlock. If another worker has it, the next
--- candidate comes after it. Within the transaction of a caller, whose snapshot may be old, the statement that locks also finds the run.
+-- candidate comes after it. Within the transaction of a caller, whose snapshot may be old, the statement that locks also finds the run;
+-- with innodb_snapshot_isolation of MariaDB it may fail instead (1020), as dbjobs_begin says.
 CREATE PROCEDURE dbjobs_take(IN of_queue text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN taker text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN lease int)
 MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'takes the next run of a queue for lease seconds (NULL: 600): one row, or none'
 BEGIN
