@@ -16,7 +16,7 @@ const skewed = 10 * time.Minute
 // been corrected. It reads all plans, since no index finds what only such a clock leaves behind. If it finds no such
 // job, it deletes the tick's record, so that it asks only once.
 func (s *Store) Ahead(ctx context.Context, p *Probe) (int, time.Time, error) {
-	n, until, err := s.AheadOf(ctx, p.Now, []Trigger{{Since: p.since}})
+	n, until, err := s.AheadOf(ctx, p.Now, []Trigger{{Since: p.since, LastAt: p.lastTick}})
 	if err == nil && n == 0 && p.since.Sub(p.Now) > skewed {
 		_, err = s.db.Exec(ctx, "drop_ticks_ahead", engine.Args{"now": s.now(), "later_ms": skewed.Milliseconds()})
 		p.since = time.Time{}
@@ -28,7 +28,8 @@ func (s *Store) Ahead(ctx context.Context, p *Probe) (int, time.Time, error) {
 // nothing.
 func (s *Store) AheadOf(ctx context.Context, now time.Time, list []Trigger) (n int, _ time.Time, err error) {
 	var until engine.Moment
-	if slices.ContainsFunc(list, func(t Trigger) bool { return t.Since.Sub(now) > skewed }) {
+	ahead := func(t Trigger) bool { return t.Since.Sub(now) > skewed || t.LastAt.Sub(now) > skewed }
+	if slices.ContainsFunc(list, ahead) {
 		err = s.db.Row(ctx, "count_ahead", engine.Args{"now": s.now(), "later_ms": skewed.Milliseconds()}, &n, &until)
 	}
 	return n, until.Time, err

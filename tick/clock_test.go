@@ -110,6 +110,58 @@ func TestClockThatWasAYearAhead(t *testing.T) {
 	})
 }
 
+// A clock that has run longer than it was ahead leaves no beginning of a stretch in the future, but its last pass is there.
+// Each pass says that the jobs sleep, until they do not.
+func TestClockThatWasAheadForLong(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Grouped("job", "", 0)}})
+		ticktest.DecideOnly(t, d)
+		right := d.Clock.Now()
+		look := func() int {
+			t.Helper()
+			triggers, err := d.Triggers(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, _, err := d.AheadOf(t.Context(), d.Clock.Now(), triggers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		for passed := time.Duration(0); passed <= 90*time.Minute; passed += 5 * time.Minute {
+			d.Clock.Set(right.Add(time.Hour + passed))
+			if r := decideAnd(t, d); r.Ahead != 0 {
+				t.Fatalf("ahead: %d jobs sleep", r.Ahead)
+			}
+		}
+		for _, passed := range []time.Duration{90, 91, 92, 138, 139} {
+			d.Clock.Set(right.Add(passed * time.Minute))
+			if n := look(); n != 1 {
+				t.Errorf("put right, before the pass after %d minutes: %d jobs sleep", passed, n)
+			}
+			if r := decideAnd(t, d); r.Ahead != 1 || r.Made != 0 {
+				t.Errorf("put right, the pass after %d minutes: %d jobs sleep, %d runs made", passed, r.Ahead, r.Made)
+			}
+			if triggers, err := d.Triggers(t.Context()); err != nil || !triggers[0].LastAt.Equal(d.Clock.Now()) {
+				t.Errorf("the pass after %d minutes is not on record: %v, %+v", passed, err, triggers)
+			}
+		}
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != 1 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		for range 2 {
+			if r := decideAnd(t, d); r.Ahead != 0 {
+				t.Errorf("planned anew: %d jobs sleep", r.Ahead)
+			}
+			d.Clock.Add(time.Minute)
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("ticks")+" WHERE since > "+ticktest.Literal(d, d.Clock.Now())); n != 0 || look() != 0 {
+			t.Errorf("%d records lie ahead", n)
+		}
+	})
+}
+
 // A request for a later time still waits for that time, whether it was made before the clock was ahead, meanwhile or after it.
 func TestReplanKeepsRequestsForALaterTime(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -137,8 +137,9 @@ SELECT MAX(t.due) FROM (
 ) AS t;
 
 -- name: record_tick
-UPDATE dbjobs.ticks SET last_at = @now, passes = passes + :regular, holder = :holder, version = :version,
-  decided = decided + :decided, started = started + :started, failed = failed + :failed, error = :error, took_ms = :took_ms
+UPDATE dbjobs.ticks SET since = CASE WHEN last_at > @later THEN last_at ELSE since END, last_at = @now,
+  passes = passes + :regular, holder = :holder, version = :version, decided = decided + :decided,
+  started = started + :started, failed = failed + :failed, error = :error, took_ms = :took_ms
 WHERE name = :name AND since = :since;
 
 -- name: record_first_tick

@@ -1384,9 +1384,10 @@ UPDATE dbjobs_installation SET version = ?, oldest = ?, migrated_at = CAST(COALE
 UPDATE dbjobs_installation SET repeatable = ? WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, regular, holder, version, decided, started, failed, error, took_ms, name, since
-UPDATE dbjobs_ticks SET last_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), passes = passes + ?, holder = ?, version = ?,
-  decided = decided + ?, started = started + ?, failed = failed + ?, error = ?, took_ms = ?
+-- arguments: now, later_ms, now, regular, holder, version, decided, started, failed, error, took_ms, name, since
+UPDATE dbjobs_ticks SET since = CASE WHEN last_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN last_at ELSE since END, last_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
+  passes = passes + ?, holder = ?, version = ?, decided = decided + ?,
+  started = started + ?, failed = failed + ?, error = ?, took_ms = ?
 WHERE name = ? AND since = ?;
 
 -- name: recorded_runs

@@ -1466,10 +1466,11 @@ UPDATE dbjobs.installation SET version = $1, oldest = $2, migrated_at = coalesce
 UPDATE dbjobs.installation SET repeatable = $1 WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, regular, holder, version, decided, started, failed, error, took_ms, name, since
-UPDATE dbjobs.ticks SET last_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), passes = passes + $2, holder = $3, version = $4,
-  decided = decided + $5, started = started + $6, failed = failed + $7, error = $8, took_ms = $9
-WHERE name = $10 AND since = $11;
+-- arguments: now, later_ms, regular, holder, version, decided, started, failed, error, took_ms, name, since
+UPDATE dbjobs.ticks SET since = CASE WHEN last_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN last_at ELSE since END, last_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()),
+  passes = passes + $3, holder = $4, version = $5, decided = decided + $6,
+  started = started + $7, failed = failed + $8, error = $9, took_ms = $10
+WHERE name = $11 AND since = $12;
 
 -- name: recorded_runs
 -- arguments: ids

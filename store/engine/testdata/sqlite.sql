@@ -1380,10 +1380,11 @@ UPDATE dbjobs_installation SET version = ?1, oldest = ?2, migrated_at = coalesce
 UPDATE dbjobs_installation SET repeatable = ?1 WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, regular, holder, version, decided, started, failed, error, took_ms, name, since
-UPDATE dbjobs_ticks SET last_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), passes = passes + ?2, holder = ?3, version = ?4,
-  decided = decided + ?5, started = started + ?6, failed = failed + ?7, error = ?8, took_ms = ?9
-WHERE name = ?10 AND since = ?11;
+-- arguments: now, later_ms, regular, holder, version, decided, started, failed, error, took_ms, name, since
+UPDATE dbjobs_ticks SET since = CASE WHEN last_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN last_at ELSE since END, last_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
+  passes = passes + ?3, holder = ?4, version = ?5, decided = decided + ?6,
+  started = started + ?7, failed = failed + ?8, error = ?9, took_ms = ?10
+WHERE name = ?11 AND since = ?12;
 
 -- name: recorded_runs
 -- arguments: ids
