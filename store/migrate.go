@@ -260,8 +260,12 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 	return applied, err
 }
 
-// checkWhole returns an error if tables or keys are missing that no migration makes.
+// checkWhole returns an error if tables or keys are missing that no migration makes, or if a table may be.
 func (c Schema) checkWhole(m engine.Missing) error {
+	if c.Version == Latest && len(m.NotShown) > 0 {
+		return fmt.Errorf("%w: it has version %d, but this login does not see all of its tables: it has no right on them, or they are missing: %s; migrate with the login that made the tables",
+			ErrSchema, c.Version, strings.Join(m.NotShown, ", "))
+	}
 	if c.Version == Latest && len(m.Tables) > 0 {
 		return fmt.Errorf("%w: it has version %d, but tables are missing, which no migration makes again: %s; restore them from a copy of the database, or let `dbjobs uninstall` drop the rest",
 			ErrSchema, c.Version, strings.Join(m.Tables, ", "))

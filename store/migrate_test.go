@@ -154,6 +154,27 @@ func TestMigratorsNameTheTableThatIsMissing(t *testing.T) {
 	})
 }
 
+// MySQL and MariaDB do not show a login the tables on which it has no right, and do not tell it either if they are there: such a
+// table is not called missing, and nobody is sent to a copy of the database or to uninstall.
+func TestMigratorsNameTheTableThatIsNotShown(t *testing.T) {
+	t.Parallel()
+	storetest.Needs(t, "mariadb")
+	d := storetest.Open(t, "mariadb", store.Options{})
+	login, s := d.As(t)
+	d.Exec(t, "REVOKE ALL ON "+d.Table("calendars")+" FROM "+login+"@'%'")
+	done, err := s.Migrate(t.Context())
+	if len(done) > 0 || !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "no right on them, or they are missing: "+d.Table("calendars")+";") {
+		t.Errorf("%q, %v", done, err)
+	}
+	if err != nil && (strings.Contains(err.Error(), "uninstall") || strings.Contains(err.Error(), "copy") || strings.Contains(err.Error(), "keys")) {
+		t.Errorf("a dangerous advice: %v", err)
+	}
+	v, err := s.Server(t.Context())
+	if err != nil || len(v.Missing.Tables)+len(v.Indexes) > 0  {
+		t.Errorf("%v: %+v", err, v)
+	}
+}
+
 // A dump of PostgreSQL makes the keys after the rows, so a restore that stopped has tables without them. Without the key of the
 // runs, two passes at once would make a run twice, so no migrator says that all is well.
 func TestMigratorsNameTheKeyThatIsMissing(t *testing.T) {

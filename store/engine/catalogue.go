@@ -20,7 +20,7 @@ var (
 	createdTable = lazyregexp.New(`(?s)CREATE TABLE IF NOT EXISTS (\S+) \((.*?)\n\)`)
 	itsColumn    = lazyregexp.New(`(?m)^  ([a-z]\w*) +[a-z].*$`)
 	numbered     = lazyregexp.New(`AS IDENTITY|AUTO_INCREMENT`)
-	createdIndex = lazyregexp.New(`CREATE (UNIQUE )?INDEX IF NOT EXISTS ([a-z]\w*) `)
+	createdIndex = lazyregexp.New(`CREATE (UNIQUE )?INDEX IF NOT EXISTS ([a-z]\w*)\s+ON (\S+) `)
 	itsIndex     = lazyregexp.New(`(?m)^  ((UNIQUE )?KEY ([a-z]\w*) .*?),? *$`)
 	itsKey       = lazyregexp.New(`(?m)^  (?:([a-z]\w*) .*\b)?(PRIMARY KEY|UNIQUE)\b(?: \((.*?)\))?`)
 )
@@ -29,6 +29,7 @@ var (
 type Index struct {
 	Name, Make string
 	Unique     bool
+	table      string
 }
 
 type schema struct {
@@ -54,7 +55,7 @@ func (e *Engine) readSchema() (made schema, err error) {
 					}
 				}
 				for _, x := range itsIndex.FindAllStringSubmatch(f[2], -1) {
-					made.indexes = append(made.indexes, Index{x[3], "ALTER TABLE " + t.name + " ADD " + x[1], x[2] != ""})
+					made.indexes = append(made.indexes, Index{x[3], "ALTER TABLE " + t.name + " ADD " + x[1], x[2] != "", t.name})
 				}
 				for _, k := range itsKey.FindAllStringSubmatch(f[2], -1) {
 					if e.nameOfKey != nil {
@@ -64,7 +65,7 @@ func (e *Engine) readSchema() (made schema, err error) {
 				made.tables = append(made.tables, t)
 			}
 			for _, f := range createdIndex.FindAllStringSubmatch(st, -1) {
-				made.indexes = append(made.indexes, Index{f[2], strings.Join(strings.Fields(st), " "), f[1] != ""})
+				made.indexes = append(made.indexes, Index{f[2], strings.Join(strings.Fields(st), " "), f[1] != "", f[3]})
 			}
 		}
 	}
@@ -76,15 +77,16 @@ var trailingComment = lazyregexp.New(`(?m)--.*$`)
 // Missing is what the migrations make, and the database does not have.
 type Missing struct {
 	Tables      []string
+	NotShown    []string // tables of which the server does not tell this login if they are there
 	None        bool     // no table is there
 	Keys        []string // of the tables that are there: of PostgreSQL, whose dumps make them after the rows
-	Indexes     []Index
+	Indexes     []Index  // of the tables that are there
 	Repeatables []string // views and routines
 }
 
-// Missing returns what the database does not have. MySQL and
-// MariaDB do not show views and routines that the login may not use: where they show none of them, none counts as
-// missing, unless the login would be shown routines. A dump may have left these out.
+// Missing returns what the database does not have. MySQL and MariaDB do not show views and routines that the login may not
+// use: where they show none of them, none counts as missing, unless the login would be shown routines. A dump may have left
+// these out. Tables on which the login has no right are not shown either, and are refused, be they there or not.
 func (db *DB) Missing(ctx context.Context) (m Missing, err error) {
 	var there []string
 	var name string
@@ -112,17 +114,50 @@ func (db *DB) Missing(ctx context.Context) (m Missing, err error) {
 			m.Repeatables = append(m.Repeatables, r.Name)
 		}
 	}
+	err = db.missingTables(ctx, &m, isThere)
+	return m, err
+}
+
+// missingTables adds the tables, and what belongs to them.
+func (db *DB) missingTables(ctx context.Context, m *Missing, isThere func(name string) bool) error {
 	wanted, err := db.e.schema()
+	if err != nil {
+		return err
+	}
 	for _, t := range wanted.tables {
-		if !isThere(t.name) {
+		switch refused, err := db.refuses(ctx, t.name, isThere); {
+		case err != nil:
+			return err
+		case refused:
+			m.NotShown = append(m.NotShown, t.name)
+		case !isThere(t.name):
 			m.Tables = append(m.Tables, t.name)
-			continue
+		default:
+			m.Keys = append(m.Keys, slices.DeleteFunc(slices.Clone(t.keys), isThere)...)
 		}
-		m.Keys = append(m.Keys, slices.DeleteFunc(slices.Clone(t.keys), isThere)...)
 	}
 	m.None = len(m.Tables) == len(wanted.tables)
-	m.Indexes = slices.DeleteFunc(slices.Clone(wanted.indexes), func(x Index) bool { return slices.Contains(there, x.Name) })
-	return m, err
+	for _, x := range wanted.indexes {
+		if isThere(x.table) && !isThere(x.Name) {
+			m.Indexes = append(m.Indexes, x)
+		}
+	}
+	return nil
+}
+
+// refuses reports whether a table that is not among those shown may be there: the server refuses to read it.
+func (db *DB) refuses(ctx context.Context, table string, isThere func(name string) bool) (bool, error) {
+	if !db.e.hides || isThere(table) {
+		return false, nil
+	}
+	err := db.sends(ctx, "SELECT 1 FROM "+table+" WHERE 1 = 0")
+	switch class := db.e.classify(err); {
+	case err == nil || class == noTable:
+		return false, nil
+	case class == forbidden:
+		return true, nil
+	}
+	return false, db.Wrap("look at the tables", err)
 }
 
 // Unusable returns the views that nobody can read, each with the error: MariaDB lets an administrator drop the account that

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -41,6 +42,10 @@ func (e *exam) server(ctx context.Context) error {
 	v, err := e.s.Server(ctx)
 	for _, t := range v.Missing.Tables {
 		e.find("tables", Wrong, "", "restore it from a copy of the database; dbjobs migrate does not make it again", "the table %s is missing", t)
+	}
+	for _, t := range v.NotShown {
+		e.find("rights", Warning, "", "grant the rights that dbjobs migrate --print-grants prints; if the login that made the tables does not see it either, it is gone",
+			"this login has no right on the table %s, or it is missing: the server does not tell which", t)
 	}
 	for _, name := range v.Keys {
 		e.find("keys", Wrong, "", "where a restore stopped before its end, let dbjobs uninstall drop what is there, and restore again",
@@ -99,8 +104,12 @@ func (e *exam) server(ctx context.Context) error {
 	if v.FileFree > 64<<20 && v.FileFree > v.FileSize/2 {
 		e.find("file", Note, "", "VACUUM gives it back, in a moment without ticks", "%d MB of the file's %d MB hold nothing", v.FileFree>>20, v.FileSize>>20)
 	}
-	if err == nil && len(v.Missing.Tables) > 0 {
-		err = fmt.Errorf("tables are missing: the rest was not examined")
+	switch {
+	case err != nil:
+	case len(v.Missing.Tables) > 0:
+		err = errors.New("tables are missing: the rest was not examined")
+	case len(v.NotShown) > 0:
+		err = errors.New("this login does not see all tables: the rest was not examined")
 	}
 	return err
 }

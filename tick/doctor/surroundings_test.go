@@ -165,6 +165,31 @@ func TestRightsAreNamed(t *testing.T) {
 	})
 }
 
+// A table on which the login has no right may look like one that is gone. The rights are named, and nobody is sent to a
+// copy of the database.
+func TestRightsOnATableThatIsNotShown(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		login, s := d.As(t)
+		if d.Engine == "mariadb" {
+			login += "@'%'"
+		}
+		d.Exec(t, "REVOKE ALL ON "+d.Table("calendars")+" FROM "+login)
+		r, err := doctor.Examine(t.Context(), s, doctor.Options{Clock: d.Clock.Now, Version: "test"})
+		if err == nil || r.Stopped == "" {
+			t.Errorf("it has come to its end: %v, %+v", err, r)
+		}
+		var problems []string
+		for _, f := range r.Findings {
+			if problems = append(problems, f.Problem); f.Check == "tables" || f.Check == "keys" || f.Check == "indexes" || f.Check == "views" || strings.Contains(f.Advice, "copy") {
+				t.Errorf("%+v", f)
+			}
+		}
+		if text := strings.Join(problems, "\n"); !strings.Contains(text, "SELECT on "+d.Table("calendars")) {
+			t.Errorf("the rights are not named: %s", text)
+		}
+	})
+}
+
 // A sequence that is behind the rows of its table, as after a replication of the rows alone, is named with the statement
 // that advances it. Until then, a definition that cannot be added is not called a duplicate.
 func TestASequenceBehindItsRows(t *testing.T) {
