@@ -1,0 +1,165 @@
+package tick_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A request for a later time still waits for that time, whether it was made before the clock was ahead, meanwhile or after it.
+func TestReplanKeepsRequestsForALaterTime(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{fiveMinutely("job")}})
+		ticktest.DecideOnly(t, d)
+		right := d.Clock.Now()
+		at := right.AddDate(0, 0, 7)
+		ask := func(at time.Time) {
+			t.Helper()
+			ticktest.RunNow(t, d, "job", store.Request{At: at})
+		}
+		ask(at)
+		d.Clock.Set(right.AddDate(0, 0, 1))
+		decideAnd(t, d)
+		ask(at.Add(time.Minute))
+		ask(time.Time{})
+		d.Clock.Set(right.Add(time.Minute))
+		ask(at.Add(2 * time.Minute))
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != 1 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		for range 3 { // the run that was made ahead, and the request for no time
+			ticktest.Run(t, d)
+		}
+		if got := ticktest.States(t, d, "job"); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"succeeded", "succeeded", "waiting", "waiting", "waiting"}) {
+			t.Fatal(got)
+		}
+		d.Clock.Set(at.Add(2 * time.Minute))
+		for range 5 {
+			ticktest.Run(t, d)
+		}
+		if got := ticktest.States(t, d, "job"); slices.Contains(got, "waiting") {
+			t.Fatal(got)
+		}
+	})
+}
+
+// Times to come that somebody has skipped do not run after a replan either, although the wrong clock has let them come.
+func TestReplanKeepsSkips(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job")}})
+		ticktest.DecideOnly(t, d)
+		if _, err := tick.SkipNext(t.Context(), d.Store, "job", "", 3, store.Author{By: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+		right := d.Clock.Now()
+		d.Clock.Set(right.Add(150 * time.Minute)) // two of them come
+		decideAnd(t, d)
+		d.Clock.Set(right.Add(time.Minute))
+		if n, err := d.Replan(t.Context(), "", store.Author{By: "bob"}); err != nil || n != 1 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		v, err := d.Job(t.Context(), "job")
+		if err != nil || len(v.Skips) != 3 || !v.Skips[0].At.Equal(right.Add(time.Hour)) || v.Skips[0].By != "bob" || v.Skips[2].By != "ada" {
+			t.Fatalf("%v: %+v", err, v.Skips)
+		}
+		for hour := range 5 {
+			d.Clock.Set(right.Add(time.Duration(hour) * time.Hour))
+			ticktest.Run(t, d)
+		}
+		if got := yearly(t, d, "job"); got != "2026-01-05T12:00 succeeded; "+
+			"skipped (2026-01-05T08:59:59.999999, 2026-01-05T09:00:00]; skipped (2026-01-05T09:59:59.999999, 2026-01-05T10:00:00]; "+
+			"skipped (2026-01-05T10:59:59.999999, 2026-01-05T11:00:00]; next 2026-01-05T13:00" {
+			t.Error(got)
+		}
+	})
+}
+
+// A run that began while the clock was ahead, and whose process has died or which waits for another try, does not wait until
+// that time, although no pass has decided anything about its job meanwhile.
+func TestReplanOfRunsThatBeganAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{fiveMinutely("dead"), fiveMinutely("tried"), fiveMinutely("asked")}})
+		ticktest.DecideOnly(t, d)
+		for _, name := range []string{"dead", "tried"} {
+			ticktest.RunNow(t, d, name, store.Request{})
+		}
+		ticktest.DecideOnly(t, d)
+		right := d.Clock.Now()
+		d.Clock.Set(right.AddDate(0, 0, 1))
+		h := store.Holder{Name: "h", Lease: time.Minute}
+		tasks, err := d.Take(t.Context(), "tick", 2, h)
+		if err != nil || len(tasks) != 2 {
+			t.Fatal(err, tasks)
+		}
+		for i := range tasks {
+			if tasks[i].Job.Name == "tried" {
+				if err := d.EndStep(t.Context(), &tasks[i], store.StepEnd{State: store.Failed, Retry: true, Backoff: time.Minute}, h); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		ticktest.RunNow(t, d, "asked", store.Request{})
+		d.Clock.Set(right.Add(time.Minute))
+		if r := decideAnd(t, d); r.Made != 0 {
+			t.Fatalf("%+v", r)
+		}
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != 3 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != 0 {
+			t.Fatalf("again: %d, %v", n, err)
+		}
+		d.Clock.Add(time.Minute) // a lease that has just ended might still be extended
+		for range 2 {
+			ticktest.Run(t, d)
+		}
+		for _, name := range []string{"dead", "tried", "asked"} {
+			if got := ticktest.States(t, d, name); !slices.Equal(got, []string{"succeeded"}) {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+		// The job was not decided ahead: its next time is not lost.
+		d.Clock.Set(right.Add(5 * time.Minute))
+		if r := ticktest.Run(t, d); r.Made != 3 || r.Gaps[store.Missed] != 0 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// A run that was tried by the wrong clock, and again by the right one, waits for its next try by the right one.
+func TestReplanLeavesAWaitOfTheRightClock(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "tried", Steps: []store.Step{ticktest.Nop("")}}}})
+		ticktest.Request(t, d, "tried")
+		ticktest.DecideOnly(t, d)
+		h, right := store.Holder{Name: "h", Lease: time.Minute}, d.Clock.Now()
+		try := func(want int) {
+			t.Helper()
+			tasks, err := d.Take(t.Context(), "tick", 1, h)
+			if err != nil || len(tasks) != 1 {
+				t.Fatal(err, tasks)
+			}
+			if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Failed, Retry: true, Backoff: time.Hour}, h); err != nil {
+				t.Fatal(err)
+			}
+			d.Clock.Set(right.Add(time.Minute))
+			if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != want {
+				t.Fatalf("%d, %v, want %d", n, err, want)
+			}
+			decideAnd(t, d)
+		}
+		d.Clock.Add(24 * time.Hour)
+		try(1)
+		try(0)
+	})
+}
+
+// fiveMinutely is a job whose runs a tick executes.
+func fiveMinutely(name string) store.Job {
+	return store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}
+}
