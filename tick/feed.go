@@ -17,11 +17,11 @@ type FeedRule struct {
 	Often    bool // it has more than 24 times within a day
 }
 
-// Feed finds the events of the jobs' schedules, beginning at from. Times that an RRULE cannot express become single dates up
+// Feed finds the events of the jobs' schedules, from now on. Times that an RRULE cannot express become single dates up
 // to the instant to, at most limit for each schedule. A job that is disabled, parked, or paused until somebody resumes it has
 // no events, nor has a schedule that is paused so. A job whose next time depends on the end of a run has none either. Times
 // that somebody skips are no events.
-func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit int) (list []FeedRule, idle []string, err error) {
+func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, now, to time.Time, limit int) (list []FeedRule, idle []string, err error) {
 	ids := make([]int64, len(jobs))
 	for i := range jobs {
 		ids[i] = jobs[i].ID
@@ -39,7 +39,7 @@ func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to 
 			}
 			continue
 		}
-		first, last := n.Span(from, v)
+		first, last := n.Span(now, v)
 		for k, r := range n.Rules() {
 			opens, ever := r.Opens(v.SchedulePauses)
 			if !ever {

@@ -2,11 +2,15 @@ package tick_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -150,6 +154,71 @@ func TestMaxRunsAreNotMissedAfterAnEdit(t *testing.T) {
 		}
 		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("gaps")+" WHERE reason = 'missed'"); n != 0 {
 			t.Errorf("%d gaps say that times were missed", n)
+		}
+	})
+}
+
+// A forecast that begins later has the times at which passes run the job: the runs before it count for max_runs, too.
+func TestMaxRunsCountBeforeALaterForecast(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		limited := func(name string, most int64, schedules ...string) store.Job {
+			return store.Job{Name: name, Schedules: schedules, MaxRuns: most, Missed: store.MissedAll, MissedLimit: 100, Overlap: store.OverlapWaitAll, Steps: []store.Step{ticktest.Nop("")}}
+		}
+		later := limited("later", 8, "early")
+		later.NotBefore = d.Clock.Now().AddDate(0, 0, 4)
+		ticktest.Apply(t, d, store.Definitions{
+			Schedules: []store.Schedule{{Name: "early", Rule: "daily at 3:30"}, {Name: "late", Rule: "daily at 15:30"}, {Name: "both", Rule: "30 3,12 * * *"}},
+			Jobs: []store.Job{limited("three", 3, "early"), limited("twelve", 12, "early"), limited("skips", 12, "early"),
+				limited("two rules", 25, "early", "late"), limited("common", 24, "early", "both"), limited("held", 8, "early"), later},
+		})
+		ticktest.Run(t, d)
+		if _, err := tick.SkipNext(t.Context(), d.Store, "skips", "", 2, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		pause(t, d, store.ScopeJob, "held", d.Clock.Now().AddDate(0, 0, 5))
+		now := d.Clock.Now()
+		from, to := now.AddDate(0, 0, 10), now.AddDate(0, 0, 20)
+		jobs, err := d.Jobs(t.Context(), store.JobFilter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := tick.Upcoming(t.Context(), d.Store, jobs, from, to, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		each, err := tick.NextOfEach(t.Context(), d.Store, jobs, from, to, 1000, func(store.Job) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 40 {
+			d.Clock.Add(12 * time.Hour)
+			ticktest.Run(t, d)
+		}
+		runs, err := d.Runs(t.Context(), store.RunFilter{Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want, got []string
+		count, forecast := map[string]int{}, map[string]int{}
+		for i := range runs {
+			if at := runs[i].ScheduledFor; !at.Before(from) && at.Before(to) {
+				want = append(want, runs[i].Job+" "+at.Format(time.RFC3339))
+				count[store.FullName(runs[i].Owner, runs[i].Job)]++
+			}
+		}
+		for _, r := range u.Runs {
+			got = append(got, r.Job[strings.Index(r.Job, "/")+1:]+" "+r.At.Format(time.RFC3339))
+		}
+		for _, r := range each.Runs {
+			forecast[r.Job] = 1 + *r.Later
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(want, got) || len(count) != 6 {
+			t.Errorf("the passes ran %d jobs:\n%q, and the forecast was\n%q", len(count), want, got)
+		}
+		if !maps.Equal(count, forecast) {
+			t.Errorf("the passes made %v runs, and the forecast of each job is %v", count, forecast)
 		}
 	})
 }

@@ -126,7 +126,7 @@ func upcoming(ctx context.Context, s *store.Store, jobs []store.JobStatus, from,
 				u.Skipped = append(u.Skipped, SkippedRun{v.FullName(), k})
 			}
 		}
-		for _, t := range n.Before(u.From, end, v, each) {
+		for _, t := range n.Before(now, u.From, end, v, each) {
 			u.Runs = append(u.Runs, UpcomingRow{UpcomingRun: UpcomingRun{t, v.FullName()}})
 		}
 		for _, h := range n.Holidays(u.From.Add(-time.Microsecond), to, limit) {

@@ -37,7 +37,7 @@ func UpcomingByJob(ctx context.Context, s *store.Store, jobs []store.JobStatus, 
 		if err != nil || faults[v.ID] != "" {
 			continue // the job has no time until it is repaired; its state says so
 		}
-		times := n.Before(from, to, v, limit+1)
+		times := n.Before(now, from, to, v, limit+1)
 		out[i] = UpcomingTimes{times[:min(limit, len(times))], len(times) > limit}
 	}
 	return out, nil

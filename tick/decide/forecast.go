@@ -50,7 +50,7 @@ func (n *Nominal) Forecast(now time.Time, v *store.JobStatus, count int) (f Fore
 	if !v.LastStarted.IsZero() && !v.LastNominal.IsZero() {
 		f.Late = max(0, v.LastStarted.Sub(v.LastNominal.Add(n.jitter(v.LastNominal))))
 	}
-	for t, err := range n.upcoming(now, v) {
+	for t, err := range n.upcoming(now, now, v) {
 		if err != nil {
 			f.Problem = err.Error()
 		}
@@ -99,9 +99,9 @@ func Foresee(v *store.JobStatus, now time.Time) {
 }
 
 // Before returns the nominal times of a job that are still to be decided, from the instant from on (included), and before to:
-// at most count.
-func (n *Nominal) Before(from, to time.Time, v *store.JobStatus, count int) (list []time.Time) {
-	for t, err := range n.upcoming(from.Add(-instant), v) {
+// at most count. The times from now on count for max_runs.
+func (n *Nominal) Before(now, from, to time.Time, v *store.JobStatus, count int) (list []time.Time) {
+	for t, err := range n.upcoming(now, from.Add(-instant), v) {
 		if err != nil || !t.Before(to) || len(list) == count {
 			break
 		}
@@ -110,8 +110,9 @@ func (n *Nominal) Before(from, to time.Time, v *store.JobStatus, count int) (lis
 	return list
 }
 
-// upcoming yields the nominal times after an instant that are still to be decided, if the pauses stay as they are.
-func (n *Nominal) upcoming(after time.Time, v *store.JobStatus) iter.Seq2[time.Time, error] {
+// upcoming yields the nominal times after an instant that are still to be decided, if the pauses stay as they are. The times
+// between now and that instant count for max_runs.
+func (n *Nominal) upcoming(now, after time.Time, v *store.JobStatus) iter.Seq2[time.Time, error] {
 	return func(yield func(time.Time, error) bool) {
 		if v.Rests() {
 			return
@@ -122,22 +123,71 @@ func (n *Nominal) upcoming(after time.Time, v *store.JobStatus) iter.Seq2[time.T
 			}
 			return
 		}
-		after = later(after, v.DecidedThrough)
-		if v.Paused != nil {
-			after = later(after, v.Paused.Until.Add(-instant))
-		}
-		n := n.unpaused(v.SchedulePauses)
-		for left := v.MaxRuns - v.RunsMade; v.MaxRuns == 0 || left > 0; left-- {
-			t, err := n.Next(after)
-			for out := true; out && err == nil && !t.IsZero() && len(v.Skips) > 0; {
-				if out, err = n.skipped(t, v.Skips); out && err == nil {
-					t, err = n.Next(t)
-				}
-			}
-			if t.IsZero() && err == nil || !yield(t, err) || err != nil {
+		n, left := n.unpaused(v.SchedulePauses), int64(0)
+		if v.MaxRuns > 0 {
+			made, err := n.Made(earlier(now, after), after, v)
+			if err != nil {
+				yield(time.Time{}, err)
 				return
 			}
-			after = t
+			left = v.MaxRuns - made
+		}
+		for t := later(after, decided(v)); v.MaxRuns == 0 || left > 0; left-- {
+			var err error
+			if t, err = n.nextKept(t, v.Skips); t.IsZero() && err == nil || !yield(t, err) || err != nil {
+				return
+			}
 		}
 	}
+}
+
+// Made returns how many runs a job with max_runs will have made after its times in (now, through], if the pauses stay as they
+// are. Runs whose times depend on other runs are not foretold.
+func (n *Nominal) Made(now, through time.Time, v *store.JobStatus) (int64, error) {
+	left := v.MaxRuns - v.RunsMade
+	if left <= 0 || v.RepeatAfter > 0 || v.Rests() {
+		return v.RunsMade, nil
+	}
+	more, err := n.unpaused(v.SchedulePauses).count(later(now, decided(v)), through, v.Skips, left)
+	return v.RunsMade + more, err
+}
+
+// decided is the instant up to which no time of a job is still to be decided, if its pause stays as it is.
+func decided(v *store.JobStatus) time.Time {
+	if v.Paused != nil {
+		return later(v.DecidedThrough, v.Paused.Until.Add(-instant))
+	}
+	return v.DecidedThrough
+}
+
+// nextKept is Next without the times that are skipped.
+func (n *Nominal) nextKept(after time.Time, skips []store.Skip) (time.Time, error) {
+	t, err := n.Next(after)
+	for out := true; out && err == nil && !t.IsZero() && len(skips) > 0; {
+		if out, err = n.skipped(t, skips); out && err == nil {
+			t, err = n.Next(t)
+		}
+	}
+	return t, err
+}
+
+// count returns how many times in (from, through] are not skipped: at most "most". It visits the times only where rules may
+// share them, or where some are skipped.
+func (n *Nominal) count(from, through time.Time, skips []store.Skip, most int64) (found int64, err error) {
+	if len(n.rules) == 1 && len(skips) == 0 {
+		r := n.rules[0]
+		from = later(from, later(n.job.NotBefore, r.opens).Add(-instant))
+		if !n.job.NotAfter.IsZero() {
+			through = earlier(through, n.job.NotAfter)
+		}
+		if found, err = r.Count(from, through); err == nil {
+			return min(found, most), nil
+		}
+	}
+	for found = 0; found < most; found++ {
+		if from, err = n.nextKept(from, skips); err != nil || from.IsZero() || from.After(through) {
+			break
+		}
+	}
+	return found, err
 }

@@ -33,7 +33,7 @@ func (n *Nominal) Skip(now time.Time, v *store.JobStatus, schedule int64, count 
 	if schedule != 0 {
 		of.rules = slices.DeleteFunc(slices.Clone(n.rules), func(r NominalRule) bool { return r.schedule != schedule })
 	}
-	for t, err := range of.upcoming(now, v) {
+	for t, err := range of.upcoming(now, now, v) {
 		if err != nil {
 			return nil, err
 		}

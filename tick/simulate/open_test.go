@@ -1,6 +1,7 @@
 package simulate_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -67,4 +68,31 @@ func (r *reality) triedAgain() bool {
 		}
 	}
 	return false
+}
+
+// A simulation that begins later counts the runs before it for max_runs.
+func TestSimulationFromLaterCountsMaxRuns(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		limited := func(name string, most int64, schedules ...string) store.Job {
+			return store.Job{Name: name, Schedules: schedules, MaxRuns: most, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		}
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "early", Rule: "daily at 3:30"}, {Name: "late", Rule: "daily at 15:30"}},
+			Jobs: []store.Job{limited("three", 3, "early"), limited("twelve", 12, "early"), limited("two rules", 25, "early", "late"), limited("held", 8, "early")}})
+		ticktest.Run(t, d)
+		now := d.Clock.Now()
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "held"}, now.AddDate(0, 0, 5))
+		from := now.AddDate(0, 0, 10)
+		in, _, err := simulate.Read(t.Context(), d.Store, from, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		o := simulate.Options{From: from, To: from.AddDate(0, 0, 20), Run: func(r store.Run) { got[r.Job]++ }}
+		if _, err := simulate.Run(t.Context(), in, o); err != nil {
+			t.Fatal(err)
+		}
+		if want := (map[string]int{"twelve": 2, "two rules": 5, "held": 3}); !maps.Equal(got, want) {
+			t.Errorf("the simulation has %v, want %v", got, want)
+		}
+	})
 }

@@ -173,7 +173,7 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 			j.Plan.RepeatFrom = repeatsFrom(v, j.Open)
 		}
 		if !from.Equal(now) {
-			j.beginAt(from)
+			j.beginAt(from, now, v)
 		}
 		in.Jobs = append(in.Jobs, j)
 	}
@@ -273,8 +273,9 @@ func repeatsFrom(v *store.JobStatus, open []store.Run) time.Time {
 	return v.LastFinished
 }
 
-// beginAt makes everything before an instant count as decided, also the edits that no pass has seen.
-func (j *Job) beginAt(t time.Time) {
+// beginAt makes everything before an instant count as decided, also the edits that no pass has seen. The times from now to
+// that instant count for max_runs.
+func (j *Job) beginAt(t, now time.Time, v *store.JobStatus) {
 	t = t.Add(-instant)
 	if j.CreatedAt.After(t) {
 		j.CreatedAt = t
@@ -287,6 +288,11 @@ func (j *Job) beginAt(t time.Time) {
 		j.Plan.LastScheduledFor = time.Time{}
 	}
 	j.Rules = slices.DeleteFunc(j.Rules, func(r store.Rule) bool { return !r.Linked && !r.Lost })
+	if n, err := decide.NewNominal(&v.Job, j.Rules); err == nil && v.MaxRuns > 0 { // else the simulation parks the job
+		if made, err := n.Made(now, t, v); err == nil {
+			j.Plan.RunsMade = made
+		}
+	}
 	for i := range j.Rules {
 		r := &j.Rules[i]
 		if r.LinkedAt, r.ChangedAt = t, t; r.Changed() && !decide.Replan(r, &j.Job) {
