@@ -12,6 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/simulate"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // changed returns other definitions than those of the world: some have another rule or other policies.
@@ -168,4 +169,46 @@ func TestChangeOfCalendar(t *testing.T) {
 			t.Errorf("from calendar %q to b: %v: %d runs before, %d after; want 3 and 2\n%+v", calendar, err, d.Before, d.After, d.Jobs)
 		}
 	}
+}
+
+// A change of a simulation that begins later takes no time at its beginning away: not from a rule that has changed, nor
+// from a job whose policies have.
+func TestChangeFromLaterKeepsTheFirstTime(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		own := func(name, rule string) store.Job {
+			return store.Job{Name: name, Own: &store.Schedule{Rule: rule}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}
+		}
+		shared := own("shared", "")
+		shared.Own, shared.Schedules = nil, []string{"often"}
+		off := own("enabled", "0 * * * *")
+		off.Disabled = true
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "often", Rule: "0 * * * *"}}, Jobs: []store.Job{own("rule", "0 * * * *"), own("bounds", "0 * * * *"), shared, off}})
+		ticktest.Run(t, d)
+		now := d.Clock.Now()
+		from := now.Truncate(24*time.Hour).AddDate(0, 0, 1)
+		in, _, err := simulate.Read(t.Context(), d.Store, from, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bounds := own("bounds", "0 * * * *")
+		bounds.NotBefore = from
+		login, err := d.Login(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := in.With(store.Definitions{Schedules: []store.Schedule{{Name: "often", Rule: "0,30 * * * *"}},
+			Jobs: []store.Job{own("rule", "0,30 * * * *"), bounds, own("enabled", "0 * * * *")}}, simulate.Shared{}, login, from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff, err := simulate.Compare(t.Context(), in, after, simulate.Options{From: from, To: from.Add(2 * time.Hour), Keep: 100})
+		if err != nil || diff.Before != 6 || diff.After != 12 {
+			t.Errorf("%v: %d runs before, want 6, and %d after, want 12", err, diff.Before, diff.After)
+		}
+		for _, m := range diff.Jobs {
+			if len(m.Removed)+len(m.Moved) > 0 {
+				t.Errorf("%s: removed %s, moved %v", m.Job, m.Removed, m.Moved)
+			}
+		}
+	})
 }

@@ -282,7 +282,7 @@ func (j *Job) beginAt(t, now time.Time, v *store.JobStatus) {
 	}
 	j.AsPlanned, j.Stale, j.Planned, j.ChangedAt = j.Disabled, false, store.PlannedPolicies{}, t
 	if j.Plan.NextRun = (time.Time{}); !j.Plan.DecidedThrough.IsZero() {
-		j.Plan.DecidedThrough = t
+		j.Plan.DecidedThrough = t.Add(-instant) // an edit just before the beginning comes after it
 	}
 	if j.Plan.LastScheduledFor.After(t) {
 		j.Plan.LastScheduledFor = time.Time{}
