@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -130,24 +129,4 @@ func (c *cli) sayAltered(what, owner string, a report.Altered) {
 	if owner != "" {
 		c.say("%s is from the manifest %s, and its next apply changes it back; to prevent that, change the file too (dbjobs diff shows what differs)", what, shown(owner))
 	}
-}
-
-// newJobPreview makes the preview of one job, as it is now and as it will be.
-func newJobPreview(ctx context.Context, s *store.Store, is *store.JobStatus, to *store.Job) (*preview, error) {
-	p := &preview{jobs: map[string]*store.JobStatus{is.FullName(): is}, to: map[string]store.Job{to.Name: *to}}
-	list, faults, err := s.RulesOfJobs(ctx, []int64{is.ID})
-	if err != nil {
-		return nil, err
-	}
-	if faults[is.ID] == "" {
-		p.rules = list
-	}
-	if p.now, err = s.Now(ctx); err != nil {
-		return nil, err
-	}
-	if p.schedules, err = s.KnownSchedules(ctx, slices.Concat(is.Schedules, to.Schedules)); err != nil {
-		return nil, err
-	}
-	p.calendars, err = s.KnownCalendars(ctx, p.definitions(nil))
-	return p, err
 }

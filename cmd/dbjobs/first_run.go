@@ -50,10 +50,15 @@ func (w world) renamePauses(d store.Definitions, changes []store.Change) {
 		}) {
 			continue
 		}
-		for i := range w.pauses {
-			if p := &w.pauses[i]; p.Scope == store.ScopeSchedule && p.Subject == r.From {
-				p.Subject = r.To
-			}
+		renamePauses(w.pauses, r.From, r.To)
+	}
+}
+
+// renamePauses gives the pauses of a schedule its new name.
+func renamePauses(list []store.Pause, from, to string) {
+	for i := range list {
+		if p := &list[i]; p.Scope == store.ScopeSchedule && p.Subject == from {
+			p.Subject = to
 		}
 	}
 }
