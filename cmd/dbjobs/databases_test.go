@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
@@ -115,5 +116,28 @@ func TestDatabasesAreServedSideBySide(t *testing.T) {
 	var talk told
 	if code := run(ctx, args, strings.NewReader(""), &talk, &talk, env, nil); code != exitDone {
 		t.Errorf("%d: %s", code, &talk)
+	}
+}
+
+// TestSecretBesideDatabasesOfTheHost: a variable that names a secret with a URL goes before the databases of the host, as each
+// variable with a URL does.
+func TestSecretBesideDatabasesOfTheHost(t *testing.T) {
+	t.Parallel()
+	url := storetest.URL(t, "sqlite")
+	extension := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]string{"SecretString": url}) // the client notices that the rest is missing
+	}))
+	t.Cleanup(extension.Close)
+	_, port, _ := strings.Cut(strings.TrimPrefix(extension.URL, "http://"), ":")
+	vars := map[string]string{"HOME": t.TempDir(), "DBJOBS_CONFIG": "databases: {one: sqlite:one.db, two: sqlite:two.db}",
+		settings.SecretVariable: "arn:jobs", "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": port}
+	env := func(name string) (string, bool) { value, found := vars[name]; return value, found }
+	for _, args := range [][]string{{"migrate"}, {"job", "create", "job", "--repeat-after", "1d", "--sql", "SELECT 1"}, {"tick"}} {
+		var out, talk told
+		if code := run(t.Context(), args, strings.NewReader(""), &out, &talk, env, nil); code != exitDone {
+			t.Fatalf("%q: %d: %s", args, code, &talk)
+		} else if args[0] == "tick" && !strings.Contains(out.String(), "1 succeeded") {
+			t.Errorf("%s%s", &out, &talk)
+		}
 	}
 }

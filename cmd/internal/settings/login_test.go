@@ -136,6 +136,8 @@ func extension(s *httptest.Server) map[string]string {
 	return map[string]string{SecretVariable: "arn:jobs", "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": port}
 }
 
+// TestSecret: the secret and the variable with a URL name the database; what the settings of the host name beside them does not
+// count.
 func TestSecret(t *testing.T) {
 	const whole = `{"engine":"postgres","host":"h","port":5433,"username":"ann","password":"geheim","dbname":"d"}`
 	for _, c := range []struct {
@@ -160,7 +162,7 @@ func TestSecret(t *testing.T) {
 			if c.beside != "" {
 				env[URLVariable] = c.beside
 			}
-			d, err := Find(t.Context(), "", false, lookup(env), nil)
+			d, err := Find(t.Context(), "", false, lookup(env), hostSays("postgres://u:anderes@host-a/app"))
 			if c.err != "" {
 				if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "geheim") {
 					t.Fatalf("%v, want %q", err, c.err)

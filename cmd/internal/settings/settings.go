@@ -165,7 +165,8 @@ func Named(env Lookup) bool {
 	})
 }
 
-// written returns the URL and the name of the flag, variable or place that holds it, or nothing.
+// written returns the URL and the name of the flag, variable or place that holds it, or nothing. A secret that a variable names
+// goes before the host's settings, too, but fromSecret reads it.
 func written(flag string, flagGiven bool, env Lookup, host func() (url, from string, err error)) (raw, from string, err error) {
 	if flagGiven {
 		if flag = strings.TrimSpace(flag); flag == "" {
@@ -174,7 +175,7 @@ func written(flag string, flagGiven bool, env Lookup, host func() (url, from str
 		return flag, "--database", nil
 	}
 	raw, from, err = read(URLVariable, embeddedInstead, env)
-	if err == nil && from == "" && host != nil {
+	if err == nil && host != nil && !Named(env) {
 		raw, from, err = host()
 		raw = strings.TrimSpace(raw)
 	}
