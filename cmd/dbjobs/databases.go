@@ -77,9 +77,12 @@ func (c *cli) byURL(i int, value string) *choice {
 	return &choice{name, func() (settings.Database, error) { return db, err }}
 }
 
+// isName reports whether a value of --database can be a name, and not a URL.
+func isName(value string) bool { return value != "" && !strings.Contains(value, ":") }
+
 // byName returns the database that has a name in the host's settings, or nil if the value is a URL.
 func (c *cli) byName(value string) (*choice, error) {
-	if value == "" || strings.Contains(value, ":") {
+	if !isName(value) {
 		return nil, nil
 	}
 	set, err := c.host()

@@ -44,6 +44,7 @@ type tickFlags struct {
 	failOnJobError bool
 	wake           string         // the kind of alarm; empty: none
 	lead           store.Duration // of alarms
+	alarm          tick.Alarm     // of this kind; nil: none
 	quiet          bool
 	verbose        bool
 	metrics        string
@@ -129,6 +130,14 @@ func (f *tickFlags) names(cmd *cobra.Command) error {
 	return store.CheckTrigger(f.name, f.startupID, f.queues)
 }
 
+// nameOfTicks returns the name for the ticks that the alarms of a command start; empty: their default.
+func (f *tickFlags) nameOfTicks(cmd *cobra.Command) string {
+	if cmd.Name() != "tick" || f.name == cmd.Flag("name").DefValue {
+		return ""
+	}
+	return f.name
+}
+
 // whole returns the longest time that a pass may take, or 0 if there is no limit.
 func (f *tickFlags) whole() store.Duration { return cmp.Or(f.budget, f.length) }
 
@@ -200,7 +209,8 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 		if f.dryRun { // it is no pass, and its figures would hide that none comes
 			f.metrics = noMetrics
 		}
-		if _, err := c.alarm(f.wake, f.lead); err != nil {
+		var err error
+		if f.alarm, err = c.alarm(f.wake, f.lead, f.nameOfTicks(cmd)); err != nil {
 			return c.unbegun(cmd.Context(), f, err)
 		}
 		list, err := c.several()
@@ -270,19 +280,15 @@ func (c *cli) openAndRun(cmd *cobra.Command, f *tickFlags, began time.Time, run 
 	defer cancel()
 	s, err := c.openWithin(opening, cmd, probe)
 	if err != nil {
-		return c.unreached(ctx, f, time.Since(began), err)
+		return unreached(ctx, f, time.Since(began), err)
 	}
 	defer c.close(s)
 	return c.runPass(ctx, s, f, time.Since(began), run)
 }
 
 // unreached ends a pass whose database could not be opened.
-func (c *cli) unreached(ctx context.Context, f *tickFlags, spent time.Duration, failure error) (tick.Report, error) {
-	alarm, err := c.alarm(f.wake, f.lead)
-	if err != nil {
-		return tick.Report{}, errors.Join(failure, err)
-	}
-	t := tick.Tick{Alarm: alarm, DryRun: f.dryRun, Budget: left(f.budget, spent), Now: time.Now}
+func unreached(ctx context.Context, f *tickFlags, spent time.Duration, failure error) (tick.Report, error) {
+	t := tick.Tick{Alarm: f.alarm, DryRun: f.dryRun, Budget: left(f.budget, spent), Now: time.Now}
 	return t.Unreached(ctx, failure)
 }
 
@@ -347,10 +353,6 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 	if f.verbose {
 		level = slog.LevelDebug
 	}
-	alarm, err := c.alarm(f.wake, f.lead)
-	if err != nil {
-		return tick.Report{}, err
-	}
 	instance, _ := c.env(instanceVariable)
 	progress, end := c.passProgress()
 	defer end()
@@ -360,7 +362,7 @@ func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent t
 		Name:      f.name, Holder: holder(c.env), Version: build().Version, Instance: instance, Queues: f.queues, Owners: set.OwnerNames(),
 		StartupID: f.startupID, Limit: f.limit, Concurrency: f.concurrency, Budget: left(f.budget, spent), Grace: time.Duration(f.grace), MaxClockSkew: time.Duration(f.maxClockSkew), Late: time.Duration(f.late), On: set.On, DryRun: f.dryRun,
 		Gauges: f.metrics != noMetrics || c.logFormat != logs.Text, Log: c.logger(c.logFormat, level), Now: time.Now,
-		Alarm: alarm, Lead: time.Duration(f.lead), Progress: progress,
+		Alarm: f.alarm, Lead: time.Duration(f.lead), Progress: progress,
 	})
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -47,16 +48,34 @@ func (c *cli) patience(cmd *cobra.Command) (time.Duration, error) {
 	return time.Duration(d), nil
 }
 
-// alarm returns the alarm of a kind; nil if no alarm is to be set. lead is how much earlier alarms ring.
-func (c *cli) alarm(kind string, lead store.Duration) (tick.Alarm, error) {
+// alarm returns the alarm of a kind; nil if no alarm is to be set. lead is how much earlier alarms ring, and name that of the
+// ticks that they start; empty: their default.
+func (c *cli) alarm(kind string, lead store.Duration, name string) (tick.Alarm, error) {
 	if kind == "" {
 		return nil, nil
 	}
-	a, err := wake.New(kind, wake.Settings{Env: wake.Lookup(c.env), Environ: c.environ, Secrets: c.secrets, Lead: time.Duration(lead), Now: time.Now})
+	a, err := wake.New(kind, wake.Settings{Env: wake.Lookup(c.env), Environ: c.environ, Secrets: c.secrets, Lead: time.Duration(lead), Now: time.Now,
+		Tick: func() ([]string, error) { return c.sameTick(name) }})
 	if err != nil {
 		return nil, badInput("--wake or %s: %v", wakeVariable, err)
 	}
 	return a, nil
+}
+
+// sameTick returns the arguments of a later tick that is of the databases of this command line, and has the name. It is not of the
+// same start-up: that is for the trigger to say. A URL may hold a password, and is no argument of a command line that is kept.
+func (c *cli) sameTick(name string) (args []string, err error) {
+	for _, database := range c.databases {
+		if !isName(database) {
+			return nil, errors.New("an alarm passes no URL on to the tick that it starts; give the database a name in the settings of the host, " +
+				"and --database that name, or set DBJOBS_WAKE_TARGET")
+		}
+		args = append(args, "--database="+database)
+	}
+	if name != "" {
+		args = append(args, "--name="+name)
+	}
+	return args, nil
 }
 
 // ring sets an alarm after a command that changes something, for what is due by now. A pass sets an alarm for what
@@ -83,13 +102,13 @@ func (c *cli) tryRing(ctx context.Context, s *store.Store, kind string) error {
 			return badInput("DBJOBS_WAKE_LEAD: %v", err)
 		}
 	}
-	alarm, err := c.alarm(kind, lead)
+	name, _ := c.env("DBJOBS_NAME")
+	alarm, err := c.alarm(kind, lead, name)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, ringPatience)
 	defer cancel()
-	name, _ := c.env("DBJOBS_NAME")
 	probe, err := s.Probe(ctx, name, tick.OwnQueue)
 	if err != nil {
 		return err

@@ -67,7 +67,14 @@ func (s *settings) command() (string, error) {
 	if s.Lead > 0 {
 		line += " --wake-lead " + s.Lead.String()
 	}
-	return line, nil
+	if s.Tick == nil {
+		return line, nil
+	}
+	words, err := s.Tick()
+	for _, word := range words {
+		line += " " + quote(word)
+	}
+	return line, err
 }
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
