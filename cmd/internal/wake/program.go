@@ -53,6 +53,15 @@ func (s *settings) others() []string {
 	return slices.DeleteFunc(slices.Clone(s.Environ), func(entry string) bool { return strings.HasPrefix(entry, "DBJOBS_") })
 }
 
+// places returns the variables of this process that say where the files of its user are: the tick that an alarm starts reads the
+// same settings of the host, and has the same embedded database.
+func (s *settings) places() []string {
+	return slices.DeleteFunc(slices.Clone(s.Environ), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return !slices.Contains([]string{"HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"}, name)
+	})
+}
+
 // command returns the command that an alarm starts on this host, in the form that a shell reads. The default is a
 // tick of this program. It sets the next alarm, and learns that from its flags, because it gets none of the variables.
 func (s *settings) command() (string, error) {
@@ -118,7 +127,11 @@ func newSystemd(s *settings, argument string) (tick.Alarm, error) {
 func (a *systemd) args(at time.Time) []string {
 	literal := strings.ReplaceAll(a.starts, "$", "$$") // the shell expands variables; systemd would do so first, and differently
 	list := []string{"--quiet", "--collect", "--unit=" + a.alarm(at), "--description=A tick of dbjobs, for what is due then",
-		"--on-calendar=" + at.Format("2006-01-02 15:04:05 UTC"), "--timer-property=AccuracySec=1s", "--timer-property=RemainAfterElapse=no", "/bin/sh", "-c", literal}
+		"--on-calendar=" + at.Format("2006-01-02 15:04:05 UTC"), "--timer-property=AccuracySec=1s", "--timer-property=RemainAfterElapse=no"}
+	for _, entry := range a.places() {
+		list = append(list, "--setenv="+entry)
+	}
+	list = append(list, "/bin/sh", "-c", literal)
 	if os.Geteuid() != 0 {
 		list = slices.Insert(list, 0, "--user")
 	}
@@ -166,10 +179,10 @@ func (a *atJobs) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	at = a.up(at, time.Minute, 0)
 	const minute = "200601021504"
 	// at keeps the variables of its caller in a file. TZ is for the time on its command line.
-	environ, zone := []string{"TZ=UTC", "LC_ALL=C"}, "unset TZ"
+	environ, zone := append(a.places(), "TZ=UTC", "LC_ALL=C"), "unset TZ"
 	for _, entry := range a.others() {
 		switch name, value, _ := strings.Cut(entry, "="); name {
-		case "PATH", "HOME", "USER", "LOGNAME", "SHELL":
+		case "PATH", "USER", "LOGNAME", "SHELL":
 			environ = append(environ, entry)
 		case "TZ":
 			zone = "TZ=" + quote(value)

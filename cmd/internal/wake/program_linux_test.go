@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestAlarmOfAProgramGetsNoFiles: what it leaves in the background would hold the lock of a flock around the tick.
@@ -21,4 +24,52 @@ func TestAlarmOfAProgramGetsNoFiles(t *testing.T) {
 	}
 	defer syscall.Close(int(number))
 	rings(t, filepath.Join(t.TempDir(), "ring"), fmt.Sprintf("[ ! -e /proc/$$/fd/%d ]", number))
+}
+
+// fake puts a program on PATH that keeps its arguments and its variables, sets an alarm of a kind that calls it, and
+// returns what it got.
+func fake(t *testing.T, program, kind string, environ ...string) (args, variables []string) {
+	t.Helper()
+	dir := t.TempDir()
+	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >'" + dir + "/args'\nenv >'" + dir + "/variables'\n"
+	for name, text := range map[string]string{program: script, "atq": "#!/bin/sh\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	a, err := New(kind, Settings{Env: lookup(nil), Environ: append(environ, "PATH="+os.Getenv("PATH")), Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Set(t.Context(), noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) []string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	}
+	return read("args"), read("variables")
+}
+
+// The tick that an alarm starts reads the same settings, and has the same embedded database: it gets the variables that say where
+// they are. at(1) keeps the others of its caller in a file, which has none of them.
+func TestAlarmKeepsWhereTheFilesAre(t *testing.T) {
+	environ := []string{"HOME=/h", "XDG_CONFIG_HOME=/c $d", "XDG_DATA_HOME=/d", "SHOP_URL=geheim", "DBJOBS_DATABASE_URL=geheim"}
+	_, kept := fake(t, "at", "at", environ...)
+	args, _ := fake(t, "systemd-run", "systemd", environ...)
+	for _, want := range environ[:3] {
+		if !slices.Contains(kept, want) {
+			t.Errorf("at gets %q, and no %s", kept, want)
+		}
+		if !slices.Contains(args, "--setenv="+want) {
+			t.Errorf("systemd-run gets %q, and no %s", args, want)
+		}
+	}
+	if text := strings.Join(append(kept, args...), " "); strings.Contains(text, "geheim") {
+		t.Error(text)
+	}
 }
