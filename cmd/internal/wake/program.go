@@ -117,11 +117,12 @@ func (a *program) Set(ctx context.Context, at time.Time) (time.Time, error) {
 type systemd struct {
 	*settings
 	starts string
+	uid    int // of the user whose manager keeps the timers; 0: that of the system does
 }
 
 func newSystemd(s *settings, argument string) (tick.Alarm, error) {
 	starts, err := s.command()
-	return &systemd{s, starts}, errors.Join(noArgument(argument), err)
+	return &systemd{s, starts, os.Geteuid()}, errors.Join(noArgument(argument), err)
 }
 
 func (a *systemd) args(at time.Time) []string {
@@ -132,10 +133,23 @@ func (a *systemd) args(at time.Time) []string {
 		list = append(list, "--setenv="+entry)
 	}
 	list = append(list, "/bin/sh", "-c", literal)
-	if os.Geteuid() != 0 {
+	if a.uid != 0 {
 		list = slices.Insert(list, 0, "--user")
 	}
 	return list
+}
+
+// environ returns the variables for systemd-run. A crontab has none by which it finds the manager of the user: it then looks in the
+// folder that systemd makes for each user.
+func (a *systemd) environ() []string {
+	environ := append(a.others(), "LC_ALL=C")
+	set := func(name string) bool {
+		return slices.ContainsFunc(environ, func(entry string) bool { return strings.HasPrefix(entry, name+"=") && entry != name+"=" })
+	}
+	if a.uid != 0 && !set("XDG_RUNTIME_DIR") && !set("DBUS_SESSION_BUS_ADDRESS") {
+		environ = append(environ, fmt.Sprintf("XDG_RUNTIME_DIR=/run/user/%d", a.uid))
+	}
+	return environ
 }
 
 // loaded matches the message of systemd-run about a timer that already exists.
@@ -143,7 +157,7 @@ var loaded = lazyregexp.New(`already (loaded|exists)|was already`)
 
 func (a *systemd) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	at = a.up(at, time.Second, time.Second) // a timer with a past time would never start
-	_, err := a.run(ctx, append(a.others(), "LC_ALL=C"), "", "systemd-run", a.args(at)...)
+	_, err := a.run(ctx, a.environ(), "", "systemd-run", a.args(at)...)
 	if err != nil && loaded.MatchString(err.Error()) {
 		err = nil
 	}

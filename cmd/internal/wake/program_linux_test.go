@@ -28,7 +28,7 @@ func TestAlarmOfAProgramGetsNoFiles(t *testing.T) {
 
 // fake puts a program on PATH that keeps its arguments and its variables, sets an alarm of a kind that calls it, and
 // returns what it got.
-func fake(t *testing.T, program, kind string, environ ...string) (args, variables []string) {
+func fake(t *testing.T, program, kind string, uid int, environ ...string) (args, variables []string) {
 	t.Helper()
 	dir := t.TempDir()
 	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" >'" + dir + "/args'\nenv >'" + dir + "/variables'\n"
@@ -41,6 +41,9 @@ func fake(t *testing.T, program, kind string, environ ...string) (args, variable
 	a, err := New(kind, Settings{Env: lookup(nil), Environ: append(environ, "PATH="+os.Getenv("PATH")), Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s, ok := a.(*systemd); ok {
+		s.uid = uid
 	}
 	if _, err := a.Set(t.Context(), noon.Add(time.Hour)); err != nil {
 		t.Fatal(err)
@@ -59,8 +62,8 @@ func fake(t *testing.T, program, kind string, environ ...string) (args, variable
 // they are. at(1) keeps the others of its caller in a file, which has none of them.
 func TestAlarmKeepsWhereTheFilesAre(t *testing.T) {
 	environ := []string{"HOME=/h", "XDG_CONFIG_HOME=/c $d", "XDG_DATA_HOME=/d", "SHOP_URL=geheim", "DBJOBS_DATABASE_URL=geheim"}
-	_, kept := fake(t, "at", "at", environ...)
-	args, _ := fake(t, "systemd-run", "systemd", environ...)
+	_, kept := fake(t, "at", "at", 0, environ...)
+	args, _ := fake(t, "systemd-run", "systemd", 0, environ...)
 	for _, want := range environ[:3] {
 		if !slices.Contains(kept, want) {
 			t.Errorf("at gets %q, and no %s", kept, want)
@@ -71,5 +74,27 @@ func TestAlarmKeepsWhereTheFilesAre(t *testing.T) {
 	}
 	if text := strings.Join(append(kept, args...), " "); strings.Contains(text, "geheim") {
 		t.Error(text)
+	}
+}
+
+// A crontab has neither of the variables by which systemd-run finds the manager of the user: it looks where the manager listens. In
+// a session, and for root, they are as they were.
+func TestAlarmOfAUserFindsItsManager(t *testing.T) {
+	for _, c := range []struct {
+		uid     int
+		environ []string
+		want    string // of XDG_RUNTIME_DIR
+	}{
+		{1000, nil, "XDG_RUNTIME_DIR=/run/user/1000"},
+		{1000, []string{"XDG_RUNTIME_DIR="}, "XDG_RUNTIME_DIR=/run/user/1000"},
+		{1000, []string{"XDG_RUNTIME_DIR=/tmp/s"}, "XDG_RUNTIME_DIR=/tmp/s"},
+		{1000, []string{"DBUS_SESSION_BUS_ADDRESS=unix:path=/tmp/bus"}, ""},
+		{0, nil, ""},
+	} {
+		args, variables := fake(t, "systemd-run", "systemd", c.uid, c.environ...)
+		at := slices.IndexFunc(variables, func(entry string) bool { return strings.HasPrefix(entry, "XDG_RUNTIME_DIR=") })
+		if at < 0 && c.want != "" || at >= 0 && variables[at] != c.want || slices.Contains(args, "--user") != (c.uid != 0) {
+			t.Errorf("%d with %q: %q with %q, want %s", c.uid, c.environ, args, variables, c.want)
+		}
 	}
 }
