@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ type Event struct {
 	Schema, Name, Definer, Zone, Body, Type string
 	At, Value, Field, Starts, Ends          string
 	SQLMode, Status, Completion, Comment    string
+	Collation                               string // of texts that come from no column
 }
 
 // Server is what the server reports about itself.
@@ -30,6 +32,8 @@ type Server struct {
 	TimeZone string // of new sessions, as is SQLMode
 	SQLMode  string
 	MariaDB  bool
+
+	Collation string // of texts that come from no column, in the session of a job
 }
 
 // UTC reports whether the zone of the server is UTC.
@@ -55,8 +59,8 @@ func System(events []Event) bool {
 
 // Query reads the events of the database of the connection.
 func Query(ctx context.Context, db *sql.DB) (events []Event, s Server, err error) {
-	if err = db.QueryRowContext(ctx, `SELECT @@system_time_zone, @@global.time_zone, @@global.sql_mode, LOCATE('MariaDB', @@version) > 0`).
-		Scan(&s.Zone, &s.TimeZone, &s.SQLMode, &s.MariaDB); err != nil {
+	if err = db.QueryRowContext(ctx, `SELECT @@system_time_zone, @@global.time_zone, @@global.sql_mode, LOCATE('MariaDB', @@version) > 0,
+		@@collation_connection`).Scan(&s.Zone, &s.TimeZone, &s.SQLMode, &s.MariaDB, &s.Collation); err != nil {
 		return nil, s, err
 	}
 	// The table is empty to a login without the privilege; only this statement is refused.
@@ -65,7 +69,8 @@ func Query(ctx context.Context, db *sql.DB) (events []Event, s Server, err error
 	}
 	rows, err := db.QueryContext(ctx, `SELECT EVENT_SCHEMA, EVENT_NAME, DEFINER, TIME_ZONE, EVENT_DEFINITION, EVENT_TYPE,
 		COALESCE(CAST(EXECUTE_AT AS CHAR), ''), COALESCE(INTERVAL_VALUE, ''), COALESCE(INTERVAL_FIELD, ''),
-		COALESCE(CAST(STARTS AS CHAR), ''), COALESCE(CAST(ENDS AS CHAR), ''), SQL_MODE, STATUS, ON_COMPLETION, EVENT_COMMENT
+		COALESCE(CAST(STARTS AS CHAR), ''), COALESCE(CAST(ENDS AS CHAR), ''), SQL_MODE, STATUS, ON_COMPLETION, EVENT_COMMENT,
+		COLLATION_CONNECTION
 		FROM information_schema.EVENTS WHERE EVENT_SCHEMA = DATABASE() ORDER BY EVENT_NAME`)
 	if err != nil {
 		return nil, s, err
@@ -74,7 +79,7 @@ func Query(ctx context.Context, db *sql.DB) (events []Event, s Server, err error
 	for rows.Next() {
 		var e Event
 		if err := rows.Scan(&e.Schema, &e.Name, &e.Definer, &e.Zone, &e.Body, &e.Type, &e.At, &e.Value, &e.Field,
-			&e.Starts, &e.Ends, &e.SQLMode, &e.Status, &e.Completion, &e.Comment); err != nil {
+			&e.Starts, &e.Ends, &e.SQLMode, &e.Status, &e.Completion, &e.Comment, &e.Collation); err != nil {
 			return nil, s, err
 		}
 		events = append(events, e)
@@ -106,8 +111,29 @@ func Convert(events []Event, s Server, o Options) *intake.Result {
 			"Missed: the event scheduler forgets the times at which its server was down. Here the latest one runs afterwards. As there: missed: skip.",
 			"An error of an event is in the log of the server only; here it is a failed run.",
 		}
+		if list := collations(r, events, s); list != "" {
+			r.Head = append(r.Head, "Collation: events ran with collation_connection "+list+"; here it is "+s.Collation+", and texts that come from no column "+
+				"are equal only if their case is, as in DAYNAME(NOW()) = 'sunday'. As there: sql as a list, which begins with "+
+				"SET collation_connection = 'utf8mb4_general_ci', or what it was.")
+		}
 	}
 	return r
+}
+
+// collations lists those that are not the collation of a job, with the events that have texts of their own. For others,
+// the collations of columns decide.
+func collations(r *intake.Result, events []Event, s Server) string {
+	names := map[string][]string{}
+	for i, e := range events {
+		if r.Items[i].Definition != nil && e.Collation != s.Collation && strings.ContainsAny(e.Body, `'"`) {
+			names[e.Collation] = append(names[e.Collation], e.Name)
+		}
+	}
+	var list []string
+	for _, collation := range slices.Sorted(maps.Keys(names)) {
+		list = append(list, collation+" ("+strings.Join(names[collation], ", ")+")")
+	}
+	return strings.Join(list, ", ")
 }
 
 // wall is the layout of times.

@@ -63,8 +63,25 @@ func TestEventsOfMariaDB(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	other, err := pool.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for _, text := range []string{
+		"SET collation_connection = 'utf8mb4_general_ci'",
+		"CREATE EVENT h ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 02:30:00' DO DELETE FROM t WHERE DAYNAME(NOW()) = 'sunday'",
+		"CREATE EVENT i ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 02:30:00' DO DELETE FROM t WHERE DAYNAME(NOW()) = \"sunday\"",
+		"CREATE EVENT k ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 02:30:00' DO DELETE FROM t", // compares no text
+		"SET collation_connection = 'latin1_swedish_ci'",
+		"CREATE EVENT l ON SCHEDULE EVERY 1 DAY STARTS '2036-01-01 02:30:00' DO DELETE FROM t WHERE DAYNAME(NOW()) = 'sunday'",
+	} {
+		if _, err := other.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
 	events, s, err := Query(t.Context(), pool)
-	if err != nil || len(events) != 7 || !s.MariaDB {
+	if err != nil || len(events) != 11 || !s.MariaDB {
 		t.Fatal(events, s, err)
 	}
 	got := written(t, Convert(events, s, Options{Source: "MariaDB", Zone: "Europe/Berlin", Now: now}))
@@ -73,9 +90,10 @@ func TestEventsOfMariaDB(t *testing.T) {
 		"  b:\n    description: once\n    disabled: true\n    rule: at 2036-01-01T02:30:00\n    sql: BEGIN NOT ATOMIC SELECT 1; SELECT 2; END\n",
 		"DTSTART:20360131T000000\n      RRULE:FREQ=MONTHLY;INTERVAL=6;SKIP=BACKWARD\n", "rule: every 1d starting 2036-01-01T02:30:00\n",
 		"sql: /* both */ BEGIN NOT ATOMIC SELECT 1; SELECT 2; END\n",
+		"Collation: events ran with collation_connection latin1_swedish_ci (l), utf8mb4_general_ci (h, i); here it is utf8mb4_bin,",
 		"# event e: EVERY '1 2:3:4' DAY_SECOND", "# - Such a body is best a stored program: CREATE PROCEDURE e()",
 	} {
-		if !strings.Contains(got, want) {
+		if !strings.Contains(got, want) && !strings.Contains(strings.ReplaceAll(got, "\n# ", " "), want) {
 			t.Errorf("there is no %q in\n%s", want, got)
 		}
 	}
@@ -136,6 +154,20 @@ func TestConvert(t *testing.T) {
 		got := written(t, Convert([]Event{c.event}, Server{TimeZone: "SYSTEM"}, Options{Source: "MySQL", Zone: "UTC", Now: now}))
 		if joined := strings.ReplaceAll(got, "\n  #   ", " "); !strings.Contains(joined, c.want) && !strings.Contains(strings.ReplaceAll(got, "\n#   ", " "), c.want) {
 			t.Errorf("%+v: there is no %q in\n%s", c.event, c.want, got)
+		}
+	}
+}
+
+// An event whose collation is that of a job has no remark about it, and neither has one that compares no text.
+func TestCollations(t *testing.T) {
+	for body, want := range map[string]bool{"SELECT 1": false, "SELECT 'a' = 'A'": true} {
+		for collation, differs := range map[string]bool{"utf8mb4_bin": false, "utf8mb4_general_ci": true} {
+			e := Event{Name: "x", Schema: "shop", Zone: "UTC", Value: "1", Field: "DAY", Starts: "2026-01-01 02:30:00", Body: body, Collation: collation}
+			r := Convert([]Event{e}, Server{TimeZone: "UTC", Collation: "utf8mb4_bin"}, Options{Source: "MySQL", Zone: "UTC", Now: now})
+			said := strings.Contains(strings.Join(r.Head, "\n"), "SET collation_connection = 'utf8mb4_general_ci'")
+			if said != (want && differs) || strings.Contains(strings.Join(r.Head, "\n"), "Collation") != said {
+				t.Errorf("%s with %s: %q", body, collation, r.Head)
+			}
 		}
 	}
 }
