@@ -28,6 +28,35 @@ func Verbatim(text string) string {
 	return "'" + reference.ReplaceAllString(strings.ReplaceAll(text, "'", `'\''`), "$$''{$1") + "'"
 }
 
+var (
+	simpleVariable = lazyregexp.New(`\$\{([a-z_]+)\}`)
+	otherFact      = lazyregexp.New(`\$\{(args\.|secret:|steps\.)`)
+)
+
+// WithoutFacts writes ${job} in a text for /bin/sh as ${job-}. That means the same to a shell, and dbjobs does not read it as
+// a fact. Where a part of the text may not be the shell's to read, as in quotes or in the input, or can be written in no other
+// way, as ${secret:-none}, the shell gets all of the text as a word. remark says what was changed, if anything was.
+func WithoutFacts(text string) (out, remark string) {
+	const plain = "so that it is not taken for a fact of dbjobs; the "
+	isFact := func(found string) bool { return executor.CheckReferences(found) == nil }
+	if otherFact.MatchString(text) ||
+		strings.ContainsAny(text, `'\`) && slices.ContainsFunc(simpleVariable.FindAllString(text, -1), isFact) {
+		text = "eval " + Verbatim(text)
+	} else {
+		text = simpleVariable.ReplaceAllStringFunc(text, func(found string) string {
+			if !isFact(found) {
+				return found
+			}
+			remark = found + " is written with a -, " + plain + "shell reads it as before."
+			return found[:len(found)-1] + "-}"
+		})
+	}
+	if remark == "" && strings.Contains(text, "$''{") {
+		remark = "${ is written as $''{, " + plain + "command gets it as before."
+	}
+	return text, remark
+}
+
 // Mail is a step that sends a mail.
 func Mail(v executor.MailSpec) store.Step { return step("", "mail", v) }
 

@@ -82,12 +82,9 @@ func (r *reader) step(command string, note func(string, ...any)) (store.Step, er
 		v.Run = []string{shell, "-c", text}
 		return intake.Program("exec", v), nil
 	}
-	text, renamed := withoutFacts(text)
-	switch {
-	case renamed != "":
-		note("%s is written with a -, so that it is not taken for a fact of dbjobs; the shell reads it as before.", renamed)
-	case strings.Contains(text, "$''{"):
-		note("${ is written as $''{, so that it is not taken for a fact of dbjobs; the command gets it as before.")
+	text, remark := intake.WithoutFacts(text)
+	if remark != "" {
+		note("%s", remark)
 	}
 	v.Run = []string{text}
 	return intake.Program("shell", v), nil
@@ -100,30 +97,6 @@ var likeSh = map[string]bool{"sh": true, "bash": true, "dash": true, "ash": true
 var readAtStart = map[string]bool{"BASH_ENV": true, "ENV": true, "ZDOTDIR": true, "SHELLOPTS": true, "BASHOPTS": true}
 
 var shellName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-var (
-	simpleVariable = lazyregexp.New(`\$\{([a-z_]+)\}`)
-	otherFact      = lazyregexp.New(`\$\{(args\.|secret:)`)
-)
-
-// withoutFacts writes ${job} as ${job-}. That means the same to a shell, and dbjobs does not read it as a fact. Where a part
-// of the text may not be the shell's to read, as in quotes or in the input, or can be written in no other way, as
-// ${secret:-none}, the shell gets all of the text as a word.
-func withoutFacts(text string) (out, renamed string) {
-	isFact := func(found string) bool { return executor.CheckReferences(found) == nil }
-	if otherFact.MatchString(text) ||
-		strings.ContainsAny(text, `'\`) && slices.ContainsFunc(simpleVariable.FindAllString(text, -1), isFact) {
-		return "eval " + intake.Verbatim(text), ""
-	}
-	out = simpleVariable.ReplaceAllStringFunc(text, func(found string) string {
-		if !isFact(found) {
-			return found
-		}
-		renamed = found
-		return found[:len(found)-1] + "-}"
-	})
-	return out, renamed
-}
 
 // unescaped divides a command at the first % without a backslash. The text after it is the input of the command, in
 // which each further % is a line end. In the command, a backslash that itself follows a backslash leaves a % as it is; in

@@ -97,6 +97,7 @@ func TestTextThatLooksLikeAFact(t *testing.T) {
 			{"", `job=1; echo '${job}' "\${attempt}" ${job} ${owner:-none}`, "${job} ${attempt} 1 none\n"},
 			{"", `job=1; echo "${job}" ${HOME}`, "1 /\n"},
 			{"", `echo "${secret:-none}" ${HOME}`, "none /\n"},
+			{"", `echo '${steps.a.rows}'`, "${steps.a.rows}\n"},
 			{"", `cat; echo '${args.x}'%Dear ${owner},%it's ${HOME}`, "Dear ${owner},\nit's ${HOME}\n${args.x}\n"},
 		} {
 			result := Read("SHELL="+shell+"\n"+c.settings+"* * * * * "+c.command+"\n", Options{Zone: "UTC", From: from})

@@ -128,6 +128,8 @@ func TestBatch(t *testing.T) {
 		{"#!/bin/sh -e\nfalse\necho on\n", "", ""},
 		{"#!/bin/bash\njob=(\"it's\" b)\necho \"${job[0]}\" ${job[1]} ${#job[@]}\n", "it's b 2\n", ""},
 		{"#! /usr/bin/env bash\r\n[[ a == a ]] && echo ${BASH_VERSION:+bash}\r\n", "bash\n", ""},
+		{"job=a\necho ${job} '${job}'\n", "a ${job}\n", "The step a: ${ is written as $''{"},
+		{"#!/bin/sh\nowner=b\necho \"${owner}\" ${attempt}\n", "b\n", "The step a: ${attempt} is written with a -"},
 		{"#!/usr/bin/awk -f\nBEGIN { print }\n", "", "begins with #!/usr/bin/awk -f: "},
 	} {
 		var notes string
@@ -139,7 +141,11 @@ func TestBatch(t *testing.T) {
 		if made.Executor != "shell" || !strings.Contains(notes, c.note) || (notes == "") != (c.note == "") {
 			t.Errorf("%q is %s with the remark %q", c.code, made.Executor, notes)
 		}
-		if c.note != "" {
+		r := Convert([]Job{{Name: "x", Enabled: true, Steps: []Step{{Name: "a", Enabled: true, Kind: "b", Code: c.code}}}}, Options{Zone: "UTC", Now: today})
+		if r.Finish(today, ""); r.Imported() != 1 {
+			t.Errorf("%q is not imported: %s", c.code, r.Items[0].Reason)
+		}
+		if strings.Contains(c.code, "awk") {
 			continue
 		}
 		out, err := exec.Command("/bin/sh", "-c", spec.Run[0]).CombinedOutput()

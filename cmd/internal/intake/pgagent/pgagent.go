@@ -220,10 +220,13 @@ func batch(s Step, note func(string, ...any)) store.Step {
 			for _, word := range append(strings.Fields(m[2]), flag, code) {
 				line += " " + intake.Verbatim(word)
 			}
-			code = line
-		} else {
-			note("The step %s begins with %s: pgAgent let that program run it, here /bin/sh does. Make it an exec step that runs a file.", s.Name, strings.TrimSpace(m[0]))
+			return intake.Program("shell", executor.ProgramSpec{Run: []string{line}})
 		}
+		note("The step %s begins with %s: pgAgent let that program run it, here /bin/sh does. Make it an exec step that runs a file.", s.Name, strings.TrimSpace(m[0]))
+	}
+	code, remark := intake.WithoutFacts(code)
+	if remark != "" {
+		note("The step %s: %s", s.Name, remark)
 	}
 	return intake.Program("shell", executor.ProgramSpec{Run: []string{code}})
 }
