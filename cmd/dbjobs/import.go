@@ -142,7 +142,8 @@ func (c *cli) importCrontab() *cobra.Command {
 		Long: `Writes a manifest of a crontab: of a file, of all files in a folder such as /etc/cron.d or
 /var/spool/cron/crontabs, or of standard input.
 
-Cron reads times on the clock of its machine. The import assumes the zone of this machine, unless --zone names another.
+Cron reads times on the clock of its machine. The import assumes the zone of this machine, unless --zone names another. TZ
+precedes /etc/localtime; if they differ, a warning says so, because cron may not have the TZ of this session.
 The comments name each night of the coming year on which cron and dbjobs do not run a line at the same times.`,
 		Example: `  crontab -l | dbjobs import crontab -o jobs.yaml
   dbjobs import crontab /etc/crontab --zone Europe/Berlin`,
@@ -242,28 +243,52 @@ func (c *cli) readSource(cmd *cobra.Command, path string) (text, name string, er
 	return string(b), name, nil
 }
 
+// zoneAt is a place that may name the zone of a machine, and what it has.
+type zoneAt struct{ place, name string }
+
 // machineZone returns the name of the zone of this machine.
 func (c *cli) machineZone() (string, error) {
-	var names []string
+	var places []zoneAt
 	if tz, set := c.env("TZ"); set {
-		names = append(names, strings.TrimPrefix(tz, ":"))
+		places = append(places, zoneAt{"TZ", strings.TrimPrefix(tz, ":")})
 	}
 	if link, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
 		if _, name, found := strings.Cut(link, "/zoneinfo/"); found {
-			names = append(names, name)
+			places = append(places, zoneAt{"/etc/localtime", name})
 		}
 	}
 	if text, err := os.ReadFile("/etc/timezone"); err == nil {
-		names = append(names, strings.TrimSpace(string(text)))
+		places = append(places, zoneAt{"/etc/timezone", strings.TrimSpace(string(text))})
 	}
-	for _, name := range names {
-		name = strings.TrimPrefix(strings.TrimPrefix(name, "posix/"), "right/")
+	zone, remark := zoneAmong(places)
+	if zone == "" {
+		return "", badInput("the zone of this machine has no name here (TZ, /etc/localtime, /etc/timezone); give it with --zone, such as --zone Europe/Berlin")
+	}
+	if remark != "" {
+		c.tell(slog.LevelWarn, "warning: %s", remark)
+	}
+	return zone, nil
+}
+
+// zoneAmong returns the first name that is a zone. TZ is of this session, and cron may have been started without it: the
+// remark names the zone of the machine, if that is another one.
+func zoneAmong(places []zoneAt) (zone, remark string) {
+	for _, p := range places {
+		name := strings.TrimPrefix(strings.TrimPrefix(p.name, "posix/"), "right/")
 		if name == "Etc/UTC" || name == "" || name == "Etc/UCT" {
 			name = "UTC"
 		}
-		if zoned(name) == nil {
-			return name, nil
+		switch {
+		case zoned(name) != nil:
+		case zone == "":
+			if zone = name; p.place != "TZ" {
+				return zone, ""
+			}
+		case name == zone:
+			return zone, ""
+		default:
+			return zone, fmt.Sprintf("TZ is %s, and %s %s: the times are taken as those of %[1]s; if cron runs with the zone of the machine, give --zone %[3]s", zone, p.place, name)
 		}
 	}
-	return "", badInput("the zone of this machine has no name here (TZ, /etc/localtime, /etc/timezone); give it with --zone, such as --zone Europe/Berlin")
+	return zone, ""
 }
