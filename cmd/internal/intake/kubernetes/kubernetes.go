@@ -249,7 +249,7 @@ func cronJob(it *intake.Item, doc *object, o Options) {
 	if o.Command {
 		err = command(j, &s.JobTemplate.Spec, note)
 	} else {
-		gone(s.Succeeded, s.JobTemplate.Spec.TTL, note)
+		gone(j, s.Succeeded, s.JobTemplate.Spec.TTL, note)
 		create(j, doc.Metadata.Namespace, doc.Metadata.Name, note)
 	}
 	if err != nil {

@@ -188,10 +188,11 @@ func TestReferencesStayWithTheCommand(t *testing.T) {
 // A run that makes a Job has to see its end. --command makes none.
 func TestJobsThatAreDeletedEarly(t *testing.T) {
 	for keys, want := range map[string]int{
-		"successfulJobsHistoryLimit: 0": 1, "successfulJobsHistoryLimit: 1, failedJobsHistoryLimit: 0": 0,
-		"jobTemplate: {spec: {ttlSecondsAfterFinished: 0}}": 1, "jobTemplate: {spec: {ttlSecondsAfterFinished: 3600}}": 0,
+		"Forbid, successfulJobsHistoryLimit: 0": 1, "Forbid, successfulJobsHistoryLimit: 1, failedJobsHistoryLimit: 0": 0, "Forbid": 0,
+		"Forbid, jobTemplate: {spec: {ttlSecondsAfterFinished: 0}}": 1, "Replace, jobTemplate: {spec: {ttlSecondsAfterFinished: 3600}}": 0,
+		"Allow, successfulJobsHistoryLimit: 1": 1, "Allow": 1, "Allow, successfulJobsHistoryLimit: 0": 1, "Allow, successfulJobsHistoryLimit: 10": 0,
 	} {
-		r, err := Read(`{kind: CronJob, metadata: {name: a}, spec: {schedule: "0 5 * * *", `+keys+`}}`, Options{From: from})
+		r, err := Read(`{kind: CronJob, metadata: {name: a}, spec: {schedule: "0 5 * * *", concurrencyPolicy: `+keys+`}}`, Options{From: from})
 		if err != nil || len(r.Items) != 1 {
 			t.Fatal(err)
 		}

@@ -63,10 +63,19 @@ const looks = 60
 // seen is how many seconds a Job has to stay after its end, so that the run sees how it ended: it looks each 5 seconds.
 const seen = 60
 
-// gone says where Kubernetes deletes a Job too early. A run that does not find its Job fails.
-func gone(succeeded, ttl *int64, note func(string, ...any)) {
-	if succeeded != nil && *succeeded == 0 {
-		note("successfulJobsHistoryLimit: 0 deletes a Job as soon as it has succeeded. The run would not see that, and fail: set it to 3 before the job is enabled.")
+// gone says where Kubernetes deletes a Job too early. A run that does not find its Job fails. Of the Jobs that have
+// succeeded, the limit keeps those that began last.
+func gone(j *store.Job, succeeded, ttl *int64, note func(string, ...any)) {
+	limit := int64(3)
+	if succeeded != nil {
+		limit = *succeeded
+	}
+	switch {
+	case limit == 0:
+		note("successfulJobsHistoryLimit: 0 deletes a Job as soon as it has succeeded. The run would not see that, and fail: set it to %d before the job is enabled.", max(3, j.MaxRunning))
+	case j.Overlap == store.OverlapAllow && limit < int64(j.MaxRunning):
+		note("successfulJobsHistoryLimit is %d: a Job is deleted once so many that began later have succeeded, too. Its run may not have seen its end then, and fails: "+
+			"where runs overlap, set it to %d or more before the job is enabled.", limit, j.MaxRunning)
 	}
 	if ttl != nil && *ttl < seen {
 		note("ttlSecondsAfterFinished: %d deletes a Job before the run is sure to see its end, and then the run fails: set it to %d or more before the job is enabled.", *ttl, seen)
