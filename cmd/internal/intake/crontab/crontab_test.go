@@ -131,16 +131,18 @@ func TestUsersAreGuessed(t *testing.T) {
 	}
 }
 
-// In a folder, each file has its own settings. A file that cron ignores is named.
+// In a folder, each file has its own settings. A file that cron ignores is named, unless it has nothing but comments, as the
+// one that Debian puts there.
 func TestFolder(t *testing.T) {
 	r := ReadFolder([]File{
 		{"/etc/cron.d/one", "FOO=1\n@daily root /bin/one\n"},
 		{"/etc/cron.d/two", "@daily root /bin/one\n"},
-		{"/etc/cron.d/three.dpkg-old", "@daily root /bin/three\n"},
+		{"/etc/cron.d/three.dpkg-old", "MAILTO=ada@example.org\n@daily root /bin/three\n"},
+		{"/etc/cron.d/.placeholder", "# DO NOT EDIT OR REMOVE\n# This file keeps dpkg from removing this directory\n"},
 	}, Options{Name: "/etc/cron.d", Zone: "UTC", From: from})
 	r.Finish(from, "")
-	if len(r.Items) != 3 || r.Imported() != 2 || !strings.Contains(r.Left()[0].Reason, "leaves out") {
-		t.Fatalf("%+v", r.Items)
+	if len(r.Items) != 3 || len(r.Hooks) > 0 || r.Rest != "1 setting, 2 comments and blank lines" || r.Imported() != 2 || !strings.Contains(r.Left()[0].Reason, "leaves out") {
+		t.Fatalf("%+v, %d hooks, %s", r.Items, len(r.Hooks), r.Rest)
 	}
 	if one, two := string(r.Items[0].Definition.Steps[0].Spec), string(r.Items[1].Definition.Steps[0].Spec); !strings.Contains(one, "FOO") || strings.Contains(two, "FOO") {
 		t.Errorf("the settings of one file are those of another: %s, %s", one, two)

@@ -33,15 +33,19 @@ func ReadFolder(files []File, o Options) *intake.Result {
 	all := newReader(o, map[string]string{})
 	for _, f := range files {
 		name := filepath.Base(f.Path)
-		if reason := ignored(f.Path); reason != "" {
-			all.result.Items = append(all.result.Items, intake.Item{Place: name, Source: f.Path, Reason: reason})
-			continue
+		reason, mails := ignored(f.Path), all.mails
+		if reason != "" {
+			mails = map[string]string{} // its lines become no jobs
 		}
 		one := o
 		one.Name = f.Path
-		r := newReader(one, all.mails)
+		r := newReader(one, mails)
 		r.owner = name
 		r.read(f.Text)
+		if reason != "" && len(r.result.Items)+r.settings > 0 {
+			all.result.Items = append(all.result.Items, intake.Item{Place: name, Source: f.Path, Reason: reason})
+			continue
+		}
 		for _, item := range r.result.Items {
 			item.Place = fmt.Sprintf("%s, %s", name, item.Place)
 			all.result.Items = append(all.result.Items, item)
