@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -87,13 +86,7 @@ func (a *applier) renameShared(ctx context.Context, r Rename, todo *renamer) err
 	}
 	is := was
 	is.Name = r.To
-	if err := a.run(ctx, engine.Args{"id": was.ID, "name": r.To}, "rename_schedule"); err != nil {
-		return err
-	}
-	if a.dry.on {
-		a.dry.shared = append(a.dry.shared, renamedSchedule{was.Name, is})
-	}
-	return a.record("schedule", r.To, "rename", was.ID, was, is)
+	return a.renameSchedule(ctx, was, is)
 }
 
 func (a *applier) renameOne(ctx context.Context, r Rename, owner string, todo *renamer) error {
@@ -174,11 +167,7 @@ func (d *dryRun) job(j *Job) {
 	}
 	sortAfter(j.After)
 	for _, r := range d.shared {
-		if i := slices.Index(j.Schedules, r.from); i >= 0 {
-			j.Schedules = slices.Clone(j.Schedules)
-			j.Schedules[i] = r.is.Name
-			slices.Sort(j.Schedules)
-		}
+		j.Schedules = renamedIn(j.Schedules, r.from, r.is.Name)
 	}
 }
 

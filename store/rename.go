@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -149,10 +150,66 @@ func (s *Store) RenameSchedule(ctx context.Context, name, to string, o AlterOpti
 		if _, ok := taken[to]; ok {
 			return fmt.Errorf("schedule %s: %w", to, ErrExists)
 		}
-		if err := a.run(ctx, engine.Args{"id": r.Before.ID, "name": to}, "rename_schedule"); err != nil {
-			return err
-		}
-		return a.record("schedule", to, "rename", r.Before.ID, r.Before, r.After)
+		return a.renameSchedule(ctx, r.Before, r.After)
 	})
 	return r, err
+}
+
+// renameSchedule writes the new name of a shared schedule. The rows of its jobs stay as they are. But of a job that is done,
+// only the change log has the definition, by which apply knows the job in a file: there, it gets the new name, too.
+func (a *applier) renameSchedule(ctx context.Context, was, is Schedule) error {
+	jobs, err := a.briefUsers(ctx, was.ID)
+	if err != nil {
+		return err
+	}
+	if err := a.run(ctx, engine.Args{"id": was.ID, "name": is.Name}, "rename_schedule"); err != nil {
+		return err
+	}
+	if a.dry.on {
+		a.dry.shared = append(a.dry.shared, renamedSchedule{was.Name, is})
+	}
+	if err := a.record(KindSchedule, is.Name, "rename", was.ID, was, is); err != nil {
+		return err
+	}
+	for i := range jobs {
+		j := jobs[i]
+		j.Schedules = renamedIn(j.Schedules, was.Name, is.Name)
+		if err := a.record(KindJob, j.FullName(), "change", j.ID, jobs[i], j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// briefUsers reads the jobs that use a schedule until they are done.
+func (a *applier) briefUsers(ctx context.Context, schedule int64) ([]Job, error) {
+	var ids []int64
+	if err := a.tx.Query(ctx, "brief_users", engine.Args{"id": schedule}, engine.Column(&ids)); err != nil {
+		return nil, err
+	}
+	var all []Job
+	for part := range slices.Chunk(ids, batchSize) {
+		var known []*Job
+		for _, id := range part {
+			known = append(known, &Job{ID: id})
+		}
+		jobs, err := a.definitions(ctx, known)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, jobs...)
+	}
+	return all, nil
+}
+
+// renamedIn returns the sorted names with one of them replaced.
+func renamedIn(names []string, was, is string) []string {
+	i := slices.Index(names, was)
+	if i < 0 {
+		return names
+	}
+	names = slices.Clone(names)
+	names[i] = is
+	slices.Sort(names)
+	return names
 }

@@ -45,6 +45,7 @@ var actions = map[string]string{
 	"batch_runs":         "read the runs of jobs",
 	"crowd_runs":         "read the first runs of a job for which many wait",
 	"batch_steps":        "read the steps of jobs",
+	"brief_users":        "read which jobs are removed when they are done",
 	"bury_runs":          "end runs whose rows cannot be read",
 	"calendar_users":     "count the schedules that use calendars",
 	"calendars":          "read calendars",

@@ -236,6 +236,61 @@ func TestRenameIsDoneOnce(t *testing.T) {
 	})
 }
 
+// A job that is done stays so if it had another name before, or its schedule.
+func TestRemoveWhenDoneKnowsRenames(t *testing.T) {
+	const to = "renamed"
+	byFile := func(kind, from string) func(*testing.T, *storetest.DB, *store.Definitions) {
+		return func(_ *testing.T, _ *storetest.DB, defs *store.Definitions) {
+			defs.Renames = []store.Rename{{Kind: kind, From: from, To: to}}
+		}
+	}
+	for what, rename := range map[string]func(*testing.T, *storetest.DB, *store.Definitions){
+		"job by a file":      byFile("job", "job"),
+		"schedule by a file": byFile("schedule", "at"),
+		"job": func(t *testing.T, d *storetest.DB, _ *store.Definitions) {
+			if _, err := d.RenameJob(t.Context(), "job", to, store.AlterOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"job by a routine": func(t *testing.T, d *storetest.DB, _ *store.Definitions) {
+			routine := map[string]string{"postgres": "SELECT dbjobs.rename_job('job', 'renamed')", "mariadb": "CALL dbjobs_rename_job('job', 'renamed', NULL)"}[storetest.Dialect(d.Engine)]
+			if routine == "" {
+				t.Skip("SQLite has no routines")
+			}
+			d.Exec(t, routine)
+		},
+		"schedule": func(t *testing.T, d *storetest.DB, _ *store.Definitions) {
+			r, err := d.RenameSchedule(t.Context(), "at", to, store.AlterOptions{})
+			if err != nil || len(r.Changes) != 2 || r.Changes[1].PlainSubject() != "job" {
+				t.Fatalf("%v: %+v", err, r.Changes)
+			}
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				j, another := once(), once()
+				at := store.Schedule{Name: "at", Rule: j.Own.Rule}
+				j.Own, j.Schedules = nil, []string{"at"}
+				another.Name, another.Own, another.Schedules, another.RemoveDone = "another", nil, j.Schedules, false
+				o := store.ApplyOptions{Manifest: "jobs"}
+				defs := store.Definitions{Schedules: []store.Schedule{at}, Jobs: []store.Job{another, j}}
+				brought(t, d, defs, o)
+				rename(t, d, &defs)
+				if strings.HasPrefix(what, "job") {
+					defs.Jobs[1].Name = to
+				} else {
+					defs.Schedules[0].Name, defs.Jobs[0].Schedules, defs.Jobs[1].Schedules = to, []string{to}, []string{to}
+				}
+				brought(t, d, defs, o)
+				(&course{DB: d}).follow(t, "08:00 tick; 08:05 tick take end=succeeded take end=succeeded tick")
+				if got := brought(t, d, defs, o); got != "done "+defs.Jobs[1].Name {
+					t.Errorf("when it is done: %s", got)
+				}
+			})
+		})
+	}
+}
+
 // An edit of a job that is done keeps the job from being removed, and no pass waits for the edit.
 func TestRemoveWhenDoneSparesWhatIsEdited(t *testing.T) {
 	for what, statement := range map[string]string{

@@ -28,6 +28,9 @@ var shared = map[string]string{
 	// A run r that may have an attempt that failed. In this form, PostgreSQL knows from its statistics that there are few.
 	"@may_have_failed": "(r.attempts > 1 OR r.error IS NOT NULL OR r.state NOT IN ('succeeded', 'queued') OR r.state = 'queued' AND r.attempts > 0)",
 
+	// A change l of a job that has its whole definition, as commands made it.
+	"@of_definition": "l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort')",
+
 	// A change l that says in which state a job is.
 	"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
 

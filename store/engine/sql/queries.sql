@@ -991,7 +991,7 @@ DELETE FROM dbjobs.schedules WHERE job_id @these;
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN @false ELSE @true END, c.became
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id
-  AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
+  AND @of_definition)
 WHERE j.removed_at IS NOT NULL AND j.name @among_names ORDER BY j.id;
 
 -- Which definitions got these names, and those that they had before. A job has its full name.
@@ -1053,6 +1053,12 @@ UPDATE dbjobs.schedules SET name = :name WHERE id = :id;
 
 -- name: schedule_jobs
 SELECT job_id FROM dbjobs.job_schedules WHERE schedule_id = :id ORDER BY job_id;
+
+-- The jobs with remove_when_done that use a schedule.
+
+-- name: brief_users
+SELECT l.job_id FROM dbjobs.job_schedules l CROSS JOIN dbjobs.jobs j
+WHERE l.schedule_id = :id AND j.id = l.job_id AND j.remove_when_done = @true AND j.removed_at IS NULL ORDER BY l.job_id;
 
 -- name: touch_jobs
 UPDATE dbjobs.jobs SET planned = @touched WHERE id @these;
@@ -1342,13 +1348,13 @@ UNION ALL
 SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs.pauses @by_end
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < @later AND CASE WHEN @stale THEN 1 ELSE 0 END = 0 LIMIT :limit) AS p
 UNION ALL
-SELECT NULL, l.id, 'change' FROM (
-  SELECT c.id, c.changed_at, c.kind, c.subject_id, c.action FROM dbjobs.changes c
-  WHERE c.id >= (SELECT @anywhere FROM dbjobs.changes m) ORDER BY c.id LIMIT :limit) AS l
-WHERE l.changed_at < @later AND (l.kind <> 'job'
-  OR l.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs.changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
-    AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
-  OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
+SELECT NULL, c.id, 'change' FROM (
+  SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs.changes n
+  WHERE n.id >= (SELECT @anywhere FROM dbjobs.changes m) ORDER BY n.id LIMIT :limit) AS c
+WHERE c.changed_at < @later AND (c.kind <> 'job'
+  OR c.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
+    AND @of_definition)
+  OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
 -- name: delete_changes
 DELETE FROM dbjobs.changes WHERE id @these;

@@ -135,6 +135,11 @@ SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, CA
 FROM JSON_TABLE(?, '$[*]' COLUMNS (run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id', number INT PATH '$.number', step INT PATH '$.step', step_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.step_name', attempt INT PATH '$.attempt', fence INT PATH '$.fence',
   holder LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.holder')) AS d;
 
+-- name: brief_users
+-- arguments: id
+SELECT l.job_id FROM dbjobs_job_schedules l CROSS JOIN dbjobs_jobs j
+WHERE l.schedule_id = ? AND j.id = l.job_id AND j.remove_when_done = 1 AND j.removed_at IS NULL ORDER BY l.job_id;
+
 -- name: bury_runs
 -- arguments: rows, now, now
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', lease DATETIME(6) PATH '$.lease', expires_at DATETIME(6) PATH '$.expires_at', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
@@ -1205,13 +1210,13 @@ UNION ALL
 SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs_pauses FORCE INDEX (pauses_ends)
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND CASE WHEN stale = 1 THEN 1 ELSE 0 END = 0 LIMIT ?) AS p
 UNION ALL
-SELECT NULL, l.id, 'change' FROM (
-  SELECT c.id, c.changed_at, c.kind, c.subject_id, c.action FROM dbjobs_changes c
-  WHERE c.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_changes m) ORDER BY c.id LIMIT ?) AS l
-WHERE l.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (l.kind <> 'job'
-  OR l.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs_changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
-    AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
-  OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
+SELECT NULL, c.id, 'change' FROM (
+  SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs_changes n
+  WHERE n.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_changes m) ORDER BY n.id LIMIT ?) AS c
+WHERE c.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (c.kind <> 'job'
+  OR c.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
+    AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort'))
+  OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
 -- name: oldest_kept
 -- arguments: each_ids
@@ -1414,7 +1419,7 @@ SELECT id FROM dbjobs_jobs WHERE owner = ? AND name = ? AND removed_at IS NOT NU
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN 0 ELSE 1 END, c.became
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id
-  AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
+  AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort'))
 WHERE j.removed_at IS NOT NULL AND j.name IN (each_) ORDER BY j.id;
 
 -- name: rename_job

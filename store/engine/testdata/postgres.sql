@@ -160,6 +160,11 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_sequences s ON s.schemaname = n.nspname AND s.sequencename = c.relname
 WHERE CASE WHEN c.relkind = 'S' THEN pg_catalog.has_sequence_privilege(c.oid, 'USAGE, SELECT') END AND t.used > coalesce(s.last_value, 0) ORDER BY t.name;
 
+-- name: brief_users
+-- arguments: id
+SELECT l.job_id FROM dbjobs.job_schedules l CROSS JOIN dbjobs.jobs j
+WHERE l.schedule_id = $1 AND j.id = l.job_id AND j.remove_when_done = true AND j.removed_at IS NULL ORDER BY l.job_id;
+
 -- name: broken_indexes
 SELECT c.relname::text FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'dbjobs' AND NOT i.indisvalid ORDER BY c.relname;
@@ -1265,13 +1270,13 @@ UNION ALL
 SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs.pauses 
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0 LIMIT $3) AS p
 UNION ALL
-SELECT NULL, l.id, 'change' FROM (
-  SELECT c.id, c.changed_at, c.kind, c.subject_id, c.action FROM dbjobs.changes c
-  WHERE c.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $4::double precision)::bigint FROM dbjobs.changes m) ORDER BY c.id LIMIT $3) AS l
-WHERE l.changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (l.kind <> 'job'
-  OR l.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs.changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
-    AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
-  OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
+SELECT NULL, c.id, 'change' FROM (
+  SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs.changes n
+  WHERE n.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $4::double precision)::bigint FROM dbjobs.changes m) ORDER BY n.id LIMIT $3) AS c
+WHERE c.changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (c.kind <> 'job'
+  OR c.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
+    AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort'))
+  OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
 -- name: oldest_kept
 -- arguments: ids
@@ -1496,7 +1501,7 @@ SELECT id FROM dbjobs.jobs WHERE owner = $1 AND name = $2 AND removed_at IS NOT 
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN false ELSE true END, c.became
 FROM dbjobs.jobs j
 LEFT JOIN dbjobs.changes c ON c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id
-  AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
+  AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort'))
 WHERE j.removed_at IS NOT NULL AND j.name = ANY($1::text[]) ORDER BY j.id;
 
 -- name: rename_job

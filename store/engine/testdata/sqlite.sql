@@ -137,6 +137,11 @@ SELECT d.run_id, d.number, d.step, d.step_name, d.attempt, d.fence, d.holder, co
 FROM (SELECT value ->> 'run_id' AS run_id, value ->> 'number' AS number, value ->> 'step' AS step, value ->> 'step_name' AS step_name, value ->> 'attempt' AS attempt, value ->> 'fence' AS fence,
   value ->> 'holder' AS holder FROM jsonb_each(?2)) AS d;
 
+-- name: brief_users
+-- arguments: id
+SELECT l.job_id FROM dbjobs_job_schedules l CROSS JOIN dbjobs_jobs j
+WHERE l.schedule_id = ?1 AND j.id = l.job_id AND j.remove_when_done = 1 AND j.removed_at IS NULL ORDER BY l.job_id;
+
 -- name: bury_runs
 -- arguments: now, rows
 UPDATE dbjobs_runs AS r SET state = d.state, held_by = NULL, lease_until = NULL, cancel_at = NULL, finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), settled_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
@@ -1185,13 +1190,13 @@ UNION ALL
 SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs_pauses 
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END = 0 LIMIT ?3) AS p
 UNION ALL
-SELECT NULL, l.id, 'change' FROM (
-  SELECT c.id, c.changed_at, c.kind, c.subject_id, c.action FROM dbjobs_changes c
-  WHERE c.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ?4 AS INTEGER) FROM dbjobs_changes m) ORDER BY c.id LIMIT ?3) AS l
-WHERE l.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (l.kind <> 'job'
-  OR l.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs_changes n WHERE n.kind = 'job' AND n.subject_id = l.subject_id AND n.id > l.id
-    AND n.action IN ('create', 'change', 'enable', 'disable', 'abort'))
-  OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = l.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
+SELECT NULL, c.id, 'change' FROM (
+  SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs_changes n
+  WHERE n.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ?4 AS INTEGER) FROM dbjobs_changes m) ORDER BY n.id LIMIT ?3) AS c
+WHERE c.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (c.kind <> 'job'
+  OR c.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
+    AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort'))
+  OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
 -- name: oldest_kept
 -- arguments: ids
@@ -1410,7 +1415,7 @@ SELECT id FROM dbjobs_jobs WHERE owner = ?1 AND name = ?2 AND removed_at IS NOT 
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN 0 ELSE 1 END, c.became
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l  WHERE l.kind = 'job' AND l.subject_id = j.id
-  AND l.action IN ('create', 'change', 'enable', 'disable', 'abort'))
+  AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort'))
 WHERE j.removed_at IS NOT NULL AND j.name IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
 
 -- name: rename_job
