@@ -65,7 +65,7 @@ func (d *doneJobs) find(name, owner string) (*Job, error) {
 	return k.find(name, owner)
 }
 
-// has reports whether this very job is done. The instant that its start schedule resolved to is not
+// has reports whether this very job is done, whichever manifest had it. The instant that its start schedule resolved to is not
 // compared: it is not part of what people write. Hooks are compared in the form in which the change log has them.
 func (d *doneJobs) has(j Job, known *knownJobs) bool {
 	old, ok := d.jobs[j.FullName()]
@@ -78,6 +78,8 @@ func (d *doneJobs) has(j Job, known *knownJobs) bool {
 			*hook = name
 		}
 	}
+	j.Manifest = ""
+	delete(was, "manifest")
 	text, err := fields(j)
 	if err != nil {
 		return false

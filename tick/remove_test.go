@@ -127,11 +127,7 @@ func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 		j.On.Failed, j.On.Lost = strings.TrimPrefix(login+"/alarm", "/"), "alarm" // both forms of the name
 		defs := store.Definitions{Jobs: []store.Job{j, follower, alarm}}
 		o := store.ApplyOptions{Manifest: "jobs", Prune: true, Start: decide.Start}
-		bring := func(defs store.Definitions) string {
-			t.Helper()
-			return brought(t, d, defs, o)
-		}
-		bring(defs)
+		brought(t, d, defs, o)
 		c := &course{DB: d}
 		c.follow(t, "08:00 tick; 08:05 tick take end=succeeded tick take end=succeeded tick")
 		if got := ticktest.States(t, d, "follower"); len(got) != 1 || got[0] != store.Succeeded {
@@ -139,7 +135,7 @@ func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 		}
 		d.Clock.Add(time.Hour)
 		for range 2 {
-			if got := bring(defs); got != "done job" {
+			if got := brought(t, d, defs, o); got != "done job" {
 				t.Fatalf("the same again: %s", got)
 			}
 			if r := ticktest.Run(t, d); r.Made != 0 {
@@ -147,25 +143,32 @@ func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 			}
 		}
 		o.DryRun = true
-		if got := bring(defs); got != "done job" {
+		if got := brought(t, d, defs, o); got != "done job" {
 			t.Errorf("a dry run: %s", got)
 		}
 		o.DryRun = false
+		moved := o
+		moved.Manifest, moved.TakeOwnership, moved.Prune = "shop", true, false
+		if got := brought(t, d, defs, moved); got != "done job, change follower, change alarm" {
+			t.Errorf("in another manifest: %s", got)
+		}
+		o.TakeOwnership = true
+		brought(t, d, defs, o)
 		defs.Jobs[0].Start = "at 2026-01-05T09:33:00Z"
-		if got := bring(defs); got != "create job, change follower" {
+		if got := brought(t, d, defs, o); got != "create job, change follower" {
 			t.Fatalf("another time: %s", got)
 		}
 		c.follow(t, "09:30 tick; 09:35 tick take end=succeeded tick")
-		if got := bring(defs); got != "done job" {
+		if got := brought(t, d, defs, o); got != "done job" {
 			t.Errorf("done again: %s", got)
 		}
 		// `job create` makes another job of that name. When somebody has removed that one by hand, apply creates the job
 		// again, too.
 		defs.Jobs = []store.Job{once()}
 		c.follow(t, "08:00")
-		bring(defs)
+		brought(t, d, defs, o)
 		c.follow(t, "08:00 tick; 08:05 tick take end=succeeded tick")
-		if got := bring(defs); got != "done job" {
+		if got := brought(t, d, defs, o); got != "done job" {
 			t.Errorf("once: %s", got)
 		}
 		if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{CreateOnly: true}); err != nil {
@@ -174,7 +177,7 @@ func TestRemoveWhenDoneIsLeftAloneByApply(t *testing.T) {
 		if err := d.RemoveJob(t.Context(), "job", store.Author{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := bring(defs); got != "create job" {
+		if got := brought(t, d, defs, o); got != "create job" {
 			t.Errorf("after a removal by hand: %s", got)
 		}
 	})
