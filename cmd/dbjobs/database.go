@@ -17,6 +17,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/nearest"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
 // access says what a command expects of the database, and whether it may create a missing one.
@@ -30,14 +31,19 @@ const (
 )
 
 // find decides which database the command uses.
-func (c *cli) find(cmd *cobra.Command) error {
-	err := c.findOne(cmd)
-	if err == nil {
-		return nil
-	}
+func (c *cli) find(cmd *cobra.Command) error { return unfound(c.findOne(cmd)) }
+
+// unfound returns the error for a database that cannot be found. It is bad input, unless it passes without help: then a pass is
+// tried again, as after a failure of the database itself.
+func unfound(err error) error {
 	_, placed := errors.AsType[*manifest.Error](err)
-	if _, misused := errors.AsType[*usageError](err); placed || misused {
+	_, misused := errors.AsType[*usageError](err)
+	_, passes := errors.AsType[aws.MomentaryError](err)
+	switch {
+	case err == nil, placed, misused:
 		return err
+	case passes:
+		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	}
 	return &usageError{problem: err.Error()}
 }

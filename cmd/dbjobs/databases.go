@@ -20,6 +20,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/nearest"
 	"github.com/dbjobs/dbjobs/tick"
 )
@@ -138,6 +139,9 @@ func (c *cli) findEach(cmd *cobra.Command) error {
 func ofDatabase(name string, err error) error {
 	if name == "" {
 		return err
+	}
+	if err = unfound(err); errors.Is(err, store.ErrUnreachable) {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return badInput("%s: %v", name, err)
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"time"
 
@@ -27,18 +28,26 @@ type notReadyError struct{ error }
 
 func (e notReadyError) Unwrap() error { return e.error }
 
+// MomentaryError is a failure of the platform that passes without help: it throttles, it fails, or it does not answer in time.
+type MomentaryError struct{ error }
+
+func (e MomentaryError) Unwrap() error { return e.error }
+
 // Secret reads a secret of Secrets Manager through the AWS Parameters and Secrets Lambda Extension. The
 // extension caches a secret for some minutes, so after a rotation it may return the old value for that
-// long. id is the secret's ARN or name. No error holds the secret.
+// long. id is the secret's ARN or name. No error holds the secret. One that passes is a MomentaryError.
 func Secret(ctx context.Context, env Lookup, id string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, secretPatience)
 	defer cancel()
+	momentary := false
 	err = again.Until(ctx, func(ctx context.Context) (passes bool, err error) { // Secrets Manager may throttle, or fail for a moment
 		for {
 			text, passes, err = askExtension(ctx, env, id)
 			if _, waits := errors.AsType[notReadyError](err); !waits {
+				momentary = passes
 				return passes, err
 			}
+			momentary = momentary || passes // it is there, if it has taken one request
 			select {
 			case <-ctx.Done():
 				return false, err
@@ -46,6 +55,9 @@ func Secret(ctx context.Context, env Lookup, id string) (text string, err error)
 			}
 		}
 	})
+	if err != nil && momentary {
+		err = MomentaryError{err}
+	}
 	return text, err
 }
 
@@ -66,14 +78,16 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, pa
 		port = "2773"
 	}
 	u := url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", port), Path: "/secretsmanager/get", RawQuery: url.Values{"secretId": {id}}.Encode()}
+	taken := false
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { taken = true }})
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return "", false, fmt.Errorf("the port of the secrets extension: %w", err)
 	}
 	req.Header.Set("X-Aws-Parameters-Secrets-Token", env.value("AWS_SESSION_TOKEN"))
 	resp, err := direct.Do(req)
-	if err != nil {
-		return "", true, notReadyError{fmt.Errorf("the AWS Parameters and Secrets extension does not answer on port %s; add its layer to the function: %w", port, err)}
+	if err != nil { // where nobody takes a request for so long, the extension is missing
+		return "", taken, notReadyError{fmt.Errorf("the AWS Parameters and Secrets extension does not answer on port %s; add its layer to the function: %w", port, err)}
 	}
 	defer resp.Body.Close()
 	const most = 1 << 20 // a secret has 64 KiB at most
@@ -87,12 +101,14 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, pa
 		if name := refusal.Find(body); name != nil {
 			why = ": " + string(name)
 		}
-		err := fmt.Errorf("the secrets extension refuses %s with status %d%s (does the function's role allow secretsmanager:GetSecretValue on it, and kms:Decrypt if it has a key of its own?)",
-			id, resp.StatusCode, why)
 		if bytes.Contains(body, []byte("not ready")) {
-			err = notReadyError{err}
+			return "", true, notReadyError{fmt.Errorf("the secrets extension is not ready to read %s: status %d", id, resp.StatusCode)}
 		}
-		return "", again.Passes(resp.StatusCode) || momentary.MatchString(why), err
+		if again.Passes(resp.StatusCode) || momentary.MatchString(why) {
+			return "", true, fmt.Errorf("the secrets extension cannot read %s now: status %d%s", id, resp.StatusCode, why)
+		}
+		return "", false, fmt.Errorf("the secrets extension refuses %s with status %d%s (does the function's role allow secretsmanager:GetSecretValue on it, and kms:Decrypt if it has a key of its own?)",
+			id, resp.StatusCode, why)
 	}
 	var answer struct{ SecretString *string }
 	if err := json.Unmarshal(body, &answer); err != nil { // its text may quote the secret

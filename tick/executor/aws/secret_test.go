@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,7 +32,7 @@ func TestASecretIsAskedForAgain(t *testing.T) {
 		"begins, then fails, and so": {[]answer{begins, fails, begins, fails, given}, true, 5},
 		"refuses":                    {[]answer{{http.StatusBadRequest, "AccessDeniedException"}}, false, 1},
 	} {
-		asked := 0
+		asked, passes := 0, strings.HasPrefix(name, "throttles")
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			a := c.answers[min(asked, len(c.answers)-1)]
 			asked++
@@ -43,6 +44,9 @@ func TestASecretIsAskedForAgain(t *testing.T) {
 		text, err := Secret(t.Context(), environment(map[string]string{"PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": port}), "arn:jobs")
 		if (err == nil && text == secret) != c.given || asked != c.asked {
 			t.Errorf("%s: %q, %v after %d requests; want %d", name, text, err, asked, c.asked)
+		}
+		if _, momentary := errors.AsType[MomentaryError](err); err != nil && momentary != passes {
+			t.Errorf("%s: %v: it passes: %v", name, err, momentary)
 		}
 	}
 }
@@ -76,5 +80,28 @@ func TestARefusalIsNotQuoted(t *testing.T) {
 	}
 	if followed {
 		t.Error("the token was sent to whom the extension's port named")
+	}
+}
+
+// TestASecretOfAnExtensionThatIsMissing: nobody listens, which does not pass. One that takes the request and does not answer waits for
+// Secrets Manager.
+func TestASecretOfAnExtensionThatIsMissing(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() }) // until then, the kernel takes connections
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	for name, c := range map[string]struct {
+		port   string
+		passes bool
+	}{"no answer": {port, true}, "nobody listens": {"1", false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Secret(t.Context(), environment(map[string]string{"PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": c.port}), "arn:jobs")
+			if _, momentary := errors.AsType[MomentaryError](err); err == nil || momentary != c.passes {
+				t.Errorf("%v: it passes: %v", err, momentary)
+			}
+		})
 	}
 }
