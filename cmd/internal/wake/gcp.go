@@ -19,9 +19,10 @@ import (
 // tasks sets tasks of Cloud Tasks, each with a name. It needs the right cloudtasks.tasks.create on the queue, and
 // iam.serviceAccounts.actAs on the account as which the task calls.
 //
-// Cloud Tasks keeps the name of a task for hours after the task has called, of some queues for days, and refuses another
-// task with that name. The name contains the time of the alarm. So another task with the same name is needed only if an
-// alarm has called before its time.
+// Cloud Tasks keeps the name of a task for hours after the task has called or was deleted, of some queues for days, and refuses
+// another task with that name. The name contains the time of the alarm. So another task with the same name is needed only if an
+// alarm has called before its time, or if somebody has deleted its task, as a purge of the queue does. Then the safety trigger
+// comes. To find out whether a task is there takes the right to read tasks, and a request for each alarm that was set before.
 type tasks struct {
 	*settings
 	queue string
@@ -75,7 +76,8 @@ type taskToken struct {
 	Audience string `json:"audience,omitempty"`
 }
 
-// Set creates a task. A task with the same name is the same alarm: Cloud Tasks refuses the second one with 409.
+// Set creates a task. A task with the same name is the same alarm: Cloud Tasks refuses the second one with 409, also if the first
+// one is gone.
 func (a *tasks) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	at = a.up(at, time.Second, 0)
 	t := task{Name: a.queue + "/tasks/" + a.alarm(at), ScheduleTime: at, DispatchDeadline: taskWaits, HTTPRequest: taskRequest{URL: a.target, HTTPMethod: http.MethodPost}}
