@@ -106,6 +106,31 @@ func TestBudgetUsedUpBeforeTheLastLookIsNoError(t *testing.T) {
 	})
 }
 
+// A pass has not read its figures if the budget ends before the last of them is read. It does not report them: a monitor would take
+// those that are missing for zero.
+func TestBudgetUsedUpInTheLastLookLeavesFiguresOut(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		const budget, left = 20 * time.Second, 3 * time.Second
+		var begun, recorded atomic.Bool
+		calls := &storetest.Calls{Before: func(c storetest.Call) error {
+			switch {
+			case c.Kind == storetest.Exec && strings.Contains(c.SQL, d.Table("ticks")):
+				recorded.Store(true)
+			case c.Kind == storetest.Query && recorded.Load():
+				time.Sleep(left)
+			case c.Kind == storetest.Query && begun.CompareAndSwap(false, true):
+				d.Clock.Add(budget - left)
+			}
+			return nil
+		}}
+		tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap}))
+		tk.Now, tk.Budget, tk.Gauges = d.Clock.Now, budget, true
+		if r, err := tk.Run(t.Context()); err != nil || !strings.Contains(r.CutShort, "last look") || r.States {
+			t.Errorf("%v: figures are reported: %t; %+v", err, r.States, r)
+		}
+	})
+}
+
 // If the budget of a worker ends while it asks which runs are too long for it, that is no error either.
 func TestBudgetUsedUpBeforeTheLeftRunsAreReadIsNoError(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

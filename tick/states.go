@@ -10,7 +10,7 @@ import (
 func (p *pass) states(ctx context.Context) (err error) {
 	r := &p.report
 	r.Remind = len(r.Parked) > 0 || p.probe.CheckDue()
-	if r.States = true; r.ParkedJobs+r.FailingJobs > 0 {
+	if r.ParkedJobs+r.FailingJobs > 0 {
 		trouble, err := p.t.Store.Trouble(ctx, named)
 		if err != nil {
 			return err
@@ -38,6 +38,7 @@ func (p *pass) states(ctx context.Context) (err error) {
 		}
 		r.OldestQueued = p.probe.FromThaw(r.OldestQueued)
 	}
+	r.States = true // all of them are read
 	return nil
 }
 
