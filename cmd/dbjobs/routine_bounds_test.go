@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +74,40 @@ func TestDetachFromJobsThatAreGone(t *testing.T) {
 		}
 		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("changes")+" WHERE action = 'change'"); n != 1 {
 			t.Errorf("%s: %d jobs are on record as changed, want that of the one that is there", engine, n)
+		}
+	}
+}
+
+// All runs of a long queue are cancelled and counted. Where the job stays enabled, the change has all of their ids, in order.
+func TestAbortOfALongQueue(t *testing.T) {
+	t.Parallel()
+	const n = 3000 // on MySQL and MariaDB, the list of the ids has several parts
+	for _, engine := range withRoutines(t) {
+		for _, runOnly := range []bool{true, false} {
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			if err := routine("create_job", "letters", "SELECT 1", nil, `{"queue": "reports"}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			many(t, d, n, 0)
+			text, args := routine("abort", "letters", runOnly).text(d.Server)
+			var runs int
+			if err := d.SQL.QueryRow(text, args...).Scan(&runs); err != nil || runs != n {
+				t.Errorf("%s: %v: %d runs are counted, want %d", engine, err, runs, n)
+			}
+			if left := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE cancel_at IS NULL OR state <> 'waiting'"); left != 0 {
+				t.Errorf("%s: %d runs are not cancelled", engine, left)
+			}
+			var action, content string
+			if err := d.SQL.QueryRow("SELECT action, became FROM "+d.Table("changes")+" ORDER BY id DESC LIMIT 1").Scan(&action, &content); err != nil {
+				t.Fatal(err)
+			}
+			var change struct{ Runs []string }
+			if err := json.Unmarshal([]byte(content), &change); err != nil {
+				t.Fatal(err)
+			}
+			if !runOnly && action != "abort" || runOnly && (action != "cancel" || len(change.Runs) != n || !slices.IsSorted(change.Runs)) {
+				t.Errorf("%s: %s of %d runs", engine, action, len(change.Runs))
+			}
 		}
 	}
 }

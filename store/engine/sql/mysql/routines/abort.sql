@@ -8,7 +8,8 @@ BEGIN
   DECLARE named text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE run char(36) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE at_end boolean DEFAULT false;
-  DECLARE asked longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '[]';
+  DECLARE asked int DEFAULT 0;
+  DECLARE part, list longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT '';
   DECLARE deciding CURSOR FOR SELECT its_id AS id UNION SELECT a.after_job_id FROM dbjobs_job_after a WHERE a.job_id = its_id ORDER BY id;
   DECLARE runs CURSOR FOR SELECT r.id FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE r.open_job_id = its_id AND r.state IN ('waiting', 'queued', 'running') ORDER BY r.id FOR UPDATE;
   DECLARE CONTINUE HANDLER FOR NOT FOUND SET at_end = true;
@@ -32,18 +33,25 @@ BEGIN
   OPEN runs;
   FETCH runs INTO run;
   WHILE NOT at_end DO
-    SET asked = JSON_ARRAY_APPEND(asked, '$', run);
+    SET asked = asked + 1;
+    IF run_only THEN
+      SET part = CONCAT_WS(',', NULLIF(part, ''), JSON_QUOTE(run));
+      IF LENGTH(part) > 40000 THEN -- each SET copies all of its value, so a long list grows by parts
+        SET list = CONCAT_WS(',', NULLIF(list, ''), part), part = '';
+      END IF;
+    END IF;
     UPDATE dbjobs_runs u SET u.cancel_at = UTC_TIMESTAMP(6), u.cancel_by = LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), u.state = IF(u.state = 'queued', 'waiting', u.state)
     WHERE u.id = run AND u.state IN ('waiting', 'queued', 'running') AND u.cancel_at IS NULL;
     FETCH runs INTO run;
   END WHILE;
   CLOSE runs;
-  IF COALESCE(run_only, false) THEN
-    CALL dbjobs_log_change('job', its_id, named, 'cancel', reason, NULL, IF(JSON_LENGTH(asked) = 0, JSON_OBJECT(), JSON_OBJECT('runs', JSON_EXTRACT(asked, '$'))));
+  IF run_only THEN
+    SET list = CONCAT('[', CONCAT_WS(',', NULLIF(list, ''), NULLIF(part, '')), ']');
+    CALL dbjobs_log_change('job', its_id, named, 'cancel', reason, NULL, IF(asked = 0, JSON_OBJECT(), JSON_OBJECT('runs', JSON_EXTRACT(list, '$'))));
   ELSE
     CALL dbjobs_set_enabled(its_id, named, false, 'abort', reason);
   END IF;
   CALL dbjobs_done(mine);
-  SELECT JSON_LENGTH(asked) AS runs;
+  SELECT asked AS runs;
 END
 ;
