@@ -14,6 +14,9 @@ type Retention struct {
 	JobID int64     `json:"job_id"`
 	Below int64     `json:"below"` // runs up to this number are deleted
 	Since time.Time `json:"-"`     // gaps recorded before this are deleted
+	// Oldest is the number of the oldest run, if it has ended before Since: then the age was made smaller after that, or a pass had
+	// no time. From this run on, those that have ended before Since are deleted. Zero: nothing is known of it.
+	Oldest int64 `json:"-"`
 }
 
 // pruneSize bounds the runs that one transaction deletes, so that a year of history is not deleted
@@ -30,7 +33,8 @@ const keepRecords = 400 * 24 * time.Hour
 
 // Sweep returns which history is kept for some jobs, chosen at random, whether or not they have run
 // lately. In time it chooses every job, so that history is also deleted where an earlier pass had
-// no time for it, or where keep was changed. Of these jobs it deletes those that were removed long
+// no time for it, or where keep was changed. What it asks of each job is one row: runs end about in the order of their numbers, so
+// if the oldest is not too old, the others are taken for young, too. Of these jobs it deletes those that were removed long
 // ago. It also deletes other old records: see forgetRecords.
 func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	a := engine.Args{"now": s.now(), "share": s.chance(), "limit": sweepSize, "later_ms": -keepRecords.Milliseconds()}
@@ -39,12 +43,15 @@ func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	var k Retention
 	var age Duration
 	var long bool
+	var ended engine.Moment // the oldest run
 	err = s.db.Query(ctx, "sweep_jobs", a, engine.Scan(func() {
-		k.Since = now.Add(-time.Duration(age))
+		if k.Since = now.Add(-time.Duration(age)); !ended.Set() || !ended.Before(k.Since) {
+			k.Oldest = 0
+		}
 		if kept = append(kept, k); long {
 			removed = append(removed, k.JobID)
 		}
-	}, engine.At(&now), &k.JobID, &k.Below, ms{&age}, &long))
+	}, engine.At(&now), &k.JobID, &k.Below, ms{&age}, &long, &k.Oldest, &ended))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +65,8 @@ func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 const sweepSize = 100
 
 // Prune deletes history that is not kept: runs of any job that are too old, and the surplus runs
-// and old gaps of the given jobs. Each transaction deletes a bounded number of rows. Prune
+// and old gaps of the given jobs. The age that counts is the one that the job has now. A run that
+// was to expire by a smaller one is kept for longer, and its row says until when. Each transaction deletes a bounded number of rows. Prune
 // continues for as long as something is left and more returns true. It takes the jobs in a random
 // order, so that none of them is always the last. It deletes settled runs only, and leaves rows
 // that another session has locked, for example to open a run again. It returns the number of
@@ -72,7 +80,7 @@ func (s *Store) Prune(ctx context.Context, kept []Retention, more func() bool) (
 	rand.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
 	var parts []portion
 	for chunk := range slices.Chunk(kept, pruneSize) {
-		parts = append(parts, portion{chunk, leftOver{surplus: true, gaps: true}})
+		parts = append(parts, portion{chunk, leftOver{surplus: true, gaps: true}, pruneSize})
 	}
 	for expired := true; ; { // in turn: runs that are too old, and the surplus of some of the jobs
 		p := portion{}
@@ -86,7 +94,7 @@ func (s *Store) Prune(ctx context.Context, kept []Retention, more func() bool) (
 			return gone, err
 		}
 		if expired = left.expired; left.surplus || left.gaps {
-			parts = append(parts, portion{p.kept, left})
+			parts = append(parts, portion{p.kept, left, p.oldest + pruneSize})
 		}
 		if !expired && len(parts) == 0 || !more() {
 			return gone, nil
@@ -97,8 +105,14 @@ func (s *Store) Prune(ctx context.Context, kept []Retention, more func() bool) (
 // portion is some jobs, and what may be left to delete of them. A look for old gaps reads all gaps of the jobs, so there is none
 // after one that found the last of them.
 type portion struct {
-	kept []Retention
-	left leftOver
+	kept   []Retention
+	left   leftOver
+	oldest int64 // how many runs, from Oldest on, are looked at for their age
+}
+
+// aged reports whether the oldest run of one of the jobs was too old.
+func (p portion) aged() bool {
+	return slices.ContainsFunc(p.kept, func(k Retention) bool { return k.Oldest > 0 })
 }
 
 // leftOver says what may be left to delete: runs of any job that are too old, surplus runs, old gaps.
@@ -107,40 +121,58 @@ type leftOver struct{ expired, surplus, gaps bool }
 // pruneOnce deletes a bounded number of rows in one transaction. If it could delete nothing,
 // because other sessions have all of it locked, it reports that nothing is left.
 func (s *Store) pruneOnce(ctx context.Context, p portion) (gone int, left leftOver, err error) {
-	var old []string
-	if p.left.expired {
-		if err := s.db.Query(ctx, "expired_runs", engine.Args{"now": s.now(), "limit": pruneSize}, engine.Column(&old)); err != nil {
-			return 0, left, err
-		}
-	}
-	tooOld := len(old)
-	rows, err := s.keptRows(p.kept)
+	rows, err := s.keptRows(p)
 	if err != nil {
 		return 0, left, err
 	}
-	if rows != "" && p.left.surplus {
-		if err := s.db.Query(ctx, "surplus_runs", engine.Args{"rows": rows, "limit": pruneSize}, engine.Column(&old)); err != nil {
-			return 0, left, err
-		}
+	old, err := s.oldRuns(ctx, p, rows)
+	if err != nil || len(old.ids) == 0 && rows == "" {
+		return 0, left, err
 	}
-	if len(old) == 0 && rows == "" {
-		return 0, left, nil
-	}
-	var runs, gaps int64 // one run may be both too old and surplus
-	var cut bool
+	var runs pruned // one run may be both too old and surplus
+	var gaps int64
 	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
-		if runs, cut, err = s.pruneRuns(ctx, tx, old, old[tooOld:]); err != nil || !p.left.gaps {
+		if runs, err = s.pruneRuns(ctx, tx, old); err != nil || !p.left.gaps {
 			return err
 		}
 		gaps, err = s.pruneGaps(ctx, tx, rows)
 		return err
 	})
-	if err == nil && (runs+gaps > 0 || cut) {
-		left.expired = tooOld == pruneSize || cut && tooOld > 0
-		left.surplus = len(old)-tooOld == pruneSize || cut && len(old) > tooOld
+	if err == nil && (runs.gone+runs.later+gaps > 0 || runs.cut) {
+		surplus := len(old.ids) - old.expired
+		left.expired = old.expired == pruneSize || runs.cut && old.expired > 0
+		left.surplus = surplus == pruneSize || surplus > 0 && (runs.cut || p.aged())
 		left.gaps = gaps == pruneSize
 	}
-	return int(runs), left, err
+	return int(runs.gone), left, err
+}
+
+// oldRuns are runs that may be deleted.
+type oldRuns struct {
+	ids     []string
+	expired int      // how many of them are there because they have expired; the others are surplus, or older than their job keeps now
+	surplus []string // these are surplus, however old they are
+}
+
+// oldRuns looks for runs of any job that have expired, and for those of the portion.
+func (s *Store) oldRuns(ctx context.Context, p portion, rows string) (old oldRuns, err error) {
+	if p.left.expired {
+		if err := s.db.Query(ctx, "expired_runs", engine.Args{"now": s.now(), "limit": pruneSize}, engine.Column(&old.ids)); err != nil {
+			return old, err
+		}
+	}
+	old.expired = len(old.ids)
+	if rows == "" || !p.left.surplus {
+		return old, nil
+	}
+	var id string
+	var surplus bool
+	err = s.db.Query(ctx, "surplus_runs", engine.Args{"rows": rows, "limit": pruneSize}, engine.Scan(func() {
+		if old.ids = append(old.ids, id); surplus {
+			old.surplus = append(old.surplus, id)
+		}
+	}, &id, &surplus))
+	return old, err
 }
 
 // gapKey is the key of a gap, by the names of its columns.
@@ -173,55 +205,90 @@ func (s *Store) pruneGaps(ctx context.Context, tx *engine.Tx, rows string) (int6
 	return tx.Exec(ctx, "delete_gaps", engine.Args{"rows": text})
 }
 
-// pruneRuns deletes those of the runs that are settled, the oldest first. It stops at the bound on
-// attempts; cut reports whether it did. A run that is not surplus has to be too old still: it may have
-// been opened again since it was read, and have ended.
-func (s *Store) pruneRuns(ctx context.Context, tx *engine.Tx, old, surplus []string) (gone int64, cut bool, err error) {
-	if len(old) == 0 {
-		return 0, false, nil
-	}
-	var whole []string // runs that are deleted with all their attempts
-	var part string    // the run of which only some attempts are deleted
-	room, through := int64(pruneAttempts), int64(0)
-	var id string
-	var first, last int64
-	var tooOld bool
-	err = tx.Query(ctx, "lock_settled", engine.Args{"now": s.now(), "ids": old}, engine.Scan(func() {
-		switch n := last - first + 1; {
-		case part != "" || !tooOld && !slices.Contains(surplus, id):
-		case n <= room:
-			whole, room = append(whole, id), room-n
-		default:
-			part, through = id, first+room-1
-		}
-	}, &id, &first, &last, &tooOld))
-	if err != nil {
-		return 0, false, err
-	}
-	if part != "" && room > 0 {
-		if _, err := tx.Exec(ctx, "delete_first_attempts", engine.Args{"id": engine.ID(part), "through": through}); err != nil {
-			return 0, false, err
-		}
-	}
-	if len(whole) == 0 {
-		return 0, part != "", nil
-	}
-	if _, err := tx.Exec(ctx, "delete_attempts", engine.Args{"ids": whole}); err != nil {
-		return 0, false, err
-	}
-	gone, err = tx.Exec(ctx, "delete_runs", engine.Args{"ids": whole})
-	return gone, part != "", err
+// pruned says what became of runs that might be deleted.
+type pruned struct {
+	gone  int64 // deleted
+	later int64 // these expire later, since their job keeps them for longer now
+	cut   bool  // the bound on attempts has left some
 }
 
-// keptRows is a document with a row for each job; empty: there is no job.
-func (s *Store) keptRows(kept []Retention) (string, error) {
+// verdict says what is to be done with runs that are locked.
+type verdict struct {
+	whole   []string // deleted with all their attempts
+	later   []string // they expire later
+	part    string   // loses its attempts up to the number through
+	through int64
+}
+
+// pruneRuns deletes those of the runs that are settled, the oldest first. It stops at the bound on attempts.
+func (s *Store) pruneRuns(ctx context.Context, tx *engine.Tx, old oldRuns) (done pruned, err error) {
+	if len(old.ids) == 0 {
+		return done, nil
+	}
+	v, err := s.judge(ctx, tx, old)
+	if err != nil {
+		return done, err
+	}
+	done.cut = v.part != ""
+	if done.cut && v.through > 0 {
+		if _, err := tx.Exec(ctx, "delete_first_attempts", engine.Args{"id": engine.ID(v.part), "through": v.through}); err != nil {
+			return done, err
+		}
+	}
+	if len(v.later) > 0 {
+		if done.later, err = tx.Exec(ctx, "expire_later", engine.Args{"ids": v.later}); err != nil {
+			return done, err
+		}
+	}
+	if len(v.whole) == 0 {
+		return done, nil
+	}
+	if _, err := tx.Exec(ctx, "delete_attempts", engine.Args{"ids": v.whole}); err != nil {
+		return done, err
+	}
+	done.gone, err = tx.Exec(ctx, "delete_runs", engine.Args{"ids": v.whole})
+	return done, err
+}
+
+// judge locks those of the runs that are settled. A run that is not surplus has to be too old still: it may have been opened
+// again since it was read, and have ended, or its job keeps it for longer now.
+func (s *Store) judge(ctx context.Context, tx *engine.Tx, old oldRuns) (v verdict, err error) {
+	room := int64(pruneAttempts)
+	var id string
+	var first, last int64
+	var tooOld, expired bool
+	err = tx.Query(ctx, "lock_settled", engine.Args{"now": s.now(), "ids": old.ids}, engine.Scan(func() {
+		goes := tooOld || slices.Contains(old.surplus, id)
+		switch n := last - first + 1; {
+		case !goes && expired:
+			v.later = append(v.later, id)
+		case !goes || v.part != "":
+		case n <= room:
+			v.whole, room = append(v.whole, id), room-n
+		default:
+			v.part = id
+			if room > 0 {
+				v.through = first + room - 1
+			}
+		}
+	}, &id, &first, &last, &tooOld, &expired))
+	return v, err
+}
+
+// keptRows is a document with a row for each job of a portion; empty: there is no job. Of runs up to the number through, those
+// are wanted that are surplus or too old.
+func (s *Store) keptRows(p portion) (string, error) {
 	type row struct {
 		Retention
-		Since string `json:"since"`
+		Through int64  `json:"through"`
+		Since   string `json:"since"`
 	}
-	rows := make([]row, len(kept))
-	for i, k := range kept {
-		rows[i] = row{k, s.db.Engine().Instant(k.Since)}
+	rows := make([]row, len(p.kept))
+	for i, k := range p.kept {
+		rows[i] = row{k, k.Below, s.db.Engine().Instant(k.Since)}
+		if k.Oldest > 0 {
+			rows[i].Through = max(k.Below, k.Oldest+p.oldest-1)
+		}
 	}
 	if len(rows) == 0 {
 		return "", nil

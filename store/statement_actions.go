@@ -68,6 +68,7 @@ var actions = map[string]string{
 	"enlist":             "insert plans of jobs",
 	"enlist_groups":      "insert plans of groups",
 	"hooks":              "look up the jobs that events name as hooks",
+	"expire_later":       "keep runs for longer",
 	"expired_runs":       "look for old runs",
 	"failures":           "read failed attempts",
 	"failures_of_job":    "read the failed attempts of a job",

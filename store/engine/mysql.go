@@ -30,6 +30,7 @@ var mysqlEngine = &Engine{
 		"@lease":    "DATE_ADD(@now, INTERVAL 1000 * :lease_ms MICROSECOND)",
 		"@later":    "DATE_ADD(@now, INTERVAL 1000 * :later_ms MICROSECOND)",
 		"@begun":    "LEAST(@now, DATE_ADD(started_at, INTERVAL 1000 * :waited_ms MICROSECOND))",
+		"@aged":     "DATE_ADD(finished_at, INTERVAL 1000 * (SELECT j.keep_age_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) MICROSECOND)",
 		"@greatest": "GREATEST",
 		"@zero":     "0",
 		"@true":     "1",
@@ -49,6 +50,8 @@ var mysqlEngine = &Engine{
 		// Most runs have ended. MySQL and newer MariaDBs take the number of ended runs for that of one job, and would
 		// read all runs for each job.
 		"@by_open": "FORCE INDEX (runs_open)",
+		// The engine might read all runs of the job by the key of their occurrences, and sort them.
+		"@by_number": "FORCE INDEX (runs_number)",
 		// The engine takes a table that grew since its statistics were made for a small one, and would read all of it
 		// for each job.
 		"@by_subject": "FORCE INDEX (changes_subject)",

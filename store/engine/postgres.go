@@ -38,6 +38,7 @@ var postgres = &Engine{
 		"@lease":    "(@now + :lease_ms::double precision * interval '1 millisecond')",
 		"@later":    "(@now + :later_ms::double precision * interval '1 millisecond')",
 		"@begun":    "least(@now, started_at + :waited_ms::double precision * interval '1 millisecond')",
+		"@aged":     "finished_at + (SELECT j.keep_age_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) * interval '1 millisecond'",
 		"@greatest": "greatest",
 		// For an argument that may be larger than 32 bits: it has no type, and would get that of the number.
 		"@zero":  "0::bigint",
@@ -52,10 +53,10 @@ var postgres = &Engine{
 		"@queued":    "state = 'queued' AND queue",
 		"@queue_key": "queue",
 		// Written so that it does not match the index of queued runs: the ids are known, and that index may be long.
-		"@is_queued":  "state || '' = 'queued'",
-		"@urgency":    "priority DESC",
-		"@open":       "settled_at IS NULL AND job_id",
-		"@by_open":    "",
+		"@is_queued": "state || '' = 'queued'",
+		"@urgency":   "priority DESC",
+		"@open":      "settled_at IS NULL AND job_id",
+		"@by_open":   "", "@by_number": "",
 		"@by_subject": "", "@by_end": "", "@by_stale": "", "@by_since": "",
 		"@served":     "session_user::text",
 		"@runnable":   "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = @served OR j.owner = ANY(:owners::text[]))) IS NOT NULL",

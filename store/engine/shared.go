@@ -31,6 +31,9 @@ var shared = map[string]string{
 	// A change l of a job that has its whole definition, as commands made it.
 	"@of_definition": "l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort')",
 
+	// A run: until when its job keeps it, as the job is now. At the end of time, and where the job is gone, it stays as it is.
+	"@kept_until": "COALESCE(CASE WHEN finished_at < '9000-01-01' THEN @aged END, expires_at)",
+
 	// A change l that says in which state a job is.
 	"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
 

@@ -72,7 +72,8 @@ var hot = []struct {
 	{"finish_attempts", `(?s)^WITH d AS .*free AS|^UPDATE .*runs .*SET (r\.)?state = d\.final`, "PRIMARY|after reading const tables"}, // the run has ended by then
 	{"end_attempts", `(?s)^WITH d AS .*free AS|^UPDATE .*attempts .*SET (a\.)?state = `, "PRIMARY"},
 	{"expired_runs", `^SELECT id FROM dbjobs.runs WHERE expires_at`, "runs_expire"},
-	{"surplus_runs", `(?s)^SELECT r.id FROM .*number <= d.below`, "runs_number"},
+	{"surplus_runs", `(?s)^SELECT r.id, .*number <= d.through`, "runs_number"},
+	{"sweep_jobs", `(?s)^SELECT .*keep_age_ms,.*removed_at <`, "runs_number"},
 	{"delete_runs", `^DELETE FROM dbjobs.runs`, "PRIMARY"},
 	{"hooks_in_use", `^SELECT DISTINCT owner, on_failed`, "jobs_hooks"},
 	{"lock_removed_jobs", `(?s)^SELECT j.id, CASE WHEN EXISTS`, "PRIMARY"},

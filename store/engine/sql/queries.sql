@@ -1291,12 +1291,15 @@ WHERE g.through_at >= :since ORDER BY g.through_at DESC, g.job_id, g.schedule_id
 -- name: expired_runs
 SELECT id FROM dbjobs.runs WHERE expires_at <= @now AND settled_at IS NOT NULL ORDER BY expires_at LIMIT :limit;
 
--- With the number of the first and of the last attempt that still exists.
+-- With the number of the first and of the last attempt that still exists, and whether the run is too old and has expired.
 
 -- name: lock_settled
 SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts,
-  CASE WHEN expires_at <= @now THEN @true ELSE @false END
+  CASE WHEN @kept_until <= @now THEN @true ELSE @false END, CASE WHEN expires_at <= @now THEN @true ELSE @false END
 FROM dbjobs.runs WHERE id @among_runs AND settled_at IS NOT NULL ORDER BY id @skip;
+
+-- name: expire_later
+UPDATE dbjobs.runs SET expires_at = @kept_until WHERE id @these_runs AND settled_at IS NOT NULL;
 
 -- name: delete_attempts
 DELETE FROM dbjobs.attempts WHERE run_id @these_runs;
@@ -1307,12 +1310,14 @@ DELETE FROM dbjobs.attempts WHERE run_id = :id AND number <= :through;
 -- name: delete_runs
 DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
 
--- How much history some jobs keep, from any place in the table, and whether a job was removed before @later. Each plan is
--- looked up: a join of the two tables would read all plans up to that place.
+-- How much history some jobs keep, from any place in the table, whether a job was removed before @later, and its oldest run, with
+-- when that has ended. Each plan is looked up: a join of the two tables would read all plans up to that place.
 
 -- name: sweep_jobs
 SELECT @now, j.id, COALESCE((SELECT p.runs_made FROM dbjobs.plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
-  CASE WHEN j.removed_at < @later THEN @true ELSE @false END
+  CASE WHEN j.removed_at < @later THEN @true ELSE @false END,
+  COALESCE((SELECT r.number FROM dbjobs.runs r @by_number WHERE r.job_id = j.id AND r.number > 0 ORDER BY r.number LIMIT 1), 0),
+  (SELECT r.finished_at FROM dbjobs.runs r @by_number WHERE r.job_id = j.id AND r.number > 0 ORDER BY r.number LIMIT 1)
 FROM dbjobs.jobs j
 WHERE j.id >= (SELECT @anywhere FROM dbjobs.jobs m) ORDER BY j.id LIMIT :limit;
 

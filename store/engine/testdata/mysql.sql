@@ -507,6 +507,10 @@ SELECT j.id, j.created_at, NULL, 1 FROM dbjobs_jobs j
 WHERE j.enabled = 1 AND j.removed_at IS NULL AND j.created_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND NOT EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = j.id)
 ORDER BY j.id LIMIT ?;
 
+-- name: expire_later
+-- arguments: each_ids
+UPDATE dbjobs_runs SET expires_at = COALESCE(CASE WHEN finished_at < '9000-01-01' THEN DATE_ADD(finished_at, INTERVAL 1000 * (SELECT j.keep_age_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) MICROSECOND) END, expires_at) WHERE id IN (each_) AND settled_at IS NOT NULL;
+
 -- name: expired_runs
 -- arguments: now, limit
 SELECT id FROM dbjobs_runs WHERE expires_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND settled_at IS NOT NULL ORDER BY expires_at LIMIT ?;
@@ -1003,9 +1007,9 @@ SELECT id FROM dbjobs_runs WHERE id IN (each_) ORDER BY id FOR UPDATE SKIP LOCKE
 SELECT id, plan_input FROM dbjobs_schedules WHERE id IN (each_) FOR UPDATE SKIP LOCKED;
 
 -- name: lock_settled
--- arguments: now, each_ids
+-- arguments: now, now, each_ids
 SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id), attempts + 1), attempts,
-  CASE WHEN expires_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END
+  CASE WHEN COALESCE(CASE WHEN finished_at < '9000-01-01' THEN DATE_ADD(finished_at, INTERVAL 1000 * (SELECT j.keep_age_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) MICROSECOND) END, expires_at) <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END, CASE WHEN expires_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END
 FROM dbjobs_runs WHERE id IN (each_) AND settled_at IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED;
 
 -- name: lock_settling
@@ -1690,14 +1694,16 @@ SELECT u.since, j.owner, j.name FROM (
 
 -- name: surplus_runs
 -- arguments: rows, limit
-SELECT r.id FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', below BIGINT PATH '$.below')) AS d
-STRAIGHT_JOIN dbjobs_runs r ON r.job_id = d.job_id AND r.number <= d.below
-WHERE r.settled_at IS NOT NULL LIMIT ?;
+SELECT r.id, CASE WHEN r.number <= d.below THEN 1 ELSE 0 END FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', below BIGINT PATH '$.below', through BIGINT PATH '$.through', since DATETIME(6) PATH '$.since')) AS d
+STRAIGHT_JOIN dbjobs_runs r ON r.job_id = d.job_id AND r.number <= d.through
+WHERE r.settled_at IS NOT NULL AND (r.number <= d.below OR r.finished_at < d.since) LIMIT ?;
 
 -- name: sweep_jobs
 -- arguments: now, now, later_ms, share, limit
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, COALESCE((SELECT p.runs_made FROM dbjobs_plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
-  CASE WHEN j.removed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN 1 ELSE 0 END
+  CASE WHEN j.removed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN 1 ELSE 0 END,
+  COALESCE((SELECT r.number FROM dbjobs_runs r FORCE INDEX (runs_number) WHERE r.job_id = j.id AND r.number > 0 ORDER BY r.number LIMIT 1), 0),
+  (SELECT r.finished_at FROM dbjobs_runs r FORCE INDEX (runs_number) WHERE r.job_id = j.id AND r.number > 0 ORDER BY r.number LIMIT 1)
 FROM dbjobs_jobs j
 WHERE j.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_jobs m) ORDER BY j.id LIMIT ?;
 

@@ -516,6 +516,10 @@ SELECT j.id, j.created_at, NULL, 1 FROM dbjobs.jobs j
 WHERE j.enabled = true AND j.removed_at IS NULL AND j.created_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND NOT EXISTS (SELECT 1 FROM dbjobs.plans p WHERE p.job_id = j.id)
 ORDER BY j.id LIMIT $3;
 
+-- name: expire_later
+-- arguments: ids
+UPDATE dbjobs.runs SET expires_at = COALESCE(CASE WHEN finished_at < '9000-01-01' THEN finished_at + (SELECT j.keep_age_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) * interval '1 millisecond' END, expires_at) WHERE id = ANY($1::uuid[]) AND settled_at IS NOT NULL;
+
 -- name: expired_runs
 -- arguments: now, limit
 SELECT id FROM dbjobs.runs WHERE expires_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND settled_at IS NOT NULL ORDER BY expires_at LIMIT $2;
@@ -1075,7 +1079,7 @@ SELECT id, plan_input FROM dbjobs.schedules WHERE id = ANY($1::bigint[]) FOR UPD
 -- name: lock_settled
 -- arguments: now, ids
 SELECT id, COALESCE((SELECT pg_catalog.MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts,
-  CASE WHEN expires_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END
+  CASE WHEN COALESCE(CASE WHEN finished_at < '9000-01-01' THEN finished_at + (SELECT j.keep_age_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) * interval '1 millisecond' END, expires_at) <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END, CASE WHEN expires_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END
 FROM dbjobs.runs WHERE id = ANY($2::uuid[]) AND settled_at IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED;
 
 -- name: lock_stale_after
@@ -1813,13 +1817,16 @@ SELECT u.since, j.owner, j.name FROM (
 
 -- name: surplus_runs
 -- arguments: rows, limit
-SELECT r.id FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, below bigint)
-CROSS JOIN LATERAL (SELECT id FROM dbjobs.runs WHERE job_id = d.job_id AND number <= d.below AND settled_at IS NOT NULL OFFSET 0) AS r LIMIT $2;
+SELECT r.id, r.number <= d.below FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, below bigint, through bigint, since timestamptz)
+CROSS JOIN LATERAL (SELECT id, number FROM dbjobs.runs WHERE job_id = d.job_id AND number <= d.through AND settled_at IS NOT NULL
+  AND (number <= d.below OR finished_at < d.since) OFFSET 0) AS r LIMIT $2;
 
 -- name: sweep_jobs
 -- arguments: now, later_ms, share, limit
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, COALESCE((SELECT p.runs_made FROM dbjobs.plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
-  CASE WHEN j.removed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN true ELSE false END
+  CASE WHEN j.removed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN true ELSE false END,
+  COALESCE((SELECT r.number FROM dbjobs.runs r  WHERE r.job_id = j.id AND r.number > 0 ORDER BY r.number LIMIT 1), 0),
+  (SELECT r.finished_at FROM dbjobs.runs r  WHERE r.job_id = j.id AND r.number > 0 ORDER BY r.number LIMIT 1)
 FROM dbjobs.jobs j
 WHERE j.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $3::double precision)::bigint FROM dbjobs.jobs m) ORDER BY j.id LIMIT $4;
 

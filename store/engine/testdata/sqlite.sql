@@ -497,6 +497,10 @@ SELECT j.id, j.created_at, NULL, 1 FROM dbjobs_jobs j
 WHERE j.enabled = 1 AND j.removed_at IS NULL AND j.created_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND NOT EXISTS (SELECT 1 FROM dbjobs_plans p WHERE p.job_id = j.id)
 ORDER BY j.id LIMIT ?3;
 
+-- name: expire_later
+-- arguments: ids
+UPDATE dbjobs_runs SET expires_at = COALESCE(CASE WHEN finished_at < '9000-01-01' THEN strftime('%Y-%m-%dT%H:%M:%f000Z', finished_at, ((SELECT j.keep_age_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) / 1000.0) || ' seconds') END, expires_at) WHERE id IN (SELECT value FROM json_each(?1)) AND settled_at IS NOT NULL;
+
 -- name: expired_runs
 -- arguments: now, limit
 SELECT id FROM dbjobs_runs WHERE expires_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND settled_at IS NOT NULL ORDER BY expires_at LIMIT ?2;
@@ -990,7 +994,7 @@ SELECT id, plan_input FROM dbjobs_schedules WHERE id IN (SELECT value FROM json_
 -- name: lock_settled
 -- arguments: now, ids
 SELECT id, COALESCE((SELECT MIN(a.number) FROM dbjobs_attempts a WHERE a.run_id = dbjobs_runs.id), attempts + 1), attempts,
-  CASE WHEN expires_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN 1 ELSE 0 END
+  CASE WHEN COALESCE(CASE WHEN finished_at < '9000-01-01' THEN strftime('%Y-%m-%dT%H:%M:%f000Z', finished_at, ((SELECT j.keep_age_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id) / 1000.0) || ' seconds') END, expires_at) <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN 1 ELSE 0 END, CASE WHEN expires_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN 1 ELSE 0 END
 FROM dbjobs_runs WHERE id IN (SELECT value FROM json_each(?2)) AND settled_at IS NOT NULL ORDER BY id ;
 
 -- name: lock_settling
@@ -1675,14 +1679,16 @@ SELECT u.since, j.owner, j.name FROM (
 
 -- name: surplus_runs
 -- arguments: rows, limit
-SELECT r.id FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'below' AS below FROM jsonb_each(?1)) AS d
-JOIN dbjobs_runs r ON r.job_id = d.job_id AND r.number <= d.below
-WHERE r.settled_at IS NOT NULL LIMIT ?2;
+SELECT r.id, r.number <= d.below FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'below' AS below, value ->> 'through' AS through, value ->> 'since' AS since FROM jsonb_each(?1)) AS d
+JOIN dbjobs_runs r ON r.job_id = d.job_id AND r.number <= d.through
+WHERE r.settled_at IS NOT NULL AND (r.number <= d.below OR r.finished_at < d.since) LIMIT ?2;
 
 -- name: sweep_jobs
 -- arguments: now, later_ms, share, limit
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), j.id, COALESCE((SELECT p.runs_made FROM dbjobs_plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
-  CASE WHEN j.removed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN 1 ELSE 0 END
+  CASE WHEN j.removed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN 1 ELSE 0 END,
+  COALESCE((SELECT r.number FROM dbjobs_runs r  WHERE r.job_id = j.id AND r.number > 0 ORDER BY r.number LIMIT 1), 0),
+  (SELECT r.finished_at FROM dbjobs_runs r  WHERE r.job_id = j.id AND r.number > 0 ORDER BY r.number LIMIT 1)
 FROM dbjobs_jobs j
 WHERE j.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ?3 AS INTEGER) FROM dbjobs_jobs m) ORDER BY j.id LIMIT ?4;
 

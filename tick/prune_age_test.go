@@ -1,0 +1,111 @@
+package tick_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A change of keep.age holds for the runs on record, too, and not only for those that end after it.
+func TestPruneByAnAgeThatWasChanged(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, e, store.Options{Chance: func() float64 { return 0 }})
+			old := func(name string) store.Job {
+				return store.Job{Name: name, Keep: store.Keep{Age: store.Duration(24 * time.Hour), Runs: 10_000}, Steps: []store.Step{ticktest.Nop("")}}
+			}
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{old("less"), old("more"), {Name: "busy", Steps: []store.Step{ticktest.Nop("")}}}})
+			for _, name := range []string{"less", "more", "less", "more"} {
+				ticktest.Request(t, d, name)
+				ticktest.Run(t, d)
+				d.Clock.Add(time.Minute)
+			}
+			manyRuns(t, d, "less", 2500)
+			count := func(name string) int {
+				return d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE job_id = (SELECT id FROM "+d.Table("jobs")+" WHERE name = '"+name+"')")
+			}
+			pass := func(after time.Duration, what string, less, more int) {
+				t.Helper()
+				d.Clock.Add(after)
+				ticktest.Request(t, d, "busy")
+				if r := ticktest.Run(t, d); r.Failed > 0 {
+					t.Errorf("%s: %d runs failed", what, r.Failed)
+				}
+				if l, m := count("less"), count("more"); l != less || m != more {
+					t.Errorf("%s: %d and %d runs, want %d and %d", what, l, m, less, more)
+				}
+			}
+			change := func(name string, age time.Duration) {
+				t.Helper()
+				d.Exec(t, fmt.Sprintf("UPDATE %s SET keep_age_ms = %d WHERE name = '%s'", d.Table("jobs"), age.Milliseconds(), name))
+			}
+			pass(2*time.Hour, "nothing is too old", 2502, 2)
+			change("less", 3*time.Hour)
+			change("more", 48*time.Hour)
+			pass(0, "nothing is too old by the new ages", 2502, 2)
+			pass(time.Hour, "less is kept", 0, 2)
+			pass(22*time.Hour, "the end of what was to be kept before", 0, 2)
+			pass(22*time.Hour, "more is kept", 0, 2)
+			pass(2*time.Hour, "the end of that", 0, 0)
+		})
+	}
+}
+
+// A run that is too old by an age that was made smaller is opened again, and ends, before it is deleted: it stays.
+func TestPruneByASmallerAgeKeepsWhatHasEndedAgain(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("", "SELECT * FROM later")}}}})
+		ticktest.Request(t, d, "job")
+		ticktest.Run(t, d)
+		d.Clock.Add(2 * time.Hour)
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET keep_age_ms = 3600000")
+		kept, err := d.Sweep(t.Context())
+		if err != nil || len(kept) != 1 {
+			t.Fatal(err, kept)
+		}
+		d.Exec(t, "CREATE TABLE later (id int)")
+		var calls storetest.Calls
+		met := false
+		calls.Before = func(c storetest.Call) error {
+			if c.Kind != storetest.Begin || met {
+				return nil
+			}
+			met = true
+			if _, err := d.RetryRun(t.Context(), "job", "", store.Author{}); err != nil {
+				t.Error(err)
+			}
+			tk := ticktest.New(t, d.Store)
+			tk.Limit = 1
+			_, _ = tk.Run(t.Context()) // it prunes, too, and only after the run has ended again
+			return nil
+		}
+		gone, err := ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}).Prune(t.Context(), kept, func() bool { return true })
+		if err != nil || gone != 0 || !met {
+			t.Errorf("%d runs deleted, %v; opened again: %t", gone, err, met)
+		}
+		if r, err := d.Run(t.Context(), "job"); err != nil || r.State != store.Succeeded {
+			t.Errorf("the run is %q, %v", r.State, err)
+		}
+	})
+}
+
+// manyRuns adds runs to a job that ended with its first one.
+func manyRuns(t *testing.T, d *storetest.DB, name string, n int) {
+	t.Helper()
+	id := map[string]string{
+		"sqlite":   "'00000000-0000-7000-8000-' || printf('%012d', i)",
+		"postgres": "('00000000-0000-7000-8000-' || lpad(i::text, 12, '0'))::uuid",
+		"mariadb":  "CONCAT('00000000-0000-7000-8000-', LPAD(i, 12, '0'))",
+	}[d.Engine]
+	occurrence := map[bool]string{true: "CONCAT('key:', i)", false: "'key:' || i"}[d.Engine == "mariadb"]
+	d.Exec(t, fmt.Sprintf("INSERT INTO %s (id, job_id, number, occurrence, state, ready_at, created_at, finished_at, settled_at, expires_at) "+
+		"SELECT %s, r.job_id, r.number + 1 + i, %s, 'succeeded', r.ready_at, r.created_at, r.finished_at, r.settled_at, r.expires_at "+
+		"FROM (SELECT * FROM %s WHERE number = 1 AND job_id = (SELECT id FROM %s WHERE name = '%s')) AS r, %s",
+		d.Table("runs"), id, occurrence, d.Table("runs"), d.Table("jobs"), name, storetest.Numbers(n)))
+}
