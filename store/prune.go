@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -13,7 +14,7 @@ import (
 type Retention struct {
 	JobID int64     `json:"job_id"`
 	Below int64     `json:"below"` // runs up to this number are deleted
-	Since time.Time `json:"-"`     // gaps recorded before this are deleted
+	Since time.Time `json:"-"`     // gaps recorded before this are deleted; zero: a sweep looks for them
 	// Oldest is the number of the oldest run, if it has ended before Since: then the age was made smaller after that, or a pass had
 	// no time. From this run on, those that have ended before Since are deleted. Zero: nothing is known of it.
 	Oldest int64 `json:"-"`
@@ -66,11 +67,11 @@ const sweepSize = 100
 
 // Prune deletes history that is not kept: runs of any job that are too old, and the surplus runs
 // and old gaps of the given jobs. The age that counts is the one that the job has now. A run that
-// was to expire by a smaller one is kept for longer, and its row says until when. Each transaction deletes a bounded number of rows. Prune
-// continues for as long as something is left and more returns true. It takes the jobs in a random
-// order, so that none of them is always the last. It deletes settled runs only, and leaves rows
-// that another session has locked, for example to open a run again. It returns the number of
-// deleted runs.
+// was to expire by a smaller one is kept for longer, and its row says until when. Each transaction
+// deletes a bounded number of rows. Prune continues for as long as something is left and more
+// returns true. It takes the jobs in a random order, so that none of them is always the last. It
+// deletes settled runs only, and leaves rows that another session has locked, for example to open a
+// run again. It returns the number of deleted runs.
 //
 // Crash window: before a COMMIT all rows of the transaction are there; after it a run is deleted
 // with its attempts. A run with too many attempts for one transaction loses the oldest of them
@@ -102,8 +103,8 @@ func (s *Store) Prune(ctx context.Context, kept []Retention, more func() bool) (
 	}
 }
 
-// portion is some jobs, and what may be left to delete of them. A look for old gaps reads all gaps of the jobs, so there is none
-// after one that found the last of them.
+// portion is some jobs, and what may be left to delete of them. A look for old gaps goes over all gaps of the jobs, and there may
+// be very many: so only those of a sweep are looked at, and not again after a look that found the last of them.
 type portion struct {
 	kept   []Retention
 	left   leftOver
@@ -113,6 +114,11 @@ type portion struct {
 // aged reports whether the oldest run of one of the jobs was too old.
 func (p portion) aged() bool {
 	return slices.ContainsFunc(p.kept, func(k Retention) bool { return k.Oldest > 0 })
+}
+
+// swept reports whether one of the jobs is of a sweep.
+func (p portion) swept() bool {
+	return slices.ContainsFunc(p.kept, func(k Retention) bool { return !k.Since.IsZero() })
 }
 
 // leftOver says what may be left to delete: runs of any job that are too old, surplus runs, old gaps.
@@ -126,7 +132,8 @@ func (s *Store) pruneOnce(ctx context.Context, p portion) (gone int, left leftOv
 		return 0, left, err
 	}
 	old, err := s.oldRuns(ctx, p, rows)
-	if err != nil || len(old.ids) == 0 && rows == "" {
+	p.left.gaps = p.left.gaps && p.swept()
+	if err != nil || len(old.ids) == 0 && !p.left.gaps {
 		return 0, left, err
 	}
 	var runs pruned // one run may be both too old and surplus
@@ -135,7 +142,7 @@ func (s *Store) pruneOnce(ctx context.Context, p portion) (gone int, left leftOv
 		if runs, err = s.pruneRuns(ctx, tx, old); err != nil || !p.left.gaps {
 			return err
 		}
-		gaps, err = s.pruneGaps(ctx, tx, rows)
+		gaps, err = s.pruneGaps(ctx, tx, p)
 		return err
 	})
 	if err == nil && (runs.gone+runs.later+gaps > 0 || runs.cut) {
@@ -184,14 +191,16 @@ type gapKey struct {
 }
 
 // pruneGaps deletes gaps that are too old, except for those that another session has locked.
-func (s *Store) pruneGaps(ctx context.Context, tx *engine.Tx, rows string) (int64, error) {
-	if rows == "" {
-		return 0, nil
+func (s *Store) pruneGaps(ctx context.Context, tx *engine.Tx, p portion) (int64, error) {
+	p.kept = slices.DeleteFunc(slices.Clone(p.kept), func(k Retention) bool { return k.Since.IsZero() })
+	rows, err := s.keptRows(p)
+	if err != nil {
+		return 0, err
 	}
 	var list []gapKey
 	var k gapKey
 	var through time.Time
-	err := tx.Query(ctx, "lock_old_gaps", engine.Args{"rows": rows, "limit": pruneSize}, engine.Scan(func() {
+	err = tx.Query(ctx, "lock_old_gaps", engine.Args{"rows": rows, "limit": pruneSize}, engine.Scan(func() {
 		k.ThroughAt = s.db.Engine().Instant(through)
 		list = append(list, k)
 	}, &k.JobID, &k.ScheduleID, engine.At(&through), &k.Reason))
@@ -285,7 +294,7 @@ func (s *Store) keptRows(p portion) (string, error) {
 	}
 	rows := make([]row, len(p.kept))
 	for i, k := range p.kept {
-		rows[i] = row{k, k.Below, s.db.Engine().Instant(k.Since)}
+		rows[i] = row{k, k.Below, s.db.Engine().Instant(cmp.Or(k.Since, First))}
 		if k.Oldest > 0 {
 			rows[i].Through = max(k.Below, k.Oldest+p.oldest-1)
 		}

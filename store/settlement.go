@@ -15,13 +15,10 @@ type Settlement struct {
 	Version int64         // of the plan
 	Keep    time.Duration // of the run, from its end
 	Below   int64         // runs of the job up to this number are no longer kept
-	Age     time.Duration // gaps that are older are not kept either
 }
 
-// Retention says which part of the job's history is kept once the run is settled.
-func (e *Settlement) Retention(now time.Time) Retention {
-	return Retention{JobID: e.JobID, Below: e.Below, Since: now.Add(-e.Age)}
-}
+// Retention says which runs of the job are kept once the run is settled.
+func (e *Settlement) Retention() Retention { return Retention{JobID: e.JobID, Below: e.Below} }
 
 // settlingRow is a plan that counts a run together with the run's end.
 type settlingRow struct {

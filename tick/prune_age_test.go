@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -108,4 +109,45 @@ func manyRuns(t *testing.T, d *storetest.DB, name string, n int) {
 		"SELECT %s, r.job_id, r.number + 1 + i, %s, 'succeeded', r.ready_at, r.created_at, r.finished_at, r.settled_at, r.expires_at "+
 		"FROM (SELECT * FROM %s WHERE number = 1 AND job_id = (SELECT id FROM %s WHERE name = '%s')) AS r, %s",
 		d.Table("runs"), id, occurrence, d.Table("runs"), d.Table("jobs"), name, storetest.Numbers(n)))
+}
+
+// A look for old gaps reads all gaps of its jobs, and they may be very many. So a pass looks for those of the jobs of its sweep,
+// and not for those of each job that has run.
+func TestPruneLooksForTheGapsOfItsSweep(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			place := 1.0
+			var calls storetest.Calls
+			d := storetest.Open(t, e, store.Options{Chance: func() float64 { return place }, Wrap: calls.Wrap})
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+				{Name: "first", Steps: []store.Step{ticktest.Nop("")}}, {Name: "last", Steps: []store.Step{ticktest.Nop("")}}}})
+			first := d.Int(t, "SELECT MIN(id) FROM "+d.Table("jobs"))
+			old := ticktest.Literal(d, d.Clock.Now().AddDate(0, 0, -91))
+			d.Exec(t, fmt.Sprintf("INSERT INTO %s (job_id, schedule_id, from_at, through_at, reason, rule, recorded_at) VALUES (%d, 1, %s, %[3]s, 'overlap', '', %[3]s)",
+				d.Table("gaps"), first, old))
+			looks := func() (all, ofFirst int) {
+				calls.Reset()
+				ticktest.Request(t, d, "first")
+				ticktest.Run(t, d)
+				for _, c := range calls.All() {
+					if !strings.HasPrefix(c.SQL, "SELECT") || !strings.Contains(c.SQL, "recorded_at <") {
+						continue
+					}
+					if all++; strings.Contains(c.SQL+fmt.Sprint(c.Args), fmt.Sprintf(`"job_id":%d,`, first)) {
+						ofFirst++
+					}
+				}
+				return all, ofFirst
+			}
+			if all, ofFirst := looks(); all != 1 || ofFirst != 0 {
+				t.Errorf("a sweep of the last job: %d looks for gaps, %d at those of the first", all, ofFirst)
+			}
+			place = 0
+			if all, ofFirst := looks(); all != 1 || ofFirst != 1 || d.Int(t, "SELECT COUNT(*) FROM "+d.Table("gaps")) != 0 {
+				t.Errorf("a sweep of the first job: %d looks for gaps, %d at those of the first, or they are there still", all, ofFirst)
+			}
+		})
+	}
 }

@@ -361,7 +361,7 @@ func (p *pass) settle(r *result) {
 		return
 	}
 	if with := r.held.Settlement; r.held.Settled {
-		p.keep(with.Retention(p.probe.Now))
+		p.keep(with.Retention())
 	}
 	p.report.end(run, r.held.Job.FullName())
 	p.progress()

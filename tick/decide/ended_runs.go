@@ -182,13 +182,12 @@ func (d *decision) pausedWithEnd(r *store.Run) string {
 	return ""
 }
 
-// retention says which part of the job's history is kept. It is empty if no run was settled.
+// retention says which runs of the job are kept. It is empty if no run was settled.
 func (d *decision) retention() []store.Retention {
 	if d.plan.Cycles == d.snapshot.Plan.Cycles || d.gone() {
 		return nil
 	}
-	k := d.job().Keep
-	return []store.Retention{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(k.Runs), Since: d.now.Add(-time.Duration(k.Age))}}
+	return []store.Retention{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(d.job().Keep.Runs)}}
 }
 
 // settleRecorded settles an expired run whose last step has recorded its success together with its effects. Only the record

@@ -33,5 +33,5 @@ func Settlement(now time.Time, c *store.Snapshot, made *store.Decision, p *Pass)
 		return nil
 	}
 	u, kept := &next.Updates[0], &next.Retention[0]
-	return &store.Settlement{JobID: plan.JobID, Version: plan.Version, Keep: u.ExpiresAt.Sub(u.Run.FinishedAt), Below: kept.Below, Age: now.Sub(kept.Since)}
+	return &store.Settlement{JobID: plan.JobID, Version: plan.Version, Keep: u.ExpiresAt.Sub(u.Run.FinishedAt), Below: kept.Below}
 }
