@@ -39,7 +39,7 @@ var damages = map[string]damage{
 		return fmt.Sprintf("gaps that end before they begin: %d", d.Count)
 	}, "rows were changed by hand; delete them from gaps"},
 	"stuck": {Wrong, func(d *store.Damage) string {
-		return fmt.Sprintf("runs that are %s wait for a decision: %d, the first since %s, although ticks come", d.What, d.Count, instant(d.At))
+		return fmt.Sprintf("runs that are %s wait for a decision that no pass has made: %d, the first since %s", d.What, d.Count, instant(d.At))
 	}, "look at the errors that dbjobs tick prints; another session may have locked the rows"},
 	"queued": {Warning, func(d *store.Damage) string {
 		return fmt.Sprintf("runs of the queue %s are ready, and not taken: %d, the first since %s", d.What, d.Count, instant(d.At))
@@ -73,7 +73,7 @@ var damages = map[string]damage{
 // ofClock has what runs look like after the clock has gone back, as it does when it was ahead and is put right.
 var ofClock = map[string]bool{"ended before it began": true, "made in the future": true, "begun in the future": true}
 
-// idle has the kinds of damage that mean nothing while no pass comes.
+// idle has the kinds of damage that mean nothing before a pass comes.
 var idle = map[string]bool{"stuck": true, "unplanned": true}
 
 // damages reports the damage that the store finds.
@@ -90,7 +90,7 @@ func (e *exam) damages(ctx context.Context) error {
 			return fmt.Errorf("there are no words for the damage %s", d.Kind)
 		case d.Kind == "older" && (e.of[d.JobID] == nil || e.of[d.JobID].CreatedAt.Sub(d.At) < patient || e.of[d.JobID].CreatedAt.After(e.now)): // the clock was set
 			continue
-		case idle[d.Kind] && !e.ticking, d.Kind == "queued" && e.frozen: // in a freeze, nobody takes a run
+		case idle[d.Kind] && !e.left(d.At), d.Kind == "queued" && e.frozen: // in a freeze, nobody takes a run
 			continue
 		}
 		e.find(d.Kind, k.level, e.name(d.JobID), k.advice, "%s", k.problem(d))

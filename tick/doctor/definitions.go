@@ -72,11 +72,11 @@ func (e *exam) edited(ctx context.Context) error {
 
 // lag reports a job that is due, but for which no pass decides.
 func (e *exam) lag(j *store.JobStatus) {
-	if !e.ticking || j.Disabled || j.Parked != "" || j.Paused != nil {
+	if j.Disabled || j.Parked != "" || j.Paused != nil {
 		return
 	}
-	if late := time.Duration(j.Overdue); late > patient {
-		e.find("overdue", Wrong, j.FullName(), "look at the errors that dbjobs tick prints, and whether a tick logs in as the owner of the job",
-			"it was due %s ago, and no pass has decided for it, although ticks come", store.Duration(late.Truncate(time.Second)))
+	if late := time.Duration(j.Overdue); late > patient && e.left(e.now.Add(-late)) {
+		e.find("overdue", Wrong, j.FullName(), "look at the errors that dbjobs tick prints, whether a tick logs in as the owner of the job, and what starts ticks",
+			"it was due %s ago, and no pass has decided for it", store.Duration(late.Truncate(time.Second)))
 	}
 }

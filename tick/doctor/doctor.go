@@ -65,8 +65,16 @@ type Options struct {
 // most is how many findings of one kind are reported; the last one says that there are more.
 const most = 20
 
-// patient is how long a pass may take to come.
-const patient = 10 * time.Minute
+const (
+	// patient is how long a pass may take to come, if the trigger comes regularly, and seldom if it does not: by alarms, by the
+	// hour or by hand. Work that waits for a pass waits no longer than that.
+	patient = 10 * time.Minute
+	seldom  = time.Hour
+	// away is how long no pass comes by any trigger: it is more than the time between two of a daily one.
+	away = 48 * time.Hour
+	// lately is how long ago a trigger may have been set up that dies after a few passes.
+	lately = 7 * 24 * time.Hour
+)
 
 // exam is one examination.
 type exam struct {
@@ -75,10 +83,11 @@ type exam struct {
 	now  time.Time // by the clock of the database
 	jobs []store.JobStatus
 	of   map[int64]*store.JobStatus
-	// ticking says that a pass came recently, and that dbjobs is not frozen and was not just now. So work that waits for a
-	// pass is stuck.
+	// ticking says that the trigger has not died, and that dbjobs is not frozen and was not just now. So work that waits for a
+	// pass may be stuck: see left.
 	ticking bool
-	frozen  bool // everything is paused, or was just now
+	began   time.Time // when the newest pass began
+	frozen  bool      // everything is paused, or was just now
 	report  Report
 	found   map[string]int // by kind
 }
@@ -188,6 +197,9 @@ func (e *exam) triggers(ctx context.Context) error {
 		if t.LastAt.After(last.LastAt) {
 			last = t
 		}
+		if began := t.LastAt.Add(-time.Duration(t.Took)); began.After(e.began) { // a pass is recorded when it ends
+			e.began = began
+		}
 		if e.now.Sub(t.LastAt) < 24*time.Hour && t.Version != e.o.Version {
 			e.find("version", Note, "", "after an upgrade, replace the program on all hosts",
 				"the trigger %s runs version %s of dbjobs on %s; this is version %s", t.Name, t.Version, t.Holder, e.o.Version)
@@ -201,17 +213,24 @@ func (e *exam) triggers(ctx context.Context) error {
 		return err
 	}
 	age := e.now.Sub(last.LastAt)
-	e.ticking = age < patient
+	died, err := e.died(ctx, last)
+	if err != nil {
+		return err
+	}
+	e.ticking = len(list) > 0 && !died
 	switch {
 	case len(list) == 0 && hidden: // then jobs that wait for a pass are what is wrong
-		e.ticking = true
+		e.ticking, e.began = true, e.now
 		e.find("trigger", Note, "", "ask who runs the ticks; what waits for one too long is named here",
 			"this login sees no ticks of other logins: rows have owners")
 	case len(list) == 0:
 		e.find("trigger", Wrong, "", "let cron, a systemd timer or a cloud scheduler start dbjobs tick each minute", "no pass of a tick is on record: nothing runs")
-	case !e.ticking:
+	case died:
 		e.find("trigger", Warning, "", "look at the trigger on "+last.Holder+": a crontab line, a timer, a rule in a cloud",
 			"the last pass came %s ago", store.Duration(age.Truncate(time.Second)))
+	case age > away:
+		e.find("trigger", Note, "", "if passes should come more often, look at what starts dbjobs tick on "+last.Holder,
+			"the last pass came %s ago, and none came regularly before", store.Duration(age.Truncate(time.Second)))
 	}
 	thaw, err := e.s.Thawed(ctx)
 	if err != nil {
@@ -228,4 +247,19 @@ func (e *exam) triggers(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// died reports whether the trigger of the last pass came regularly before, and does not come any more. One that comes by alarms,
+// or by the hour, never counts as dead: what waits for it tells more.
+func (e *exam) died(ctx context.Context, last store.Trigger) (bool, error) {
+	if last.Name == "" || e.now.Sub(last.LastAt) < patient {
+		return false, nil
+	}
+	silences, err := e.s.Silences(ctx, []store.Trigger{last}, e.now, e.now.Add(-lately))
+	return len(silences) > 0 && silences[0].Until.IsZero(), err
+}
+
+// left reports whether what needs a pass since an instant is stuck: a pass has begun since then, or should have.
+func (e *exam) left(since time.Time) bool {
+	return e.ticking && (e.began.After(since) || e.now.Sub(since) >= seldom)
 }
