@@ -79,11 +79,12 @@ func (e *exam) account(j *store.JobStatus, r *store.Record, rec *store.Recorded,
 	if !j.NotAfter.IsZero() && j.NotAfter.Before(end) {
 		end = j.NotAfter
 	}
+	gaps := cover(r.Gaps)
 	var missing, twice []time.Time // newest first
 	t, err := rule.Prev(end.Add(time.Microsecond))
 	for n := 0; err == nil && t.After(since) && n < most; n++ {
 		e.report.Times++
-		switch gaps := covering(r.Gaps, t); {
+		switch gaps := gaps.count(t); {
 		case rec.Ran[j.ID][t.UTC()]:
 		case gaps == 0:
 			missing = append(missing, t)
@@ -102,15 +103,24 @@ func (e *exam) account(j *store.JobStatus, r *store.Record, rec *store.Recorded,
 	tell("gap-twice", twice, "rows were added or changed by hand; delete one of them from gaps", "nominal times that lie in two gaps")
 }
 
-// covering counts the gaps in which a nominal time lies. The gaps are in the order of their starts.
-func covering(gaps []store.Gap, t time.Time) (n int) {
+// coverage has the starts and the ends of gaps, each in order. There may be as many gaps as times, so that a time is looked up.
+type coverage struct{ from, through []time.Time }
+
+// cover leaves out gaps that end before they begin: no time lies in them.
+func cover(gaps []store.Gap) (c coverage) {
 	for i := range gaps {
-		if !gaps[i].From.Before(t) {
-			break
-		}
-		if !t.After(gaps[i].Through) {
-			n++
+		if g := &gaps[i]; !g.Through.Before(g.From) {
+			c.from, c.through = append(c.from, g.From), append(c.through, g.Through)
 		}
 	}
-	return n
+	slices.SortFunc(c.from, time.Time.Compare)
+	slices.SortFunc(c.through, time.Time.Compare)
+	return c
+}
+
+// count counts the gaps in which a nominal time lies: those that have begun before it, but for those that have ended before it.
+func (c coverage) count(t time.Time) int {
+	begun, _ := slices.BinarySearchFunc(c.from, t, time.Time.Compare)
+	ended, _ := slices.BinarySearchFunc(c.through, t, time.Time.Compare)
+	return begun - ended
 }
