@@ -21,6 +21,9 @@ type BackfillInput struct {
 	Job     JobStatus
 	Rules   []Rule     // as they are now
 	Covered []Interval // of the job's runs that touch the range, without overlaps, oldest first
+	// KeptSince is the instant before which no run for a nominal time is on record any more; zero: none was deleted, or the
+	// backfill does not depend on it.
+	KeptSince time.Time
 }
 
 // Backfill requests a run for each interval that choose returns. The ends of these intervals are nominal times. The
@@ -72,8 +75,25 @@ func (s *Store) backfillInput(ctx context.Context, tx *engine.Tx, now time.Time,
 	if f.Rules, err = s.rulesOf(ctx, tx, f.Job.ID); err != nil || again {
 		return f, err
 	}
-	f.Covered, err = s.covered(ctx, tx, f.Job.ID, within)
+	if f.Covered, err = s.covered(ctx, tx, f.Job.ID, within); err != nil {
+		return f, err
+	}
+	f.KeptSince, err = keptSince(ctx, tx, &f.Job)
 	return f, err
+}
+
+// keptSince finds the first nominal time of which a run is on record, if runs of the job have been deleted. The runs of backfills do
+// not count: they may be for times long before others of which nothing is kept.
+func keptSince(ctx context.Context, q engine.Runner, v *JobStatus) (since time.Time, err error) {
+	var job, first int64
+	err = q.Query(ctx, "oldest_kept", engine.Args{"ids": []int64{v.ID}}, engine.Reads(&job, engine.Nullable(&first), engine.At(&since)).Each(func(string) {}))
+	switch kept := first > 0 || v.RunsMade == 0; {
+	case err != nil || kept && first <= 1:
+		return time.Time{}, err
+	case since.IsZero():
+		return v.DecidedThrough.Add(time.Microsecond), nil
+	}
+	return since, nil
 }
 
 // fill writes the requests.

@@ -18,20 +18,20 @@ type Range struct {
 
 // Backfill requests runs for past nominal times: those of the range that lie in no run's interval yet.
 // The interval of each run begins at the nominal time before it. Times that are not decided yet are
-// left to the next tick. more is the first nominal time beyond the limit.
-func Backfill(ctx context.Context, s *store.Store, job string, r Range) (made []store.Run, more time.Time, err error) {
-	made, err = s.Backfill(ctx, job, r.within(), r.Again, r.Author, func(f store.BackfillInput) (chosen []store.Interval, err error) {
-		chosen, more, err = decide.Backfill(&f, r.From, r.To, r.Limit)
-		return chosen, err
+// left to the next tick.
+func Backfill(ctx context.Context, s *store.Store, job string, r Range) (made []store.Run, chosen decide.Chosen, err error) {
+	made, err = s.Backfill(ctx, job, r.within(), r.Again, r.Author, func(f store.BackfillInput) (_ []store.Interval, err error) {
+		chosen, err = decide.Backfill(&f, r.From, r.To, r.Limit)
+		return chosen.Intervals, err
 	})
-	return made, more, err
+	return made, chosen, err
 }
 
-// BackfillDryRun returns the intervals of the runs that Backfill would request now, and requests none.
-func BackfillDryRun(ctx context.Context, s *store.Store, job string, r Range) (chosen []store.Interval, more time.Time, err error) {
+// BackfillDryRun returns what Backfill would choose now, and requests no run.
+func BackfillDryRun(ctx context.Context, s *store.Store, job string, r Range) (decide.Chosen, error) {
 	f, err := s.BackfillInput(ctx, job, r.within(), r.Again)
 	if err != nil {
-		return nil, more, err
+		return decide.Chosen{}, err
 	}
 	return decide.Backfill(&f, r.From, r.To, r.Limit)
 }

@@ -22,7 +22,7 @@ func fills(t testing.TB, d *storetest.DB, from, to string, limit int, again bool
 		}
 		return time.Date(2026, 1, 5, v.Hour(), v.Minute(), 0, 0, time.UTC)
 	}
-	runs, next, err := tick.Backfill(t.Context(), d.Store, "job", tick.Range{From: at(from), To: at(to), Limit: limit, Again: again})
+	runs, chosen, err := tick.Backfill(t.Context(), d.Store, "job", tick.Range{From: at(from), To: at(to), Limit: limit, Again: again})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func fills(t testing.TB, d *storetest.DB, from, to string, limit int, again bool
 		}
 		got += r.IntervalStart.Format("15:04-") + r.IntervalEnd.Format("15:04 ")
 	}
-	return got, !next.IsZero()
+	return got, !chosen.More.IsZero()
 }
 
 // A time for which a backfill has made a run is missed no more, however often that was. Other times of its gap are.
@@ -180,5 +180,58 @@ func TestBackfillByTwoAtOnce(t *testing.T) {
 		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")); total != 73 || n != 73 {
 			t.Errorf("%d told, %d there", total, n)
 		}
+	})
+}
+
+// A backfill over times whose runs are no longer kept says so. Of times before the job was made, of those that a run on record
+// covers, and with again, it says nothing.
+func TestBackfillSaysWhatIsNotKept(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		step := []store.Step{ticktest.Nop("")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Keep: store.Keep{Runs: 3}, Steps: step},
+			{Name: "whole", Own: ticktest.EveryFiveMinutes(), Steps: step}}})
+		made := d.Clock.Now()
+		ticktest.Run(t, d)
+		since := func(job string, from, to time.Time, again bool) string {
+			t.Helper()
+			r := tick.Range{From: from, To: to, Limit: 100, Again: again}
+			c, err := tick.BackfillDryRun(t.Context(), d.Store, job, r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(c.Intervals) == 0 || c.KeptSince.IsZero() {
+				return fmt.Sprint(len(c.Intervals))
+			}
+			return fmt.Sprint(len(c.Intervals), " ", c.KeptSince.UTC().Format("15:04"))
+		}
+		check := func(what, got, want string) {
+			t.Helper()
+			if got != want {
+				t.Errorf("%s: got %q, want %q", what, got, want)
+			}
+		}
+		check("before any run", since("job", made.Add(-time.Hour), time.Time{}, false), "13")
+		for range 10 { // 08:05 to 08:50
+			d.Clock.Add(5 * time.Minute)
+			ticktest.Run(t, d)
+		}
+		if got := ticktest.States(t, d, "job"); len(got) != 3 {
+			t.Fatalf("%q are kept", got)
+		}
+		now := d.Clock.Now()
+		check("the whole time of the job", since("job", made.Add(time.Minute), time.Time{}, false), "7 08:40")
+		check("with times before it", since("job", made.Add(-time.Hour), time.Time{}, false), "20 08:40")
+		check("only before it", since("job", made.Add(-time.Hour), made, false), "13")
+		check("only what is kept", since("job", now.Add(-12*time.Minute), time.Time{}, false), "0")
+		check("again", since("job", made.Add(time.Minute), time.Time{}, true), "10")
+		check("a job of which all is kept", since("whole", made.Add(-time.Hour), time.Time{}, false), "13")
+		runs, c, err := tick.Backfill(t.Context(), d.Store, "job", tick.Range{From: made.Add(time.Minute), To: made.Add(12 * time.Minute), Limit: 100})
+		if err != nil || len(runs) != 2 || c.KeptSince.UTC().Format("15:04") != "08:40" {
+			t.Errorf("%v: %d runs; kept since %s", err, len(runs), c.KeptSince)
+		}
+		check("after a backfill of some", since("job", made.Add(time.Minute), time.Time{}, false), "5 08:40")
+		d.Exec(t, "DELETE FROM "+d.Table("attempts"))
+		d.Exec(t, "DELETE FROM "+d.Table("runs"))
+		check("nothing is kept", since("job", made.Add(time.Minute), time.Time{}, false), "10 08:50")
 	})
 }

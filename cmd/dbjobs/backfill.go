@@ -9,6 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
 func (c *cli) jobBackfill() *cobra.Command {
@@ -23,7 +24,10 @@ before it. Times before the job was created are included. Without --to, the rang
 decided.
 
 A failed run keeps its interval, so backfill leaves it out: use dbjobs run retry. With --again, every nominal time of
-the range gets a run.`,
+the range gets a run.
+
+Runs that keep has deleted are not known: the answer says so, and from when on runs are kept, if the range has earlier times
+that may have run.`,
 		Example: `  dbjobs job backfill rollup --from 2026-01-01T00:00:00Z --to 2026-01-31T23:59:59Z --dry-run
   dbjobs job backfill rollup --from 2026-01-01T00:00:00Z --to 2026-01-31T23:59:59Z --limit 10`,
 	}
@@ -47,16 +51,17 @@ the range gets a run.`,
 		}
 		r.Author = c.author(s)
 		b := report.Backfilled{Job: args[0], DryRun: dryRun}
+		var chosen decide.Chosen
 		if dryRun {
-			b.Intervals, b.More, err = tick.BackfillDryRun(ctx, s, args[0], r)
-			b.Intervals = report.List(b.Intervals)
+			chosen, err = tick.BackfillDryRun(ctx, s, args[0], r)
+			b.Intervals = report.List(chosen.Intervals)
 		} else {
-			b.Runs, b.More, err = tick.Backfill(ctx, s, args[0], r)
+			b.Runs, chosen, err = tick.Backfill(ctx, s, args[0], r)
 		}
 		if err != nil {
 			return err
 		}
-		b.Runs = report.List(b.Runs)
+		b.Runs, b.More, b.KeptSince = report.List(b.Runs), chosen.More, chosen.KeptSince
 		return c.print(b, func() error {
 			b.Held, err = held(ctx, s, args[0])
 			if err == nil && b.Held == nil && len(b.Runs) > 0 {

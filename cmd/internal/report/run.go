@@ -197,10 +197,11 @@ type Backfilled struct {
 	Job       string           `json:"job"`
 	DryRun    bool             `json:"dry_run"`
 	Runs      []store.Run      `json:"runs"`
-	Intervals []store.Interval `json:"intervals,omitzero"` // of a dry run: of the runs that it would request; their ends are the nominal times
-	More      time.Time        `json:"more,omitzero"`      // the first nominal time beyond the limit
-	Held      *store.Pause     `json:"-"`                  // holds the runs back
-	Does      string           `json:"-"`                  // what the next tick does with them; empty: that is not known, or they are held
+	Intervals []store.Interval `json:"intervals,omitzero"`  // of a dry run: of the runs that it would request; their ends are the nominal times
+	More      time.Time        `json:"more,omitzero"`       // the first nominal time beyond the limit
+	KeptSince time.Time        `json:"kept_since,omitzero"` // runs before it are not kept, and some of the times are: they may have run
+	Held      *store.Pause     `json:"-"`                   // holds the runs back
+	Does      string           `json:"-"`                   // what the next tick does with them; empty: that is not known, or they are held
 }
 
 // Print prints the runs, or the nominal times of a dry run.
@@ -232,6 +233,9 @@ func (b Backfilled) String() string {
 	}
 	if !b.More.IsZero() {
 		text += "; --limit left out those from " + Instant(b.More)
+	}
+	if !b.KeptSince.IsZero() {
+		text += "; runs before " + Instant(b.KeptSince) + " are no longer kept, so times before it may have run already"
 	}
 	if b.Held != nil {
 		text += "; the job is paused: " + Paused(*b.Held)
