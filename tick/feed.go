@@ -14,13 +14,14 @@ type FeedRule struct {
 	Job      *store.JobStatus
 	Schedule store.Schedule // without a name, it is the job's own rule
 	Events   []rules.Event
-	Often    bool // it has more than 24 times within a day
+	Often    bool      // it has more than 24 times within a day
+	Beyond   time.Time // without events: its first time, which lies after the single dates
 }
 
 // Feed finds the events of the jobs' schedules, from now on. Times that an RRULE cannot express become single dates up
-// to the instant to, at most limit for each schedule. A job that is disabled, parked, or paused until somebody resumes it has
-// no events, nor has a schedule that is paused so. A job whose next time depends on the end of a run has none either. Times
-// that somebody skips are no events.
+// to the instant to, at most limit for each schedule. A schedule that has only later times is in the list without events. A job
+// that is disabled, parked, or paused until somebody resumes it has no events, nor has a schedule that is paused so. A job whose
+// next time depends on the end of a run has none either. Times that somebody skips are no events.
 func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, now, to time.Time, limit int) (list []FeedRule, idle []string, err error) {
 	ids := make([]int64, len(jobs))
 	for i := range jobs {
@@ -45,35 +46,46 @@ func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, now, to t
 			if !ever {
 				continue
 			}
-			first := first
-			if opens.After(first) {
-				first = opens
+			f := FeedRule{Job: v, Schedule: of[v.ID][k].Schedule}
+			f.Schedule.ID = of[v.ID][k].ScheduleID
+			begin := first
+			if opens.After(begin) {
+				begin = opens
 			}
-			events, err := r.Events(first, to, last, limit)
-			if err != nil { // the next time is too far away: the schedule has no events now
+			if err := f.read(r.Rule, begin, to, last, limit); err != nil { // the next time is too far away: the schedule has no events now
 				if n := len(idle); n == 0 || idle[n-1] != v.FullName() { // another schedule of the job may have none, either
 					idle = append(idle, v.FullName())
 				}
 				continue
 			}
-			if len(events) == 0 { // it has no time to come
-				continue
+			if len(f.Events) > 0 || !f.Beyond.IsZero() { // else it has no time to come
+				list = append(list, f)
 			}
-			for _, skip := range v.Skips {
-				for e := range events {
-					if skip.Of(of[v.ID][k].ScheduleID) {
-						events[e].Skip(skip.At)
-					}
-				}
-			}
-			f := FeedRule{Job: v, Schedule: of[v.ID][k].Schedule, Events: events}
-			f.Schedule.ID = of[v.ID][k].ScheduleID
-			if t, err := r.Next(first.Add(-time.Second)); err == nil && !t.IsZero() {
-				day, err := r.Between(t, t.Add(24*time.Hour), 25)
-				f.Often = err == nil && len(day) == 25
-			}
-			list = append(list, f)
 		}
 	}
 	return list, idle, nil
+}
+
+// read finds the events of a rule from an instant on, up to last.
+func (f *FeedRule) read(r *rules.Rule, first, to, last time.Time, limit int) (err error) {
+	if f.Events, err = r.Events(first, to, last, limit); err != nil {
+		return err
+	}
+	for _, skip := range f.Job.Skips {
+		for e := range f.Events {
+			if skip.Of(f.Schedule.ID) {
+				f.Events[e].Skip(skip.At)
+			}
+		}
+	}
+	t, err := r.Next(first.Add(-time.Microsecond))
+	switch {
+	case err != nil || t.IsZero():
+	case len(f.Events) > 0:
+		day, err := r.Between(t, t.Add(24*time.Hour), 25)
+		f.Often = err == nil && len(day) == 25
+	case last.IsZero() || !t.After(last):
+		f.Beyond = t
+	}
+	return nil
 }

@@ -73,8 +73,11 @@ func (c *cli) exportFeed(ctx context.Context, s *store.Store, o feedOptions) err
 	}
 	f := ical.Feed{Name: "dbjobs " + c.text(c.db.Display()), Product: "dbjobs " + build().Version, Made: now}
 	where := fmt.Sprintf("%x", sha256.Sum256([]byte(s.Where())))[:12] // ids of two databases may be the same
-	often, cut := 0, time.Time{}
+	often, beyond, cut := 0, 0, time.Time{}
 	for _, r := range list {
+		if !r.Beyond.IsZero() {
+			beyond++
+		}
 		if r.Often && len(o.jobs) == 0 {
 			often++
 			continue
@@ -96,6 +99,9 @@ func (c *cli) exportFeed(ctx context.Context, s *store.Store, o feedOptions) err
 	}
 	if often > 0 {
 		c.say("left out, because they run more than 24 times a day: %s; to include them, name their jobs with --job", report.Plural(often, "schedule"))
+	}
+	if beyond > 0 {
+		c.say("left out, because they have no time before %s: %s; raise --ahead", report.Instant(until), report.Plural(beyond, "schedule"))
 	}
 	if len(idle) > 0 {
 		c.say("left out, because disabled, parked or paused: %s; see dbjobs job list", report.Plural(len(idle), "job"))
