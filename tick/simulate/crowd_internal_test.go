@@ -83,3 +83,48 @@ func crowded(t *testing.T, overlap string, crowd int) (*ledger, *entry) {
 	l := newLedger(in, Options{From: start, To: start.Add(8 * time.Hour), Every: time.Minute, Zone: time.UTC})
 	return l, l.list[0]
 }
+
+// A decision for one job of a group is shown a few of the runs that wait there, however many jobs the group has: so that a
+// simulation of many does not read all of them again for each.
+func TestDecisionsReadFewOfAGroup(t *testing.T) {
+	const members, most = 2000, 3
+	start := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+	d := store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: most}}}
+	for i := range members {
+		d.Jobs = append(d.Jobs, store.Job{Name: fmt.Sprintf("job-%04d", i), Own: &store.Schedule{Rule: "daily at 01:00"}, Group: "g", Priority: i % 5,
+			Steps: []store.Step{{Name: "step 1", Executor: "sql"}}})
+	}
+	in, err := Of(d, Shared{}, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.SetTook(nil, 0, time.Minute)
+	l := newLedger(in, Options{From: start, To: start.Add(24 * time.Hour), Every: time.Minute, Zone: time.UTC})
+	crowds := 0
+	for n := 0; l.step(); n++ {
+		if n%100 != 0 {
+			continue
+		}
+		e := l.list[n%members]
+		loads := map[string]*store.GroupLoad{}
+		l.snapshot(e, loads, store.RunWakes)
+		l.readGroups([]*entry{e}, loads)
+		active, waiting := 0, 0
+		for _, x := range l.runs {
+			if x.UnderWay() {
+				active++
+			} else if x.HeldBy == store.HeldByGroup {
+				waiting++
+			}
+		}
+		if waiting > members/2 {
+			crowds++
+		}
+		if g := loads["g"]; g.Active != active || len(g.Waiting) < min(waiting, most) || len(g.Waiting) > most+1 {
+			t.Fatalf("%d runs are under way, and %d of %d waiting ones are shown; %d are under way", g.Active, len(g.Waiting), waiting, active)
+		}
+	}
+	if l.out.close(l); crowds == 0 || l.out.result.Runs != members {
+		t.Errorf("%d runs, want %d; %d times there was a crowd", l.out.result.Runs, members, crowds)
+	}
+}

@@ -13,18 +13,17 @@ import (
 
 // ledger is what a database would hold.
 type ledger struct {
-	o       Options
-	now     time.Time
-	last    time.Time // the last pass
-	pass    *decide.Pass
-	list    []*entry
-	byID    map[int64]*entry
-	byName  map[string]*entry
-	runs    map[string]*run // runs that are not settled, by id
-	pauses  []store.Pause
-	caps    map[string]int
-	members map[string][]*entry // of groups
-	users   map[string][]*entry // of hooks, by the name of the hook
+	o      Options
+	now    time.Time
+	last   time.Time // the last pass
+	pass   *decide.Pass
+	list   []*entry
+	byID   map[int64]*entry
+	byName map[string]*entry
+	runs   map[string]*run // runs that are not settled, by id
+	pauses []store.Pause
+	groups map[string]*group
+	users  map[string][]*entry // of hooks, by the name of the hook
 
 	changed  []*entry      // jobs that a pass has to look at, even if they are not due
 	met      []*entry      // jobs with ends of runs that no decision has seen
@@ -80,6 +79,7 @@ type run struct {
 	ends    time.Time
 	stopped bool   // its holder is asked to cancel it
 	waited  string // what the run waited for
+	place   place  // in the group of its job
 }
 
 // waitsForOthers is how long the end of a run waits for the ends of runs of other jobs, as in package store.
@@ -95,9 +95,6 @@ func (l *ledger) enter(j *Job) {
 			}
 			e.steps[i+1] = *own
 		}
-	}
-	if j.Group != "" {
-		l.members[j.Group] = append(l.members[j.Group], e)
 	}
 	on := j.On.Of(j.Owner)
 	for _, hook := range on.Jobs() {
@@ -170,6 +167,7 @@ func (l *ledger) reopen(e *entry, r store.Run) {
 	x.Owner, x.Job = e.job.Owner, e.job.Name
 	e.open = append(e.open, x)
 	l.runs[r.ID] = x
+	l.regroup(x)
 	switch r.State {
 	case store.Running:
 		x.LeaseUntil = forever
@@ -216,6 +214,7 @@ func (l *ledger) make(r store.Run, parent time.Time) {
 
 // changedState files a run by its state.
 func (l *ledger) changedState(x *run) {
+	l.regroup(x)
 	if x.HeldBy != "" {
 		x.waited = x.HeldBy
 	}
@@ -293,23 +292,4 @@ func (e *entry) read(now time.Time, woken bool) []store.Run {
 func (l *ledger) isPaused(e *entry) bool {
 	c := store.Snapshot{Plan: e.plan, Job: e.job.Job, Rules: e.rules}
 	return slices.ContainsFunc(l.pauses, func(p store.Pause) bool { return p.Holds(l.now) && p.Covers(&c) })
-}
-
-// readGroups counts the runs that are under way in the groups, and the runs that wait for the groups.
-func (l *ledger) readGroups(loads map[string]*store.GroupLoad) {
-	for name, g := range loads {
-		g.MaxRunning = l.caps[name]
-		for _, e := range l.members[name] {
-			for _, x := range e.open {
-				if x.UnderWay() {
-					g.Active++
-				} else if x.State == store.Waiting && x.HeldBy == store.HeldByGroup {
-					g.Waiting = append(g.Waiting, store.GroupWaiter{Run: x.ID, JobID: x.JobID, Priority: x.Priority, ReadyAt: x.ReadyAt})
-				}
-			}
-		}
-		slices.SortFunc(g.Waiting, func(x, y store.GroupWaiter) int {
-			return cmp.Or(cmp.Compare(y.Priority, x.Priority), x.ReadyAt.Compare(y.ReadyAt), cmp.Compare(x.Run, y.Run))
-		})
-	}
 }

@@ -248,6 +248,7 @@ func (l *ledger) finish(x *run) {
 	if x.stopped {
 		l.out.busy(-1)
 		x.State, x.FinishedAt = store.Cancelled, l.now
+		l.regroup(x)
 		l.wake(x)
 	} else {
 		l.end(x)
@@ -284,6 +285,7 @@ func (l *ledger) end(x *run) {
 		}
 	}
 	x.Run = t.Run
+	l.regroup(x)
 	l.wake(x)
 }
 

@@ -118,10 +118,10 @@ const heartbeat = 30 * time.Second // the same as in a pass
 // newLedger is the state at the beginning.
 func newLedger(in Input, o Options) *ledger {
 	l := &ledger{o: o, now: o.From, byID: map[int64]*entry{}, byName: map[string]*entry{}, runs: map[string]*run{}, pauses: slices.Clone(in.Pauses),
-		caps: map[string]int{}, members: map[string][]*entry{}, users: map[string][]*entry{}, pass: &decide.Pass{Heartbeat: heartbeat}}
+		groups: map[string]*group{}, users: map[string][]*entry{}, pass: &decide.Pass{Heartbeat: heartbeat}}
 	l.out = newCollector(l)
 	for _, g := range in.Groups {
-		l.caps[g.Name] = g.MaxRunning
+		l.group(g.Name).max = g.MaxRunning
 	}
 	for i := range in.Jobs {
 		l.enter(&in.Jobs[i])

@@ -25,7 +25,7 @@ func (l *ledger) decide(list []*entry, need store.Need) {
 				cases[i].Met = e.meetings()
 			}
 		}
-		l.readGroups(loads)
+		l.readGroups(part, loads)
 		made := make([]store.GroupDecision, 0, len(part))
 		var grouped []store.GroupDecision
 		for i := range cases {
@@ -51,6 +51,7 @@ func (l *ledger) wakeHeld(ids []string) {
 	for _, id := range ids {
 		x := l.runs[id]
 		x.HeldBy = ""
+		l.regroup(x)
 		l.wake(x)
 	}
 	l.woken += len(ids)
@@ -123,6 +124,7 @@ func (l *ledger) update(e *entry, m *store.RunUpdate) {
 	x := l.runs[m.Run.ID]
 	x.Run = m.Run
 	if !x.SettledAt.IsZero() {
+		l.regroup(x)
 		delete(l.runs, x.ID)
 		e.open = slices.DeleteFunc(e.open, func(o *run) bool { return o == x })
 		l.out.run(x)
