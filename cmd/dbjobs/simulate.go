@@ -38,7 +38,8 @@ the database, or with -f those of a manifest. A login with the right to read is 
 differently if that manifest were applied; together with -f, it compares the two manifests.
 
 A simulation from now begins with the runs that are open. With --from, all earlier times count as decided. A run takes
-the median time of the last 30 successful runs of its job, or with --slow, the 95th percentile.
+the median time of those that succeeded among the last 30 runs of its job, or with --slow, the 95th percentile. If none of
+them did, it takes as long as --took says.
 
 It is assumed that no run fails, that nobody edits, pauses or requests anything, that no host starts (on_startup), and
 that there is always a process with room for a run.`,
@@ -54,7 +55,7 @@ that there is always a process with room for a run.`,
 	f.StringArrayVarP(&o.file, "file", "f", nil, "simulate this manifest, or a folder of such files, instead of the database; - means standard input; may be given several times")
 	f.StringArrayVar(&o.diff, "diff", nil, "compare with this `manifest`, or a folder of such files; - means standard input; may be given several times")
 	f.Var(durationFlag{&o.every}, "every", "time between two ticks")
-	f.Var(durationFlag{&o.took}, "took", "time that a run takes if its job has no successful run yet")
+	f.Var(durationFlag{&o.took}, "took", "time that a run takes if none of the last 30 runs of its job succeeded")
 	f.BoolVar(&o.slow, "slow", false, "runs take the 95th percentile instead of the median")
 	f.BoolVar(&o.runs, "runs", false, "list each run")
 	f.IntVar(&o.limit, "limit", 1000, "list at most `N` runs and gaps; all are counted, job by job")
