@@ -40,7 +40,7 @@ func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, now, to t
 			}
 			continue
 		}
-		first, last := n.Span(now, v)
+		first, last, cut := n.Span(now, v)
 		for k, r := range n.Rules() {
 			opens, ever := r.Opens(v.SchedulePauses)
 			if !ever {
@@ -57,6 +57,11 @@ func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, now, to t
 					idle = append(idle, v.FullName())
 				}
 				continue
+			}
+			for e := range f.Events {
+				if cut && f.Events[e].Until.IsZero() {
+					f.Events[e].Until = last
+				}
 			}
 			if len(f.Events) > 0 || !f.Beyond.IsZero() { // else it has no time to come
 				list = append(list, f)

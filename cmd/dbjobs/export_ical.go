@@ -95,7 +95,7 @@ func (c *cli) exportFeed(ctx context.Context, s *store.Store, o feedOptions) err
 	}
 	c.say("wrote %s", report.Plural(len(f.Events), "event"))
 	if !cut.IsZero() {
-		c.say("some schedules have single dates, of which the first list ends at %s; export again before then", report.Instant(cut))
+		c.say("some events do not reach as far as their schedules: the first one ends at %s; export again before then", report.Instant(cut))
 	}
 	if often > 0 {
 		c.say("left out, because they run more than 24 times a day: %s; to include them, name their jobs with --job", report.Plural(often, "schedule"))

@@ -170,24 +170,3 @@ func (n *Nominal) nextKept(after time.Time, skips []store.Skip) (time.Time, erro
 	}
 	return t, err
 }
-
-// count returns how many times in (from, through] are not skipped: at most "most". It visits the times only where rules may
-// share them, or where some are skipped.
-func (n *Nominal) count(from, through time.Time, skips []store.Skip, most int64) (found int64, err error) {
-	if len(n.rules) == 1 && len(skips) == 0 {
-		r := n.rules[0]
-		from = later(from, later(n.job.NotBefore, r.opens).Add(-instant))
-		if !n.job.NotAfter.IsZero() {
-			through = earlier(through, n.job.NotAfter)
-		}
-		if found, err = r.Count(from, through); err == nil {
-			return min(found, most), nil
-		}
-	}
-	for found = 0; found < most; found++ {
-		if from, err = n.nextKept(from, skips); err != nil || from.IsZero() || from.After(through) {
-			break
-		}
-	}
-	return found, err
-}

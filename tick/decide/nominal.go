@@ -129,23 +129,3 @@ func (n *Nominal) jitter(t time.Time) time.Duration {
 
 // Rules returns the rules of the job, in the order in which they were read.
 func (n *Nominal) Rules() []NominalRule { return n.rules }
-
-// Span says between which instants the times of a job count, from now on; a zero last means that there is no end.
-func (n *Nominal) Span(now time.Time, v *store.JobStatus) (first, last time.Time) {
-	first, last = later(now, v.NotBefore), v.NotAfter
-	if v.Paused != nil {
-		first = later(first, v.Paused.Until)
-	}
-	if v.MaxRuns == 0 {
-		return first, last
-	}
-	left := int(min(v.MaxRuns-v.RunsMade, 10_000)) // the times of runs beyond this number are far in the future
-	list := n.Before(now, first, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), v, left)
-	switch {
-	case len(list) == 0:
-		last = first.Add(-time.Second)
-	case len(list) == left && int64(left) == v.MaxRuns-v.RunsMade:
-		last = list[left-1]
-	}
-	return first, last
-}
