@@ -236,7 +236,7 @@ var flagVariables = map[string]string{
 	"log-format": "DBJOBS_LOG_FORMAT", "by": "DBJOBS_BY",
 	"startup-id": "DBJOBS_STARTUP_ID", "for": "DBJOBS_FOR", "late": "DBJOBS_LATE", "queue": "DBJOBS_QUEUE",
 	"name": "DBJOBS_NAME", "limit": "DBJOBS_LIMIT", "concurrency": "DBJOBS_CONCURRENCY", "budget": "DBJOBS_BUDGET", "grace": "DBJOBS_GRACE",
-	"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": "DBJOBS_METRICS",
+	"max-clock-skew": "DBJOBS_MAX_CLOCK_SKEW", "fail-on-job-error": "DBJOBS_FAIL_ON_JOB_ERROR", "metrics": metricsVariable,
 	"wake": wakeVariable, "wake-lead": "DBJOBS_WAKE_LEAD",
 	"listen": "DBJOBS_LISTEN", "timeout": "DBJOBS_REQUEST_TIMEOUT",
 	"oidc-audience": "DBJOBS_OIDC_AUDIENCE", "oidc-caller": "DBJOBS_OIDC_CALLER", "oidc-issuer": "DBJOBS_OIDC_ISSUER",

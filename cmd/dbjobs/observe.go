@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
@@ -27,11 +28,36 @@ func defaultMetrics(env settings.Lookup) string {
 	return noMetrics
 }
 
+// metricsVariable sets --metrics.
+const metricsVariable = "DBJOBS_METRICS"
+
+// nameInPath stands for the name of the trigger in the path of a file of metrics. A file has the figures of the pass that ended
+// last, so triggers with one setting need it.
+const nameInPath = "${name}"
+
 func checkMetrics(value string) error {
-	if value == noMetrics || value == embeddedMetrics || strings.HasSuffix(value, ".prom") {
+	path, file := strings.CutSuffix(value, ".prom")
+	switch {
+	case value == noMetrics || value == embeddedMetrics:
 		return nil
+	case !file:
+		return badInput("--metrics or %s: found %s, want none, emf, or the path of a file that ends in .prom", metricsVariable, shown(value))
+	case strings.Contains(strings.ReplaceAll(path, nameInPath, ""), "${"):
+		return badInput("--metrics or %s: found %s, want no other reference than %s", metricsVariable, shown(value), nameInPath)
 	}
-	return badInput("--metrics: found %s, want none, emf, or the path of a file that ends in .prom", shown(value))
+	return nil
+}
+
+// checkMetricsOfServe refuses what would let the passes of serve replace the figures of each other.
+func (c *cli) checkMetricsOfServe() error {
+	value, _ := c.env(metricsVariable)
+	switch {
+	case value == "":
+		return nil
+	case strings.HasSuffix(value, ".prom") && !strings.Contains(value, nameInPath):
+		return badInput("%s: the ticks and the workers of serve need files of their own; put %s into the path, such as dbjobs-%[2]s.prom", metricsVariable, nameInPath)
+	}
+	return checkMetrics(value)
 }
 
 // logger writes to standard error, without secrets.
@@ -39,12 +65,13 @@ func (c *cli) logger(format string, level slog.Level) *slog.Logger {
 	return slog.New(logs.Handler(c.stderr, format, level, c.scrub))
 }
 
-// writeMetrics writes the figures of the passes into the file that --metrics names, if it names one.
+// writeMetrics writes the figures of the passes of one trigger into the file that --metrics names, if it names one.
 func (c *cli) writeMetrics(where string, passes ...metrics.Pass) {
 	if !strings.HasSuffix(where, ".prom") {
 		return
 	}
-	if bad := metrics.Write(where, passes...); bad != nil { // this is no failure of the pass
+	name := url.QueryEscape(passes[0].Name)                                                       // which may have what no name of a file has
+	if bad := metrics.Write(strings.ReplaceAll(where, nameInPath, name), passes...); bad != nil { // this is no failure of the pass
 		c.tell(slog.LevelWarn, "%v", bad)
 	}
 }

@@ -145,6 +145,28 @@ func TestMetricsFile(t *testing.T) {
 	}
 }
 
+// TestMetricsFileOfEachTrigger: triggers that share a setting have files of their own, and so the figures of each stay. A name may
+// have what no name of a file has.
+func TestMetricsFileOfEachTrigger(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	shared := filepath.Join(dir, "dbjobs-${name}.prom")
+	for _, args := range [][]string{
+		{"migrate"}, {"tick", "--metrics", shared}, {"work", "--metrics", shared}, {"tick", "--name", "../shop 1", "--metrics", shared},
+	} {
+		if code, said := invoke(t.Context(), t, home, nil, &bytes.Buffer{}, args...); code != exitDone {
+			t.Fatalf("%q: code %d, said %q", args, code, said)
+		}
+	}
+	for _, name := range []string{"tick", "work", "..%2Fshop+1"} {
+		if got := readProm(t, filepath.Join(dir, "dbjobs-"+name+".prom")); got["dbjobs_pass_timestamp_seconds"] == 0 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if code, said := invoke(t.Context(), t, home, nil, &bytes.Buffer{}, "tick", "--metrics", "dbjobs-${nmae}.prom"); code != exitUsage || !strings.Contains(said, "${name}") {
+		t.Errorf("code %d, said %q", code, said)
+	}
+}
+
 // TestLogFormats: for programs, a pass is one line, which has its errors. For people, it is a table.
 func TestLogFormats(t *testing.T) {
 	home := t.TempDir()

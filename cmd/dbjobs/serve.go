@@ -90,6 +90,9 @@ func (c *cli) serveHTTP(cmd *cobra.Command, f *serveFlags) error {
 	if _, err := c.host(); err != nil {
 		return err
 	}
+	if err := c.checkMetricsOfServe(); err != nil {
+		return err
+	}
 	h := &handler{
 		service: service{stderr: c.stderr, env: c.env, environ: c.environ, examined: true},
 		callers: callers, timeout: time.Duration(f.timeout), refusals: c, ending: cmd.Context(),

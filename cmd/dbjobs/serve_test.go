@@ -86,6 +86,23 @@ func TestServeAnswers(t *testing.T) {
 	}
 }
 
+// TestServeWritesMetricsOfEachCommand: a worker's pass leaves the figures of the ticks.
+func TestServeWritesMetricsOfEachCommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	srv := startServer(t, "jobs:\n  a: {sql: SELECT 1}\n", "DBJOBS_METRICS="+filepath.Join(dir, "${name}.prom"))
+	for _, path := range []string{"/tick", "/work"} {
+		if a := srv.post(path); a.status != http.StatusOK {
+			t.Fatalf("%s: %d: %s", path, a.status, a.body)
+		}
+	}
+	for _, name := range []string{"tick", "work"} {
+		if got := readProm(t, filepath.Join(dir, name+".prom")); got["dbjobs_pass_timestamp_seconds"] == 0 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestServeReadsNoBodyOfStrangers: somebody who may not call is refused before the body has come, so that many of them cannot
 // fill the memory. A body that is too long is refused.
 func TestServeReadsNoBodyOfStrangers(t *testing.T) {

@@ -168,7 +168,7 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	flags.Var(durationFlag{&f.grace}, "grace", "time that executing runs get to end when the process receives SIGINT, SIGTERM or SIGHUP; a second SIGINT or SIGTERM ends it at once")
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the clocks of database and host differ by more; 0s turns this off")
 	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with code 3 if a run failed; tick: also while a job is failing or parked")
-	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "where metrics go: none, emf (CloudWatch embedded metric format), or FILE.prom for node_exporter's textfile collector")
+	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "where metrics go: none, emf (CloudWatch embedded metric format), or FILE.prom for node_exporter's textfile collector, where ${name} in the path is that of --name")
 	flags.StringVar(&f.wake, "wake", "", "set an alarm of this `KIND` for what is due next, so that no trigger has to come each minute: aws-scheduler, gcp-tasks:QUEUE, systemd, at, or exec:PROGRAM")
 	flags.Var(durationFlag{&f.lead}, "wake-lead", "set alarms this much earlier, such as 30s for a database that has to wake; the pass then waits for what is due")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only problems: cron mails everything that is printed")
