@@ -24,7 +24,8 @@ variable, the file with the settings of the host, or by default. No secret is sh
 missing one is found before a job needs it. The database is not opened.
 
 The settings are read from the file or the text in DBJOBS_CONFIG, or else from the first of these files that is there:
-$XDG_CONFIG_HOME/dbjobs/config.yaml (or ~/.config/dbjobs/config.yaml), /etc/dbjobs/config.yaml; on Windows, it is
+$XDG_CONFIG_HOME/dbjobs/config.yaml (or ~/.config/dbjobs/config.yaml), on a Mac then
+~/Library/Application Support/dbjobs/config.yaml, /etc/dbjobs/config.yaml; on Windows, it is
 %APPDATA%\dbjobs\config.yaml.`,
 		Example: `  dbjobs config check
   dbjobs config check --json`,

@@ -3,8 +3,8 @@
 // The settings are one YAML file. The variable DBJOBS_CONFIG names the file. If there is no disk, the variable can
 // also contain the text: a value with a line end, or with a colon and a blank, is the text. Without the variable,
 // the file is the first one that exists of $XDG_CONFIG_HOME/dbjobs/config.yaml and /etc/dbjobs/config.yaml. If
-// XDG_CONFIG_HOME is not set, ~/.config takes its place. On a Mac, and on systems other than Unix, the folder that
-// the system has for settings takes its place. Files are never merged.
+// XDG_CONFIG_HOME is not set, ~/.config takes its place. On a Mac, the folder that the system has for settings comes
+// between the two; on Windows, there is only that folder. Files are never merged.
 //
 // A user who can write the file can do all that the user of dbjobs can do. So a file is refused if other users may
 // write it, or may replace it through a folder or link on the way to it. A file that other users may read is
@@ -93,30 +93,33 @@ func isText(value string) bool {
 }
 
 // Places returns the paths where the file may be. The first one that exists counts.
-func Places(env Lookup) (list []string) {
-	if dir := folder(env); dir != "" {
+func Places(env Lookup) []string { return placesOn(runtime.GOOS, env) }
+
+func placesOn(system string, env Lookup) (list []string) {
+	for _, dir := range folders(system, env) {
 		list = append(list, filepath.Join(dir, "dbjobs", "config.yaml"))
-	}
-	if runtime.GOOS != "windows" {
-		list = append(list, "/etc/dbjobs/config.yaml")
 	}
 	return list
 }
 
-// folder returns the folder of the user's settings, or an empty text if there is none.
-func folder(env Lookup) string {
-	switch runtime.GOOS {
-	case "windows", "darwin", "ios", "plan9":
-		dir, _ := os.UserConfigDir() // a user without a home has none
-		return dir
+// folders returns the folders in which programs of a system find their settings, those of the user first.
+func folders(system string, env Lookup) (list []string) {
+	if system == "windows" {
+		if dir, _ := env("APPDATA"); dir != "" {
+			list = append(list, dir)
+		}
+		return list
 	}
+	home, _ := env("HOME")
 	if dir, _ := env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) { // the XDG standard says to ignore a relative path
-		return dir
+		list = append(list, dir)
+	} else if filepath.IsAbs(home) {
+		list = append(list, filepath.Join(home, ".config"))
 	}
-	if home, _ := env("HOME"); filepath.IsAbs(home) {
-		return filepath.Join(home, ".config")
+	if system == "darwin" && filepath.IsAbs(home) {
+		list = append(list, filepath.Join(home, "Library", "Application Support"))
 	}
-	return ""
+	return append(list, "/etc")
 }
 
 func (s *Settings) read() error {
