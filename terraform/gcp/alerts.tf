@@ -126,4 +126,7 @@ locals {
   no_night     = try(strcontains(local.fields[1], "-"), false)
   hours        = max(concat([1], local.no_night ? slice(local.gaps[1], 0, length(local.gaps[1]) - 1) : local.gaps[1])...)
   tick_minutes = max(concat(local.in_hour, [60 * (local.hours - 1) + local.to_next])...)
+
+  # The longest time between two passes that have succeeded. A service answers when its pass ends; executions of a job overlap.
+  success_minutes = local.tick_minutes + (local.is_service ? ceil(var.timeout_seconds / 60) : 0)
 }

@@ -158,7 +158,7 @@ resource "google_cloud_run_v2_service" "this" {
     labels                           = var.labels
     service_account                  = google_service_account.job.email
     timeout                          = "${each.value.timeout_seconds}s"
-    max_instance_request_concurrency = 10 # requests that come while a pass runs share the next one
+    max_instance_request_concurrency = max(10, ceil(each.value.timeout_seconds / 60) + 1) # requests that come while a pass runs, one a minute, share the next one
 
     # Passes of two instances would do no harm, and no good either. None is kept: between two passes nothing is billed.
     scaling {

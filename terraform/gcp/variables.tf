@@ -283,7 +283,7 @@ variable "notification_channels" {
 }
 
 variable "no_tick_minutes" {
-  description = "Alert if no pass succeeded for this number of minutes, which has to be longer than the time between two ticks; with wake_queue, it is that and 15 at least; 0 makes no such alert, for a trigger that pauses at night."
+  description = "Alert if no pass succeeded for this number of minutes, which has to be longer than the time between two ticks, and for a service longer than that and timeout_seconds, because it answers when a pass ends; with wake_queue, it is that and 15 at least; 0 makes no such alert, for a trigger that pauses at night."
   type        = number
   default     = 10
 
@@ -293,8 +293,8 @@ variable "no_tick_minutes" {
   }
 
   validation {
-    condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.tick_minutes || var.wake_queue != null
-    error_message = "no_tick_minutes: schedule ticks every ${local.tick_minutes} minutes, so the alert would come and go; want ${local.tick_minutes < 1410 ? "more than that, or " : ""}0 for no alert."
+    condition     = var.no_tick_minutes == 0 || var.no_tick_minutes > local.success_minutes || var.wake_queue != null
+    error_message = "no_tick_minutes: schedule ticks every ${local.tick_minutes} minutes${local.is_service ? ", and a service answers when its pass ends, after timeout_seconds at most" : ""}, so the alert would come and go; want ${local.success_minutes < 1410 ? "more than ${local.success_minutes}, or " : ""}0 for no alert."
   }
 
   validation {

@@ -180,6 +180,16 @@ run "alerts_that_would_come_and_go" {
   expect_failures = [var.no_tick_minutes, var.overdue_minutes, var.queued_minutes]
 }
 
+# A service answers when a pass ends: between two answers lie a whole pass and the time between two ticks.
+run "an_alert_during_a_long_pass" {
+  command = plan
+  variables {
+    timeout_seconds = 1800
+    no_tick_minutes = 31
+  }
+  expect_failures = [var.no_tick_minutes]
+}
+
 run "alerts_between_two_hours" {
   command = plan
   variables {

@@ -100,6 +100,22 @@ run "network" {
   }
 }
 
+run "passes_of_half_an_hour" {
+  variables {
+    timeout_seconds = 1800
+    no_tick_minutes = 32
+  }
+
+  assert {
+    condition     = google_monitoring_alert_policy.no_tick[0].conditions[0].condition_absent[0].duration == "1920s"
+    error_message = "the alert for missing ticks waits for another time"
+  }
+  assert {
+    condition     = google_cloud_run_v2_service.this["tick"].template[0].max_instance_request_concurrency == 31
+    error_message = "no instance takes the requests that come while a pass runs"
+  }
+}
+
 run "a_pass_of_an_hour" {
   command = plan
   variables {
