@@ -55,7 +55,7 @@ variable "database_secret_kms_key_arn" {
 }
 
 variable "secrets_extension_layer_arn" {
-  description = "ARN, with its version, of the layer AWS Parameters and Secrets Lambda Extension for the region and the architecture; AWS lists them. Needed with database_secret_arn."
+  description = "ARN, with its version, of the layer AWS Parameters and Secrets Lambda Extension for the region and the architecture; AWS lists them. It reads database_secret_arn, which needs it, and what the settings of the host take from secrets of AWS."
   type        = string
   default     = null
 
@@ -65,8 +65,8 @@ variable "secrets_extension_layer_arn" {
   }
 
   validation {
-    condition     = (var.secrets_extension_layer_arn == null) == (var.database_secret_arn == null)
-    error_message = "secrets_extension_layer_arn: the layer reads database_secret_arn; give both or neither."
+    condition     = var.secrets_extension_layer_arn != null || var.database_secret_arn == null
+    error_message = "secrets_extension_layer_arn: is needed with database_secret_arn, which the layer reads."
   }
 
   validation {

@@ -402,6 +402,20 @@ run "token_instead_of_a_secret" {
   }
 }
 
+# The secrets that jobs use are read by the layer, too.
+run "token_beside_secrets_of_jobs" {
+  variables {
+    database_secret_arn = null
+    database_url        = "postgres://jobs@db.example.org/app?sslmode=verify-full"
+    rds_iam_user_arns   = ["arn:aws:rds-db:eu-central-1:111122223333:dbuser:db-ABCDEFGHIJ/jobs"]
+  }
+
+  assert {
+    condition     = aws_lambda_function.this.layers == tolist([var.secrets_extension_layer_arn]) && aws_lambda_function.this.environment[0].variables["DBJOBS_DATABASE_AUTH"] == "rds-iam"
+    error_message = "the function does not have the layer, or does not log in with a token"
+  }
+}
+
 run "vpc" {
   variables {
     vpc = {
