@@ -92,11 +92,10 @@ func (r *Result) Finish(now time.Time, prefix string) {
 	if prefix != "" {
 		r.prefix(prefix)
 	}
-	taken := map[string]bool{}
+	jobs, schedules := newNames(), newNames()
 	for i := range r.Hooks {
-		taken[r.Hooks[i].Name] = true
+		jobs.taken[r.Hooks[i].Name] = true
 	}
-	schedules := map[string]bool{}
 	for i, next := 0, 0; i < len(r.Items); i++ {
 		item := &r.Items[i]
 		j := item.Definition
@@ -104,10 +103,10 @@ func (r *Result) Finish(now time.Time, prefix string) {
 			continue
 		}
 		first := j.Name
-		j.Name = unique(first, taken)
+		j.Name = jobs.unique(first)
 		for k, name := range j.Schedules { // their names begin with that of the job
-			j.Schedules[k] = unique(j.Name+strings.TrimPrefix(name, first), schedules)
-			schedules[j.Schedules[k]] = true
+			j.Schedules[k] = schedules.unique(j.Name + strings.TrimPrefix(name, first))
+			schedules.taken[j.Schedules[k]] = true
 			r.Schedules[next].Name = j.Schedules[k]
 			next++
 		}
@@ -117,7 +116,7 @@ func (r *Result) Finish(now time.Time, prefix string) {
 			item.Reason = fmt.Sprintf("dbjobs cannot have it as a job: %s; write it by hand", err)
 			continue
 		}
-		taken[j.Name], item.Job = true, j.Name
+		jobs.taken[j.Name], item.Job = true, j.Name
 	}
 }
 
@@ -172,10 +171,16 @@ func (r *Result) Write(w io.Writer) error {
 
 // used returns the schedules of the jobs that were imported.
 func (r *Result) used() (list []store.Schedule) {
+	named := map[string]bool{}
+	for _, item := range r.Items {
+		if item.Definition != nil {
+			for _, name := range item.Definition.Schedules {
+				named[name] = true
+			}
+		}
+	}
 	for _, s := range r.Schedules {
-		if slices.ContainsFunc(r.Items, func(i Item) bool {
-			return i.Definition != nil && slices.Contains(i.Definition.Schedules, s.Name)
-		}) {
+		if named[s.Name] {
 			list = append(list, s)
 		}
 	}
@@ -237,13 +242,29 @@ func Slug(text string) string {
 	return name
 }
 
-// unique adds a number to a name that is already taken.
-func unique(name string, taken map[string]bool) string {
-	if name == "" {
-		name = "job"
+// names are those of jobs, or of schedules.
+type names struct {
+	taken map[string]bool
+	last  map[string]int // how many of a name are taken at least, from the first on
+}
+
+func newNames() *names { return &names{map[string]bool{}, map[string]int{}} }
+
+// unique adds a number to a name that is already taken. Many jobs may have one name, so the number goes on from the last.
+func (l *names) unique(name string) string {
+	first := cmp.Or(name, "job")
+	for n := l.last[first]; ; n++ {
+		if name = numbered(first, n); !l.taken[name] {
+			l.last[first] = n
+			return name
+		}
 	}
-	for n, first := 2, name; taken[name]; n++ {
-		name = fmt.Sprintf("%s-%d", first, n)
+}
+
+// numbered returns a name with its number. The first of a name has none.
+func numbered(name string, n int) string {
+	if n == 0 {
+		return name
 	}
-	return name
+	return fmt.Sprintf("%s-%d", name, n+1)
 }
