@@ -187,11 +187,10 @@ func newAt(s *settings, queue string) (tick.Alarm, error) {
 	return &atJobs{s, queue, starts}, err
 }
 
-// Set adds a job, if there is none for this minute. Two processes that look at the same time both add a job: then
-// one tick finds nothing to do.
+// Set adds a job, if this alarm has none. Two processes that look at the same time both add a job: then one tick finds nothing
+// to do.
 func (a *atJobs) Set(ctx context.Context, at time.Time) (time.Time, error) {
 	at = a.up(at, time.Minute, 0)
-	const minute = "200601021504"
 	// at keeps the variables of its caller in a file. TZ is for the time on its command line.
 	environ, zone := append(a.places(), "TZ=UTC", "LC_ALL=C"), "unset TZ"
 	for _, entry := range a.others() {
@@ -202,15 +201,33 @@ func (a *atJobs) Set(ctx context.Context, at time.Time) (time.Time, error) {
 			zone = "TZ=" + quote(value)
 		}
 	}
-	list, err := a.run(ctx, environ, "", "atq", "-q", a.queue, "-o", "%Y%m%d%H%M")
-	if err != nil {
+	if set, err := a.isSet(ctx, environ, at); set || err != nil {
 		return at, err
 	}
+	_, err := a.run(ctx, environ, a.mark(at)+zone+"\nunset LC_ALL\n"+a.starts+"\n", "at", "-q", a.queue, "-t", at.Format(atMinute))
+	return at, err
+}
+
+const atMinute = "200601021504"
+
+// mark is the line by which the job of an alarm is known. To the shell it does nothing.
+func (a *atJobs) mark(at time.Time) string { return ": " + a.alarm(at) + "\n" }
+
+// isSet reports whether the queue has the job of an alarm. Others may have jobs in the same minute; root sees those of all
+// users, who may write into them what they like. A job that cannot be shown has begun, or is none of ours.
+func (a *atJobs) isSet(ctx context.Context, environ []string, at time.Time) (bool, error) {
+	list, err := a.run(ctx, environ, "", "atq", "-q", a.queue, "-o", "%Y%m%d%H%M")
+	if err != nil {
+		return false, err
+	}
 	for line := range strings.Lines(list) {
-		if f := strings.Fields(line); len(f) >= 2 && f[1] == at.Format(minute) {
-			return at, nil
+		f := strings.Fields(line) // its number, minute, queue and user
+		if len(f) < 2 || f[1] != at.Format(atMinute) || os.Geteuid() == 0 && f[len(f)-1] != "root" {
+			continue
+		}
+		if text, err := a.run(ctx, environ, "", "at", "-c", f[0]); err == nil && strings.Contains(text, "\n"+a.mark(at)) {
+			return true, nil
 		}
 	}
-	_, err = a.run(ctx, environ, zone+"\nunset LC_ALL\n"+a.starts+"\n", "at", "-q", a.queue, "-t", at.Format(minute))
-	return at, err
+	return false, nil
 }

@@ -159,8 +159,8 @@ func TestAlarmOfSystemd(t *testing.T) {
 
 // queueOfItsOwn puts the real at(1) on PATH, for this user and with the test's own queue. The program is built for one
 // folder, which belongs to the machine, and which it opens as another user. libfakechroot shows it a folder of the test
-// instead, and a copy of the program belongs to no other user.
-func queueOfItsOwn(t *testing.T) {
+// instead, and a copy of the program belongs to no other user. It returns the folder of the jobs.
+func queueOfItsOwn(t *testing.T) (spool string) {
 	t.Helper()
 	root := os.Getenv("DBJOBS_TEST_AT")
 	if root == "" {
@@ -174,10 +174,13 @@ func queueOfItsOwn(t *testing.T) {
 	if len(fake) == 0 {
 		t.Fatalf("there is no libfakechroot.so below %s", root)
 	}
-	dir, bin := t.TempDir(), t.TempDir()
+	dir, bin, users := t.TempDir(), t.TempDir(), ""
+	if os.Getuid() == 0 {
+		users = "root:x:0:0::/:/bin/sh\n"
+	}
 	for name, text := range map[string]string{
 		"usr/bin/at": string(program), "var/spool/cron/atjobs/.SEQ": "0", "etc/at.deny": "", // no user is denied
-		"etc/passwd": fmt.Sprintf("daemon:x:%d:%d::/:/bin/sh\n", os.Getuid(), os.Getgid()), // the user as whom it works
+		"etc/passwd": users + fmt.Sprintf("daemon:x:%d:%d::/:/bin/sh\n", os.Getuid(), os.Getgid()), // the user as whom it works
 		"etc/group":  fmt.Sprintf("daemon:x:%d:\n", os.Getgid()),
 	} {
 		file := filepath.Join(dir, name)
@@ -196,6 +199,64 @@ func queueOfItsOwn(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	return filepath.Join(dir, "var/spool/cron/atjobs")
+}
+
+// jobsOfAt returns the numbers of the jobs of a minute.
+func jobsOfAt(t *testing.T, minute time.Time) (list []string) {
+	t.Helper()
+	text, err := exec.CommandContext(t.Context(), "atq", "-q", "y", "-o", "%s").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); f[1] == fmt.Sprint(minute.Unix()) {
+			list = append(list, f[0])
+		}
+	}
+	return list
+}
+
+// An alarm of at(1) is known by its name. Another job of the minute in its queue is none, whatever its user says in it.
+func TestAlarmOfAtBesideOtherJobs(t *testing.T) {
+	spool := queueOfItsOwn(t)
+	soon := time.Now().Add(300 * 24 * time.Hour).Truncate(time.Minute)
+	set := func(name string) {
+		t.Helper()
+		a, err := New("at:y", Settings{Env: lookup(map[string]string{targetVariable: "true", nameVariable: name}), Environ: os.Environ(), Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Set(t.Context(), soon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other := exec.CommandContext(t.Context(), "at", "-q", "y", "-t", soon.UTC().Format("200601021504"))
+	other.Env, other.Stdin = append(os.Environ(), "TZ=UTC"), strings.NewReader("echo true\n")
+	if said, err := other.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	for i, name := range []string{"shop", "shop", "mail", "mail", "shop"} {
+		set(name)
+		if got, want := len(jobsOfAt(t, soon)), []int{2, 2, 3, 3, 3}[i]; got != want {
+			t.Errorf("%d. alarm: there are %d jobs, want %d", i+1, got, want)
+		}
+	}
+	if os.Getuid() != 0 { // atq lists the jobs of all users to root only
+		return
+	}
+	files, err := filepath.Glob(filepath.Join(spool, "y*"))
+	if err != nil || len(files) != 3 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if err := os.Chown(file, 12345, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if set("shop"); len(jobsOfAt(t, soon)) != 4 {
+		t.Error("the job of another user counts as an alarm of root")
+	}
 }
 
 // at(1) keeps one job for a minute, which starts the given program, with none of the variables of dbjobs.
@@ -208,18 +269,6 @@ func TestAlarmOfAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs := func() (list []string) {
-		text, err := exec.CommandContext(t.Context(), "atq", "-q", "y", "-o", "%s").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
-			if f := strings.Fields(line); f[1] == fmt.Sprint(soon.Unix()) {
-				list = append(list, f[0])
-			}
-		}
-		return list
-	}
 	for range 3 {
 		rings, err := a.Set(t.Context(), soon.Add(-30*time.Second))
 		if err != nil {
@@ -229,7 +278,7 @@ func TestAlarmOfAt(t *testing.T) {
 			t.Fatalf("%v, want %v", rings, soon)
 		}
 	}
-	list := jobs()
+	list := jobsOfAt(t, soon)
 	if len(list) != 1 {
 		t.Fatalf("the jobs are %v", list)
 	}
