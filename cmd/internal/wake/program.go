@@ -21,7 +21,7 @@ import (
 func (s *settings) run(ctx context.Context, environ []string, input, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var out, complaint head
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, strings.NewReader(input), &out, &complaint
+	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = environ, s.dir, strings.NewReader(input), &out, &complaint
 	cmd.WaitDelay = time.Second // a process that it leaves in the background may hold the output open
 	executor.KeepFiles()        // nor may it hold the lock of a flock around the tick, until the instant of the alarm
 	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
@@ -183,6 +183,7 @@ func newAt(s *settings, queue string) (tick.Alarm, error) {
 	if !validLetter.MatchString(queue) {
 		return nil, fmt.Errorf("found the queue %.20q, want a small letter", queue)
 	}
+	s.dir = "/" // a job begins in the folder in which at was called, and fails if that is gone, as that of an old release
 	starts, err := s.command()
 	return &atJobs{s, queue, starts}, err
 }

@@ -259,7 +259,8 @@ func TestAlarmOfAtBesideOtherJobs(t *testing.T) {
 	}
 }
 
-// at(1) keeps one job for a minute, which starts the given program, with none of the variables of dbjobs.
+// at(1) keeps one job for a minute, which starts the given program, with none of the variables of dbjobs. The folder in which the
+// alarm is set may be gone then.
 func TestAlarmOfAt(t *testing.T) {
 	queueOfItsOwn(t)
 	out := filepath.Join(t.TempDir(), "out")
@@ -269,6 +270,8 @@ func TestAlarmOfAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	folder := t.TempDir()
+	t.Chdir(folder)
 	for range 3 {
 		rings, err := a.Set(t.Context(), soon.Add(-30*time.Second))
 		if err != nil {
@@ -286,8 +289,11 @@ func TestAlarmOfAt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Remove(folder); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.CommandContext(t.Context(), "/bin/sh")
-	cmd.Stdin = strings.NewReader(string(script))
+	cmd.Dir, cmd.Stdin = "/", strings.NewReader(string(script))
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}

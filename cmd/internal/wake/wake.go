@@ -70,6 +70,8 @@ var kinds = map[string]func(s *settings, argument string) (tick.Alarm, error){
 type settings struct {
 	Settings
 	kind, name, target, role string
+
+	dir string // in which programs are run; empty: that of this process
 }
 
 // validName leaves room for the time: the name of a schedule has at most 64 characters.
@@ -78,7 +80,8 @@ var validName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,46}$`)
 // New reads the kind of alarm, such as exec:/usr/local/bin/ring, and its settings. It sends no request.
 func New(kind string, with Settings) (tick.Alarm, error) {
 	name, argument, _ := strings.Cut(kind, ":")
-	s := &settings{with, kind, cmp.Or(with.Env.value(nameVariable), "dbjobs-wake"), with.Env.value(targetVariable), with.Env.value(roleVariable)}
+	s := &settings{Settings: with, kind: kind, name: cmp.Or(with.Env.value(nameVariable), "dbjobs-wake")}
+	s.target, s.role = with.Env.value(targetVariable), with.Env.value(roleVariable)
 	make := kinds[name]
 	if make == nil {
 		list := []string{"aws-scheduler", "gcp-tasks", "systemd", "at", "exec"}
