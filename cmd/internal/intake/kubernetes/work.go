@@ -74,8 +74,8 @@ func gone(j *store.Job, succeeded, ttl *int64, note func(string, ...any)) {
 	case limit == 0:
 		note("successfulJobsHistoryLimit: 0 deletes a Job as soon as it has succeeded. The run would not see that, and fail: set it to %d before the job is enabled.", max(3, j.MaxRunning))
 	case j.Overlap == store.OverlapAllow && limit < int64(j.MaxRunning):
-		note("successfulJobsHistoryLimit is %d: a Job is deleted once so many that began later have succeeded, too. Its run may not have seen its end then, and fails: "+
-			"where runs overlap, set it to %d or more before the job is enabled.", limit, j.MaxRunning)
+		note("successfulJobsHistoryLimit is %d: a Job is deleted once %[1]d that began later have succeeded, too. Its run may not have seen its end then, and fails: "+
+			"where runs overlap, set it to %[2]d or more before the job is enabled.", limit, j.MaxRunning)
 	}
 	if ttl != nil && *ttl < seen {
 		note("ttlSecondsAfterFinished: %d deletes a Job before the run is sure to see its end, and then the run fails: set it to %d or more before the job is enabled.", *ttl, seen)
