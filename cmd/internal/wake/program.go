@@ -63,7 +63,8 @@ func (s *settings) places() []string {
 }
 
 // command returns the command that an alarm starts on this host, in the form that a shell reads. The default is a
-// tick of this program. It sets the next alarm, and learns that from its flags, because it gets none of the variables.
+// tick of this program. It sets the next alarm, and learns that from its flags, because it gets none of the variables. There is
+// no flag for the name.
 func (s *settings) command() (string, error) {
 	if s.target != "" {
 		return s.target, nil
@@ -73,6 +74,9 @@ func (s *settings) command() (string, error) {
 		return "", fmt.Errorf("%s is not set, and this program does not know its path: %w", targetVariable, err)
 	}
 	line := quote(self) + " tick --quiet --wake " + s.kind
+	if s.name != defaultName { // its letters need no quotes
+		line = nameVariable + "=" + s.name + " " + line
+	}
 	if s.Lead > 0 {
 		line += " --wake-lead " + s.Lead.String()
 	}

@@ -86,8 +86,8 @@ func rings(t *testing.T, path, script string) {
 	}
 }
 
-// The tick that an alarm starts without a command line of the owner's sets the next alarm, of the same kind, as early. It gets
-// none of the variables, so its command line says so.
+// The tick that an alarm starts without a command line of the owner's sets the next alarm, of the same kind and name, as early.
+// It gets none of the variables, so its command line says so.
 func TestAlarmStartsATickThatSetsAlarms(t *testing.T) {
 	for kind, lead := range map[string]time.Duration{"systemd": 0, "at": 90 * time.Second, "at:q": 0} {
 		a, err := New(kind, Settings{Env: lookup(nil), Lead: lead, Now: func() time.Time { return noon }})
@@ -105,9 +105,16 @@ func TestAlarmStartsATickThatSetsAlarms(t *testing.T) {
 		case *atJobs:
 			starts = a.starts
 		}
-		if !strings.HasSuffix(starts, want) {
+		if !strings.HasPrefix(starts, "'/") || !strings.HasSuffix(starts, want) {
 			t.Errorf("%s: starts %q, want the end %q", kind, starts, want)
 		}
+	}
+	a, err := New("at", Settings{Env: lookup(map[string]string{nameVariable: "shop-2"}), Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if starts := a.(*atJobs).starts; !strings.HasPrefix(starts, "DBJOBS_WAKE_NAME=shop-2 '/") {
+		t.Errorf("starts %q, and the next alarm has another name", starts)
 	}
 }
 

@@ -74,13 +74,15 @@ type settings struct {
 	dir string // in which programs are run; empty: that of this process
 }
 
+const defaultName = "dbjobs-wake"
+
 // validName leaves room for the time: the name of a schedule has at most 64 characters.
 var validName = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]{0,46}$`)
 
 // New reads the kind of alarm, such as exec:/usr/local/bin/ring, and its settings. It sends no request.
 func New(kind string, with Settings) (tick.Alarm, error) {
 	name, argument, _ := strings.Cut(kind, ":")
-	s := &settings{Settings: with, kind: kind, name: cmp.Or(with.Env.value(nameVariable), "dbjobs-wake")}
+	s := &settings{Settings: with, kind: kind, name: cmp.Or(with.Env.value(nameVariable), defaultName)}
 	s.target, s.role = with.Env.value(targetVariable), with.Env.value(roleVariable)
 	make := kinds[name]
 	if make == nil {
