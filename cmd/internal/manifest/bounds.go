@@ -16,16 +16,20 @@ import (
 // These bounds limit the cost of reading a manifest, whatever it holds. Each is far beyond what people
 // write.
 const (
-	// MaxBytes is the longest manifest that is read.
-	MaxBytes = 16 << 20
-	// maxValues limits the number of keys and values, with aliases expanded: a few lines of anchors can expand
-	// to billions.
-	maxValues = 400_000
+	// MaxBytes is how many bytes the files of a manifest may have together.
+	MaxBytes = 64 << 20
+	// fewValues is how many keys and values a small file may have, with aliases expanded: a few lines of anchors can
+	// expand to billions. See mostValues.
+	fewValues = 400_000
 	// aliasBytes is how many bytes aliases may add to the bytes of the file.
 	aliasBytes = 4 << 20
-	// maxMarks limits the number of characters that may begin a value. The YAML library allocates about 400
-	// bytes for each of them before it returns the first value, so megabytes of quotes would take gigabytes.
-	maxMarks = 500_000
+	// fewMarks limits the number of characters of a small file that may begin a value. The YAML library allocates
+	// about 400 bytes for each of them before it returns the first value, so megabytes of quotes would take
+	// gigabytes. See mostMarks.
+	fewMarks = 500_000
+	// sparse is how many bytes of a large file there are for each further value or mark. A file that export writes has
+	// more: there is one for about seven bytes. So reading takes at most 100 times the memory of a large file.
+	sparse = 4
 
 	// maxDepth is how deep a value of a request may be nested.
 	maxDepth = 100
@@ -44,8 +48,8 @@ func (d *decoder) spend(n *yaml.Node, path string) bool {
 		return !d.over
 	}
 	d.problems = nil // the other problems do not matter beside this one
-	if d.values > maxValues {
-		d.problem(n, path, "this file has more than %d keys and values, where aliases count each time; split it into several files", maxValues)
+	if most := d.mostValues(); d.values > most {
+		d.problem(n, path, "this file has more than %d keys and values, where aliases count each time; split it into several files", most)
 	} else {
 		d.problem(n, path, "the values of this file, where aliases count each time, have more than %d bytes", d.mostBytes())
 	}
@@ -53,11 +57,19 @@ func (d *decoder) spend(n *yaml.Node, path string) bool {
 	return false
 }
 
-func (d *decoder) tooMuch(values, bytes int) bool { return values > maxValues || bytes > d.mostBytes() }
+func (d *decoder) tooMuch(values, bytes int) bool {
+	return values > d.mostValues() || bytes > d.mostBytes()
+}
+
+// mostValues returns how many keys and values the file may have, with aliases expanded.
+func (d *decoder) mostValues() int { return fewValues + d.length/sparse }
 
 // mostBytes returns how many bytes the values of the file may have. An escape of two bytes may become three
 // bytes.
 func (d *decoder) mostBytes() int { return 2*d.length + aliasBytes }
+
+// mostMarks returns how many characters of a file of that length may begin a value.
+func mostMarks(length int) int { return fewMarks + length/sparse }
 
 // block matches the end of a line that begins a block scalar. All lines of a block scalar are one value,
 // whatever they contain.
@@ -66,7 +78,7 @@ var block = lazyregexp.New(`(?:^|[\s:])[|>][-+0-9]{0,2}[ \t]*(?: #.*)?$`)
 // crowded reports whether a text may contain more values than may be read. It does not parse the text. It
 // counts the characters outside of block scalars that could begin a value.
 func crowded(data []byte) bool {
-	marks, flow, within := 0, 0, -1 // within: indentation of the line in which a block scalar began
+	marks, most, flow, within := 0, mostMarks(len(data)), 0, -1 // within: indentation of the line in which a block scalar began
 	for line := range bytes.Lines(data) {
 		text := bytes.TrimLeft(line, " ")
 		indent := len(line) - len(text)
@@ -87,7 +99,7 @@ func crowded(data []byte) bool {
 			}
 			marks++
 		}
-		if marks++; marks > maxMarks {
+		if marks++; marks > most {
 			return true
 		}
 		if flow <= 0 && bytes.ContainsAny(text, "|>") && block.Match(text) {

@@ -1,11 +1,13 @@
 package manifest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -21,15 +23,15 @@ func TestWhatAManifestCosts(t *testing.T) {
 		return b.String()
 	}
 	for _, c := range []struct{ name, text, want string }{
-		{"quotes", strings.Repeat(`"`, 10<<20), "more than 500000 values"},
-		{"quotes on lines", strings.Repeat("[\"\",\n", 1<<20), "more than 500000 values"},
-		{"lists", strings.Repeat("[]", 5<<20), "more than 500000 values"},
-		{"items", strings.Repeat("- a\n", 2<<20), "more than 500000 values"},
+		{"quotes", strings.Repeat(`"`, 10<<20), "values; split it into several files"},
+		{"quotes on lines", strings.Repeat("[\"\",\n", 1<<20), "values; split it into several files"},
+		{"lists", strings.Repeat("[]", 5<<20), "values; split it into several files"},
+		{"items", strings.Repeat("- a\n", 2<<20), "values; split it into several files"},
 		{"a long word", strings.Repeat("x", 2<<20), "want a mapping"},
 		{"too long", strings.Repeat("# x\n", MaxBytes/4+1), "longer than"},
 		{"wrong keys", many(10_000, "k%d: 1\n"), "and 9950 more problems"},
-		{"merged keys", "x-a: &a {" + many(3000, "k%d: 1, ") + "}\njobs:\n" + many(2000, "  j%d: {<<: *a}\n"), "more than 400000 keys and values, where aliases count each time; split it"},
-		{"merged lists", "x-a: &a {" + many(3000, "k%d: 1, ") + "}\nx-b: &b [*a" + strings.Repeat(", *a", 3000) + "]\njobs: {<<: *b}\n", "more than 400000 keys and values"},
+		{"merged keys", "x-a: &a {" + many(3000, "k%d: 1, ") + "}\njobs:\n" + many(2000, "  j%d: {<<: *a}\n"), "keys and values, where aliases count each time; split it"},
+		{"merged lists", "x-a: &a {" + many(3000, "k%d: 1, ") + "}\nx-b: &b [*a" + strings.Repeat(", *a", 3000) + "]\njobs: {<<: *b}\n", "keys and values, where aliases count"},
 		{"a list in itself", "jobs: {a: {http: {url: 'https://example.org', json: &a [*a]}}}", "is nested deeper than 100 levels"},
 		{"a mapping in itself", "jobs: {a: {http: {url: 'https://example.org', json: &a {k: *a}}}}", "is nested deeper than 100 levels"},
 		{"lists in lists", "jobs: {a: {http: {url: 'https://example.org', json: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "}}}", "is nested deeper than 100 levels"},
@@ -65,6 +67,35 @@ func TestWhatAManifestCosts(t *testing.T) {
 		if cost := after.TotalAlloc - before.TotalAlloc; cost > 300<<20 {
 			t.Errorf("%s: %d MB", c.name, cost>>20)
 		}
+	}
+}
+
+// TestALargeExport: what export writes of many jobs is read again.
+func TestALargeExport(t *testing.T) {
+	job := store.Job{Name: "job", Description: "loads the orders", Tags: []string{"etl", "night"}, Own: &store.Schedule{Rule: "*/15 * * * *", Zone: "UTC"}}
+	for _, name := range []string{"one", "two", "three"} {
+		spec := `{"sql": [{"text": "INSERT INTO t VALUES (?, ?)", "args": ["${interval_start}", "${interval_end}"]}], "atomic": true}`
+		job.Steps = append(job.Steps, store.Step{Name: name, Executor: "sql", Spec: json.RawMessage(spec), Timeout: store.Duration(time.Minute)})
+	}
+	job.Normalize()
+	var one, all strings.Builder
+	if err := Encode(&one, "", store.Definitions{Jobs: []store.Job{job}}, ""); err != nil {
+		t.Fatal(err)
+	}
+	head, entry, ok := strings.Cut(one.String(), "  job:\n")
+	if !ok {
+		t.Fatal(one.String())
+	}
+	all.WriteString(head)
+	for i := range 15_000 {
+		fmt.Fprintf(&all, "  job-%d:\n%s", i, entry)
+	}
+	for all.Len() < 17<<20 {
+		all.WriteString("# " + strings.Repeat("x", 60_000) + "\n")
+	}
+	m, err := Read([]Input{{Path: "everything.yaml", In: strings.NewReader(all.String())}}, Options{Now: now})
+	if err != nil || len(m.Jobs) != 15_000 {
+		t.Fatalf("%.300v, %d bytes", err, all.Len())
 	}
 }
 

@@ -121,7 +121,7 @@ func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 	if r.left -= len(data); r.left < 0 {
 		f.problem(nil, "", "longer than %d bytes%s", MaxBytes, map[bool]string{true: ", with the files before it"}[len(r.files) > 1])
 	} else if crowded(data) {
-		f.problem(nil, "", "may hold more than %d values; split it into several files", maxMarks)
+		f.problem(nil, "", "may hold more than %d values; split it into several files", mostMarks(len(data)))
 	} else if root := f.document(data); root != nil {
 		f.fromEnvironment(root)
 		return r.include(f, f.readTop(r, root))

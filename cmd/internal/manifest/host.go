@@ -80,7 +80,7 @@ func DecodeHost(data []byte, file string) (*Host, error) {
 	d := &decoder{file: file, length: len(data), ofHost: true}
 	h := &Host{}
 	if crowded(data) {
-		d.problem(nil, "", "may hold more than %d values", maxMarks)
+		d.problem(nil, "", "may hold more than %d values", mostMarks(len(data)))
 	} else if root := d.document(data); root != nil {
 		d.mapping(root, "", []field{
 			{"database", source("url", &h.Database)},
