@@ -23,7 +23,7 @@ func (a *applier) after(j *Job) error {
 		f := &j.After[i]
 		other, err := a.known.find(f.Job, j.Owner)
 		if err != nil { // a job that is done keeps its followers
-			done, gone := a.done.find(f.Job, j.Owner)
+			done, gone := a.done.jobs.find(f.Job, j.Owner)
 			if gone != nil {
 				return refuse(err.Error())
 			}

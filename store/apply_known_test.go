@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -63,4 +64,32 @@ func TestApplySeesEachColumnOfJobsThatAreAlike(t *testing.T) {
 			t.Error(changes)
 		}
 	})
+}
+
+// A file may have many jobs that run after jobs that are done. The memory that apply allocates grows as the file does.
+// The test is not parallel: it counts what the process allocates.
+func TestApplyOfManyFollowersOfDoneJobs(t *testing.T) {
+	const n = 1000
+	d := storetest.Open(t, "sqlite", store.Options{})
+	var defs store.Definitions
+	for i := range n {
+		once := store.Job{Name: fmt.Sprint("once ", i), RemoveDone: true, Own: &store.Schedule{Rule: "at 2026-01-05T08:05:00Z"}, Steps: []store.Step{sqlStep("", "SELECT 1")}}
+		follower := store.Job{Name: fmt.Sprint("follower ", i), After: []store.After{{Job: once.Name}}, Steps: once.Steps}
+		defs.Jobs = append(defs.Jobs, once, follower)
+	}
+	o := store.ApplyOptions{Manifest: "m"}
+	if _, err := d.Apply(t.Context(), defs, o); err != nil {
+		t.Fatal(err)
+	}
+	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET removed_at = created_at, done_at = created_at WHERE name LIKE 'once %'")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	changes, err := d.Apply(t.Context(), defs, o)
+	runtime.ReadMemStats(&after)
+	if err != nil || len(changes) != n || changes[0].Action != "done" {
+		t.Fatal(err, len(changes))
+	}
+	if each := (after.Mallocs - before.Mallocs) / n; each > n {
+		t.Errorf("%d allocations for each of %d followers", each, n)
+	}
 }

@@ -13,7 +13,7 @@ import (
 // doneJobs are jobs that remove_when_done has removed, if no other job of that name was created since. If a manifest
 // still contains them, they must not run again.
 type doneJobs struct {
-	jobs   map[string]Job                       // by full name; id, owner and name only
+	jobs   knownJobs                            // id, owner and name only
 	became map[int64]map[string]json.RawMessage // the definition that they had, from the change log
 }
 
@@ -38,14 +38,15 @@ func (a *applier) findDone(ctx context.Context, jobs []Job) (err error) {
 
 // readDone reads which jobs with these names are done.
 func readDone(ctx context.Context, q engine.Runner, names []string) (doneJobs, error) {
-	d := doneJobs{map[string]Job{}, map[int64]map[string]json.RawMessage{}}
+	d := doneJobs{newKnownJobs(), map[int64]map[string]json.RawMessage{}}
+	last := map[string]*Job{} // of each full name, the last one that is done
 	for part := range slices.Chunk(legible(names), page) {
 		var j Job
 		var done bool
 		var became map[string]json.RawMessage
 		err := q.Query(ctx, "removed_jobs", engine.Args{"ids": part}, engine.Reads(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became}).Each(func(string) {
-			if delete(d.jobs, j.FullName()); done {
-				d.jobs[j.FullName()], d.became[j.ID] = j, became
+			if delete(last, j.FullName()); done {
+				last[j.FullName()], d.became[j.ID] = new(j), became
 			}
 			j, became = Job{}, nil
 		}))
@@ -53,26 +54,20 @@ func readDone(ctx context.Context, q engine.Runner, names []string) (doneJobs, e
 			return d, err
 		}
 	}
-	return d, nil
-}
-
-// find looks a job up as knownJobs does.
-func (d *doneJobs) find(name, owner string) (*Job, error) {
-	k := newKnownJobs()
-	for _, j := range d.jobs {
-		k.add(&j)
+	for _, j := range last {
+		d.jobs.add(j)
 	}
-	return k.find(name, owner)
+	return d, nil
 }
 
 // has reports whether this very job is done, whichever manifest had it. The instant that its start schedule resolved to is not
 // compared: it is not part of what people write. Hooks are compared in the form in which the change log has them.
 func (d *doneJobs) has(j Job, known *knownJobs) bool {
-	old, ok := d.jobs[j.FullName()]
-	was := d.became[old.ID]
-	if !ok || was == nil || !j.RemoveDone {
+	old := d.jobs.byName[j.FullName()]
+	if old == nil || d.became[old.ID] == nil || !j.RemoveDone {
 		return false
 	}
+	was := d.became[old.ID]
 	for _, hook := range j.On.All() {
 		if name, err := known.hook(&j, *hook); err == nil {
 			*hook = name

@@ -143,7 +143,7 @@ func (k *Known) Missing(r Reference) string {
 		owner := cmp.Or(r.Owner, k.login)
 		_, err := k.jobs.find(r.Name, owner)
 		if err != nil && r.Done {
-			if _, gone := k.done.find(r.Name, owner); gone == nil {
+			if _, gone := k.done.jobs.find(r.Name, owner); gone == nil {
 				return ""
 			}
 		}
