@@ -17,6 +17,10 @@ const (
 // least is the working time that a budget must still have for another pass to begin.
 func least(budget time.Duration) time.Duration { return min(budget/10, 500*time.Millisecond) }
 
+// LongestLead is for how long RunFor begins passes with this budget. So with an earlier alarm, no pass would begin when what it is
+// for is due.
+func LongestLead(budget time.Duration) time.Duration { return budget - margin(budget) - least(budget) }
+
 // RunFor runs a pass, and then another pass each time something becomes due, for a length of time. So
 // one trigger a minute can serve schedules that are finer than a minute. RunFor returns at once if
 // nothing more is due within the length. A pass that finds nothing to do sends only the probe and its
@@ -42,7 +46,7 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 	began := t.Now()
 	end := began.Add(length)
 	if t.Budget > 0 {
-		end = began.Add(min(length, t.Budget-margin(t.Budget)-least(t.Budget)))
+		end = began.Add(min(length, LongestLead(t.Budget)))
 	}
 	stays := t.Alarm == nil && end.Sub(began) > lookEach
 	var total Report

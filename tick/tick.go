@@ -55,7 +55,7 @@ type Tick struct {
 
 	// Alarm, if not nil, is set after the last pass, for the instant at which something is due next. It is set earlier by
 	// Lead, because a database may need time to wake, or the platform may be late. A pass that starts early waits until
-	// the work is due.
+	// the work is due. With a Budget, a Lead is at most LongestLead.
 	Alarm Alarm
 	Lead  time.Duration
 

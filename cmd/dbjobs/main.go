@@ -164,6 +164,9 @@ type cli struct {
 	warm       *warm       // set where the process serves several commands
 	sealed     bool        // a caller from outside gave the command: it reads no file and no variable for that caller
 	invocation []slog.Attr // the platform's names for this invocation
+	// whole is the budget of a request that does not wait for its turn; 0: this is no request. What a request has waited is no part
+	// of its budget, but its alarm, too, has rung that much earlier.
+	whole time.Duration
 }
 
 // do makes fn the body of the command. An error from here on is a failure of the command. An error before is a

@@ -264,11 +264,11 @@ func (h *handler) run(e event, deadline time.Time) *reply {
 		return ending()
 	}
 	c, out := h.invocation()
-	whole, _, _ := h.budget(h.timeout) // serve read these settings when it began
+	c.whole, _, _ = h.budget(h.timeout) // serve read these settings when it began
 	budget, margin, err := h.budget(time.Until(deadline))
 	switch {
 	case err != nil:
-	case budget < max(whole/2, leastBudget): // a run that begins in it, and needs more, would be cut and may be lost
+	case budget < max(c.whole/2, leastBudget): // a run that begins in it, and needs more, would be cut and may be lost
 		return busy()
 	default:
 		ctx, cancel := context.WithDeadline(h.ending, deadline.Add(-margin/2))

@@ -41,6 +41,7 @@ type tickFlags struct {
 	late           store.Duration // of tick
 	dryRun         bool
 	monitored      bool // the host's heartbeat is for its passes
+	waits          bool // a pass that an alarm has started early waits for what is due
 	failOnJobError bool
 	wake           string         // the kind of alarm; empty: none
 	lead           store.Duration // of alarms
@@ -51,7 +52,7 @@ type tickFlags struct {
 }
 
 func (c *cli) tick() *cobra.Command {
-	f := tickFlags{monitored: true}
+	f := tickFlags{monitored: true, waits: true}
 	cmd := &cobra.Command{
 		Use:   "tick",
 		Short: "Run one pass: decide what became due, execute it, exit",
@@ -209,8 +210,7 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 		if f.dryRun { // it is no pass, and its figures would hide that none comes
 			f.metrics = noMetrics
 		}
-		var err error
-		if f.alarm, err = c.alarm(f.wake, f.lead, f.nameOfTicks(cmd)); err != nil {
+		if err := c.readAlarm(f, f.nameOfTicks(cmd)); err != nil {
 			return c.unbegun(cmd.Context(), f, err)
 		}
 		list, err := c.several()

@@ -78,6 +78,20 @@ func (c *cli) sameTick(name string) (args []string, err error) {
 	return args, nil
 }
 
+// readAlarm reads the alarm of passes, and refuses settings that passes cannot use. If a pass ended before what its alarm has started it for, its own
+// alarm for that would be due at once, and so on, in an endless row of passes.
+func (c *cli) readAlarm(f *tickFlags, name string) (err error) {
+	if f.alarm, err = c.alarm(f.wake, f.lead, name); f.alarm == nil || err != nil {
+		return err
+	}
+	budget := max(time.Duration(f.budget), c.whole)
+	if most := tick.LongestLead(budget); f.waits && budget > 0 && time.Duration(f.lead) > most {
+		return badInput("--wake-lead (DBJOBS_WAKE_LEAD): found %s, but with a budget of %s (--budget, DBJOBS_BUDGET) a pass waits for %s at most; want at most half of the budget",
+			f.lead, store.Duration(budget), store.Duration(most))
+	}
+	return nil
+}
+
 // ring sets an alarm after a command that changes something, for what is due by now. A pass sets an alarm for what
 // is due next in the same way. The command has done its work, so an alarm that cannot be set is only a warning.
 //

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -9,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/tick"
 )
 
@@ -62,5 +66,50 @@ func TestLambdaSetsAlarms(t *testing.T) {
 	}
 	if n := c.number("SELECT count(*) FROM " + c.table("runs") + " WHERE state = 'succeeded'"); n != 2 {
 		t.Errorf("%d runs, want the two that are done all the same", n)
+	}
+}
+
+// A tick whose budget ends before what an early alarm has started it for is refused: otherwise it would set the next alarm at once,
+// and so on, a pass each second. A worker waits for nothing, and without a budget a tick waits as long as it takes. What a request
+// to serve has waited for its turn, its alarm has waited, too.
+func TestLeadFitsIntoTheBudget(t *testing.T) {
+	t.Parallel()
+	env := func(lead, budget, kind string) settings.Lookup {
+		all := map[string]string{"HOME": t.TempDir(), "DBJOBS_WAKE_LEAD": lead, "DBJOBS_BUDGET": budget, "DBJOBS_WAKE": kind}
+		return func(name string) (string, bool) { value := all[name]; return value, value != "" }
+	}
+	refused := func(what, said string, want bool) {
+		t.Helper()
+		lead, passed := strings.Contains(said, "--wake-lead (DBJOBS_WAKE_LEAD)"), strings.Contains(said, "there is no embedded database")
+		if lead != want || passed == want || want && !strings.Contains(said, "(--budget, DBJOBS_BUDGET)") {
+			t.Errorf("%s: %s; want a refusal: %v", what, said, want)
+		}
+	}
+	const alarm = "exec:true"
+	for _, c := range []struct {
+		command, lead, budget, kind string
+		refused                     bool
+	}{
+		{"tick", "60s", "20s", alarm, true},
+		{"tick", "18s", "20s", alarm, true},
+		{"tick", "17s", "20s", alarm, false},
+		{"tick", "60s", "", alarm, false},
+		{"tick", "60s", "20s", "", false},
+		{"work", "60s", "20s", alarm, false},
+	} {
+		var said bytes.Buffer
+		if code := run(t.Context(), []string{c.command}, nil, io.Discard, &said, env(c.lead, c.budget, c.kind), nil); code != exitUsage {
+			t.Errorf("%+v: code %d", c, code)
+		}
+		refused(fmt.Sprint(c), said.String(), c.refused)
+	}
+	for lead, want := range map[string]bool{"50s": false, "56s": true} {
+		h := &handler{timeout: time.Minute, ending: t.Context(), service: service{stderr: io.Discard, env: env(lead, "", alarm)}}
+		a := h.run(event{Command: "tick"}, time.Now().Add(40*time.Second))
+		refused("serve, "+lead, string(a.body), want)
+	}
+	f := startFunction(t, "DBJOBS_DATABASE_URL=postgres://nobody@127.0.0.1:1/jobs", "DBJOBS_WAKE="+alarm, "DBJOBS_WAKE_LEAD=60s")
+	if kind, message := f.refused(f.invoke("{}", time.Minute)); kind != "BadInput" || !strings.Contains(message, "DBJOBS_WAKE_LEAD") {
+		t.Errorf("%s: %s", kind, message)
 	}
 }
