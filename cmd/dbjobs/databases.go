@@ -157,6 +157,8 @@ type served struct {
 // servedAll is what --json prints of a pass over several databases, in the order in which they were given.
 type servedAll struct {
 	Databases []served `json:"databases"`
+	// Untold has the heartbeat signal of the host that no service took. It is of no database.
+	Untold []tick.Untold `json:"untold,omitempty"`
 }
 
 // serveEach makes one pass on each database, all in parallel. Each pass has the whole budget and the whole
@@ -192,12 +194,14 @@ func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run pas
 	err = worst(all)
 	c.told = c.told || err != nil // each pass has reported its own error
 	c.writeMetrics(f.metrics, figures...)
+	answer := servedAll{Databases: all}
 	line := report.Plural(len(list), "database") + " served"
 	if untold := c.endHeartbeat(ctx, beat, f.patience(time.Since(began)), line, err); untold != nil {
-		c.tellUntold(tick.Untold{Error: c.scrub(untold.Error())})
+		answer.Untold = []tick.Untold{{Error: c.scrub(untold.Error())}}
+		c.tellUntold(answer.Untold[0])
 	}
 	if c.asJSON {
-		err = errors.Join(err, report.JSON(c.stdout, servedAll{all}))
+		err = errors.Join(err, report.JSON(c.stdout, answer))
 	}
 	return err
 }

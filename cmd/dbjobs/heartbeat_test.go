@@ -191,3 +191,32 @@ func TestHeartbeatThatIsNotTold(t *testing.T) {
 		})
 	}
 }
+
+// The heartbeat of a tick over several databases belongs to none of them: the report of all has the signal that nobody took, and so
+// has the log.
+func TestHeartbeatOfSeveralDatabasesThatIsNotTold(t *testing.T) {
+	t.Parallel()
+	w := newWatcher(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
+	defer w.Close()
+	const says = "the answer is 404 Not Found"
+	one, other := storetest.URL(t, "sqlite"), storetest.URL(t, "sqlite")
+	if code, _, stderr := pass(t, one, w.URL, goodJob, "job", "list"); code != 0 {
+		t.Fatal(stderr)
+	}
+	code, stdout, stderr := pass(t, other, w.URL+"/geheim", goodJob, "tick", "--json", "--log-format", "json", "--database", one, "--database", other)
+	var all servedAll
+	if err := json.Unmarshal([]byte(stdout), &all); code != 0 || err != nil || len(all.Databases) != 2 {
+		t.Fatalf("%d, %v: %s%s", code, err, stdout, stderr)
+	}
+	if len(all.Untold) != 1 || !strings.Contains(all.Untold[0].Error, says) || strings.Contains(stdout+stderr, "geheim") {
+		t.Errorf("the report: %s", stdout)
+	}
+	if lines := strings.Split(strings.TrimSpace(stderr), "\n"); len(lines) != 3 || !strings.Contains(lines[2], `"level":"WARN"`) || !strings.Contains(lines[2], says) {
+		t.Errorf("the log: %s", stderr)
+	}
+	for _, d := range all.Databases {
+		if strings.Contains(string(d.Report), "untold") {
+			t.Errorf("%s: %s", d.Database, d.Report)
+		}
+	}
+}
