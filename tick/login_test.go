@@ -10,6 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -88,7 +89,7 @@ func TestLoginsInTurn(t *testing.T) {
 }
 
 // A job of another login that is parked for a cause outside of it stays due until the repair, although the ticks of that login
-// come. Nobody is told to start one.
+// come. No pass asks for another tick.
 func TestLoginWhoseJobIsParkedIsServed(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
 		theirs, other := d.As(t)
@@ -218,4 +219,26 @@ func names(r tick.Report) (list string) {
 		list += e.Job + " "
 	}
 	return list
+}
+
+// What is due of an owner whose jobs a tick executes counts as late in its figures, unless it is parked.
+func TestAJobOfAnotherOwnerIsLate(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, pass := asOwner(t, d)
+		pass(nil) // plans the job
+		d.Clock.Add(11 * time.Minute)
+		due := ticktest.Morning(8, 5)
+		if r := pass(nil); !r.OldestDue.IsZero() {
+			t.Errorf("without credentials, something is due since %v", r.OldestDue)
+		}
+		d.Exec(t, "UPDATE "+d.Table("plans")+" SET parked = 'broken'")
+		dry := func(tk *tick.Tick, _ *executor.Host) { tk.DryRun = true }
+		if r := pass(map[string]string{ann: ""}, dry); !r.OldestDue.IsZero() {
+			t.Errorf("a parked job is due since %v", r.OldestDue)
+		}
+		d.Exec(t, "UPDATE "+d.Table("plans")+" SET parked = NULL")
+		if r := pass(map[string]string{ann: ""}); !r.OldestDue.Equal(due) {
+			t.Errorf("the job is due since %v, want %v", r.OldestDue, due)
+		}
+	})
 }

@@ -118,28 +118,6 @@ func TestAJobIsExecutedAsItsOwner(t *testing.T) {
 	})
 }
 
-// What is due of an owner whose jobs a tick executes counts as late in its figures, unless it is parked.
-func TestAJobOfAnotherOwnerIsLate(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ann, pass := asOwner(t, d)
-		pass(nil) // plans the job
-		d.Clock.Add(11 * time.Minute)
-		due := ticktest.Morning(8, 5)
-		if r := pass(nil); !r.OldestDue.IsZero() {
-			t.Errorf("without credentials, something is due since %v", r.OldestDue)
-		}
-		d.Exec(t, "UPDATE "+d.Table("plans")+" SET parked = 'broken'")
-		dry := func(tk *tick.Tick, _ *executor.Host) { tk.DryRun = true }
-		if r := pass(map[string]string{ann: ""}, dry); !r.OldestDue.IsZero() {
-			t.Errorf("a parked job is due since %v", r.OldestDue)
-		}
-		d.Exec(t, "UPDATE "+d.Table("plans")+" SET parked = NULL")
-		if r := pass(map[string]string{ann: ""}); !r.OldestDue.Equal(due) {
-			t.Errorf("the job is due since %v, want %v", r.OldestDue, due)
-		}
-	})
-}
-
 // Credentials of another user, or for another database, execute nothing. The credentials of an owner also execute
 // nothing if anybody may write the owner of a job.
 func TestAJobIsExecutedAsNobodyElse(t *testing.T) {
