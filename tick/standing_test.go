@@ -78,7 +78,8 @@ func TestAParkedJobThatStaysDueIsNotLate(t *testing.T) {
 }
 
 // A job that is parked or failing, and that somebody has paused, is known trouble: a pass, status and job list do not count it, whatever
-// the pause is of. One that has paused itself, or that runs by a schedule which is not paused, counts.
+// the pause is of. One that has paused itself, or that runs by a schedule which is not paused, counts. A dry run counts the same, and a
+// pass that has failed counts none.
 func TestTroubleThatSomebodyHasPausedDoesNotCount(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		jobs := []store.Job{{Name: "free"}, {Name: "paused"}, {Name: "tagged", Tags: []string{"held"}}, {Name: "itself", PauseAfterFailures: 1},
@@ -106,6 +107,16 @@ func TestTroubleThatSomebodyHasPausedDoesNotCount(t *testing.T) {
 			}
 			if got := strings.Join(listed, " "); err != nil || got != names {
 				t.Errorf("%v: job list has %s, want %s", err, got, names)
+			}
+			dry := ticktest.New(t, d.Store)
+			dry.DryRun = true
+			if n := ticktest.Pass(t, dry).FailingJobs; n != want {
+				t.Errorf("a dry run counts %d failing jobs, want %d", n, want)
+			}
+			wrong := ticktest.New(t, d.Store)
+			wrong.Instance = "elsewhere"
+			if r, err := wrong.Run(t.Context()); err == nil || r.FailingJobs != 0 {
+				t.Errorf("%v: a pass that has failed counts %d failing jobs, which it does not know", err, r.FailingJobs)
 			}
 		}
 		counts(7, "free half itself own paused scheduled tagged")

@@ -10,19 +10,14 @@ import (
 func (p *pass) states(ctx context.Context) (err error) {
 	r := &p.report
 	r.Remind = len(r.Parked) > 0 || p.probe.CheckDue()
-	if r.ParkedJobs+r.FailingJobs > 0 {
-		trouble, err := p.t.Store.Trouble(ctx, named)
-		if err != nil {
-			return err
-		}
-		r.ParkedJobs, r.FailingJobs, r.Failing = trouble.ParkedJobs, trouble.FailingJobs, trouble.Failing
-		if len(trouble.Parked) == r.ParkedJobs { // the list has all: a job that this pass parked may be repaired by now
-			r.Parked = nil
-		}
-		r.addParked(trouble.Parked)
-	} else {
+	trouble, err := p.trouble(ctx)
+	if err != nil {
+		return err
+	}
+	if r.Failing = trouble.Failing; len(trouble.Parked) == r.ParkedJobs { // the list has all: a job that this pass parked may be repaired by now
 		r.Parked = nil
 	}
+	r.addParked(trouble.Parked)
 	p.addUnkept()
 	if !r.Frozen { // in a freeze, the ticks of their logins do nothing either
 		if r.Unserved, err = p.t.Store.Unserved(ctx, p.probe); err != nil {
@@ -40,6 +35,16 @@ func (p *pass) states(ctx context.Context) (err error) {
 	}
 	r.States = true // all of them are read
 	return nil
+}
+
+// trouble reads which jobs are parked or failing, and counts them. The probe counts those that somebody has paused, too.
+func (p *pass) trouble(ctx context.Context) (t store.Trouble, err error) {
+	if r := &p.report; r.ParkedJobs+r.FailingJobs > 0 {
+		if t, err = p.t.Store.Trouble(ctx, named); err == nil {
+			r.ParkedJobs, r.FailingJobs = t.ParkedJobs, t.FailingJobs
+		}
+	}
+	return t, err
 }
 
 // found notes the facts of a probe: how many jobs are in which state, and when something needs a

@@ -185,17 +185,33 @@ type pass struct {
 	workers
 }
 
-// end closes the report and records the pass. A pass that finds nothing to do makes only two round trips
-// in total.
+// end closes the report and records the pass. After an error, nobody knows how many jobs are parked or failing: the probe also
+// counts those that somebody has paused.
 func (p *pass) end(ctx context.Context, err error) (Report, error) {
+	if err = p.close(ctx, err); err != nil {
+		p.report.ParkedJobs, p.report.FailingJobs = 0, 0
+	}
+	return p.report, err
+}
+
+// close records the pass, and reads what the report says beside its work. A pass that finds nothing to do makes only two round
+// trips in total.
+func (p *pass) close(ctx context.Context, err error) error {
 	asked := errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := p.afterWork(ctx)
 	defer cancel()
 	if errors.Is(err, store.ErrNoAnswer) {
 		err = fmt.Errorf("%w; %s", err, p.t.Store.LockHolders(ctx))
 	}
-	if p.probe == nil || p.t.DryRun {
-		return p.report, err
+	if p.probe == nil {
+		return err
+	}
+	if p.t.DryRun {
+		if err == nil {
+			_, err = p.trouble(ctx)
+			err = p.unseen(ctx, err)
+		}
+		return err
 	}
 	if err == nil {
 		p.report.Ahead, p.report.AheadUntil, err = p.t.Store.Ahead(ctx, p.probe)
@@ -217,7 +233,7 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 	if err == nil {
 		err = p.unseen(ctx, p.lastLook(ctx))
 	}
-	return p.report, err
+	return err
 }
 
 // lastLook reads what the report says about the jobs and about the next pass.
