@@ -13,7 +13,8 @@ import (
 
 // tellStates warns of jobs that are parked or failing, one line each, until they are repaired. It does so in every
 // pass, or, if the pass is quiet, in a pass that is due to remind. If the log format is for programs, the jobs are
-// members of the log line of the pass instead. A job whose failed run is in the table of the pass is left out.
+// members of the log line of the pass instead. A job whose failed run is in the table of the pass is left out: the table has it with
+// --quiet, too, unlike a run that waits for its next attempt.
 func (c *cli) tellStates(r *tick.Report) {
 	if c.logFormat != logs.Text {
 		return
@@ -24,7 +25,7 @@ func (c *cli) tellStates(r *tick.Report) {
 	c.tellMore(r.ParkedJobs, len(r.Parked), len(r.Parked), "parked")
 	told := 0
 	for _, f := range r.Failing {
-		if slices.ContainsFunc(r.Runs, func(e tick.Ended) bool { return e.Job == f.Job }) {
+		if slices.ContainsFunc(r.Runs, func(e tick.Ended) bool { return e.Job == f.Job && e.Wrong() }) {
 			continue
 		}
 		what := "its last run has failed"
