@@ -45,8 +45,16 @@ func mixed(t *testing.T, d *storetest.DB) {
 			{Name: "relinked", Schedules: []string{"hourly"}, Steps: ok}, {Name: "skipped", Own: every(), Steps: ok}, {Name: "skipped for one", Schedules: []string{"calm"}, Own: every(), Steps: ok}, {Name: "waits", Queue: "elsewhere", Own: every(), Steps: ok},
 			{Name: "runs", Queue: "elsewhere", Own: every(), Steps: ok}, {Name: "by a worker", Queue: "printers", Own: every(), Steps: ok}, {Name: "slow to fail", Own: every(), Retry: store.Retry{Attempts: new(store.Attempts(3)), Backoff: new(store.Duration(time.Hour))}, Steps: bad},
 			{Name: "ended", Own: &store.Schedule{Rule: "at " + now.Add(-time.Hour).UTC().Format("2006-01-02T15:04:05Z")}, Steps: ok},
+			{Name: "planned", Schedules: []string{"of planned", "of several"}, Steps: ok}, {Name: "unreadable", Schedules: []string{"of unreadable", "of several"}, Steps: ok},
+			{Name: "held by itself", Schedules: []string{"of held"}, Steps: ok}, {Name: "held by tag", Tags: []string{"slow"}, Schedules: []string{"of tagged"}, Steps: ok},
+			{Name: "held half", Schedules: []string{"held", "of half"}, Steps: ok}, {Name: "put off", Schedules: []string{"of put off"}, Steps: ok},
+			{Name: "edited by row", Schedules: []string{"of edited"}, Steps: ok}, {Name: "edited by schedule", Schedules: []string{"hourly", "of other"}, Steps: ok},
+			{Name: "edited by rule", Schedules: []string{"of own"}, Own: every(), Steps: ok}, {Name: "stopped", Schedules: []string{"of stopped"}, Steps: ok},
 			{Name: "over", Own: &store.Schedule{Rule: "at " + now.Add(-time.Hour).UTC().Format("2006-01-02T15:04:05Z")}, Missed: store.MissedSkip, MissedGrace: store.Duration(time.Second), Steps: ok},
 		},
+	}
+	for _, name := range []string{"planned", "several", "unreadable", "held", "tagged", "half", "put off", "edited", "other", "own", "stopped"} {
+		defs.Schedules = append(defs.Schedules, store.Schedule{Name: "of " + name, Rule: rule})
 	}
 	of := "of ann"
 	if d.Engine == "sqlite" { // it has no logins
@@ -92,11 +100,13 @@ func mixed(t *testing.T, d *storetest.DB) {
 	if d.Engine != "sqlite" {
 		pause(store.ScopeOwner, "ann", time.Time{})
 	}
+	pause(store.ScopeJob, "held by itself", time.Time{})
 	pause(store.ScopeJob, "resumed", time.Time{})
 	d.Clock.Add(time.Minute)
 	_, err = d.Resume(t.Context(), store.Subject{Scope: store.ScopeJob, Name: "resumed"}, false, who)
 	must(err)
 	must(d.EnableJob(t.Context(), "disabled", false, who))
+	must(d.EnableJob(t.Context(), "stopped", false, who))
 	_, err = d.AbortJob(t.Context(), "aborted", false, who)
 	must(err)
 	must(d.RemoveJob(t.Context(), "removed", who))
@@ -106,9 +116,13 @@ func mixed(t *testing.T, d *storetest.DB) {
 	must(err)
 	_, err = tick.SkipNext(t.Context(), d.Store, "skipped for one", "calm", 1, who) // its own rule gives the same time
 	must(err)
+	_, err = tick.SkipNext(t.Context(), d.Store, "put off", "", 1, who)
+	must(err)
 	d.Clock.Set(now)
 	ticktest.Run(t, d)
-	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET priority = 7 WHERE name = 'edited'")
+	d.Exec(t, "UPDATE "+d.Table("plans")+" SET parked = 'broken' WHERE job_id IN (SELECT id FROM "+d.Table("jobs")+" WHERE name = 'unreadable')")
+	d.Exec(t, "UPDATE "+d.Table("jobs")+" SET priority = 7 WHERE name IN ('edited', 'edited by row')")
+	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 3h' WHERE job_id IN (SELECT id FROM "+d.Table("jobs")+" WHERE name = 'edited by rule')")
 	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = 'every 3h' WHERE name = 'hourly'")
 	d.Exec(t, "INSERT INTO "+d.Table("schedules")+" (name, rule) VALUES ('new', 'every 1h'), ('lost days', 'every 1h')")
 	d.Exec(t, "UPDATE "+d.Table("schedules")+" SET calendar = 'nowhere' WHERE name = 'lost days'")
@@ -276,17 +290,23 @@ func sameAsCommands(t *testing.T, d *storetest.DB, jobStates, scheduleStates []s
 	}
 	want, states = nil, nil
 	for _, c := range schedules {
+		var next time.Time // of its jobs
+		for _, j := range jobs {
+			if slices.Contains(j.Schedules, c.Name) && c.State == store.ScheduleActive && j.Parked == "" && !j.NextRun.IsZero() && (next.IsZero() || j.NextRun.Before(next)) {
+				next = j.NextRun
+			}
+		}
 		if states = append(states, c.State); c.Paused == nil {
 			c.Paused = &store.Pause{}
 		}
 		why := map[string]string{"paused": c.Paused.Reason, "parked": c.Parked}[c.State]
-		want = append(want, strings.Join([]string{c.Name, c.State, why, fmt.Sprint(c.Jobs), c.Rule, c.Paused.Scope, c.Paused.By, instantOf(c.Paused.Until)}, "|"))
+		want = append(want, strings.Join([]string{c.Name, c.State, why, fmt.Sprint(c.Jobs), c.Rule, instantOf(next), c.Paused.Scope, c.Paused.By, instantOf(c.Paused.Until)}, "|"))
 	}
 	slices.Sort(states)
 	if states = slices.Compact(states); !slices.Equal(states, scheduleStates) {
 		t.Errorf("the schedules have the states %q", states)
 	}
-	compare(t, "schedules", seen(t, d, "v_schedules", "name, state, why, jobs, rule, paused_scope, paused_by, paused_until", ""), want)
+	compare(t, "schedules", seen(t, d, "v_schedules", "name, state, why, jobs, rule, next_run, paused_scope, paused_by, paused_until", ""), want)
 
 	runs, err := d.Runs(t.Context(), store.RunFilter{Limit: 1000})
 	if err != nil {

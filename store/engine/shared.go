@@ -17,6 +17,12 @@ var shared = map[string]string{
 	// A pause p that is in force.
 	"@holds": "p.resumed_at IS NULL AND p.ends_at > @now",
 
+	// A job j of a view of which no pass has seen an edit: of its row, of which schedules it uses, of one of them, or of its own rule.
+	"@edited": "(j.id IN (SELECT x.id FROM dbjobs.jobs x WHERE @stale)" +
+		" OR j.id IN (SELECT x.job_id FROM dbjobs.job_schedules x WHERE @stale_link)" +
+		" OR j.id IN (SELECT y.job_id FROM dbjobs.schedules x JOIN dbjobs.job_schedules y ON y.schedule_id = x.id WHERE @x_stale)" +
+		" OR j.id IN (SELECT x.job_id FROM dbjobs.schedules x WHERE x.job_id IS NOT NULL AND @x_stale))",
+
 	// A run r that wakes its job after @later, and whose last attempt began after that, too, or that was made then: the clock of
 	// the database was ahead.
 	"@is_ahead": "(r.wake_at > @later AND COALESCE((SELECT b.started_at FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > @later)",

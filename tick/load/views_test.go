@@ -32,7 +32,7 @@ func TestExplainViewsReadNoHistory(t *testing.T) {
 				"SELECT name, state, why, next_run, streak FROM " + jobs + " WHERE state = 'parked'":                    60 * n.jobs,
 				"SELECT * FROM " + jobs + " WHERE name = 'job 8'":                                                       20*n.jobs + n.pauses,
 				"SELECT * FROM " + d.Table("v_upcoming") + " ORDER BY next_run LIMIT 10":                                60 * n.jobs,
-				"SELECT * FROM " + d.Table("v_schedules"):                                                               20 * n.jobs,
+				"SELECT * FROM " + d.Table("v_schedules"):                                                               30 * n.jobs,
 				"SELECT * FROM " + runs + " WHERE job_id = 8 ORDER BY number DESC LIMIT 10":                             2_000 + n.runs/n.jobs,
 				"SELECT * FROM " + runs + " ORDER BY created_at DESC, id DESC LIMIT 10":                                 2_000 + n.pauses, // it reads the pauses of jobs once
 				"SELECT * FROM " + d.Table("v_errors") + " WHERE job_id = 8":                                            2_000 + 10*n.runs/n.jobs,

@@ -41,10 +41,7 @@ FROM (
       (SELECT COUNT(*) FROM dbjobs.job_after b WHERE b.job_id = j.id) AS others,
       CASE WHEN o.id IS NOT NULL OR j.repeat_after_ms IS NOT NULL OR (SELECT COUNT(*) FROM dbjobs.job_schedules l
           JOIN dbjobs.schedules c ON c.id = l.schedule_id WHERE l.job_id = j.id AND c.name IS NOT NULL) > 0 THEN 1 ELSE 0 END AS ends,
-      CASE WHEN j.id IN (SELECT x.id FROM dbjobs.jobs x WHERE @stale)
-          OR j.id IN (SELECT x.job_id FROM dbjobs.job_schedules x WHERE @stale_link)
-          OR j.id IN (SELECT y.job_id FROM dbjobs.schedules x JOIN dbjobs.job_schedules y ON y.schedule_id = x.id WHERE @x_stale)
-          OR j.id IN (SELECT x.job_id FROM dbjobs.schedules x WHERE x.job_id IS NOT NULL AND @x_stale) THEN 1 ELSE 0 END AS stale,
+      CASE WHEN @edited THEN 1 ELSE 0 END AS stale,
       CASE WHEN p.next_run IN (SELECT u.until_at FROM dbjobs.pauses u WHERE @stale AND u.resumed_at IS NOT NULL) -- for most jobs, this is all
         AND p.next_run IN (SELECT p.until_at FROM dbjobs.pauses p WHERE @stale AND p.resumed_at IS NOT NULL AND (p.scope = 'all'
           OR p.scope = 'job' AND p.subject_id = j.id OR p.scope = 'owner' AND p.subject = j.owner OR p.scope = 'tag' AND @has_tag
