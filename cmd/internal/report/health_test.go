@@ -100,18 +100,41 @@ func TestStatusOfATriggerThatWaits(t *testing.T) {
 func TestStatusOfAnOverdueJobBehindARun(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
-	last := now.Add(-3 * time.Hour)
-	run := store.Run{Job: "hang", Number: 3, Queue: tick.OwnQueue, StartedAt: last.Add(time.Minute), LeaseUntil: now.Add(time.Minute)}
-	for late, want := range map[time.Duration][]string{
-		LateAfter: {},
-		LateAfter + time.Second: {"job a is overdue, and no pass is on record since " + Instant(last) +
-			": if the trigger starts no second tick while one executes, it waits for run hang#3: dbjobs run cancel 'hang#3' ends that; " +
-			"else look at what starts dbjobs tick, and at what it prints"},
+	last := now.Add(-LateAfter - 2*time.Second)
+	run := store.Run{Job: "hang", Number: 3, Queue: tick.OwnQueue, StartedAt: last.Add(2 * time.Second), LeaseUntil: now.Add(time.Minute)}
+	waits := "if the trigger starts no second tick while one executes, it waits for run hang#3: dbjobs run cancel 'hang#3' ends that; else "
+	for name, c := range map[string]struct {
+		triggers []store.Trigger
+		hidden   bool
+		want     string
+	}{
+		"a pass is on record": {[]store.Trigger{{Name: "cron", LastAt: last}}, false,
+			"job a is overdue, and no pass is on record since " + Instant(last) + ": " + waits + "look at what starts dbjobs tick, and at what it prints"},
+		"the first pass":    {nil, false, "no tick has come yet: " + waits + "let cron, or another trigger, start dbjobs tick each minute"},
+		"passes are hidden": {nil, true, "job a is overdue: " + waits + "ask who runs the ticks, or start dbjobs tick as this login (with its name as DBJOBS_NAME)"},
 	} {
-		s := Status{Now: now, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: now.Add(-late)}}}, Running: Executing{1, []store.Run{run}}}
-		s.triggers = []store.Trigger{{Name: "cron", LastAt: last}}
+		for late, want := range map[time.Duration][]string{LateAfter: {}, LateAfter + time.Second: {c.want}} {
+			s := Status{Now: now, Overdue: Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: now.Add(-late)}}}, Running: Executing{1, []store.Run{run}}}
+			s.triggers, s.PassesHidden = c.triggers, c.hidden
+			if s.Judge(); !slices.Equal(s.ToDo, want) {
+				t.Errorf("%s, overdue by %s: %q, want %q", name, late, s.ToDo, want)
+			}
+		}
+	}
+}
+
+// A first tick that has been under way for that long is trouble for check, too, where nothing is due.
+func TestStatusOfAFirstTickThatIsLong(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	for long, want := range map[time.Duration][]string{
+		LateAfter: {},
+		LateAfter + time.Second: {"no tick has come yet: if the trigger starts no second tick while one executes, it waits for run hang#3: dbjobs run cancel 'hang#3' ends that; " +
+			"else let cron, or another trigger, start dbjobs tick each minute"},
+	} {
+		s := Status{Now: now, Running: Executing{1, []store.Run{{Job: "hang", Number: 3, Queue: tick.OwnQueue, StartedAt: now.Add(-long), LeaseUntil: now.Add(time.Minute)}}}}
 		if s.Judge(); !slices.Equal(s.ToDo, want) {
-			t.Errorf("overdue by %s: %q, want %q", late, s.ToDo, want)
+			t.Errorf("under way for %s: %q, want %q", long, s.ToDo, want)
 		}
 	}
 }

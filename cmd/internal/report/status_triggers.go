@@ -9,28 +9,34 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// judgeOverdue says why the oldest overdue job has not run. It says nothing if no tick has ever come, if a trigger is silent,
-// or if the last pass has failed: judgeTriggers says that.
+// underWay reports whether a pass may be under way that explains why something has waited since an instant: a pass is recorded when
+// it ends. After LateAfter it explains that no more, since check counts what is late by then.
+func (s *Status) underWay(since time.Time) bool {
+	return s.Running.Count > 0 && s.Now.Sub(since) <= LateAfter
+}
+
+// judgeOverdue says why the oldest overdue job has not run. It says nothing if no tick has ever come, if a trigger is silent, or if
+// the last pass has failed: judgeTriggers says that.
 func (s *Status) judgeOverdue(do func(string, ...any)) {
 	if len(s.Overdue.First) == 0 || s.Frozen != nil || len(s.triggers) > 0 && s.triggers[0].Error != "" {
 		return
 	}
+	first := s.Overdue.First[0]
 	if len(s.triggers) == 0 {
-		if s.PassesHidden && s.Running.Count == 0 {
-			do("job %s is overdue: ask who runs the ticks, or start dbjobs tick as this login (with its name as DBJOBS_NAME)", s.Overdue.First[0].Job)
+		if s.PassesHidden && !s.underWay(first.Since) {
+			do("job %s is overdue: %sask who runs the ticks, or start dbjobs tick as this login (with its name as DBJOBS_NAME)", first.Job, s.waitsSince(time.Time{}))
 		}
 		return
 	}
-	first, last := s.Overdue.First[0], s.triggers[0].LastAt
-	lasting := func(v store.Silence) bool { return v.Until.IsZero() }
+	last := s.triggers[0].LastAt
 	switch late := first.Since.Add(store.OverdueAfter); {
 	case s.lastBegan().After(late):
 		do("job %s is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner", first.Job)
 	case last.After(late):
 		do("job %s is overdue, because the last pass took %s and the job became due meanwhile: the next tick runs it; "+
 			"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own", first.Job, took(s.triggers[0].Took))
-	case slices.ContainsFunc(s.silences, lasting):
-	case s.Running.Count == 0 || s.Now.Sub(first.Since) > LateAfter: // a pass is recorded when it ends
+	case slices.ContainsFunc(s.silences, func(v store.Silence) bool { return v.Until.IsZero() }):
+	case !s.underWay(first.Since):
 		do("job %s is overdue, and no pass is on record since %s: %slook at what starts dbjobs tick, and at what it prints", first.Job, Instant(last), s.waitsSince(last))
 	}
 }
@@ -51,8 +57,8 @@ func (s *Status) judgeIdle(do func(string, ...any)) {
 	if s.PassesHidden { // other passes decide, too
 		return
 	}
-	away, busy := s.Now.Sub(last), s.Running.Count > 0 // a pass is recorded when it ends
-	if last.IsZero() || away <= IdleAfter || away <= last.Sub(first) || busy && away <= LateAfter {
+	away := s.Now.Sub(last)
+	if last.IsZero() || away <= IdleAfter || away <= last.Sub(first) || s.underWay(last) {
 		return
 	}
 	do("no pass is on record since %s: %slet cron, or another trigger, start dbjobs tick each minute; for one that comes more seldom, give dbjobs check the flag --last-pass",
@@ -71,8 +77,8 @@ func (s *Status) lastBegan() (latest time.Time) {
 
 // judgeTriggers reports triggers that are silent, and reports if no trigger has come at all.
 func (s *Status) judgeTriggers(do func(string, ...any)) {
-	if len(s.triggers) == 0 && !s.PassesHidden && s.Running.Count == 0 { // a pass is recorded when it ends
-		do("no tick has come yet: let cron, or another trigger, start dbjobs tick each minute")
+	if len(s.triggers) == 0 && !s.PassesHidden && !s.underWay(s.begun()) {
+		do("no tick has come yet: %slet cron, or another trigger, start dbjobs tick each minute", s.waitsSince(time.Time{}))
 	}
 	for _, v := range s.silences {
 		if !v.Until.IsZero() {
@@ -89,6 +95,19 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 			do("the last pass of the trigger %s has failed: %s", t.Name, t.Error)
 		}
 	}
+}
+
+// begun is since when the run that has executed for the longest time, or the oldest overdue job, shows that a first pass is under
+// way or is missing.
+func (s *Status) begun() time.Time {
+	since := s.Now
+	if len(s.Running.First) > 0 && s.Running.First[0].Begun() {
+		since = s.Running.First[0].StartedAt
+	}
+	if len(s.Overdue.First) > 0 && s.Overdue.First[0].Since.Before(since) {
+		since = s.Overdue.First[0].Since
+	}
+	return since
 }
 
 // waitsSince names a run that a tick has started since the last pass on record, and that still executes: a pass is on record only
