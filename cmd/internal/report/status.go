@@ -198,13 +198,13 @@ func (s *Status) Judge() {
 	if s.Frozen != nil {
 		do("everything is paused: dbjobs unfreeze ends that")
 	}
+	told := s.judgeTriggers(do)
 	known := len(s.ToDo)
-	s.judgeTriggers(do)
 	s.judgeOverdue(do)
-	if len(s.ToDo) == known { // otherwise that is said already
+	if told = told || len(s.ToDo) > known; !told {
 		s.judgeIdle(do)
 	}
-	come := len(s.ToDo) == known
+	come := !told && len(s.ToDo) == known
 	if s.Ahead > 0 {
 		do("%s", asleep(s.Ahead, s.AheadUntil))
 	}

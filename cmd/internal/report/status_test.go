@@ -101,6 +101,31 @@ func TestStatusOfAnOverdueJob(t *testing.T) {
 	}
 }
 
+// A trigger that somebody has given up stays silent for as long as its rows are on record. That it is silent says nothing about the
+// one that came last: what is wrong with that one is said, too.
+func TestStatusBesideATriggerThatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
+	old, last := now.AddDate(0, 0, -10), now.AddDate(0, 0, -9)
+	triggers := []store.Trigger{{Name: "lambda", LastAt: last, First: last}, {Name: "cron", LastAt: old, First: old.Add(-time.Hour)}}
+	givenUp := "the trigger cron has been silent since " + Instant(old) + ": look at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks"
+	idle := "no pass is on record since " + Instant(last) + ": "
+	for name, c := range map[string]struct {
+		overdue Troubled
+		says    string
+	}{
+		"a job is overdue": {Troubled{Count: 1, First: []TroubledJob{{Job: "a", Since: now.Add(-time.Hour)}}},
+			"job a is overdue, and no pass is on record since " + Instant(last) + ": look at what starts dbjobs tick, and at what it prints"},
+		"nothing is due": {Troubled{}, idle + "let cron, or another trigger, start dbjobs tick each minute; for one that comes more seldom, give dbjobs check the flag --last-pass"},
+	} {
+		s := Status{Now: now, Overdue: c.overdue, silences: []store.Silence{{Trigger: "cron", From: old}}}
+		s.Come(triggers, 2)
+		if s.Judge(); !slices.Equal(s.ToDo, []string{givenUp, c.says}) {
+			t.Errorf("%s: %q, want %q", name, s.ToDo, []string{givenUp, c.says})
+		}
+	}
+}
+
 // A pass that began before a job was due, and ended long after, has not left the job: it did not see it, nor a run that was
 // ready later.
 func TestStatusAfterALongPass(t *testing.T) {

@@ -15,8 +15,8 @@ func (s *Status) underWay(since time.Time) bool {
 	return s.Running.Count > 0 && s.Now.Sub(since) <= LateAfter
 }
 
-// judgeOverdue says why the oldest overdue job has not run. It says nothing if no tick has ever come, if a trigger is silent, or if
-// the last pass has failed: judgeTriggers says that.
+// judgeOverdue says why the oldest overdue job has not run. It says nothing if no tick has ever come, if the trigger that came last
+// is silent, or if the last pass has failed: judgeTriggers says that.
 func (s *Status) judgeOverdue(do func(string, ...any)) {
 	if len(s.Overdue.First) == 0 || s.Frozen != nil || len(s.triggers) > 0 && s.triggers[0].Error != "" {
 		return
@@ -35,7 +35,7 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	case last.After(late):
 		do("job %s is overdue, because the last pass took %s and the job became due meanwhile: the next tick runs it; "+
 			"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own", first.Job, took(s.triggers[0].Took))
-	case slices.ContainsFunc(s.silences, func(v store.Silence) bool { return v.Until.IsZero() }):
+	case slices.ContainsFunc(s.silences, func(v store.Silence) bool { return v.Until.IsZero() && !v.From.Before(last) }):
 	case !s.underWay(first.Since):
 		do("job %s is overdue, and no pass is on record since %s: %slook at what starts dbjobs tick, and at what it prints", first.Job, Instant(last), s.waitsSince(last))
 	}
@@ -75,10 +75,15 @@ func (s *Status) lastBegan() (latest time.Time) {
 	return latest
 }
 
-// judgeTriggers reports triggers that are silent, and reports if no trigger has come at all.
-func (s *Status) judgeTriggers(do func(string, ...any)) {
-	if len(s.triggers) == 0 && !s.PassesHidden && !s.underWay(s.begun()) {
-		do("no tick has come yet: %slet cron, or another trigger, start dbjobs tick each minute", s.waitsSince(time.Time{}))
+// judgeTriggers reports triggers that are silent, and reports if no trigger has come at all. It returns whether it has said
+// something of the trigger that came last: one that was given up before says nothing about that.
+func (s *Status) judgeTriggers(do func(string, ...any)) (told bool) {
+	var last time.Time
+	if len(s.triggers) > 0 {
+		last = s.triggers[0].LastAt
+	} else if !s.PassesHidden && !s.underWay(s.begun()) {
+		told = true
+		do("no tick has come yet: %slet cron, or another trigger, start dbjobs tick each minute", s.waitsSince(last))
 	}
 	for _, v := range s.silences {
 		if !v.Until.IsZero() {
@@ -86,15 +91,19 @@ func (s *Status) judgeTriggers(do func(string, ...any)) {
 		}
 		do("the trigger %s has been silent since %s: %slook at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks",
 			v.Trigger, Instant(v.From), s.waitsSince(v.From))
+		told = told || !v.From.Before(last)
 	}
 	for _, t := range s.triggers {
 		if t.LastAt.Sub(s.Now) > untaken {
 			do("the trigger %s has not come since the clock of the database was set back: look at what starts dbjobs tick", t.Name)
+			told = true
 		}
 		if t.Error != "" {
 			do("the last pass of the trigger %s has failed: %s", t.Name, t.Error)
+			told = told || !t.LastAt.Before(last)
 		}
 	}
+	return told
 }
 
 // begun is since when the run that has executed for the longest time, or the oldest overdue job, shows that a first pass is under
