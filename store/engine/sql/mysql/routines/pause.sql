@@ -15,6 +15,7 @@ BEGIN
   CALL dbjobs_begin(mine);
   SET scope = COALESCE(scope, 'job');
   CALL dbjobs_pause_subject(scope, subject, subject_id, named, kind, logged);
+  CALL dbjobs_still_there(mine, scope, subject, subject_id);
   IF scope IN ('owner', 'tag') THEN
     -- Beside an IF or a SET, this would lock the jobs that it reads.
     SELECT COUNT(*) INTO its_jobs FROM dbjobs_jobs j WHERE j.removed_at IS NULL AND CASE scope WHEN 'owner' THEN j.owner = named AND LENGTH(j.owner) = LENGTH(named) -- to =, a blank at the end is nothing

@@ -21,6 +21,7 @@ BEGIN
     SELECT MAX(p.job_id) INTO removable FROM dbjobs_plans p WHERE p.job_id = removable FOR UPDATE;
     CALL dbjobs_find_job(job, its_id, named);
   END IF;
+  CALL dbjobs_still_there(mine, 'job', job, its_id);
   IF LENGTH(request_key) > 186 OR request_key REGEXP '[[:cntrl:]]' OR CHAR_LENGTH(TRIM(request_key)) <> CHAR_LENGTH(request_key) THEN -- to <>, a blank at the end is nothing
     CALL dbjobs_refuse('JB003', CONCAT('job ', LEFT(named, 40), ': key: has more than 186 bytes, a control character, or a blank around it'));
   END IF;
