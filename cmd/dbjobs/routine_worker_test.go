@@ -144,6 +144,56 @@ func TestTakeReadsNoMoreThanItTakes(t *testing.T) {
 	}
 }
 
+// TestRoutinesReadOnlyTheirRun: a routine that gets a run finds it by its key, however many runs there are.
+func TestRoutinesReadOnlyTheirRun(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			if storetest.Dialect(engine) != "mariadb" {
+				t.Skip("the server does not count what a session reads")
+			}
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			if err := routine("create_job", "report", "SELECT 1", nil, `{"queue": "reports"}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			many(t, d, 400, 4000)
+			id := func(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
+			d.Exec(t, "UPDATE dbjobs_runs SET number = 7, state = 'failed', settled_at = created_at WHERE id = '"+id(1)+"'")
+			d.Exec(t, "UPDATE dbjobs_runs SET state = 'running', fence = 1, lease_until = ready_at WHERE id = '"+id(2)+"'")
+			session, err := d.SQL.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer session.Close()
+			read := func() (sum int) {
+				const counters = "SELECT SUM(variable_value) FROM %s.session_status WHERE variable_name LIKE 'Handler_read%%'"
+				from := map[bool]string{false: "information_schema", true: "performance_schema"}[engine == "mysql"]
+				if err := session.QueryRowContext(t.Context(), fmt.Sprintf(counters, from)).Scan(&sum); err != nil {
+					t.Fatal(err)
+				}
+				return sum
+			}
+			nothing := read()
+			nothing = read() - nothing
+			ends := func(final string) call {
+				return routine("end_own", id(2), 1, 1, final, 1, "step 1", "h", 1, 0, 0, "", "", "", "")
+			}
+			for _, c := range []call{
+				routine("retry", id(1)), routine("cancel", id(1)), routine("cancel", "report#7"), routine("cancel", strings.ToUpper("report#"+id(3))), routine("run_now", "report", nil, nil, "key"),
+				routine("extend", id(2), 1), routine("holds_own", id(2), 1), ends(store.Succeeded), ends(store.Failed), routine("finish", id(2), 1),
+			} {
+				before := read()
+				text, args := c.text(engine)
+				if _, err := session.ExecContext(t.Context(), text, args...); err != nil {
+					t.Fatal(c, err)
+				}
+				if n := read() - before - nothing; n > 400 {
+					t.Errorf("%v reads %d rows", c, n)
+				}
+			}
+		})
+	}
+}
+
 // TestTakePassesOverWhatIsLocked: the runs that another session has locked stay queued, and take takes the next one.
 func TestTakePassesOverWhatIsLocked(t *testing.T) {
 	for _, engine := range withRoutines(t) {

@@ -7,7 +7,8 @@ BEGIN
   SET rest = SUBSTRING_INDEX(run, '#', -1);
   SET its_id = NULL;
   IF rest REGEXP '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' THEN
-    SELECT MAX(r.id), MAX(r.job_id) INTO its_id, of_job FROM dbjobs_runs r WHERE r.id = LOWER(rest);
+    SET its_id = LOWER(rest); -- in the character set of the key: for another one, MariaDB reads all runs
+    SELECT MAX(r.id), MAX(r.job_id) INTO its_id, of_job FROM dbjobs_runs r WHERE r.id = its_id;
   ELSEIF LOCATE('#', run) > 0 AND rest REGEXP '^[1-9][0-9]{0,17}$' THEN
     CALL dbjobs_find_job(LEFT(run, CHAR_LENGTH(run) - CHAR_LENGTH(rest) - 1), of_job, named);
     SELECT MAX(r.id) INTO its_id FROM dbjobs_runs r WHERE r.job_id = of_job AND r.number = CAST(rest AS SIGNED);
