@@ -88,7 +88,7 @@ func (s *Store) inTurn(ctx context.Context, o ApplyOptions, fn func(*applier) er
 	if err != nil {
 		return nil, err
 	}
-	if err := o.complete(login); err != nil {
+	if err := cmp.Or(o.complete(login), firstError("manifest", check{"name", CheckManifest(o.Manifest)})); err != nil {
 		return nil, err
 	}
 	transaction := s.db.InTx

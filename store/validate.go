@@ -246,6 +246,9 @@ func optionalName(s string) error {
 	return checkName(s)
 }
 
+// CheckManifest refuses a text that cannot be the name of a manifest; empty: it has none.
+func CheckManifest(name string) error { return optionalName(name) }
+
 func duration(d Duration) error {
 	if d < 0 || time.Duration(d) > longestWait {
 		return fmt.Errorf("%s is not between 0 and 36500d", d)

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/dbjobs/dbjobs/rules"
+	"github.com/dbjobs/dbjobs/store"
 )
 
 // maxFiles is how many files one manifest may have.
@@ -282,6 +283,10 @@ func (f *file) readName(r *reader) reading {
 		}
 		if r.named != nil && name != f.m.Name {
 			d.problem(n, path, "found %s, and %s in line %d of %s; one manifest has one name", excerpt(name), excerpt(f.m.Name), r.named.Line, cmp.Or(r.named.File, "-"))
+			return
+		}
+		if err := store.CheckManifest(name); err != nil {
+			d.problem(n, path, "%v", err)
 			return
 		}
 		at := d.place(followed(n), path)
