@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // batchSize is how many jobs apply reads, compares and writes at a time. It bounds the memory. It also bounds the
@@ -265,13 +266,12 @@ func (a *applier) twice() func(j Job, asked string, known bool) error {
 	}
 }
 
-// start resolves the start schedule of a job that is new, or whose start has changed. As long as the start is the
-// same, its resolved instant stays the same.
+// start resolves the start schedule of a job that is new, or whose start has changed.
 func (a *applier) start(j, old *Job) (err error) {
 	switch {
 	case j.Start == "":
 		return nil
-	case old.ID != 0 && j.Start == old.Start && j.StartZone == old.StartZone:
+	case old.ID != 0 && j.KeepsStart(old, a.now):
 		j.NotBefore = old.NotBefore
 	case a.o.Start == nil:
 		return nil
@@ -281,6 +281,13 @@ func (a *applier) start(j, old *Job) (err error) {
 		}
 	}
 	return j.ValidatePolicies() // not_after may lie before it
+}
+
+// KeepsStart reports whether the instant to which the start schedule was resolved stays as it is. It does so as long as the
+// start is the same. Its zone, which may be that of the file, counts until that instant: a job that has begun goes on.
+func (j *Job) KeepsStart(old *Job, now time.Time) bool {
+	begun := !old.NotBefore.IsZero() && !old.NotBefore.After(now)
+	return j.Start == old.Start && (j.StartZone == old.StartZone || begun)
 }
 
 // insert inserts the rows of the jobs that do not exist, and finds their ids.

@@ -65,6 +65,39 @@ func TestStartIsTheNotBefore(t *testing.T) {
 	})
 }
 
+// A job whose start has come does not wait again because the file has another zone. Before that, the start is read in the new
+// zone. A simulation and a diff say the same.
+func TestStartInAnotherZone(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		for _, start := range []string{"D 8:13", "at 2026-01-05T08:13:00"} {
+			j := store.Job{Name: start, Start: start, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}
+			for _, c := range []struct {
+				at   time.Time
+				zone string
+				want time.Time
+			}{
+				{ticktest.Morning(5, 0), "UTC", ticktest.Morning(8, 13)},
+				{ticktest.Morning(6, 0), "Europe/Berlin", ticktest.Morning(7, 13)}, {ticktest.Morning(7, 0), "UTC", ticktest.Morning(8, 13)},
+				{ticktest.Morning(8, 13), "Europe/Berlin", ticktest.Morning(8, 13)}, {ticktest.Morning(9, 0), "Asia/Tokyo", ticktest.Morning(8, 13)},
+			} {
+				d.Clock.Set(c.at)
+				j.StartZone = c.zone
+				foreseen := j
+				if v, err := d.Job(t.Context(), start); err == nil {
+					decide.KeepStart(&foreseen, &v.Job, d.Clock.Now())
+				}
+				if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: decide.Start}); err != nil {
+					t.Errorf("%s: at %s: %v", start, c.at, err)
+				}
+				v, err := d.Job(t.Context(), start)
+				if err != nil || !v.NotBefore.Equal(c.want) || v.StartZone != c.zone || !foreseen.NotBefore.IsZero() && !foreseen.NotBefore.Equal(c.want) {
+					t.Errorf("%s: at %s, in %s: %s, foreseen %s, want %s: %v", start, c.at, v.StartZone, v.NotBefore, foreseen.NotBefore, c.want, err)
+				}
+			}
+		}
+	})
+}
+
 // apply refuses a start that has no time, or no time before not_after. If plain SQL writes such a start, the first pass
 // refuses it.
 func TestStartWithoutATimeIsRefused(t *testing.T) {

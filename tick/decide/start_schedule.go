@@ -31,7 +31,7 @@ func Start(rule, zone string, after time.Time) (time.Time, error) {
 func KeepStart(j, before *store.Job, now time.Time) {
 	switch {
 	case j.Start == "":
-	case j.Start == before.Start && j.StartZone == before.StartZone: // it was resolved when it was written
+	case j.KeepsStart(before, now): // it was resolved when it was written
 		j.NotBefore = before.NotBefore
 	case j.NotBefore.IsZero():
 		j.NotBefore, _ = Start(j.Start, j.StartZone, now)
