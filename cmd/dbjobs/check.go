@@ -128,6 +128,9 @@ func (c *cli) lastPass(ctx context.Context, s *store.Store, trigger string, h *r
 	if !known {
 		return nil, fmt.Errorf("no pass of the trigger %s is on record", shown(trigger))
 	}
+	if trigger != "" { // it is the one that counts, whichever others come
+		return triggers, nil
+	}
 	if hidden, err := s.PassesHidden(ctx); err != nil || !hidden {
 		return triggers, err
 	}

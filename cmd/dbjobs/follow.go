@@ -126,7 +126,7 @@ func (f *follower) warnNoTick(ctx context.Context) error {
 	switch age := now.Sub(h.LastPass).Truncate(time.Second); {
 	case err != nil:
 		return err
-	case h.LastPass.IsZero() && h.PassesHidden: // a tick of another login may come
+	case h.PassesHidden: // a tick of another login may come
 	case h.LastPass.IsZero():
 		f.say("no dbjobs tick has ever come to this database; the run waits until somebody starts one")
 	case age > noTick:

@@ -55,6 +55,7 @@ type Health struct {
 	latest, failing, parked, stuck, itself string          // one job of each kind, as an example
 	longest                                string          // the run of Longest
 	stuckFor                               time.Duration
+	unseen                                 bool   // no pass is seen that says whether ticks come: those that do may be hidden
 	unplanned                              string // the job that has waited for its first pass for the longest time
 	unplannedSince                         time.Time
 }
@@ -107,7 +108,8 @@ func (h *Health) AddTrigger(t *store.Trigger) {
 }
 
 // Hide records that row security hides the ticks of other logins, and the job that has waited for its first pass for the
-// longest time: that such a job waits is then the sign that no tick comes.
+// longest time: that such a job waits, or is overdue, is then the sign that no tick comes. An old pass of the login's own says
+// as little as none.
 func (h *Health) Hide(unplanned string, since time.Time) {
 	h.PassesHidden, h.unplanned, h.unplannedSince = true, unplanned, since
 }
@@ -136,11 +138,13 @@ func (h *Health) Judge(lastPass, overdue, running time.Duration) {
 		h.Problems = append(h.Problems, fmt.Sprintf(format, args...))
 	}
 	h.passOver(h.Now.Add(lastPass))
-	switch age := h.Now.Sub(h.LastPass).Truncate(time.Second); {
+	age := h.Now.Sub(h.LastPass).Truncate(time.Second)
+	h.unseen = h.PassesHidden && (h.LastPass.IsZero() || age > lastPass)
+	switch {
 	case h.Unknown != "":
 		find(Unknown, "%s", h.Unknown)
 		return
-	case h.LastPass.IsZero() && h.PassesHidden:
+	case h.unseen:
 		if waits := h.Now.Sub(h.unplannedSince).Truncate(time.Second); h.unplanned != "" && !h.Frozen && waits > lastPass {
 			find(Critical, "job %s has waited for its first pass for %s", h.unplanned, store.Duration(waits))
 		}
@@ -245,7 +249,7 @@ func (h *Health) Print(w io.Writer) error {
 // fine is the text if all is well. It names what is held on purpose.
 func (h *Health) fine() string {
 	text := Plural(h.Jobs, "job")
-	if h.LastPass.IsZero() {
+	if h.unseen {
 		text = "nothing waits for a pass; this login does not see the ticks of others; " + text
 	} else {
 		text = fmt.Sprintf("the last pass was %s ago; %s", store.Duration(h.Now.Sub(h.LastPass).Truncate(time.Second)), text)

@@ -21,14 +21,12 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	if len(s.Overdue.First) == 0 || s.Frozen != nil || len(s.triggers) > 0 && s.triggers[0].Error != "" {
 		return
 	}
-	first := s.Overdue.First[0]
-	if len(s.triggers) == 0 {
-		if s.PassesHidden && !s.underWay(first.Since) {
-			do("job %s is overdue: %sask who runs the ticks, or start dbjobs tick as this login (with its name as DBJOBS_NAME)", first.Job, s.waitsSince(time.Time{}))
-		}
+	first, last := s.Overdue.First[0], time.Time{}
+	if len(s.triggers) > 0 {
+		last = s.triggers[0].LastAt
+	} else if !s.PassesHidden {
 		return
 	}
-	last := s.triggers[0].LastAt
 	switch late := first.Since.Add(store.OverdueAfter); {
 	case s.lastBegan().After(late):
 		do("job %s is overdue although ticks come: see dbjobs tick --dry-run, or let a tick log in as its owner", first.Job)
@@ -36,7 +34,10 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 		do("job %s is overdue, because the last pass took %s and the job became due meanwhile: the next tick runs it; "+
 			"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own", first.Job, took(s.triggers[0].Took))
 	case slices.ContainsFunc(s.silences, func(v store.Silence) bool { return v.Until.IsZero() && !v.From.Before(last) }):
-	case !s.underWay(first.Since):
+	case s.underWay(first.Since):
+	case s.PassesHidden:
+		do("job %s is overdue: %sask who runs the ticks, or start dbjobs tick as this login (with its name as DBJOBS_NAME)", first.Job, s.waitsSince(last))
+	default:
 		do("job %s is overdue, and no pass is on record since %s: %slook at what starts dbjobs tick, and at what it prints", first.Job, Instant(last), s.waitsSince(last))
 	}
 }
