@@ -46,6 +46,7 @@ func (c *cli) facts(ctx context.Context, s *store.Store, o pageOptions) (*webpag
 		func() error { return p.readJobs(ctx, s, o, runs, now, until) },
 		func() error { return p.readGaps(ctx, s, since) },
 		func() error { return p.readTriggers(ctx, s, now, since) },
+		func() error { return p.readAttention(ctx, s) },
 	} {
 		if err := read(); err != nil {
 			return nil, err
@@ -261,4 +262,19 @@ func (p *pageFacts) readTriggers(ctx context.Context, s *store.Store, now, since
 		p.Silences = append(p.Silences, webpage.Silence{Trigger: p.cli.text(v.Trigger), From: webpage.Millis(v.From), To: webpage.Millis(v.Until)})
 	}
 	return err
+}
+
+// readAttention reads what status says beside the lists of the page. It is about all jobs: a page of some leaves it out.
+func (p *pageFacts) readAttention(ctx context.Context, s *store.Store) error {
+	if p.Chosen {
+		return nil
+	}
+	v, err := readStatus(ctx, s, shownOfKind)
+	if err != nil {
+		return err
+	}
+	for _, one := range v.Beside() {
+		p.Attention = append(p.Attention, webpage.Attention{Kind: one.Kind, Text: p.cli.text(one.Text)})
+	}
+	return nil
 }

@@ -16,6 +16,7 @@ import (
 const (
 	silentLately = 7 * 24 * time.Hour
 	comingWithin = time.Hour
+	shownOfKind  = 5      // how many of each kind are shown, unless --limit says otherwise
 	waitingKinds = 20     // how many reasons to wait are shown
 	mostKinds    = 10_000 // how many are read, with the queues in which runs execute
 	mostPauses   = 10_000 // how many pauses are read to find a freeze, or to count them
@@ -34,7 +35,7 @@ there is "dbjobs check".`,
 		Example: `  dbjobs status
   dbjobs status --limit 20 --json`,
 	}
-	cmd.Flags().IntVar(&limit, "limit", 5, "show at most `N` of each kind")
+	cmd.Flags().IntVar(&limit, "limit", shownOfKind, "show at most `N` of each kind")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, _ []string) error {
 		if limit < 1 || limit > report.MostOfKind {
 			return badInput("--limit: found %d, want 1 to %d", limit, report.MostOfKind)

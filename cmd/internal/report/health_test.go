@@ -10,7 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// Who is woken by a problem of check reads in status what to do about it. In a freeze, both leave out what waits on purpose.
+// Who is woken by a problem of check reads in status what to do about it, and on the page of report. In a freeze, both leave out what waits on purpose.
 func TestStatusNamesWhatCheckFinds(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
@@ -60,6 +60,13 @@ func TestStatusNamesWhatCheckFinds(t *testing.T) {
 		s.Judge()
 		if !slices.Equal(h.Problems, c.check) || !slices.Equal(s.ToDo, c.status) {
 			t.Errorf("%s: check %q, want %q; status %q, want %q", name, h.Problems, c.check, s.ToDo, c.status)
+		}
+		page := []string{}
+		for _, one := range s.Beside() {
+			page = append(page, one.Text)
+		}
+		if !c.frozen && !slices.Equal(page, c.status) || c.frozen && len(page) > 0 { // a page shows each job that a freeze holds
+			t.Errorf("%s: a page has %q beside its jobs, want %q", name, page, c.status)
 		}
 	}
 }
@@ -181,6 +188,10 @@ func TestStatusWithoutATrigger(t *testing.T) {
 		h.Judge(IdleAfter, LateAfter, LongAfter)
 		s.Judge()
 		said := len(s.ToDo) == 1 && strings.HasPrefix(s.ToDo[0], "no pass is on record since "+Instant(c.triggers[0].LastAt)+": let cron, or another trigger, start dbjobs tick each minute; ")
+		page := s.Beside()
+		if beside := len(page) == 1 && page[0] == (Beside{"no tick", strings.Join(s.ToDo, "")}); beside != c.says || len(page) > 1 {
+			t.Errorf("%s: a page has %q, status %q", name, page, s.ToDo)
+		}
 		if said != c.says || !said && len(s.ToDo) > 0 || said && h.Level != Critical {
 			t.Errorf("%s: status %q, check %q", name, s.ToDo, h.Problems)
 		}

@@ -198,23 +198,7 @@ func (s *Status) Judge() {
 	if s.Frozen != nil {
 		do("everything is paused: dbjobs unfreeze ends that")
 	}
-	told := s.judgeTriggers(do)
-	known := len(s.ToDo)
-	s.judgeOverdue(do)
-	if told = told || len(s.ToDo) > known; !told {
-		s.judgeIdle(do)
-	}
-	come := !told && len(s.ToDo) == known
-	if s.Ahead > 0 {
-		do("%s", asleep(s.Ahead, s.AheadUntil))
-	}
-	for _, r := range s.Running.First {
-		if !r.LeaseUntil.IsZero() && s.Now.Sub(r.LeaseUntil) > untaken {
-			do("run %s has lost its process; the next tick queues it again or marks it as lost", r.Label())
-		}
-	}
-	s.judgeStuck(do, come)
-	s.judgeLong(do)
+	s.judgeRuns(func(string) func(string, ...any) { return do }, s.judgePasses(do, do))
 	switch n := s.Parked.Count; {
 	case n == 1 && len(s.Parked.First) == 1:
 		job := s.Parked.First[0].Job
@@ -236,6 +220,56 @@ func (s *Status) Judge() {
 	case n > 0:
 		do("%d jobs are failing: dbjobs job list --state failing shows them, dbjobs errors --job JOB each failed attempt of one", n)
 	}
+	s.judgeCalendars(do)
+}
+
+// Beside is a thing to do that is not said of a job, a trigger or a silence by itself.
+type Beside struct{ Kind, Text string }
+
+// Beside returns what is to do beside what the lists of jobs, triggers and silences show, as Judge says it.
+func (s *Status) Beside() (list []Beside) {
+	as := func(kind string) func(string, ...any) {
+		return func(format string, a ...any) { list = append(list, Beside{kind, fmt.Sprintf(format, a...)}) }
+	}
+	listed := func(string, ...any) {}
+	s.judgeRuns(as, s.judgePasses(listed, as("no tick")))
+	s.judgeCalendars(as("calendar"))
+	return list
+}
+
+// judgePasses reports that ticks do not come as they should, first what lists of triggers and jobs show, too. It returns whether
+// they come.
+func (s *Status) judgePasses(listed, do func(string, ...any)) (come bool) {
+	told := s.judgeTriggers(listed)
+	telling := func(say func(string, ...any)) func(string, ...any) {
+		return func(format string, a ...any) {
+			told = true
+			say(format, a...)
+		}
+	}
+	s.judgeOverdue(telling(listed))
+	if !told { // otherwise that is said already
+		s.judgeIdle(telling(do))
+	}
+	return !told
+}
+
+// judgeRuns reports runs that do not go on, and jobs that sleep. as returns what takes the lines of a kind.
+func (s *Status) judgeRuns(as func(kind string) func(string, ...any), come bool) {
+	if s.Ahead > 0 {
+		as("asleep")("%s", asleep(s.Ahead, s.AheadUntil))
+	}
+	for _, r := range s.Running.First {
+		if !r.LeaseUntil.IsZero() && s.Now.Sub(r.LeaseUntil) > untaken {
+			as("process lost")("run %s has lost its process; the next tick queues it again or marks it as lost", r.Label())
+		}
+	}
+	s.judgeStuck(as("stuck"), come)
+	s.judgeLong(as("long"))
+}
+
+// judgeCalendars reports calendars that need new days.
+func (s *Status) judgeCalendars(do func(string, ...any)) {
 	if s.Frozen == nil {
 		for _, problem := range s.calendars {
 			do("%s", problem)

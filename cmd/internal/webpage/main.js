@@ -13,6 +13,7 @@ function attention() {
     if (t.error) list.push(["tick failed", [`the last tick by the trigger ${t.name}: `, brief(t.error)]]);
   }
   if (!facts.triggers.length && !facts.hidden) list.push(["no trigger", "no tick is on record"]);
+  for (const a of facts.attention) list.push([a.kind, a.text]);
   for (const j of facts.jobs) {
     if (j.parked) list.push(["parked", [`${j.name}: `, brief(j.parked)]]);
     if (j.itself) list.push(["paused itself", held(j)]);

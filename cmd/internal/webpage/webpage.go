@@ -37,6 +37,8 @@ type Facts struct {
 	Gaps     []Gap     `json:"gaps"`
 	Silences []Silence `json:"silences"`
 	Triggers []Trigger `json:"triggers"`
+	// Attention is what needs attention and is not among the jobs, the triggers and their silences.
+	Attention []Attention `json:"attention"`
 	// Hidden says that row security hides the ticks of other logins: that there is no trigger says nothing then.
 	Hidden bool `json:"hidden,omitempty"`
 }
@@ -98,6 +100,12 @@ type Trigger struct {
 	Error string `json:"error,omitempty"` // why its last tick has failed
 }
 
+// Attention is one thing to look at.
+type Attention struct {
+	Kind string `json:"kind"` // such as stuck
+	Text string `json:"text"`
+}
+
 // Millis returns an instant in the form of the page.
 func Millis(t time.Time) int64 {
 	if t.IsZero() {
@@ -151,6 +159,9 @@ func Write(w io.Writer, f *Facts) error {
 	}
 	if f.Runs.Errors == nil {
 		f.Runs.Errors = []string{}
+	}
+	if f.Attention == nil {
+		f.Attention = []Attention{}
 	}
 	facts, err := json.Marshal(f)
 	if err != nil {

@@ -291,10 +291,10 @@ func TestPageOfALoginThatSeesNoTicks(t *testing.T) {
 	f.Runs.Add(0, "failed", "019ffa5c-0000-7000-8000-000000000000", "after a run", "no such table", time.Time{}, at, at, at)
 	f.Runs.Add(0, "succeeded", "019ffa5c-0000-7000-8000-000000000001", "on request", "", time.Time{}, at, at, at)
 	f.Runs.Add(0, "queued", "019ffa5c-0000-7000-8000-000000000002", "on request", "", time.Time{}, at.Add(-24*time.Hour), time.Time{}, time.Time{})
-	f.From = Millis(at.Add(-5 * time.Hour))
+	f.From, f.Attention = Millis(at.Add(-5*time.Hour)), []Attention{{"stuck", "runs of the queue tick are ready since yesterday"}}
 	file := written(t, f)
 	b := open(t, file, 1000, 700, false)
-	b.want("headline", `document.getElementById("h-attention").textContent`, "All is well")
+	b.want("headline", `document.getElementById("h-attention").textContent`, "1 thing to look at")
 	b.want("last tick", `document.querySelector("#figures > div:last-child").textContent`, "last ticknot visible")
 	b.want("silences", `document.getElementById("silences").textContent`, "None that this login may see.")
 	b.want("first figure", `document.querySelector("#figures > div").textContent`, "runs in 6 h2")
