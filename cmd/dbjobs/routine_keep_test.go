@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +36,56 @@ func TestRoutinesKeepWhatIsNotNamed(t *testing.T) {
 			}
 			if !strings.Contains(is, "null") {
 				t.Errorf("%s became %s", spec, is)
+			}
+		})
+	}
+}
+
+// TestRoutinesKeepTheNumbersOfOtherSteps: a change of one step leaves the others as they are, to the last digit.
+func TestRoutinesKeepTheNumbersOfOtherSteps(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			pays := func(number string) store.Step {
+				return store.Step{Name: "pays " + number, Executor: "sql", Spec: json.RawMessage(`{"sql": ["SELECT 1"], "args": [` + number + `]}`)}
+			}
+			job := store.Job{Name: "pay", Steps: []store.Step{pays("12345678901234567.89"), pays("12345678901234567.90"), pays("1.0")}}
+			if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{job}}, store.ApplyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			specs := func() (list []string) {
+				rows, err := d.SQL.Query("SELECT spec FROM " + d.Table("steps") + " WHERE name LIKE 'pays %' ORDER BY position")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer rows.Close()
+				for rows.Next() {
+					var spec string
+					if err := rows.Scan(&spec); err != nil {
+						t.Fatal(err)
+					}
+					list = append(list, spec)
+				}
+				return list
+			}
+			want := specs()
+			for _, c := range []call{
+				routine("add_step", "pay", "first", "SELECT 2", nil, "pays 12345678901234567.89"), routine("alter_step", "pay", "first", `{"timeout": "5m"}`),
+				routine("alter_step", "pay", "pays 12345678901234567.90", `{"timeout": "5m"}`), routine("drop_step", "pay", "first"),
+				routine("alter_step", "pay", "pays 12345678901234567.89", `{"name": "pays much"}`),
+			} {
+				if err := c.on(d); err != nil {
+					t.Fatal(c, err)
+				}
+				if is := specs(); !slices.Equal(is, want) {
+					t.Errorf("after %v: %q, want %q", c, is, want)
+				}
+			}
+			if err := routine("alter_step", "pay", "pays 1.0", `{"args": [2]}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			if is := specs(); slices.Equal(is, want) {
+				t.Errorf("an argument that is another number: %q", is)
 			}
 		})
 	}

@@ -1,4 +1,5 @@
--- From each step that a run can reach, a way has to lead to an end.
+-- From each step that a run can reach, a way has to lead to an end. While the steps are written, those that were there have the id of
+-- the job as a negative number: dbjobs_put_step looks at them.
 CREATE PROCEDURE dbjobs_put_steps(IN subject text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN its_id bigint, IN list longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: writes the steps of a job anew'
 BEGIN
@@ -7,11 +8,12 @@ BEGIN
   IF COALESCE(JSON_TYPE(list), 'NULL') <> 'ARRAY' OR JSON_LENGTH(list) = 0 THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': steps: a job needs a step; give sql, or steps as a list'));
   END IF;
-  DELETE FROM dbjobs_steps WHERE job_id = its_id;
+  UPDATE dbjobs_steps SET job_id = -its_id WHERE job_id = its_id;
   WHILE i < JSON_LENGTH(list) DO
     CALL dbjobs_put_step(subject, its_id, i + 1, JSON_EXTRACT(list, CONCAT('$[', i, ']')));
     SET i = i + 1;
   END WHILE;
+  DELETE FROM dbjobs_steps WHERE job_id = -its_id;
   SET odd = (SELECT MIN(s.name) FROM dbjobs_steps s WHERE s.job_id = its_id
     AND (LENGTH(TRIM(s.on_success)) < LENGTH(s.on_success) OR LENGTH(TRIM(s.on_failure)) < LENGTH(s.on_failure) -- to IN and =, a blank at the end is nothing
       OR s.on_success NOT IN ('next', 'succeed', 'fail') AND NOT EXISTS (SELECT 1 FROM dbjobs_steps o WHERE o.job_id = its_id AND s.on_success = CONCAT('step:', o.name))
