@@ -41,5 +41,5 @@ GRANT SELECT, DELETE ON @tables TO @login;
 GRANT INSERT (@columns), UPDATE (@columns) ON @table TO @login;
 GRANT SELECT, UPDATE (migrated_at) ON dbjobs.installation TO @login;
 GRANT EXECUTE ON FUNCTION dbjobs.record_attempt TO @login;
--- On PostgreSQL 15 or newer. Before, a view shows the rows of all.
+-- A view shows a login the rows that it may see in the tables. Before PostgreSQL 15, its own condition does that.
 GRANT SELECT ON @view TO @login;
