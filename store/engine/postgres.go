@@ -38,7 +38,7 @@ var postgres = &Engine{
 		"@lease":    "(@now + :lease_ms::double precision * interval '1 millisecond')",
 		"@later":    "(@now + :later_ms::double precision * interval '1 millisecond')",
 		"@begun":    "least(@now, started_at + :waited_ms::double precision * interval '1 millisecond')",
-		"@aged":     "finished_at + (SELECT j.keep_age_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) * interval '1 millisecond'",
+		"@aged":     "finished_at + (SELECT j.keep_age_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id)::double precision * interval '1 millisecond'",
 		"@greatest": "greatest",
 		// For an argument that may be larger than 32 bits: it has no type, and would get that of the number.
 		"@zero":  "0::bigint",

@@ -518,7 +518,7 @@ ORDER BY j.id LIMIT $3;
 
 -- name: expire_later
 -- arguments: ids
-UPDATE dbjobs.runs SET expires_at = COALESCE(CASE WHEN finished_at < '9000-01-01' THEN finished_at + (SELECT j.keep_age_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) * interval '1 millisecond' END, expires_at) WHERE id = ANY($1::uuid[]) AND settled_at IS NOT NULL;
+UPDATE dbjobs.runs SET expires_at = COALESCE(CASE WHEN finished_at < '9000-01-01' THEN finished_at + (SELECT j.keep_age_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id)::double precision * interval '1 millisecond' END, expires_at) WHERE id = ANY($1::uuid[]) AND settled_at IS NOT NULL;
 
 -- name: expired_runs
 -- arguments: now, limit
@@ -1079,7 +1079,7 @@ SELECT id, plan_input FROM dbjobs.schedules WHERE id = ANY($1::bigint[]) FOR UPD
 -- name: lock_settled
 -- arguments: now, ids
 SELECT id, COALESCE((SELECT pg_catalog.MIN(a.number) FROM dbjobs.attempts a WHERE a.run_id = dbjobs.runs.id), attempts + 1), attempts,
-  CASE WHEN COALESCE(CASE WHEN finished_at < '9000-01-01' THEN finished_at + (SELECT j.keep_age_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id) * interval '1 millisecond' END, expires_at) <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END, CASE WHEN expires_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END
+  CASE WHEN COALESCE(CASE WHEN finished_at < '9000-01-01' THEN finished_at + (SELECT j.keep_age_ms FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id)::double precision * interval '1 millisecond' END, expires_at) <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END, CASE WHEN expires_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END
 FROM dbjobs.runs WHERE id = ANY($2::uuid[]) AND settled_at IS NOT NULL ORDER BY id FOR UPDATE SKIP LOCKED;
 
 -- name: lock_stale_after
