@@ -148,7 +148,7 @@ type Behind struct {
 type TableFacts struct {
 	Name       string
 	Rows, Dead int64
-	Unknown    bool // the planner has no statistics of the table
+	Unknown    bool // the planner has no statistics of the table; false, too, where this login may not see them
 }
 
 // Server reads the facts about the server.

@@ -368,8 +368,12 @@ SELECT pg_catalog.row_security_active('dbjobs.ticks') AND NOT EXISTS (SELECT 1 F
 SELECT s.name, s.setting FROM pg_catalog.pg_settings s
 WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum', 'default_transaction_read_only', 'in_hot_standby');
 
+-- The planner's statistics of a table survive a crash of the server, and are there on a standby; when the server has made them, it
+-- forgets. It shows them to a login that may read the table, and that no row security binds.
+
 -- name: server_tables
-SELECT s.relname::text, s.n_live_tup, s.n_dead_tup, coalesce(s.last_analyze, s.last_autoanalyze) IS NULL
+SELECT s.relname::text, s.n_live_tup, s.n_dead_tup, pg_catalog.has_table_privilege(s.relid, 'SELECT') AND NOT pg_catalog.row_security_active(s.relid)
+  AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_stats p WHERE p.schemaname = s.schemaname AND p.tablename = s.relname)
 FROM pg_catalog.pg_stat_user_tables s WHERE s.schemaname = 'dbjobs' ORDER BY s.relname;
 
 -- name: broken_indexes
