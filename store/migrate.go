@@ -217,8 +217,9 @@ func MigrationText(rawURL string, owners bool) (string, error) {
 	return b.String(), nil
 }
 
-// Migrate brings the schema to Latest, and replaces the views and routines if they are not those of this program, if one is
-// missing, such as after a dump without routines was restored, or if nobody can read a view. It returns the names of the migrations that it applied, and "views and routines" if it replaced these. Without news, it takes no lock.
+// Migrate brings the schema to Latest, and replaces the views and routines if they are not those of this program or of this server,
+// if one is missing, such as after a dump without routines was restored, or if nobody can read a view. It returns the names of the
+// migrations that it applied, and "views and routines" if it replaced these. Without news, it takes no lock.
 //
 // A table that is missing from a schema of this version is an error: somebody has dropped it, or an Uninstall was stopped.
 // So is a key, or a unique index: a restore has stopped before its end.
@@ -247,7 +248,7 @@ func (s *Store) Migrate(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		incomplete = len(missing.Repeatables)+len(unusable) > 0
+		incomplete = len(missing.Repeatables)+len(missing.OldViews)+len(unusable) > 0
 	}
 	if was.Version >= Latest && !was.Outdated && !incomplete {
 		return nil, was.Check()

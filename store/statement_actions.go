@@ -18,6 +18,7 @@ var actions = map[string]string{
 	"unguarded":          "ask which guards of the owners' rows are missing",
 	"unbound":            "ask whether row security binds the login",
 	"hidden_tables":      "ask whether row security hides rows",
+	"old_views":          "ask whether views are those of an older server",
 	"only_own":           "ask whether row security hides the rows of others",
 	"unplanned":          "look for a job that waits for its first pass",
 	"server_tables":      "read the statistics of the tables",

@@ -82,6 +82,7 @@ type Missing struct {
 	Keys        []string // of the tables that are there: of PostgreSQL, whose dumps make them after the rows
 	Indexes     []Index  // of the tables that are there
 	Repeatables []string // views and routines
+	OldViews    []string // views that were made by an older server, and that this one would make otherwise
 }
 
 // Missing returns what the database does not have. MySQL and MariaDB do not show views and routines that the login may not
@@ -114,8 +115,26 @@ func (db *DB) Missing(ctx context.Context) (m Missing, err error) {
 			m.Repeatables = append(m.Repeatables, r.Name)
 		}
 	}
-	err = db.missingTables(ctx, &m, isThere)
+	if err := db.missingTables(ctx, &m, isThere); err != nil {
+		return m, err
+	}
+	m.OldViews, err = db.oldViews(ctx, all)
 	return m, err
+}
+
+// oldViews returns the views that an upgrade of the server, or a dump, has brought from an older one: their text is the same.
+func (db *DB) oldViews(ctx context.Context, all []Repeatable) (old []string, err error) {
+	if !db.Has("old_views") {
+		return nil, nil
+	}
+	var names []string
+	for _, r := range all {
+		if r.Kind == "VIEW" {
+			names = append(names, r.Name[strings.LastIndex(r.Name, ".")+1:])
+		}
+	}
+	err = db.Query(ctx, "old_views", Args{"names": names}, Column(&old))
+	return old, err
 }
 
 // missingTables adds the tables, and what belongs to them.

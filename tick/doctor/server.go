@@ -61,6 +61,9 @@ func (e *exam) server(ctx context.Context) error {
 	for _, name := range v.Repeatables {
 		e.find("views", Warning, "", "run dbjobs migrate", "%s is missing", name)
 	}
+	for _, view := range v.OldViews {
+		e.find("views", Warning, "", "run dbjobs migrate", "the view %s is that of an older PostgreSQL: it shows rows with the rights of its owner", view)
+	}
 	for _, view := range v.Unusable {
 		e.find("views", Warning, "", "run dbjobs migrate: it makes the views again, with its own login as their definer", "nobody can read the view %s", view)
 	}

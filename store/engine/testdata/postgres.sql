@@ -1282,6 +1282,13 @@ WHERE c.changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()
     AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort'))
   OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
+-- name: old_views
+-- arguments: names
+SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = 'dbjobs' AND c.relkind = 'v' AND c.relname::text = ANY($1::text[])
+  AND pg_catalog.current_setting('server_version_num')::integer >= 150000
+  AND NOT ('security_invoker=true' = ANY(coalesce(c.reloptions, '{}'::text[]))) ORDER BY c.relname;
+
 -- name: oldest_kept
 -- arguments: ids
 SELECT r.job_id, pg_catalog.MIN(r.number), pg_catalog.MIN(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END)

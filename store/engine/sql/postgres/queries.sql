@@ -353,6 +353,14 @@ WITH tables AS (
 SELECT w.name FROM pg_catalog.unnest(:names::text[]) AS w(name)
 WHERE (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) AND w.name NOT IN (SELECT name FROM there);
 
+-- Those of these views that show rows with the rights of their owner, although this server can show them with those of who asks.
+
+-- name: old_views
+SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = 'dbjobs' AND c.relkind = 'v' AND c.relname::text = ANY(:names::text[])
+  AND pg_catalog.current_setting('server_version_num')::integer >= 150000
+  AND NOT ('security_invoker=true' = ANY(coalesce(c.reloptions, '{}'::text[]))) ORDER BY c.relname;
+
 -- The tables of which row security hides rows from this login, where rows have no owners.
 
 -- name: hidden_tables
