@@ -33,7 +33,7 @@ type Options struct {
 // Of lists the warnings about what changes. The work for each definition is limited.
 func Of(o Options) []report.DefinitionWarning {
 	l := linter{Options: o, changes: map[string][]store.Change{}, swallowed: map[string][]manifest.Swallowed{},
-		schedules: map[string]*store.Schedule{}, jobs: map[string]*store.Job{}, used: map[string]bool{}, hooks: map[string]bool{}}
+		schedules: map[string]*store.Schedule{}, jobs: map[string]*store.Job{}, anchors: map[*store.Job]anchored{}, used: map[string]bool{}, hooks: map[string]bool{}}
 	l.index()
 	for _, c := range o.Changes {
 		key := c.Kind + " " + c.PlainSubject()
@@ -64,6 +64,7 @@ type linter struct {
 	swallowed map[string][]manifest.Swallowed // by job
 	schedules map[string]*store.Schedule      // of the manifest, by name
 	jobs      map[string]*store.Job           // of the manifest, by name and by owner/name
+	anchors   map[*store.Job]anchored         // of the jobs that others run after
 	used      map[string]bool                 // names of schedules that a job of the manifest uses
 	hooks     map[string]bool                 // names of jobs that a job of the manifest has as a hook
 	list      []report.DefinitionWarning

@@ -16,7 +16,8 @@ import (
 const (
 	timesAhead = 400 * 24 * time.Hour
 	mostGaps   = 200
-	mostMeets  = 3000
+	mostMeets  = 3000   // times of two jobs that are compared
+	mostJoined = 20_000 // such times, of all jobs after which one job runs
 )
 
 // times warns of the times of a job, as far as its schedules are known.
@@ -152,82 +153,6 @@ func (l *linter) shortestGap(j *store.Job, list []store.Schedule) time.Duration 
 		last = t
 	}
 	return shortest
-}
-
-// joins warns of a job that runs after several jobs whose runs have no interval that ends at the same time.
-func (l *linter) joins(j *store.Job) {
-	if len(j.After) < 2 {
-		return
-	}
-	var names []string
-	var of []*store.Job
-	changed := l.broughtIn("job", j.Name, "after")
-	for _, a := range j.After {
-		if k := l.jobs[a.Job]; k != nil {
-			names, of = append(names, a.Job), append(of, k)
-			changed = changed || l.whenChanged(k)
-		}
-	}
-	if !changed {
-		return
-	}
-	for x := range of {
-		for y := range x {
-			if l.apart(of[x], of[y]) {
-				l.warn("job", j.FullName(), NeverMeets, "it runs after %s and %s, once for a time that both have, and they have none within %d days",
-					names[y], names[x], int(timesAhead.Hours())/24)
-				return
-			}
-		}
-	}
-}
-
-// apart reports whether two jobs run by rules alone and have no time in common.
-func (l *linter) apart(a, b *store.Job) bool {
-	x, y := l.anchored(a), l.anchored(b)
-	if x == nil || y == nil {
-		return false
-	}
-	const before = time.Microsecond // Next returns times after an instant, not the instant itself
-	t := l.Now
-	for range mostMeets {
-		tx, err := x.Next(t)
-		if err != nil || tx.IsZero() {
-			return false // the job has no more times: other warnings say that
-		}
-		ty, err := y.Next(tx.Add(-before))
-		if err != nil || ty.IsZero() || tx.Equal(ty) {
-			return false
-		}
-		if tx.Sub(l.Now) > timesAhead {
-			return true
-		}
-		t = ty.Add(-before)
-	}
-	return false
-}
-
-// anchored returns the times of a job that runs by rules alone. It returns nil if the job does not, if the times
-// are not known, or if they depend on its name or on when the job or its schedule was created.
-func (l *linter) anchored(j *store.Job) *decide.Nominal {
-	list, known := l.schedulesOf(j)
-	byName := func(s store.Schedule) bool { return strings.Contains(s.Rule, "~") }
-	if !known || len(list) == 0 || len(j.After) > 0 || j.RepeatAfter > 0 || slices.ContainsFunc(list, byName) {
-		return nil
-	}
-	n, other := l.nominal(j, list, l.Now), l.nominal(j, list, l.Now.Add(-(37*time.Hour+13*time.Minute+7*time.Second)))
-	if n == nil || other == nil {
-		return nil
-	}
-	t := l.Now
-	for range 5 {
-		x, err := n.Next(t)
-		if y, err2 := other.Next(t); err != nil || err2 != nil || !x.Equal(y) {
-			return nil
-		}
-		t = x
-	}
-	return n
 }
 
 // byHand warns of a change after which nothing makes a job run. For a new job, the first run says that.
