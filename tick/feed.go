@@ -86,11 +86,17 @@ func (f *FeedRule) read(r *rules.Rule, first, to, last time.Time, limit int) (er
 	t, err := r.Next(first.Add(-time.Microsecond))
 	switch {
 	case err != nil || t.IsZero():
+		return err
 	case len(f.Events) > 0:
-		day, err := r.Between(t, t.Add(24*time.Hour), 25)
-		f.Often = err == nil && len(day) == 25
+		f.Often = often(r, t)
 	case last.IsZero() || !t.After(last):
 		f.Beyond = t
 	}
 	return nil
+}
+
+// often reports whether a rule has more than 24 times within the day that begins with a time of it.
+func often(r *rules.Rule, t time.Time) bool {
+	day, err := r.Between(t, t.Add(24*time.Hour), 25)
+	return err == nil && len(day) == 25
 }

@@ -46,7 +46,8 @@ func (n *Nominal) Span(now time.Time, v *store.JobStatus) (first, last time.Time
 // nth finds the time with that number after another time, by counting; zero: the rules end before it.
 func (n *Nominal) nth(number int64, after time.Time, skips []store.Skip) (time.Time, error) {
 	const year = 365 * 24 * time.Hour
-	lo, hi := after, after
+	lo := after
+	var hi time.Time
 	for length := year; ; length = min(2*length, 100*year) { // the time is after lo
 		hi = earlier(lo.Add(length), endless)
 		found, err := n.counted(lo, hi, skips)
