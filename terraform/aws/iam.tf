@@ -42,6 +42,12 @@ resource "aws_iam_role_policy" "function" {
         Action   = ["secretsmanager:GetSecretValue"]
         Resource = var.database_secret_arn
       }],
+      length(var.secret_arns) == 0 ? [] : [{
+        Sid      = "ReadSecretsOfJobs"
+        Effect   = "Allow"
+        Action   = ["secretsmanager:GetSecretValue"]
+        Resource = var.secret_arns
+      }],
       var.database_secret_kms_key_arn == null ? [] : [{
         Sid      = "DecryptTheSecret"
         Effect   = "Allow"

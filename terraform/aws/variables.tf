@@ -55,7 +55,7 @@ variable "database_secret_kms_key_arn" {
 }
 
 variable "secrets_extension_layer_arn" {
-  description = "ARN, with its version, of the layer AWS Parameters and Secrets Lambda Extension for the region and the architecture; AWS lists them. It reads database_secret_arn, which needs it, and what the settings of the host take from secrets of AWS."
+  description = "ARN, with its version, of the layer AWS Parameters and Secrets Lambda Extension for the region and the architecture; AWS lists them. Needed with database_secret_arn and secret_arns, which it reads."
   type        = string
   default     = null
 
@@ -65,13 +65,24 @@ variable "secrets_extension_layer_arn" {
   }
 
   validation {
-    condition     = var.secrets_extension_layer_arn != null || var.database_secret_arn == null
-    error_message = "secrets_extension_layer_arn: is needed with database_secret_arn, which the layer reads."
+    condition     = var.secrets_extension_layer_arn != null || var.database_secret_arn == null && length(var.secret_arns) == 0
+    error_message = "secrets_extension_layer_arn: is needed with database_secret_arn and secret_arns, which the layer reads."
   }
 
   validation {
     condition     = var.secrets_extension_layer_arn == null || can(regex("Arm64", var.secrets_extension_layer_arn)) == (var.architecture == "arm64") || !can(regex("AWS-Parameters-and-Secrets", var.secrets_extension_layer_arn))
     error_message = "secrets_extension_layer_arn: the layer is not for this architecture (its name ends with -Arm64 for arm64)."
+  }
+}
+
+variable "secret_arns" {
+  description = "ARNs of more Secrets Manager secrets that the function may read: those that the settings of the host (DBJOBS_CONFIG in environment) name by value_aws_secret or url_aws_secret, for jobs. A KMS key of your own needs kms:Decrypt, which you give to role_name."
+  type        = list(string)
+  default     = []
+
+  validation {
+    condition     = alltrue([for arn in var.secret_arns : can(regex("^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[^*?]+-[a-zA-Z0-9]{6}$", arn))])
+    error_message = "secret_arns: want the whole ARN of each secret, with the six characters that Secrets Manager put at its end."
   }
 }
 
@@ -168,7 +179,7 @@ variable "environment" {
 
   validation {
     condition     = alltrue([for name, value in var.environment : (can(regex("^(PARAMETERS_SECRETS_EXTENSION_|SECRETS_MANAGER_(TTL|TIMEOUT_MILLIS)$)", name)) || !can(regex("(?i)(password|passwd|_pwd$|secret|token|api_?key)", name))) && !can(regex("://[^@/\\s\"]*:[^@\\n\"]*@", value))])
-    error_message = "environment: holds a password or another secret, which would be in Terraform's state and in the function's settings for all to read; put it into the secret."
+    error_message = "environment: holds a password or another secret, which would be in Terraform's state and in the function's settings for all to read; put it into a secret of Secrets Manager: for a job one that DBJOBS_CONFIG names by value_aws_secret, and secret_arns too, for the database's login that of database_secret_arn."
   }
 }
 

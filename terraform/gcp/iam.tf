@@ -16,6 +16,18 @@ resource "google_secret_manager_secret_iam_member" "job" {
   depends_on = [google_project_service.this]
 }
 
+# One for each of the secrets of jobs, of which several may be the same, or that of the database.
+resource "google_secret_manager_secret_iam_member" "secrets" {
+  for_each = setsubtract(values(var.secrets), [var.database_secret])
+
+  project   = var.project
+  secret_id = each.value
+  role      = "roles/secretmanager.secretAccessor"
+  member    = "serviceAccount:${google_service_account.job.email}"
+
+  depends_on = [google_project_service.this]
+}
+
 # The role is one of a whole project; the condition narrows it to the instance.
 resource "google_project_iam_member" "cloud_sql" {
   for_each = toset(var.cloud_sql_instances)

@@ -92,6 +92,19 @@ resource "google_cloud_run_v2_job" "this" {
         }
 
         dynamic "env" {
+          for_each = var.secrets
+          content {
+            name = "DBJOBS_SECRET_${env.key}"
+            value_source {
+              secret_key_ref {
+                secret  = env.value
+                version = "latest"
+              }
+            }
+          }
+        }
+
+        dynamic "env" {
           for_each = local.environment
           content {
             name  = env.key
@@ -136,8 +149,8 @@ resource "google_cloud_run_v2_job" "this" {
     }
   }
 
-  # Cloud Run tries to read the secret when the job is made.
-  depends_on = [google_project_service.this, google_secret_manager_secret_iam_member.job]
+  # Cloud Run tries to read the secrets when the job is made.
+  depends_on = [google_project_service.this, google_secret_manager_secret_iam_member.job, google_secret_manager_secret_iam_member.secrets]
 }
 
 resource "google_cloud_run_v2_service" "this" {
@@ -184,6 +197,19 @@ resource "google_cloud_run_v2_service" "this" {
           secret_key_ref {
             secret  = var.database_secret
             version = var.database_secret_version
+          }
+        }
+      }
+
+      dynamic "env" {
+        for_each = var.secrets
+        content {
+          name = "DBJOBS_SECRET_${env.key}"
+          value_source {
+            secret_key_ref {
+              secret  = env.value
+              version = "latest"
+            }
           }
         }
       }
@@ -238,7 +264,7 @@ resource "google_cloud_run_v2_service" "this" {
     }
   }
 
-  depends_on = [google_project_service.this, google_secret_manager_secret_iam_member.job]
+  depends_on = [google_project_service.this, google_secret_manager_secret_iam_member.job, google_secret_manager_secret_iam_member.secrets]
 }
 
 resource "google_cloud_scheduler_job" "tick" {

@@ -72,6 +72,17 @@ variable "database_secret_version" {
   }
 }
 
+variable "secrets" {
+  description = "Secrets of jobs, by the names that steps use: for each, the Secret Manager secret whose latest version is the value, as its name or projects/PROJECT/secrets/NAME. The account of the passes gets the right to read them."
+  type        = map(string)
+  default     = {}
+
+  validation {
+    condition     = alltrue([for name, secret in var.secrets : can(regex("^[a-zA-Z0-9_]{1,100}$", name)) && can(regex("^(projects/[a-z0-9:.-]+/secrets/)?[a-zA-Z0-9_-]{1,255}$", secret))])
+    error_message = "secrets: want names of letters, digits and underscores, for each a secret's name, or projects/PROJECT/secrets/NAME."
+  }
+}
+
 variable "trigger" {
   description = "What Cloud Scheduler starts: service, which is billed for the time of each request, or job, billed for a minute at least, for passes of more than half an hour. Null is service, or with wake_queue job."
   type        = string
@@ -111,7 +122,7 @@ variable "environment" {
 
   validation {
     condition     = alltrue([for name, value in var.environment : !can(regex("(?i)(password|passwd|_pwd$|secret|token|api_?key)", name)) && !can(regex("://[^@/\\s\"]*:[^@\\n\"]*@", value))])
-    error_message = "environment: holds a password or another secret, which would be in Terraform's state and in the job's settings for all to read; put it into the secret."
+    error_message = "environment: holds a password or another secret, which would be in Terraform's state and in the job's settings for all to read; put it into a secret of Secret Manager, and name that in secrets for a job, or in database_secret for the database's URL."
   }
 }
 

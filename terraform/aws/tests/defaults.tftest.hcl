@@ -408,8 +408,19 @@ run "token_beside_secrets_of_jobs" {
     database_secret_arn = null
     database_url        = "postgres://jobs@db.example.org/app?sslmode=verify-full"
     rds_iam_user_arns   = ["arn:aws:rds-db:eu-central-1:111122223333:dbuser:db-ABCDEFGHIJ/jobs"]
+    secret_arns         = ["arn:aws:secretsmanager:eu-central-1:111122223333:secret:prod/hook-AbC123"]
+    environment         = { DBJOBS_CONFIG = "secrets: {HOOK: {value_aws_secret: 'arn:aws:secretsmanager:eu-central-1:111122223333:secret:prod/hook-AbC123'}}" }
   }
 
+  assert {
+    condition = [for s in jsondecode(aws_iam_role_policy.function.policy).Statement : s if s.Sid == "ReadSecretsOfJobs"] == [{
+      Sid      = "ReadSecretsOfJobs"
+      Effect   = "Allow"
+      Action   = ["secretsmanager:GetSecretValue"]
+      Resource = ["arn:aws:secretsmanager:eu-central-1:111122223333:secret:prod/hook-AbC123"]
+    }]
+    error_message = "the function may read other secrets, or not this one"
+  }
   assert {
     condition     = aws_lambda_function.this.layers == tolist([var.secrets_extension_layer_arn]) && aws_lambda_function.this.environment[0].variables["DBJOBS_DATABASE_AUTH"] == "rds-iam"
     error_message = "the function does not have the layer, or does not log in with a token"

@@ -229,6 +229,26 @@ run "manifests_that_nobody_may_apply" {
   expect_failures = [var.manifests]
 }
 
+run "secrets_without_the_layer" {
+  command = plan
+  variables {
+    database_secret_arn         = null
+    secrets_extension_layer_arn = null
+    database_url                = "postgres://jobs@db.example.org/app"
+    rds_iam_user_arns           = ["arn:aws:rds-db:eu-central-1:111122223333:dbuser:db-ABC/jobs"]
+    secret_arns                 = ["arn:aws:secretsmanager:eu-central-1:111122223333:secret:prod/hook-AbC123"]
+  }
+  expect_failures = [var.secrets_extension_layer_arn]
+}
+
+run "secrets_by_a_wildcard" {
+  command = plan
+  variables {
+    secret_arns = ["arn:aws:secretsmanager:eu-central-1:111122223333:secret:prod/*"]
+  }
+  expect_failures = [var.secret_arns]
+}
+
 run "no_secret" {
   command = plan
   variables {

@@ -136,6 +136,26 @@ run "rights" {
   }
 }
 
+# Jobs get secrets of Secret Manager as ${secret:NAME}, and not by Terraform's state.
+run "secrets_of_jobs" {
+  variables {
+    secrets = { HOOK = "shop-hook", HOOK_OF_MAIL = "shop-hook", URL = "dbjobs-database-url" }
+  }
+
+  assert {
+    condition = toset([for e in google_cloud_run_v2_job.this.template[0].template[0].containers[0].env : "${e.name}=${e.value_source[0].secret_key_ref[0].secret}@${e.value_source[0].secret_key_ref[0].version}" if length(e.value_source) > 0]) == toset([
+      "DBJOBS_DATABASE_URL=dbjobs-database-url@latest", "DBJOBS_SECRET_HOOK=shop-hook@latest", "DBJOBS_SECRET_HOOK_OF_MAIL=shop-hook@latest", "DBJOBS_SECRET_URL=dbjobs-database-url@latest",
+    ])
+    error_message = "the job has other secrets"
+  }
+  assert {
+    condition = [for m in google_secret_manager_secret_iam_member.secrets : "${m.secret_id} ${m.role} ${m.member}"] == [
+      "shop-hook roles/secretmanager.secretAccessor serviceAccount:dbjobs-job@acme-prod.iam.gserviceaccount.com"
+    ]
+    error_message = "the job's account reads other secrets, or one twice"
+  }
+}
+
 run "cloud_sql" {
   variables {
     cloud_sql_instances = ["acme-data:europe-west3:main"]

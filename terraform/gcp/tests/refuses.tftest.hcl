@@ -62,6 +62,7 @@ run "wrong_values_2" {
     schedule          = "every 1 minutes"                                              # schedule as a rate
     vpc               = {}                                                             # vpc of nothing
     environment       = { PGPASSWORD = "geheim" }                                      # password as a variable
+    secrets           = { HOOK-1 = "shop-hook" }                                       # secret that no variable can have
     wake_lead_seconds = 200
     manifests         = ["s3://acme-config/jobs/"] # manifests of another store
   }
@@ -71,6 +72,7 @@ run "wrong_values_2" {
     var.schedule,
     var.vpc,
     var.environment,
+    var.secrets,
     var.wake_lead_seconds,
     var.manifests,
   ]
@@ -82,11 +84,13 @@ run "wrong_values_3" {
     timeout_seconds = 10
     vpc             = { connector = "main", network = "main" } # vpc network alone
     environment     = { MYSQL_PWD = "geheim" }                 # another password as a variable
+    secrets         = { HOOK = "shop-hook:1" }                 # secret with its version
   }
   expect_failures = [
     var.timeout_seconds,
     var.vpc,
     var.environment,
+    var.secrets,
   ]
 }
 

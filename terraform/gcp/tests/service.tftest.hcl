@@ -100,6 +100,20 @@ run "network" {
   }
 }
 
+run "secrets_of_jobs" {
+  variables {
+    secrets = { HOOK = "shop-hook" }
+    workers = { reports = {} }
+  }
+
+  assert {
+    condition = alltrue([for service in google_cloud_run_v2_service.this :
+      toset([for e in service.template[0].containers[0].env : "${e.name}=${e.value_source[0].secret_key_ref[0].secret}" if length(e.value_source) > 0]) == toset(["DBJOBS_DATABASE_URL=dbjobs-database-url", "DBJOBS_SECRET_HOOK=shop-hook"])
+    ])
+    error_message = "a service has other secrets"
+  }
+}
+
 run "passes_of_half_an_hour" {
   variables {
     timeout_seconds = 1800
