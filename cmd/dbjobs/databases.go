@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -120,18 +121,26 @@ func (c *cli) offered(set *host.Settings, o manifest.Offer) *choice {
 	}}
 }
 
-// findEach finds the one database, or each of several, and opens none.
+// findEach finds the one database, or each of several, and opens none. Of several, those that cannot be found stop the others only
+// if they are all, as in a pass.
 func (c *cli) findEach(cmd *cobra.Command) error {
 	list, err := c.several()
 	if list == nil && err == nil {
 		return c.find(cmd)
 	}
+	var wrong []error
 	for i := range list {
-		if _, wrong := list[i].find(); wrong != nil {
-			err = errors.Join(err, ofDatabase(list[i].name, wrong))
+		if _, bad := list[i].find(); bad != nil {
+			wrong = append(wrong, ofDatabase(list[i].name, bad))
 		}
 	}
-	return err
+	if err != nil || len(wrong) == len(list) {
+		return errors.Join(append(wrong, err)...)
+	}
+	for _, bad := range wrong {
+		c.tell(slog.LevelWarn, "%v", bad)
+	}
+	return nil
 }
 
 // ofDatabase returns the error for a database that cannot be found. The name is empty if there is only one

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -139,5 +140,54 @@ func TestSecretBesideDatabasesOfTheHost(t *testing.T) {
 		} else if args[0] == "tick" && !strings.Contains(out.String(), "1 succeeded") {
 			t.Errorf("%s%s", &out, &talk)
 		}
+	}
+}
+
+// TestServeBesideADatabaseThatCannotBeFound: serve starts, says what is wrong with one of several databases, and serves the others.
+// If none can be found, it does not start.
+func TestServeBesideADatabaseThatCannotBeFound(t *testing.T) {
+	t.Parallel()
+	good := storetest.URL(t, "sqlite")
+	vars := map[string]string{"HOME": t.TempDir(), "DBJOBS_SERVE_TOKEN": itsToken}
+	env := func(name string) (string, bool) { value, found := vars[name]; return value, found }
+	var talk told
+	for _, args := range [][]string{{"migrate"}, {"job", "create", "job", "--repeat-after", "1d", "--sql", "SELECT 1"}} {
+		if code := run(t.Context(), append(args, "--database", good), strings.NewReader(""), &talk, &talk, env, nil); code != exitDone {
+			t.Fatalf("%q: %d: %s", args, code, &talk)
+		}
+	}
+	vars["DBJOBS_CONFIG"] = "databases: {shop: {url_env: SHOP_URL}, mail: {url_env: MAIL_URL}}"
+	serve := func(ctx context.Context) int {
+		return run(ctx, []string{"serve", "--listen", "127.0.0.1:0"}, strings.NewReader(""), &talk, &talk, env, nil)
+	}
+	if code := serve(t.Context()); code != exitUsage || !strings.Contains(talk.String(), "shop: ") || !strings.Contains(talk.String(), "mail: ") {
+		t.Fatalf("%d: %s", code, &talk)
+	}
+	vars["SHOP_URL"] = good
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- serve(ctx) }()
+	at := regexp.MustCompile(`mail: .*MAIL_URL is not set, or empty\n.*listening on (http://[0-9.:]+)\b`)
+	until(t, "it says what is wrong, and listens", func() bool { return at.MatchString(talk.String()) })
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at.FindStringSubmatch(talk.String())[1]+"/tick", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+itsToken)
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Body.Close()
+	if a.StatusCode != http.StatusInternalServerError { // of the other database
+		t.Errorf("status %d", a.StatusCode)
+	}
+	end()
+	if code := <-ended; code != exitDone {
+		t.Errorf("exit code %d: %s", code, &talk)
+	}
+	var out told
+	if code := run(t.Context(), []string{"run", "list", "--database", good}, strings.NewReader(""), &out, &talk, env, nil); code != exitDone || !strings.Contains(out.String(), "succeeded") {
+		t.Errorf("%d: %s%s", code, &out, &talk)
 	}
 }
