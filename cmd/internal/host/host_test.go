@@ -266,6 +266,7 @@ func TestMistakes(t *testing.T) {
 		{"mail: {server: '::1', from: jobs}", `mail.from: found "jobs", want an address such as`},
 		{"mail: {host: mx}", "mail.host: unknown key; write server"},
 		{"mail: {server: mx, from: a, user: ann}", "needs password_file"},
+		{"mail: {server: mx, from: a@x.org, password_env: MAIL}", "has a password and no user"},
 		{"mail: {server: mx, from: a, tls: strattls}", "did you mean starttls?"},
 		{"on: {late: a/b/c}", `on.late: "b/c" holds a slash`},
 		{"on: {failed: [tell]}", "on.failed: found"},

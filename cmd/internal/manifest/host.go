@@ -270,6 +270,9 @@ func (h *Host) readMail(d *decoder, n *yaml.Node, path string) {
 	if len(d.problems) == before {
 		m.Password.one(d, n, path, "password", m.User != "")
 	}
+	if len(d.problems) == before && m.User == "" && m.Password.Given() { // mails would go out without a login
+		d.problem(n, path, "has a password and no user; add user, or take the password away")
+	}
 	if len(d.problems) == before && (m.Server == "" || m.From == "") {
 		d.problem(n, path, "needs server and from")
 	}
