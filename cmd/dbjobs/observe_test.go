@@ -162,7 +162,7 @@ func TestMetricsFileOfEachTrigger(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if code, said := invoke(t.Context(), t, home, nil, &bytes.Buffer{}, "tick", "--metrics", "dbjobs-${nmae}.prom"); code != exitUsage || !strings.Contains(said, "${name}") {
+	if code, said := invoke(t.Context(), t, home, nil, &bytes.Buffer{}, "tick", "--metrics", "dbjobs-${trigger}.prom"); code != exitUsage || !strings.Contains(said, "${name}") {
 		t.Errorf("code %d, said %q", code, said)
 	}
 }
