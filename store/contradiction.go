@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -93,9 +94,21 @@ func (j *Job) ValidateTimes(schedules int) error {
 	case schedules > 0 || j.RepeatAfter > 0:
 		return nil
 	case j.Start != "":
-		return &FieldError{subject, "start", "has no effect: the job has no schedule, rule or repeat_after"}
+		return &FieldError{subject, "start", "has no effect: the job has no schedule, rule or repeat_after; add one of these, or remove start"}
 	case j.RemoveDone:
-		return &FieldError{subject, "remove_when_done", "this job is never done: it has no schedule, rule or repeat_after"}
+		return &FieldError{subject, "remove_when_done", "this job is never done: it has no schedule, rule or repeat_after; add one of these, or remove it"}
 	}
 	return nil
+}
+
+// loses takes a schedule away from the job. What ValidateTimes would refuse of a job without any time goes with its last one.
+func (j *Job) loses(schedule string) {
+	j.Schedules = slices.DeleteFunc(slices.Clone(j.Schedules), func(name string) bool { return name == schedule })
+	if len(j.Schedules) > 0 || j.Own != nil || j.RepeatAfter > 0 {
+		return
+	}
+	if j.Start != "" { // not_before was computed from it
+		j.NotBefore = time.Time{}
+	}
+	j.Start, j.StartZone, j.RemoveDone = "", "", false
 }

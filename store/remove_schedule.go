@@ -79,7 +79,7 @@ func (a *applier) detach(ctx context.Context, c *Schedule) error {
 			return err
 		}
 		for i := range jobs {
-			jobs[i].Schedules = slices.DeleteFunc(slices.Clone(jobs[i].Schedules), func(name string) bool { return name == c.Name })
+			jobs[i].loses(c.Name)
 		}
 		if err := a.rewriteEach(ctx, jobs); err != nil {
 			return err

@@ -72,7 +72,7 @@ func (c *cli) scheduleRemove() *cobra.Command {
 	cmd := &cobra.Command{Use: "remove [NAME]", Short: "Remove a schedule that no job uses", Args: positional("NAME?"),
 		Long: `Removes a schedule. If jobs use it, the command refuses; with --detach it removes the schedule from these jobs first.
 Their times that are due and not decided yet become a recorded gap, and a job without another schedule then runs on
-request only. --unused removes all schedules that no job uses.`,
+request only: it also loses its start and remove_when_done. --unused removes all schedules that no job uses.`,
 		Example: `  dbjobs schedule remove nightly --reason "no job uses it any more"
   dbjobs schedule remove nightly --detach --dry-run
   dbjobs schedule remove --unused`}

@@ -268,6 +268,8 @@ func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 		refused(`schedule remove nightly`, "drop_schedule", "nightly"), // it is used
 		as(`schedule pause nightly`, "pause", "nightly", "schedule"),
 		as(`schedule pause weekdays`, "pause", "weekdays", "schedule"),
+		both(`job create brief --sql|SELECT 9|--schedule nightly --start|at 2090-12-01T17:30:00|--remove-when-done`),
+		both(`job create brief2 --sql|SELECT 9|--schedule nightly --rule|at 2090-12-01T17:30:00|--remove-when-done`),
 		as(`schedule remove nightly --detach`, "drop_schedule", "nightly", true),
 		as(`schedule remove --unused`, "drop_unused_schedules"),
 		both(`tick`),

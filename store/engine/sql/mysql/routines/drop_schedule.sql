@@ -26,6 +26,9 @@ BEGIN
       CALL dbjobs_job_document(of_job, was);
       DELETE FROM dbjobs_job_schedules WHERE job_id = of_job AND schedule_id = its_id;
       UPDATE dbjobs_jobs t SET t.planned = CONCAT(t.planned, '.'), t.changed_at = UTC_TIMESTAMP(6) WHERE t.id = of_job;
+      -- Without any time, these have no effect: see Job.loses (store/contradiction.go).
+      UPDATE dbjobs_jobs t SET t.not_before = IF(t.start_rule <> '', NULL, t.not_before), t.start_rule = NULL, t.start_zone = NULL, t.remove_when_done = false
+      WHERE t.id = of_job AND t.repeat_after_ms IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_job_schedules l WHERE l.job_id = of_job);
       CALL dbjobs_job_document(of_job, became);
       CALL dbjobs_log_change('job', of_job, named, 'change', reason, was, became);
       FETCH jobs INTO of_job, named;

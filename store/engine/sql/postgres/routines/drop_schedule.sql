@@ -15,6 +15,9 @@ BEGIN
       was := dbjobs.job_document(of_job);
       DELETE FROM dbjobs.job_schedules l WHERE l.job_id = of_job AND l.schedule_id = its_id;
       UPDATE dbjobs.jobs t SET planned = t.planned || '.', changed_at = statement_timestamp() WHERE t.id = of_job;
+      -- Without any time, these have no effect: see Job.loses (store/contradiction.go).
+      UPDATE dbjobs.jobs t SET not_before = CASE WHEN t.start_rule <> '' THEN NULL ELSE t.not_before END, start_rule = NULL, start_zone = NULL, remove_when_done = false
+      WHERE t.id = of_job AND t.repeat_after_ms IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l WHERE l.job_id = of_job);
       PERFORM dbjobs.log_change('job', of_job, dbjobs.job_name(of_job), 'change', reason, was, dbjobs.job_document(of_job));
     END LOOP;
   END IF;
