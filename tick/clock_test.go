@@ -134,8 +134,8 @@ func TestClockThatWasAheadForLong(t *testing.T) {
 				t.Fatalf("ahead: %d jobs sleep", r.Ahead)
 			}
 		}
-		for _, passed := range []time.Duration{90, 91, 92, 138, 139} {
-			d.Clock.Set(right.Add(passed * time.Minute))
+		for _, passed := range []int{90, 91, 92, 138, 139} {
+			d.Clock.Set(right.Add(time.Duration(passed) * time.Minute))
 			if n := look(); n != 1 {
 				t.Errorf("put right, before the pass after %d minutes: %d jobs sleep", passed, n)
 			}
