@@ -10,13 +10,14 @@ import (
 
 // RenamedJob is the result of renaming a job.
 type RenamedJob struct {
-	Job     Job // with its new name
-	Changes []Change
+	Job       Job   // with its new name
+	Followers []Job // the jobs that run after it, as they are now
+	Changes   []Change
 }
 
 // RenameJob gives a job another name. Its history, its plan and its runs belong to its id, and stay. Jobs that run
 // after it refer to its id; jobs that name it as a hook are changed with it. RenameJob cannot change files, and the
-// hooks of hosts.
+// hooks of hosts. It does not change steps: those of Followers may name its arguments by its old name.
 func (s *Store) RenameJob(ctx context.Context, name, to string, o AlterOptions) (r RenamedJob, err error) {
 	r.Changes, err = s.inTurn(ctx, o.apply(), func(a *applier) error {
 		v, err := a.lockJob(ctx, name)
@@ -48,9 +49,25 @@ func (s *Store) RenameJob(ctx context.Context, name, to string, o AlterOptions) 
 		if err := a.record("job", r.Job.FullName(), "rename", was.ID, was, r.Job); err != nil {
 			return err
 		}
-		return a.followHook(ctx, hooked, &was, &r.Job)
+		if err := a.followHook(ctx, hooked, &was, &r.Job); err != nil {
+			return err
+		}
+		r.Followers, err = a.followersOf(ctx, was.ID)
+		return err
 	})
 	return r, err
+}
+
+// followersOf reads the jobs that run after a job.
+func (a *applier) followersOf(ctx context.Context, id int64) ([]Job, error) {
+	var known []*Job
+	var of int64
+	var f Job
+	err := a.tx.Query(ctx, "followers", engine.Args{"ids": []int64{id}}, engine.Scan(func() { known = append(known, new(f)) }, &of, &f.ID, &f.Owner, &f.Name))
+	if err != nil {
+		return nil, err
+	}
+	return a.definitions(ctx, known)
 }
 
 // hookedBy reads and locks the jobs that name a job as a hook.

@@ -80,6 +80,20 @@ func (st *Step) References() (list []StepReference) {
 	return list
 }
 
+// argument finds the references to arguments of the run, as reference does.
+var argument = lazyregexp.New(`\$\{args\.(?:[^}"\\]|\\.)*\}`)
+
+// Arguments returns the names of the arguments that the step refers to, in order: NAME of ${args.NAME}.
+func (st *Step) Arguments() (list []string) {
+	for _, found := range argument.FindAllString(string(st.Spec), -1) {
+		text := ""
+		if json.Unmarshal([]byte(`"`+found+`"`), &text) == nil {
+			list = append(list, strings.TrimSuffix(strings.TrimPrefix(text, "${args."), "}"))
+		}
+	}
+	return list
+}
+
 // checkReferences refuses references of step number i to a step that the job does not have, or that never ends before
 // step i begins. A step to which step i may refer can still be left out in a run: then it has no facts.
 func (j *Job) checkReferences(i int) error {

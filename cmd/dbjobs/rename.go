@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/lint"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
 )
@@ -15,7 +16,8 @@ func (c *cli) jobRename() *cobra.Command {
 		Use: "rename OLD NEW", Short: "Give a job another name", Args: positional("OLD", "NEW"),
 		Long: `Gives a job another name. Its owner, history, runs and plan stay. Jobs that run after it, or name it as a hook (on), get
 the new name too. Names outside the database do not change: in hooks of the host settings, in scripts, and in the file that
-the job comes from. The next apply of that file would create the old job again.
+the job comes from. The next apply of that file would create the old job again. Neither do names of its arguments in the
+steps of jobs that run after several ones, ${args.OLD.x}: the command warns of them.
 
 Jitter is computed from the name, so runs may begin at other moments. Values for which a rule has ~ are, too: they move with
 the next change of the rule, and at once if no tick has seen the job yet.`,
@@ -26,7 +28,12 @@ the next change of the rule, and at once if no tick has seen the job yet.`,
 		if err != nil {
 			return taken(err, "job", args[1])
 		}
-		return c.renamed("job", args[0], args[1], r.Job.Manifest, report.NewAltered(c.dryRun, r.Changes))
+		a := report.NewAltered(c.dryRun, r.Changes)
+		for i := range r.Followers {
+			a.Warnings = append(a.Warnings, lint.Arguments(&r.Followers[i])...)
+		}
+		c.warn(a.Warnings)
+		return c.renamed("job", args[0], args[1], r.Job.Manifest, a)
 	})
 	return c.alters(cmd)
 }

@@ -147,7 +147,7 @@ func noFact(name string, facts map[string]any) error {
 	}
 	how := ""
 	if arg, of := strings.CutPrefix(name, "args."); of {
-		how = fmt.Sprintf(", as the run was requested without it (--arg %s=VALUE)", arg)
+		how = fmt.Sprintf(": neither a request (--arg %s=VALUE) nor a job before this one gave it", arg)
 	}
 	return fmt.Errorf("there is no ${%s}%s; there are %s", name, how, strings.Join(slices.Sorted(maps.Keys(facts)), ", "))
 }

@@ -137,7 +137,7 @@ func TestHTTPLogsIn(t *testing.T) {
 		`{"url": "${secret:BAD}"}`:                                  "is no URL",
 		`{"url": "URL", "secret": ["${secret:BAD}"]}`:               "whsec_",
 		`{"url": "URL", "auth": {"bearer": "${secret:NONE}"}}`:      `does not allow the secret "NONE"`,
-		`{"url": "URL", "body": "${args.none}"}`:                    "there is no ${args.none}, as the run was requested without it (--arg none=VALUE); there are ",
+		`{"url": "URL", "body": "${args.none}"}`:                    "there is no ${args.none}: neither a request (--arg none=VALUE) nor a job before this one gave it; there are ",
 		`{"url": "http://u:geheim@127.0.0.1/", "method": "DELETE"}`: "not belong into a URL",
 	} {
 		before := len(got())

@@ -34,6 +34,9 @@ const (
 	NotAllowedHere = "not-allowed-here"
 	// UnusedSchedule: no job of the file uses a new schedule. There is no warning for a file without jobs.
 	UnusedSchedule = "unused-schedule"
+	// LostArgument: a job that runs after several others names an argument that none of these can give: the names of
+	// their arguments begin with the names of the jobs.
+	LostArgument = "lost-argument"
 	// RunsByHandOnly: a change removes everything that made a job run. There is no warning for a new job, because
 	// its first run says it, and none for a job that another job of the file names as a hook.
 	RunsByHandOnly = "runs-by-hand-only"
@@ -52,6 +55,7 @@ var advice = map[string]string{
 	NeverMeets:            "",
 	NotAllowedHere:        "if another host executes it, nothing is wrong",
 	UnusedSchedule:        "if no other file is to use it, remove it",
+	LostArgument:          "unless each run is requested with it, name it as in ${args.JOB.NAME}, with the name of one of these jobs",
 	RunsByHandOnly:        "if that is not meant, give it a schedule, or after",
 	rules.WarnExhausted:   "give it a rule with times to come",
 	rules.WarnDense:       "if that is not meant, give it a longer interval",

@@ -156,7 +156,42 @@ func (l *linter) job(j *store.Job) {
 		}
 		l.comments(j)
 	}
+	if l.broughtIn("job", j.Name, "steps", "after") || slices.ContainsFunc(j.After, l.renamed) {
+		l.arguments(j)
+	}
 	l.times(j)
+}
+
+// renamed reports whether the change gives a job the name that it has.
+func (l *linter) renamed(a store.After) bool {
+	return slices.ContainsFunc(l.changes["job "+plainName(a.Job)], func(c store.Change) bool { return c.Action == "rename" })
+}
+
+// plainName returns the name of a job without its owner.
+func plainName(name string) string { return name[strings.Index(name, "/")+1:] }
+
+// Arguments lists the warnings about arguments of other jobs that the steps of a job name.
+func Arguments(j *store.Job) []report.DefinitionWarning {
+	l := linter{}
+	l.arguments(j)
+	return l.list
+}
+
+func (l *linter) arguments(j *store.Job) {
+	if len(j.After) < 2 {
+		return // the only job before it gives its arguments as they are
+	}
+	names := make([]string, len(j.After))
+	for i, a := range j.After {
+		names[i] = plainName(a.Job)
+	}
+	for i := range j.Steps {
+		for _, arg := range j.Steps[i].Arguments() {
+			if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(arg, name+".") }) {
+				l.warn("job", j.FullName(), LostArgument, "step %s names ${args.%s}, and the job runs after %s", j.Steps[i].Name, arg, strings.Join(names, " and "))
+			}
+		}
+	}
 }
 
 // zoneless warns of a rule without a zone.
