@@ -94,25 +94,33 @@ func (s *Store) jobOnRecord(ctx context.Context, name string) (Job, error) {
 // it holds, before a pass records that. Of queued runs, a freeze holds all at once; another pause holds none before a pass has seen it,
 // since a worker may take them until then.
 func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string, a engine.Args) ([]Run, error) {
-	pauses, err := readPauses(ctx, q, "pauses_held", engine.Args{"now": s.now(), "limit": maxPauses})
-	if err != nil {
-		return nil, err
-	}
 	var out []Run
 	var v Run
 	var c Snapshot
+	jobs := map[int]Snapshot{} // of the runs that a pause may hold, by their places in out
+	var ids []int64
 	rd := engine.Reads(append(scanRun(&v), engine.Nullable(&v.Owner), engine.Nullable(&v.Job), tags{&c.Job.Tags}, &v.removed)...)
-	err = q.Query(ctx, statement, a, rd.Each(func(fault string) {
-		defer func() { v, c = Run{}, Snapshot{} }()
+	err := q.Query(ctx, statement, a, rd.Each(func(fault string) {
 		v.Fault = fault
-		c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner
-		for i := range pauses {
-			if !v.Begun() && (v.State == Waiting || v.State == Queued && pauses[i].Scope == ScopeAll) && pauses[i].Covers(&c) {
-				v.HeldBy = HeldByPause
-			}
+		if c.Plan.JobID, c.Job.Owner = v.JobID, v.Owner; !v.Begun() && (v.State == Waiting || v.State == Queued) {
+			jobs[len(out)], ids = c, append(ids, v.JobID)
 		}
 		out = append(out, v)
+		v, c = Run{}, Snapshot{}
 	}))
+	if err != nil || len(ids) == 0 {
+		return out, err
+	}
+	slices.Sort(ids)
+	pauses, err := s.readHeld(ctx, q, slices.Compact(ids))
+	for i, c := range jobs {
+		r := &out[i]
+		for _, p := range pauses.ofJob(r.JobID) {
+			if (r.State == Waiting || p.Scope == ScopeAll) && p.Covers(&c) {
+				r.HeldBy = HeldByPause
+			}
+		}
+	}
 	return out, err
 }
 

@@ -188,11 +188,11 @@ func (u Subject) logged() (kind, subject string) {
 	return "pause", u.Scope + " " + u.Name
 }
 
-// maxPauses bounds how many of the current pauses are read for a list of jobs.
+// maxPauses bounds how many of the pauses that no pass has seen the end of are read for a list of jobs.
 const maxPauses = 10_000
 
-// Pauses lists the pauses in force, or, with ended, all pauses on record, the newest first. Subject is the name of
-// the job or schedule.
+// Pauses lists the pauses in force, a freeze first, or, with ended, all pauses on record, otherwise the newest first. Subject is the
+// name of the job or schedule.
 func (s *Store) Pauses(ctx context.Context, ended bool, limit int) ([]Pause, error) {
 	statement := "pauses_held"
 	if ended {

@@ -188,7 +188,11 @@ func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
 
 // deriveAll sets the states of jobs as of now.
 func (s *Store) deriveAll(ctx context.Context, q engine.Runner, list []JobStatus) error {
-	pauses, err := readPauses(ctx, q, "pauses_held", engine.Args{"now": s.now(), "limit": maxPauses})
+	ids := make([]int64, len(list))
+	for i := range list {
+		ids[i] = list[i].ID
+	}
+	pauses, err := s.readHeld(ctx, q, ids)
 	if err != nil {
 		return err
 	}
@@ -198,7 +202,7 @@ func (s *Store) deriveAll(ctx context.Context, q engine.Runner, list []JobStatus
 	}
 	now, thaw, err := s.thaw(ctx, q)
 	for i := range list {
-		list[i].derive(now, thaw, pauses, left)
+		list[i].derive(now, thaw, pauses.ofJob(ids[i]), left)
 	}
 	return err
 }

@@ -134,7 +134,7 @@ func (s *Store) ScheduleStatuses(ctx context.Context, name string) ([]ScheduleSt
 	if err != nil {
 		return nil, err
 	}
-	pauses, err := s.Pauses(ctx, false, maxPauses)
+	pauses, err := s.WidePauses(ctx)
 	if err != nil {
 		return nil, err
 	}

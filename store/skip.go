@@ -82,10 +82,6 @@ type SkipInput struct {
 // Crash windows: after COMMIT the plan has the new skips, before it the old ones. A decision for a skipped time reads
 // them under the same lock.
 func (s *Store) Skips(ctx context.Context, name, action string, who Author, choose func(SkipInput) ([]Skip, error)) (changed []Skip, err error) {
-	pauses, err := s.Pauses(ctx, false, maxPauses)
-	if err != nil {
-		return nil, err
-	}
 	err = s.change(ctx, who, func(a *applier) error {
 		v, err := s.findJob(ctx, a.tx, name)
 		if err != nil {
@@ -101,7 +97,11 @@ func (s *Store) Skips(ctx context.Context, name, action string, who Author, choo
 		in.Job.passSkips(a.now)
 		// Skips of times that have come stay in the plan.
 		come := slices.DeleteFunc(slices.Clone(in.Job.OpenSkips), func(k Skip) bool { return k.At.After(a.now) })
-		in.Job.Hold(pauses)
+		pauses, err := s.readHeld(ctx, a.tx, []int64{v.ID})
+		if err != nil {
+			return err
+		}
+		in.Job.Hold(pauses.ofJob(v.ID))
 		if in.Rules, err = s.rulesOf(ctx, a.tx, v.ID); err != nil {
 			return err
 		}

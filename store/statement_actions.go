@@ -173,6 +173,7 @@ var actions = map[string]string{
 	"path":               "read the search path",
 	"pause":              "insert a pause",
 	"pauses":             "read pauses",
+	"pauses_among":       "read pauses",
 	"pauses_held":        "read pauses",
 	"pauses_left":        "read pauses",
 	"mark_after":         "mark after which jobs the jobs run",

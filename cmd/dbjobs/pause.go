@@ -229,7 +229,8 @@ func (c *cli) pauseList() *cobra.Command {
 	var limit int
 	cmd := &cobra.Command{
 		Use: "pauses", Short: "List the pauses in force, with who began them and why", Args: positional(),
-		Long:    `Lists the pauses and freezes that are in force now, the newest first; with --all, all that are on record.`,
+		Long: `Lists the pauses and freezes that are in force now, a freeze first, then the newest; with --all, all that are on
+record, the newest first.`,
 		Example: `  dbjobs pauses --all --json`,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "include pauses that have ended")

@@ -36,7 +36,7 @@ func readWorld(ctx context.Context, s *store.Store, m *manifest.Manifest) (w wor
 	if w.calendars, err = s.KnownCalendars(ctx, d); err != nil {
 		return w, err
 	}
-	if w.pauses, err = s.Pauses(ctx, false, mostPauses); err != nil {
+	if w.pauses, err = s.WidePauses(ctx); err != nil {
 		return w, err
 	}
 	w.now, err = s.Now(ctx)

@@ -116,7 +116,7 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 			if _, err := d.Runs(t.Context(), store.RunFilter{States: []string{store.Failed}}); err != nil {
 				t.Fatal(err)
 			}
-			calls = append(calls, c.All()[1:]...) // the first call reads all pauses
+			calls = append(calls, c.All()...)
 			for _, h := range hot {
 				pattern := regexp.MustCompile(strings.ReplaceAll(h.pattern, "dbjobs.", "dbjobs[._]"))
 				i := slices.IndexFunc(calls, func(c storetest.Call) bool { return pattern.MatchString(c.SQL) })

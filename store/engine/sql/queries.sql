@@ -1120,14 +1120,23 @@ LEFT JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs.schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
 ORDER BY p.id DESC LIMIT :limit;
 
--- The pauses in force, among all on record. Their names are looked up by key.
+-- The pauses in force, among all on record: a freeze first, since it holds everything. Their names are looked up by key.
 
 -- name: pauses_held
 SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs.pauses p @by_end
-WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds ORDER BY p.id DESC LIMIT :limit;
+WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds ORDER BY CASE p.scope WHEN 'all' THEN 0 ELSE 1 END, p.id DESC LIMIT :limit;
+
+-- The pauses in force, of single jobs only those of some jobs.
+
+-- name: pauses_among
+SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs.pauses p @by_end
+WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds AND (p.scope <> 'job' OR p.subject_id @among) ORDER BY p.id DESC;
 
 -- The pauses that somebody has ended, and no pass has seen that yet.
 

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/dbjobs/dbjobs/store/engine"
+)
+
+// held are pauses in force: those of single jobs by job, so that no job looks at those of all others, however many they are.
+type held struct {
+	wide []Pause           // of schedules, tags and owners, and freezes, the newest first
+	of   map[int64][]Pause // of the job with this id
+}
+
+// readHeld reads the pauses in force that may hold one of these jobs.
+func (s *Store) readHeld(ctx context.Context, q engine.Runner, ids []int64) (h held, err error) {
+	h.of = map[int64][]Pause{}
+	for part := range slices.Chunk(ids, page) {
+		list, err := readPauses(ctx, q, "pauses_among", engine.Args{"now": s.now(), "ids": part})
+		if err != nil {
+			return h, err
+		}
+		h.wide = nil // each part has all of them
+		for _, p := range list {
+			if p.Scope == ScopeJob {
+				h.of[p.SubjectID] = append(h.of[p.SubjectID], p)
+			} else {
+				h.wide = append(h.wide, p)
+			}
+		}
+	}
+	return h, nil
+}
+
+// ofJob returns the pauses that may hold a job, the newest first.
+func (h *held) ofJob(id int64) []Pause {
+	own := h.of[id]
+	if len(own) == 0 {
+		return h.wide
+	}
+	list := slices.Concat(own, h.wide)
+	slices.SortFunc(list, func(x, y Pause) int { return cmp.Compare(y.ID, x.ID) })
+	return list
+}
+
+// WidePauses returns the pauses in force that are not of a single job, the newest first.
+func (s *Store) WidePauses(ctx context.Context) ([]Pause, error) {
+	h, err := s.readHeld(ctx, s.db, []int64{0}) // no job has this id
+	return h.wide, err
+}
