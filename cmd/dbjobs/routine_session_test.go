@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql/driver"
 	"strings"
 	"testing"
 	"time"
@@ -75,4 +76,68 @@ func TestSessionsOfOtherSystems(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRoutinesHeedNoCompletionType: a session may say that each of its transactions is followed by another one, or by the end of
+// the session. A call ends its own transaction, and no more: the session goes on, and commits what it does next.
+func TestRoutinesHeedNoCompletionType(t *testing.T) {
+	calls := []struct {
+		before  string // what the session does first
+		call    call
+		refused string
+	}{
+		{"DO 1", routine("take", "reports", "me"), ""}, {"DO 1", routine("take", "nothing", "me"), ""}, {"DO 1", routine("take", "reports", "me", -1), "JB003"},
+		{"DO 1", routine("pause", "report"), ""}, {"DO 1", routine("pause", "report"), "JB002"},
+		{"START TRANSACTION; SAVEPOINT dbjobs_own", routine("take", "reports", "me"), ""},          // as a call that was killed leaves it on MySQL
+		{"DO 1", routine("pause", nil, "all"), ""}, {"DO 1", routine("take", "reports", "me"), ""}, // in a freeze
+	}
+	for _, engine := range withRoutines(t) {
+		if storetest.Dialect(engine) != "mariadb" {
+			continue
+		}
+		for _, completion := range []string{"CHAIN", "RELEASE"} {
+			t.Run(engine+"/"+completion, func(t *testing.T) {
+				t.Parallel()
+				d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+				if err := routine("create_job", "report", "SELECT 1", nil, `{"queue": "reports"}`).on(d); err != nil {
+					t.Fatal(err)
+				}
+				many(t, d, 3, 0)
+				d.Exec(t, "CREATE TABLE kept (n int)")
+				for n, c := range calls {
+					text, args := c.call.text(engine)
+					session := strings.Split(c.before+"; SET completion_type = '"+completion+"'; "+text+"; INSERT INTO kept VALUES (1)", "; ")
+					goesOn(t, d, session, args, c.refused, func() {
+						if kept := d.Int(t, "SELECT COUNT(*) FROM kept"); kept != n+1 {
+							t.Errorf("after %v the session has committed %d rows, want %d", c.call, kept, n+1)
+						}
+					})
+				}
+			})
+		}
+	}
+}
+
+// goesOn sends the statements of a session. The last but one of them is a call, which is refused with an SQLSTATE or does not
+// fail. then is called before the session ends, whose open transaction is rolled back.
+func goesOn(t *testing.T, d *storetest.DB, statements []string, args []any, refused string, then func()) {
+	t.Helper()
+	session, err := d.SQL.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = session.Raw(func(any) error { return driver.ErrBadConn }) // the pool closes it
+		_ = session.Close()
+	}()
+	for i, st := range statements {
+		if i != len(statements)-2 {
+			if _, err := session.ExecContext(t.Context(), st); err != nil {
+				t.Errorf("%s: %v", st, err)
+			}
+		} else if _, err := session.ExecContext(t.Context(), st, args...); (err != nil || refused != "") && sqlState(err) != refused {
+			t.Errorf("%s: %v, want the state %q", st, err, refused)
+		}
+	}
+	then()
 }

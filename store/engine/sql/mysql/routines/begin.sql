@@ -1,5 +1,7 @@
 -- A routine does all or nothing: in a transaction of its own, or from a savepoint in the caller's, who commits it. Outside of a
 -- transaction there is no savepoint after SAVEPOINT (error 1305), and that is how it is found out.
+-- A session's completion_type may have another transaction follow each COMMIT and ROLLBACK, or end the session: AND NO CHAIN NO RELEASE,
+-- at each of them, leaves the session as it was.
 -- The caller's transaction may see the database as it was when it began. So what a routine writes back, or decides by, it reads with a
 -- lock, or in a SET or an IF, which lock what they read: all of these read what is there now. With innodb_snapshot_isolation of
 -- MariaDB, such a read of what has changed since fails (1020), and the server undoes all of the caller's transaction.

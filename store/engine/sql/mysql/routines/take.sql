@@ -26,7 +26,7 @@ BEGIN
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
   BEGIN
     IF begun THEN
-      ROLLBACK;
+      ROLLBACK AND NO CHAIN NO RELEASE;
     END IF;
     RESIGNAL;
   END;
@@ -45,7 +45,7 @@ BEGIN
           RESIGNAL;
         END IF;
         SET deadlocks = deadlocks + 1, candidate = NULL, its_id = NULL;
-        ROLLBACK;
+        ROLLBACK AND NO CHAIN NO RELEASE;
         DO SLEEP(deadlocks * deadlocks / 1000); -- so that the other goes on first
       END;
       SET passed = candidate, candidate = NULL;
@@ -66,7 +66,7 @@ BEGIN
         SET begun = true;
         SELECT COUNT(*) > 0 INTO frozen FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > now; -- waits for no edit of a pause
         IF frozen THEN
-          COMMIT;
+          COMMIT AND NO CHAIN NO RELEASE;
           LEAVE taking;
         END IF;
         SELECT r.id, r.fence + 1, r.job_id, r.step, r.scheduled_for, r.interval_start, r.interval_end, r.args
@@ -87,7 +87,7 @@ BEGIN
         WHERE r.id = its_id;
       END IF;
       IF mine THEN
-        COMMIT;
+        COMMIT AND NO CHAIN NO RELEASE;
       END IF;
       IF its_id IS NOT NULL OR NOT mine THEN
         LEAVE taking;
