@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -69,5 +70,25 @@ func TestTriesEndForARequestThatWaits(t *testing.T) {
 	}
 	if got["1"] != store.Failed || got["2"] != store.Queued || len(d.Made) != 0 || len(d.Gaps) != 1 || d.Gaps[0].Reason != store.Overlap {
 		t.Errorf("%v, made %d, gaps %+v", got, len(d.Made), d.Gaps)
+	}
+}
+
+// A worker or a tick dies that has a run which is tried until the next occurrence. The run is delivered again, but not once that
+// occurrence has come: then it has failed, and the run of the occurrence goes.
+func TestTriesEndForARunWhoseHolderDied(t *testing.T) {
+	ten := time.Date(2026, 1, 5, 10, 0, 0, 0, time.UTC)
+	for minutes, want := range map[int]string{59: store.Queued, 60: store.Failed} {
+		j := store.Job{ID: 1, Name: "job", Retry: store.Retry{Attempts: new(store.Attempts(0))}, CreatedAt: ten.Add(-time.Hour), Steps: []store.Step{{Executor: "sql"}}}
+		j.Normalize()
+		hourly := store.Rule{ScheduleID: 1, Linked: true, LinkPlanned: true, LinkedAt: j.CreatedAt, Input: "a", NewInput: "a", Text: "DTSTART:20260101T000000Z\nRRULE:FREQ=HOURLY"}
+		run := store.Run{ID: "1", JobID: 1, Number: 1, Occurrence: store.OccurrenceAt(ten), ScheduledFor: ten, State: store.Running, Fence: 1, Holder: "post/1", StartedAt: ten, ReadyAt: ten, LeaseUntil: ten.Add(10 * time.Minute)}
+		plan := store.Plan{JobID: 1, DecidedThrough: ten, NextRun: ten.Add(time.Hour), LastScheduledFor: ten, RunsMade: 1}
+		d := Job(ten.Add(time.Duration(minutes)*time.Minute), &store.Snapshot{Plan: plan, Job: j, Rules: []store.Rule{hourly}, Runs: []store.Run{run}}, testPass(""))
+		if len(d.Updates) != 1 || d.Updates[0].Run.State != want || !strings.HasPrefix(d.Updates[0].Run.Error, "post/1 sent no heartbeat") {
+			t.Errorf("after %d minutes: %+v, want %s", minutes, d.Updates, want)
+		}
+		if made := want == store.Failed; (len(d.Made) == 1 && d.Made[0].State == store.Queued) != made {
+			t.Errorf("after %d minutes: %+v is made", minutes, d.Made)
+		}
 	}
 }
