@@ -66,6 +66,9 @@ func TestRoutinesKeepTheNumbersOfOtherSteps(t *testing.T) {
 					}
 					list = append(list, spec)
 				}
+				if err := rows.Err(); err != nil {
+					t.Fatal(err)
+				}
 				return list
 			}
 			want := specs()
