@@ -96,7 +96,7 @@ func (s *Store) inTurn(ctx context.Context, o ApplyOptions, fn func(*applier) er
 		transaction = s.db.InSnapshot
 	}
 	err = transaction(ctx, func(tx *engine.Tx) error {
-		a := &applier{s: s, tx: tx, o: o, login: login, dry: dryRun{on: o.DryRun, links: map[link]int{}, defined: map[int64]*Job{}}}
+		a := &applier{s: s, tx: tx, o: o, login: login, dry: newDryRun(o.DryRun)}
 		if err := a.takeTurns(ctx); err != nil {
 			return err
 		}
@@ -161,11 +161,11 @@ func (a *applier) all(ctx context.Context, d Definitions) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range a.dry.shared {
-		if schedules[r.from].ID == r.is.ID { // the name is free for a new schedule
-			delete(schedules, r.from)
+	for was, is := range a.dry.shared {
+		if schedules[was].ID == is.ID { // the name is free for a new schedule
+			delete(schedules, was)
 		}
-		schedules[r.is.Name] = r.is
+		schedules[is.Name] = is
 	}
 	a.schedules = schedules
 	for i := range d.Schedules {

@@ -121,7 +121,7 @@ func (a *applier) find(ctx context.Context, jobs []Job) error {
 		return err
 	}
 	if a.dry.on {
-		for _, j := range a.dry.renamed {
+		for _, j := range a.dry.moved {
 			a.known.add(&Job{ID: j.ID, Owner: j.Owner, Name: j.Name, Manifest: j.Manifest})
 		}
 	}
@@ -169,6 +169,28 @@ func (a *applier) definitions(ctx context.Context, known []*Job) ([]Job, error) 
 		a.dry.job(j)
 	}
 	return list, err
+}
+
+// allDefinitions is definitions for any number of jobs.
+func (a *applier) allDefinitions(ctx context.Context, known []*Job) ([]Job, error) {
+	all := make([]Job, 0, len(known))
+	for part := range slices.Chunk(known, batchSize) {
+		list, err := a.definitions(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	return all, nil
+}
+
+// byIDs returns jobs of which only the id is known.
+func byIDs(ids []int64) []*Job {
+	list := make([]*Job, len(ids))
+	for i, id := range ids {
+		list[i] = &Job{ID: id}
+	}
+	return list
 }
 
 // readKnown reads the rows of jobs into their places.

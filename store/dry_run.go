@@ -12,13 +12,16 @@ import (
 // rows from the database.
 type dryRun struct {
 	on      bool
-	last    int64  // the newest of the ids that were made up; they are negative
-	renamed []*Job // by their new names
-	// formerly are the same jobs as they were, and shared the schedules that would have another name.
-	formerly []Job
-	shared   []renamedSchedule
-	links    map[link]int   // 1: the job uses the schedule from now on; -1: it no longer uses it
-	defined  map[int64]*Job // as the definitions give them, with the hooks that they name
+	last    int64               // the newest of the ids that were made up; they are negative
+	moved   map[int64]*Job      // jobs by their new names
+	hooks   map[string]*Job     // the same jobs, by their former full names, once the hooks of other jobs have followed
+	shared  map[string]Schedule // schedules that would have another name, by their former names
+	links   map[link]int        // 1: the job uses the schedule from now on; -1: it no longer uses it
+	defined map[int64]*Job      // as the definitions give them, with the hooks that they name
+}
+
+func newDryRun(on bool) dryRun {
+	return dryRun{on: on, shared: map[string]Schedule{}, links: map[link]int{}, defined: map[int64]*Job{}}
 }
 
 // link names a shared schedule and a job that uses it.

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"fmt"
 	"net/url"
 	"reflect"
 	"testing"
@@ -57,6 +58,48 @@ func TestDryRunOnlyReads(t *testing.T) {
 			t.Logf("%d: %d changes, %v", i, len(made), err)
 		}
 	})
+}
+
+// TestManyRenames: apply sends one statement for each job that it renames, and a dry run, and an apply of a file that keeps
+// renamed_from, none.
+func TestManyRenames(t *testing.T) {
+	t.Parallel()
+	const n = 1500 // more than a batch
+	var c storetest.Calls
+	d := storetest.Open(t, "sqlite", store.Options{Wrap: c.Wrap})
+	defs := func(name string) (d store.Definitions) {
+		for i := range n {
+			j := store.Job{Name: fmt.Sprint(name, " ", i), Steps: []store.Step{sqlStep("", "SELECT 1")}}
+			j.On.Failed = fmt.Sprint(name, " ", i/3)
+			if i%2 > 0 {
+				j.After = []store.After{{Job: fmt.Sprint(name, " ", i-1)}}
+			}
+			d.Jobs = append(d.Jobs, j)
+		}
+		return d
+	}
+	apply := func(defs store.Definitions, dry bool, most int) []store.Change {
+		t.Helper()
+		before := len(c.All())
+		changes, err := d.Apply(t.Context(), defs, store.ApplyOptions{Manifest: "jobs", Prune: true, DryRun: dry})
+		if sent := len(c.All()) - before; err != nil || sent > most {
+			t.Errorf("%d statements, want at most %d: %v", sent, most, err)
+		}
+		return changes
+	}
+	const few = 150
+	apply(defs("old"), false, few)
+	renamed := defs("new")
+	for i := range n {
+		renamed.Renames = append(renamed.Renames, store.Rename{Kind: store.KindJob, From: fmt.Sprint("old ", i), To: fmt.Sprint("new ", i)})
+	}
+	told, made := apply(renamed, true, few), apply(renamed, false, n+few)
+	if len(made) != 2*n || !reflect.DeepEqual(told, made) {
+		t.Errorf("a dry run tells %d changes, and apply makes %d", len(told), len(made))
+	}
+	if again := apply(renamed, false, few); len(again) != 0 {
+		t.Errorf("%d changes afterwards", len(again))
+	}
 }
 
 func text(err error) string {

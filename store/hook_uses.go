@@ -29,6 +29,20 @@ func (a *applier) hookUses(ctx context.Context, only *Job, going map[int64]bool)
 			}
 		}
 	}
+	err := a.eachHooked(ctx, only, func(j *Job) {
+		if a.dry.job(j); a.dry.defined[j.ID] == nil {
+			add(j)
+		}
+	})
+	for _, j := range a.dry.defined {
+		add(j)
+	}
+	return uses, err
+}
+
+// eachHooked reads the jobs that have hooks: id, owner, name and hooks. If only is given, those may be left out that do not
+// name it.
+func (a *applier) eachHooked(ctx context.Context, only *Job, take func(*Job)) error {
 	args := engine.Args{"name": "", "full": ""}
 	if only != nil {
 		args = engine.Args{"name": only.Name, "full": only.FullName()}
@@ -38,16 +52,10 @@ func (a *applier) hookUses(ctx context.Context, only *Job, going map[int64]bool)
 	for _, hook := range j.On.All() {
 		to = append(to, engine.Nullable(hook))
 	}
-	err := a.tx.Query(ctx, "hook_uses", args, engine.Reads(to...).Each(func(string) {
-		if a.dry.job(&j); a.dry.defined[j.ID] == nil {
-			add(&j)
-		}
+	return a.tx.Query(ctx, "hook_uses", args, engine.Reads(to...).Each(func(string) {
+		take(&j)
 		j = Job{}
 	}))
-	for _, j := range a.dry.defined {
-		add(j)
-	}
-	return uses, err
 }
 
 // mayGo refuses to remove a job that is a hook of a job that stays. The definition of that job would name nothing, and

@@ -49,12 +49,8 @@ func (s *Store) RemoveUnused(ctx context.Context, o AlterOptions) ([]Change, err
 // detach removes a schedule from the jobs that use it. A job that plain SQL has removed loses all of its links, as with the
 // next decision.
 func (a *applier) detach(ctx context.Context, c *Schedule) error {
-	var known []*Job
 	var ids []int64
 	err := a.tx.Query(ctx, "schedule_jobs", engine.Args{"id": c.ID}, engine.Column(&ids))
-	for _, id := range ids {
-		known = append(known, &Job{ID: id})
-	}
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -63,7 +59,7 @@ func (a *applier) detach(ctx context.Context, c *Schedule) error {
 			return err
 		}
 	}
-	for part := range slices.Chunk(known, batchSize) {
+	for part := range slices.Chunk(byIDs(ids), batchSize) {
 		jobs, err := a.definitions(ctx, part)
 		if err != nil {
 			return err

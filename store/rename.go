@@ -39,17 +39,7 @@ func (s *Store) RenameJob(ctx context.Context, name, to string, o AlterOptions) 
 		if taken.byName[r.Job.FullName()] != nil {
 			return fmt.Errorf("job %s: %w", r.Job.FullName(), ErrExists)
 		}
-		hooked, err := a.hookedBy(ctx, &was)
-		if err != nil {
-			return err
-		}
-		if err := a.run(ctx, engine.Args{"id": was.ID, "name": to}, "rename_job"); err != nil {
-			return err
-		}
-		if err := a.record("job", r.Job.FullName(), "rename", was.ID, was, r.Job); err != nil {
-			return err
-		}
-		if err := a.followHook(ctx, hooked, &was, &r.Job); err != nil {
+		if err := a.renameJobs(ctx, []move{{was, r.Job}}); err != nil {
 			return err
 		}
 		r.Followers, err = a.followersOf(ctx, was.ID)
@@ -68,47 +58,6 @@ func (a *applier) followersOf(ctx context.Context, id int64) ([]Job, error) {
 		return nil, err
 	}
 	return a.definitions(ctx, known)
-}
-
-// hookedBy reads and locks the jobs that name a job as a hook.
-func (a *applier) hookedBy(ctx context.Context, j *Job) ([]Job, error) {
-	var known []*Job
-	err := a.s.known(ctx, a.tx, "hooked_jobs", engine.Args{"name": j.Name, "owner": j.Owner, "full": j.FullName()}, func(k *Job) { known = append(known, k) })
-	if err != nil || len(known) == 0 {
-		return nil, err
-	}
-	ids := make([]int64, len(known))
-	for i, k := range known {
-		ids[i] = k.ID
-	}
-	if !a.dry.on {
-		if err := a.lock(ctx, "lock_jobs", ids...); err != nil {
-			return nil, err
-		}
-	}
-	return a.definitions(ctx, known)
-}
-
-// followHook gives the hooks of jobs the new name.
-func (a *applier) followHook(ctx context.Context, hooked []Job, was, is *Job) error {
-	a.dry.renamed = append(a.dry.renamed, is)
-	for i := range hooked {
-		j := &hooked[i]
-		if j.ID == is.ID {
-			j.Name = is.Name
-		}
-		for i := range j.After { // they were read with the old name, and are looked up by name
-			if j.After[i].id == is.ID {
-				j.After[i].Job = j.calls(is)
-			}
-		}
-		for _, hook := range j.On.All() {
-			if *hook == was.FullName() || *hook == was.Name && j.Owner == was.Owner {
-				*hook = is.FullName()
-			}
-		}
-	}
-	return a.rewriteEach(ctx, hooked)
 }
 
 // AlteredSchedule is a schedule before and after a change in place.
@@ -183,7 +132,7 @@ func (a *applier) renameSchedule(ctx context.Context, was, is Schedule) error {
 		return err
 	}
 	if a.dry.on {
-		a.dry.shared = append(a.dry.shared, renamedSchedule{was.Name, is})
+		a.dry.shared[was.Name] = is
 	}
 	if err := a.record(KindSchedule, is.Name, "rename", was.ID, was, is); err != nil {
 		return err
@@ -204,19 +153,7 @@ func (a *applier) briefUsers(ctx context.Context, schedule int64) ([]Job, error)
 	if err := a.tx.Query(ctx, "brief_users", engine.Args{"id": schedule}, engine.Column(&ids)); err != nil {
 		return nil, err
 	}
-	var all []Job
-	for part := range slices.Chunk(ids, batchSize) {
-		var known []*Job
-		for _, id := range part {
-			known = append(known, &Job{ID: id})
-		}
-		jobs, err := a.definitions(ctx, known)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, jobs...)
-	}
-	return all, nil
+	return a.allDefinitions(ctx, byIDs(ids))
 }
 
 // renamedIn returns the sorted names with one of them replaced.

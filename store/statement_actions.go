@@ -128,7 +128,6 @@ var actions = map[string]string{
 	"jobs_owned":         "read the jobs of a manifest",
 	"hook_uses":          "look which jobs name others as hooks",
 	"hooks_in_use":       "look which jobs are hooks",
-	"hooked_jobs":        "look for jobs that name another one as a hook",
 	"schedule_jobs":      "read which jobs use a schedule",
 	"write_skips":        "write the skips of a job",
 	"rename_job":         "write the name of a job",

@@ -44,10 +44,14 @@ func (w world) firstRuns(m *manifest.Manifest, changes []store.Change) []report.
 
 // renamePauses gives the pauses of schedules that a change has renamed their new names: they were read before it.
 func (w world) renamePauses(d store.Definitions, changes []store.Change) {
+	made := map[string]bool{}
+	for i := range changes {
+		if ch := &changes[i]; ch.Kind == store.KindSchedule && ch.Action == "rename" {
+			made[ch.Subject] = true
+		}
+	}
 	for _, r := range d.RenamesInTurn() {
-		if r.Kind != "schedule" || !slices.ContainsFunc(changes, func(ch store.Change) bool {
-			return ch.Kind == "schedule" && ch.Action == "rename" && ch.Subject == r.To
-		}) {
+		if r.Kind != store.KindSchedule || !made[r.To] {
 			continue
 		}
 		renamePauses(w.pauses, r.From, r.To)

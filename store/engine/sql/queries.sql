@@ -1031,13 +1031,6 @@ SELECT id FROM dbjobs.jobs WHERE id @these ORDER BY id @lock;
 -- name: rename_job
 UPDATE dbjobs.jobs SET name = :name WHERE id = :id;
 
--- The jobs that name another job as a hook.
-
--- name: hooked_jobs
-SELECT id, owner, name, manifest FROM dbjobs.jobs WHERE @has_hooks
-AND (owner = :owner AND :name IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
-  OR :full IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
-
 -- The jobs that name other jobs as hooks, or with :name one job of that name.
 
 -- name: hook_uses

@@ -679,12 +679,6 @@ SELECT id, owner, name, on_failed, on_recovered, on_missed, on_late, on_lost, on
 WHERE has_hooks = 1
 AND (? = '' OR ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) OR ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused));
 
--- name: hooked_jobs
--- arguments: owner, name, full
-SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE has_hooks = 1
-AND (owner = ? AND ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
-  OR ? IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
-
 -- name: hooks
 -- arguments: each_ids
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE live_name IN (each_);

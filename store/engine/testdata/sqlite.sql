@@ -672,12 +672,6 @@ SELECT id, owner, name, on_failed, on_recovered, on_missed, on_late, on_lost, on
 WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL
 AND (?1 = '' OR ?1 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) OR ?2 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused));
 
--- name: hooked_jobs
--- arguments: owner, name, full
-SELECT id, owner, name, manifest FROM dbjobs_jobs WHERE removed_at IS NULL AND COALESCE(on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused) IS NOT NULL
-AND (owner = ?1 AND ?2 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)
-  OR ?3 IN (on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused)) ORDER BY id;
-
 -- name: hooks
 -- arguments: ids
 SELECT id, owner, name, queue, priority, enabled FROM dbjobs_jobs WHERE removed_at IS NULL AND name IN (SELECT value FROM json_each(?1));
