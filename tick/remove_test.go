@@ -273,8 +273,10 @@ func TestRemoveWhenDoneKnowsRenames(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				j, another := once(), once()
 				at := store.Schedule{Name: "at", Rule: j.Own.Rule}
-				j.Own, j.Schedules = nil, []string{"at"}
-				another.Name, another.Own, another.Schedules, another.RemoveDone = "another", nil, j.Schedules, false
+				another.Name, another.Own, another.Schedules, another.RemoveDone = "another", nil, []string{"at"}, false
+				if strings.HasPrefix(what, "schedule") {
+					j.Own, j.Schedules = nil, another.Schedules
+				}
 				o := store.ApplyOptions{Manifest: "jobs"}
 				defs := store.Definitions{Schedules: []store.Schedule{at}, Jobs: []store.Job{another, j}}
 				brought(t, d, defs, o)
