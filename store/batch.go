@@ -11,24 +11,24 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// readSnapshots locks the plans and reads the rest.
-func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) ([]Snapshot, error) {
+// readSnapshots locks the plans and reads the rest. It also returns the instant of the database at which it locked them.
+func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) (snapshots []Snapshot, at time.Time, err error) {
 	whatever := 0
 	if p.need != Due { // a due job has a plan; the others may have none yet
 		whatever = 1
 		if _, err := tx.Exec(ctx, "enlist", engine.Args{"ids": p.jobs}); err != nil {
-			return nil, err
+			return nil, at, err
 		}
 	}
-	snapshots := make([]Snapshot, 0, len(p.jobs))
+	snapshots = make([]Snapshot, 0, len(p.jobs))
 	var l Plan
-	rd := engine.Reads(scanPlan(&l)...) // made once for all rows: there may be thousands of them, with dozens of columns each
-	err := tx.Query(ctx, "batch_plans", engine.Args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, rd.Each(func(fault string) {
+	rd := engine.Reads(append(scanPlan(&l), engine.At(&at))...) // made once for all rows: there may be thousands of them, with dozens of columns each
+	err = tx.Query(ctx, "batch_plans", engine.Args{"now": s.now(), "ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, rd.Each(func(fault string) {
 		snapshots = append(snapshots, Snapshot{Plan: l, PlanFault: fault})
 		l = Plan{}
 	}))
 	if err != nil || len(snapshots) == 0 {
-		return nil, err
+		return nil, at, err
 	}
 	locked := make([]int64, len(snapshots))
 	byJob := make(map[int64]*Snapshot, len(snapshots))
@@ -37,9 +37,9 @@ func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) ([]Sn
 		byJob[locked[i]] = &snapshots[i]
 	}
 	if err := s.recall(ctx, tx, p.need, snapshots); err != nil {
-		return nil, err
+		return nil, at, err
 	}
-	return snapshots, s.readDefinitions(ctx, tx, p, locked, byJob)
+	return snapshots, at, s.readDefinitions(ctx, tx, p, locked, byJob)
 }
 
 func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids []int64, byJob map[int64]*Snapshot) error {
