@@ -85,8 +85,8 @@ func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Auth
 
 // Resume ends the pause of a subject. Other pauses that hold the same jobs continue. The nominal times inside the
 // pause become a gap. With missed they count as if there had been no pause, unless they were decided meanwhile, which
-// only an edit of the job or another of its schedules can cause. The error wraps ErrNotFound if the subject is not
-// paused.
+// only another of the job's schedules can cause, or an edit of what its nominal times depend on: see PlannedPolicies.
+// The error wraps ErrNotFound if the subject is not paused.
 func (s *Store) Resume(ctx context.Context, on Subject, missed bool, who Author) (Pause, error) {
 	var ended Pause
 	err := s.change(ctx, who, func(a *applier) error {

@@ -58,6 +58,12 @@ func (j *Job) PlannedAs() PlannedPolicies {
 		RepeatAfter: j.RepeatAfter, Start: j.Start, StartZone: j.StartZone, Owner: j.Owner, Tags: j.Tags}
 }
 
+// Equal reports whether a job that was planned with some policies has the same nominal times with others, held by the same pauses.
+func (w *PlannedPolicies) Equal(o *PlannedPolicies) bool {
+	return w.Known && o.Known && w.Disabled == o.Disabled && w.NotBefore.Equal(o.NotBefore) && w.NotAfter.Equal(o.NotAfter) && w.MaxRuns == o.MaxRuns &&
+		w.RepeatAfter == o.RepeatAfter && w.Start == o.Start && w.StartZone == o.StartZone && w.Owner == o.Owner && slices.Equal(w.Tags, o.Tags)
+}
+
 // leftGroup returns the name of the group that a job was planned in, as plan_input quotes it, if the job is not in that group
 // any more; empty: there is no such group.
 func leftGroup(planned, input string) string {

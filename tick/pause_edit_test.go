@@ -49,3 +49,53 @@ func TestPauseOfATagThatAnEditTakesOrGives(t *testing.T) {
 		})
 	}
 }
+
+// The times in a pause stay open to resume --missed, although somebody has edited the job in the pause, as one does who repairs a
+// job that has paused itself. Only an edit of what says which times the job has, or when it is held, decides what came before it.
+func TestMissedTimesOfAPauseInWhichTheJobWasEdited(t *testing.T) {
+	const open, decided = "09:00 succeeded; 10:00 succeeded; 11:00 succeeded; 12:00 succeeded; next 13:00",
+		"09:00 succeeded; 12:00 succeeded; paused (09:29:59.999999, 11:45:00]; next 13:00"
+	for name, c := range map[string]struct {
+		edit func(*store.Job)
+		want string
+	}{
+		"timeout":    {func(j *store.Job) { j.Timeout = store.Duration(2 * time.Hour) }, open},
+		"keep":       {func(j *store.Job) { j.Keep.Runs = 9 }, open},
+		"hooks":      {func(j *store.Job) { j.On.Failed = "other" }, open},
+		"priority":   {func(j *store.Job) { j.Priority = 3 }, open},
+		"not_before": {func(j *store.Job) { j.NotBefore = ticktest.Morning(8, 0) }, decided},
+		"not_after":  {func(j *store.Job) { j.NotAfter = ticktest.Morning(23, 0) }, decided},
+		"tags":       {func(j *store.Job) { j.Tags = []string{"etl"} }, decided},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				j := ticktest.Hourly("job")
+				j.Missed, j.MissedLimit, j.Overlap = store.MissedAll, 9, store.OverlapWaitAll
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j, {Name: "other", Steps: []store.Step{ticktest.Nop("")}}}})
+				at := func(hour, minute int) {
+					t.Helper()
+					d.Clock.Set(ticktest.Morning(hour, minute))
+					ticktest.Run(t, d)
+				}
+				ticktest.Run(t, d)
+				at(9, 0)
+				on := store.Subject{Scope: store.ScopeJob, Name: "job"}
+				d.Clock.Set(ticktest.Morning(9, 30))
+				ticktest.Pause(t, d, on, time.Time{})
+				at(11, 30)
+				d.Clock.Set(ticktest.Morning(11, 45))
+				c.edit(&j)
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+				ticktest.Run(t, d)
+				at(12, 30)
+				ticktest.Resume(t, d, on, true)
+				for range 4 {
+					ticktest.Run(t, d)
+				}
+				if got := ticktest.ToldIn(t, d, "job", "15:04"); got != c.want {
+					t.Errorf("%s, want\n%s", got, c.want)
+				}
+			})
+		})
+	}
+}

@@ -75,7 +75,9 @@ func (c *cli) jobResume() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resume [NAME] [--tag TAG] [--owner OWNER]", Short: "End the pause of a job, of a tag or of an owner", Args: positional("NAME?"),
 		Long: `Ends the pause of this job, tag or owner, and no other. Times that came during the pause are a recorded gap. With
---missed they count as missed instead, and the job's policy missed decides which of them still run.`,
+--missed they count as missed instead, and the job's policy missed decides which of them still run. Exception: times
+before an edit of the job's schedules, start, not_before, not_after, max_runs, repeat_after, disabled, tags or owner stay
+a gap.`,
 		Example: `  dbjobs job resume rollup --missed`,
 	}
 	f.add(cmd, "resume")
@@ -100,8 +102,8 @@ func (c *cli) scheduleResume() *cobra.Command {
 	return c.resumes(&cobra.Command{
 		Use: "resume NAME", Short: "End the pause of a schedule", Args: positional("NAME"),
 		Long: `Ends the pause of a schedule. Times that came during the pause are a recorded gap; with --missed they count as
-missed instead. Exception: for a job that has other schedules too, times before a time of the other schedules stay a
-gap.`,
+missed instead. Exceptions: for a job that has other schedules too, times before a time of the other schedules stay a
+gap; and so do times before an edit of the schedule, or one that "dbjobs job resume --help" names.`,
 		Example: `  dbjobs schedule resume nightly`,
 	}, shared)
 }

@@ -89,12 +89,20 @@ func (d *decision) dueBy() time.Time {
 
 // upTo is the instant up to which nominal times are decided now. While pauses hold all rules of a
 // job, the times in the pauses stay undecided, so that the command that resumes the job can
-// still ask for them. After a change, everything up to now is decided: no time from before a change becomes due later.
+// still ask for them. After a change of what the nominal times depend on, everything up to now is decided: no time from before
+// such a change becomes due later.
 func (d *decision) upTo() time.Time {
-	if d.changed || d.snapshot.Stale || d.snapshot.Plan.DecidedThrough.IsZero() {
+	if d.changed || d.endsOpen() || d.snapshot.Plan.DecidedThrough.IsZero() {
 		return d.now
 	}
 	return d.openFrom(d.snapshot.Plan.DecidedThrough)
+}
+
+// endsOpen reports whether the job was edited so that the times before the edit cannot stay open: the next decisions do not know
+// the policies by which those times are judged. Nor do they if the job rests.
+func (d *decision) endsOpen() bool {
+	is := d.job().PlannedAs()
+	return d.snapshot.Stale && (!d.snapshot.Planned.Equal(&is) || d.rests())
 }
 
 // openFrom is the instant after which a decision leaves nominal times open if nothing has changed. through is where the

@@ -39,7 +39,7 @@ func (t *tale) decide(now time.Time) bool {
 		}
 	default:
 		upTo := now
-		if t.decidedEver && !edited && !changed {
+		if t.decidedEver && !edited && (!changed || sameTimes(&t.planned, p) && !t.spent()) {
 			upTo = openFrom
 		}
 		t.owe(now, last, upTo, since, changed)

@@ -105,6 +105,15 @@ func planInput(j *store.Job) (p policies) {
 // SamePolicies reports whether two definitions have the same input for the plan.
 func SamePolicies(a, b *store.Job) bool { return planInput(a) == planInput(b) }
 
+// sameTimes reports whether two definitions with the same rules have the same nominal times, held by the same pauses.
+func sameTimes(a, b *store.Job) bool {
+	of := func(j *store.Job) policies {
+		all := planInput(j)
+		return policies{disabled: all.disabled, notBefore: all.notBefore, notAfter: all.notAfter, cycles: all.cycles, tags: all.tags}
+	}
+	return of(a) == of(b)
+}
+
 // Backoff returns how long to wait after a failed attempt.
 func Backoff(r store.Retry, attempt int) time.Duration {
 	return min(time.Duration(*r.Backoff)<<min(attempt-1, 16), time.Duration(*r.MaxBackoff))

@@ -1,6 +1,6 @@
 -- See Store.Resume (store/pause.go).
 CREATE PROCEDURE dbjobs_resume(IN subject text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN scope text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, IN missed boolean, IN reason text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
-MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'ends a pause; with missed, what fell due meanwhile counts as if there had been none'
+MODIFIES SQL DATA SQL SECURITY DEFINER COMMENT 'ends a pause; with missed, what fell due meanwhile counts as if there had been none, except before an edit of the times of the job'
 BEGIN
   DECLARE mine boolean;
   DECLARE subject_id bigint;

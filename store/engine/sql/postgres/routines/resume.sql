@@ -20,5 +20,5 @@ END
 $$
 ;
 
-COMMENT ON FUNCTION dbjobs.resume(text, text, boolean, text) IS 'ends a pause; with missed, what fell due meanwhile counts as if there had been none'
+COMMENT ON FUNCTION dbjobs.resume(text, text, boolean, text) IS 'ends a pause; with missed, what fell due meanwhile counts as if there had been none, except before an edit of the times of the job'
 ;
