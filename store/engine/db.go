@@ -148,16 +148,35 @@ const idle = 32
 // them. While a job's statements are executed, one of the store's own stays. Otherwise jobs could take all connections
 // that the login may have, no heartbeat could extend the leases of their runs, and another pass would execute them again.
 func (db *DB) makeRoom() {
+	stays := 0
+	if db.giveUp() {
+		stays = 1
+	}
+	db.pool.SetMaxIdleConns(stays)
+	db.pool.SetMaxIdleConns(idle)
+}
+
+// giveUp closes the connections for jobs that wait for a statement. It reports whether a job's statements are executed.
+func (db *DB) giveUp() (atWork bool) {
 	db.mu.Lock()
 	all := slices.Clone(db.sessions)
 	db.mu.Unlock()
-	stays := 0
 	for _, s := range all {
-		if s.giveUp(); s.atWork() {
-			stays = 1
-		}
+		s.giveUp()
+		atWork = atWork || s.atWork()
 	}
-	db.pool.SetMaxIdleConns(stays)
+	return atWork
+}
+
+// leave closes all connections that wait for a statement, if an error is the answer of a server that may have handed over to
+// another one. Its sessions may live on, and would get the same answer for ever. A new connection may lead to the other server.
+// The connection that got the answer waits by now, too.
+func (db *DB) leave(err error) {
+	if err == nil || !db.e.handsOver(err) {
+		return
+	}
+	db.giveUp()
+	db.pool.SetMaxIdleConns(0)
 	db.pool.SetMaxIdleConns(idle)
 }
 

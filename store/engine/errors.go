@@ -106,6 +106,13 @@ func (e *Engine) TakesNoWrites(err error) bool {
 	return e.classify(err) == readOnly && !(e.passedOn != nil && e.passedOn(err))
 }
 
+// handsOver reports whether another server may do what this one has refused: it answers that it takes no writes, or no
+// statements, for now.
+func (e *Engine) handsOver(err error) bool {
+	_, answered := e.Describe(err, "")
+	return !e.OneWriter && (e.TakesNoWrites(err) || answered && e.classify(err) == unreachable)
+}
+
 // Refused reports whether a single row may be at fault, because the engine refused values that were written or read.
 // Errors about connections, locks, rights, disk space and time do not count: they concern all rows, or their outcome
 // is unknown. A conflict that came at each try counts.

@@ -37,6 +37,13 @@ type runner struct {
 // alone reports whether each statement is a transaction of its own.
 func (r runner) alone() bool { return r.q == querier(r.db.pool) }
 
+// leave is DB.leave after a statement that is a transaction of its own. A transaction leaves when it is over.
+func (r runner) leave(err error) {
+	if r.alone() {
+		r.db.leave(err)
+	}
+}
+
 func (r runner) prepare(name string, a Args) (string, []any, error) {
 	st, err := r.db.statements.get(name)
 	if err != nil {
@@ -46,11 +53,12 @@ func (r runner) prepare(name string, a Args) (string, []any, error) {
 }
 
 // Exec runs a named statement and returns the number of rows that it found.
-func (r runner) Exec(ctx context.Context, name string, a Args) (int64, error) {
+func (r runner) Exec(ctx context.Context, name string, a Args) (n int64, err error) {
 	text, bound, err := r.prepare(name, a)
 	if err != nil {
 		return 0, err
 	}
+	defer func() { r.leave(err) }()
 	ctx, cancel := bounded(repeats(ctx, name))
 	defer cancel()
 	res, err := insist(ctx, r, writing, func() (sql.Result, error) { return r.q.ExecContext(ctx, text, bound...) })
@@ -60,7 +68,7 @@ func (r runner) Exec(ctx context.Context, name string, a Args) (int64, error) {
 		}
 		return 0, r.db.Wrap(r.action(name), unanswered(ctx, err))
 	}
-	n, err := res.RowsAffected()
+	n, err = res.RowsAffected()
 	return n, r.db.Wrap(r.action(name), err)
 }
 
@@ -74,11 +82,12 @@ func (r runner) Write(ctx context.Context, name string, a Args, scan func(*sql.R
 	return r.rows(ctx, writing, name, a, scan)
 }
 
-func (r runner) rows(ctx context.Context, kind sent, name string, a Args, scan func(*sql.Rows) error) error {
+func (r runner) rows(ctx context.Context, kind sent, name string, a Args, scan func(*sql.Rows) error) (err error) {
 	text, bound, err := r.prepare(name, a)
 	if err != nil {
 		return err
 	}
+	defer func() { r.leave(err) }()
 	ctx, cancel := bounded(repeats(ctx, name))
 	defer cancel()
 	rows, err := insist(ctx, r, kind, func() (*sql.Rows, error) { return r.q.QueryContext(ctx, text, bound...) })

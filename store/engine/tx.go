@@ -84,11 +84,12 @@ func (db *DB) TryTx(ctx context.Context, fn func(*Tx) error) error {
 	return db.try(ctx, &sql.TxOptions{Isolation: db.e.Isolation}, fn)
 }
 
-func (db *DB) try(ctx context.Context, o *sql.TxOptions, fn func(*Tx) error) error {
+func (db *DB) try(ctx context.Context, o *sql.TxOptions, fn func(*Tx) error) (err error) {
+	defer func() { db.leave(err) }()
 	ctx, answered, cancel := impatient(ctx)
 	defer cancel(nil)
 	var tx *sql.Tx
-	err := answered(func() (err error) {
+	err = answered(func() (err error) {
 		tx, err = db.pool.BeginTx(ctx, o)
 		return db.waited(err)
 	})
