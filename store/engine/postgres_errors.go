@@ -44,7 +44,7 @@ func classifyPostgres(err error) class {
 			}
 		case "JB006":
 			return outdated
-		case "57P05", "25P03", "25P04": // the session or its transaction was idle or open for too long; the server ended it before it read the statement
+		case "57P05", "25P03": // the session or its transaction was idle for too long; the server ended it before it read the statement
 			return gone
 		case "28P01", "28000", "3D000": // login and database
 			return refused
