@@ -15,7 +15,7 @@ type Retention struct {
 	JobID int64     `json:"job_id"`
 	Below int64     `json:"below"` // runs up to this number are deleted
 	Since time.Time `json:"-"`     // gaps recorded before this are deleted; zero: a sweep looks for them
-	// Oldest is the number of the oldest run, if it has ended before Since: then the age was made smaller after that, or a pass had
+	// Oldest is the number of the oldest settled run, if it has ended before Since: then the age was made smaller after that, or a pass had
 	// no time. From this run on, those that have ended before Since are deleted. Zero: nothing is known of it.
 	Oldest int64 `json:"-"`
 }
@@ -35,7 +35,7 @@ const keepRecords = 400 * 24 * time.Hour
 // Sweep returns which history is kept for some jobs, chosen at random, whether or not they have run
 // lately. In time it chooses every job, so that history is also deleted where an earlier pass had
 // no time for it, or where keep was changed. What it asks of each job is one row: runs end about in the order of their numbers, so
-// if the oldest is not too old, the others are taken for young, too. Of these jobs it deletes those that were removed long
+// if the oldest of those that are settled is not too old, the others are taken for young, too. Of these jobs it deletes those that were removed long
 // ago. It also deletes other old records: see forgetRecords.
 func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	a := engine.Args{"now": s.now(), "share": s.chance(), "limit": sweepSize, "later_ms": -keepRecords.Milliseconds()}
@@ -44,7 +44,7 @@ func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	var k Retention
 	var age Duration
 	var long bool
-	var ended engine.Moment // the oldest run
+	var ended engine.Moment // the oldest settled run
 	err = s.db.Query(ctx, "sweep_jobs", a, engine.Scan(func() {
 		if k.Since = now.Add(-time.Duration(age)); !ended.Set() || !ended.Before(k.Since) {
 			k.Oldest = 0

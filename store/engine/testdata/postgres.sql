@@ -1835,8 +1835,8 @@ CROSS JOIN LATERAL (SELECT id, number FROM dbjobs.runs WHERE job_id = d.job_id A
 -- arguments: now, later_ms, share, limit
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, COALESCE((SELECT p.runs_made FROM dbjobs.plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
   CASE WHEN j.removed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN true ELSE false END,
-  COALESCE((SELECT r.number FROM dbjobs.runs r  WHERE r.job_id = j.id AND r.number > 0 ORDER BY r.number LIMIT 1), 0),
-  (SELECT r.finished_at FROM dbjobs.runs r  WHERE r.job_id = j.id AND r.number > 0 ORDER BY r.number LIMIT 1)
+  COALESCE((SELECT r.number FROM dbjobs.runs r  WHERE r.job_id = j.id AND r.number > 0 AND r.settled_at IS NOT NULL ORDER BY r.number LIMIT 1), 0),
+  (SELECT r.finished_at FROM dbjobs.runs r  WHERE r.job_id = j.id AND r.number > 0 AND r.settled_at IS NOT NULL ORDER BY r.number LIMIT 1)
 FROM dbjobs.jobs j
 WHERE j.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $3::double precision)::bigint FROM dbjobs.jobs m) ORDER BY j.id LIMIT $4;
 
