@@ -157,3 +157,39 @@ func TestSettingsSerializableReadsThatLose(t *testing.T) {
 		t.Errorf("%d jobs are planned, want %d", n, jobs)
 	}
 }
+
+// A statement of dbjobs that follows the jobs of a chain follows it to its end, however many levels a server otherwise allows: by
+// default, MySQL refuses more than 1,000 of them, and MariaDB leaves them out without a word.
+func TestSettingsOfTheDepthOfAChain(t *testing.T) {
+	t.Parallel()
+	for engine, setting := range map[string]string{"mariadb": "max_recursive_iterations = 1", "mysql": "cte_max_recursion_depth = 1"} {
+		if !slices.Contains(storetest.Engines(t), engine) {
+			continue
+		}
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, engine, store.Options{})
+			s, err := store.Open(t.Context(), storetest.Settings(t, d.URL, setting), store.Options{Clock: d.Clock.Now})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { s.Close() })
+			defs := store.Definitions{Jobs: []store.Job{{Name: "job0", Steps: []store.Step{ticktest.Nop("")}}}}
+			for n := range 3 {
+				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint("job", n+1), After: []store.After{{Job: fmt.Sprint("job", n)}}, Steps: []store.Step{ticktest.Nop("")}})
+			}
+			if _, err := s.Apply(t.Context(), defs, store.ApplyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if r, err := ticktest.New(t, s).Run(t.Context()); err != nil || len(r.Parked) > 0 {
+				t.Fatalf("%v: %+v", err, r)
+			}
+			id := func(n int) string { return fmt.Sprintf("(SELECT id FROM dbjobs_jobs WHERE name = 'job%d')", n) }
+			d.Exec(t, "INSERT INTO dbjobs_job_after (job_id, after_job_id) VALUES ("+id(0)+", "+id(3)+")")
+			ticktest.Request(t, d, "job0")
+			if r, err := ticktest.New(t, s).Run(t.Context()); err != nil || len(r.Parked) == 0 {
+				t.Errorf("a circle of four jobs: %v: %+v", err, r)
+			}
+		})
+	}
+}

@@ -225,8 +225,13 @@ var (
 	mysqlOfEach = map[string]string{"character_set_client": "utf8mb4", "character_set_results": "utf8mb4", "collation_connection": "utf8mb4_bin",
 		"sql_select_limit": "9223372036854775807"} // no limit; some servers that only speak the protocol accept no larger number
 	mysqlOfStore = map[string]string{"sql_mode": "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'", "sql_safe_updates": "0", "sql_auto_is_null": "0",
-		"sql_big_selects": "1"} // otherwise max_join_size applies
+		"sql_big_selects": "1",          // otherwise max_join_size applies
+		mysqlDepth:        "4294967295"} // the largest: a chain of jobs, and a list of names, may be longer than the usual 1,000
 )
+
+// mysqlDepth is the variable that bounds how many levels a recursive statement may have. Beyond it, MySQL refuses the statement,
+// and MariaDB leaves out the rest without a word. For its two names, see mysqlIsolation.
+const mysqlDepth = "/*M! max_recursive_iterations */ /*!80003 cte_max_recursion_depth */"
 
 // mysqlIsolation is the variable of the session's isolation: each server reads its own name, and takes the other one
 // as a comment.
