@@ -190,6 +190,42 @@ func TestAtomicStepThatMeetsBusy(t *testing.T) {
 	}
 }
 
+// An engine may undo the whole transaction at an error that is no conflict, as InnoDB does if it has no room left for locks. That is
+// a failure like any other, unless the text had committed something before: the procedures do what the server does then.
+func TestAtomicStepThatItsServerUndoes(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "mariadb" {
+			t.Skip("an error leaves the transaction as it is, until its client ends it")
+		}
+		const full = "ROLLBACK; SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1206, MESSAGE_TEXT = 'The total number of locks exceeds the lock table size'; END"
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		d.Exec(t, "CREATE PROCEDURE purges() BEGIN INSERT INTO effects VALUES (1); "+full)
+		d.Exec(t, "CREATE PROCEDURE commits() BEGIN INSERT INTO effects VALUES (2); COMMIT; START TRANSACTION; INSERT INTO effects VALUES (3); "+full)
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "purges", Steps: []store.Step{ticktest.AtomicStep("CALL purges()")}}, {Name: "commits", Steps: []store.Step{ticktest.AtomicStep("CALL commits()")}}}})
+		ticktest.Request(t, d, "purges")
+		ticktest.Request(t, d, "commits")
+		r := ticktest.Run(t, d)
+		if r.Failed != 2 {
+			t.Fatalf("%+v", r)
+		}
+		for _, e := range r.Runs {
+			commits := strings.HasSuffix(e.Job, "commits")
+			if strings.HasPrefix(e.Error, "the step is not atomic: ") != commits || !strings.Contains(e.Error, "lock table size") {
+				t.Errorf("%s: %s", e.Job, e.Error)
+			}
+		}
+		for name, paused := range map[string]bool{"purges": false, "commits": true} {
+			if j, err := d.Job(t.Context(), name); err != nil || (j.Paused != nil) != paused {
+				t.Errorf("%s: %+v, %v", name, j.Paused, err)
+			}
+		}
+		if n, sum := d.Int(t, "SELECT count(*) FROM effects"), d.Int(t, "SELECT sum(n) FROM effects"); n != 1 || sum != 2 {
+			t.Errorf("%d effects, their sum is %d", n, sum)
+		}
+	})
+}
+
 // An atomic step whose text has committed something is not executed again if the text then loses against another
 // transaction. It is tried again only if it had no effect.
 func TestAtomicStepInAConflictAfterItsCommit(t *testing.T) {

@@ -85,8 +85,9 @@ func mysqlSavepointGone(err error) bool {
 	return errors.As(err, &me) && me.Number == 1305
 }
 
-// undoneByMySQL reports whether the engine undid the whole transaction at an error. A lock timeout
-// (1205) undoes only the statement, unless innodb_rollback_on_timeout is set, so the server is asked.
+// undoneByMySQL reports whether the engine undid the whole transaction at an error: at a conflict, or because it has no room for
+// more locks (1206). A lock timeout (1205) undoes only the statement, unless innodb_rollback_on_timeout is set, so the server is
+// asked.
 func undoneByMySQL(ctx context.Context, tx *sql.Tx, err error, _ bool) bool {
 	var me *mysql.MySQLError
 	if !errors.As(err, &me) {
@@ -97,7 +98,7 @@ func undoneByMySQL(ctx context.Context, tx *sql.Tx, err error, _ bool) bool {
 		asked := tx.QueryRowContext(ctx, "SELECT @@innodb_rollback_on_timeout").Scan(&whole)
 		return asked == nil && whole
 	}
-	return me.Number == 1213 || me.Number == 1020
+	return me.Number == 1213 || me.Number == 1020 || me.Number == 1206
 }
 
 var (
