@@ -251,9 +251,19 @@ func TestAtomicStepInAConflictAfterItsCommit(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), "UPDATE other SET n = 3"); err != nil {
 			t.Fatal(err)
 		}
-		r, err := ticktest.New(t, d.Store).Run(t.Context())
+		var calls storetest.Calls
+		r, err := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})).Run(t.Context())
 		if err != nil || r.Failed != 2 {
 			t.Fatalf("%v: %+v", err, r)
+		}
+		sent := 0
+		for _, call := range calls.All() {
+			if call.SQL == "UPDATE other SET n = 2" {
+				sent++
+			}
+		}
+		if sent != 2 {
+			t.Errorf("the two texts were sent %d times, want once each: their sessions say how long they wait for the lock", sent)
 		}
 		for _, e := range r.Runs {
 			if found := strings.HasPrefix(e.Error, "the step is not atomic: "); found != strings.HasSuffix(e.Job, "commits") {

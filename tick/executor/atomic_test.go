@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
@@ -64,6 +65,29 @@ func TestAtomicStepThatRaisesThatThereAreNoWrites(t *testing.T) {
 		steps.spec.Atomic = true
 		if err := steps.step(routine[1]); err == nil || errors.Is(err, executor.ErrNothingDone) || strings.Contains(err.Error(), "took no writes") {
 			t.Errorf("%v, want that the step has failed", err)
+		}
+	})
+}
+
+// A text waits for a lock as long as its session says, and fails then. The record of its end belongs to dbjobs: if that waits too long,
+// all of it is tried again.
+func TestAtomicStepWhoseRecordWaitsForALock(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		steps := newStepper(t, d, d.Store)
+		steps.spec.Atomic = true
+		tries := 0
+		steps.r.EndIn = func(context.Context, *sql.Tx, executor.Result) error {
+			if tries++; tries < 3 {
+				return store.ErrLocked
+			}
+			return nil
+		}
+		if err := steps.step("INSERT INTO effects VALUES (1)"); err != nil || tries != 3 {
+			t.Errorf("%d tries: %v", tries, err)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 1 {
+			t.Errorf("%d effects", n)
 		}
 	})
 }

@@ -189,11 +189,13 @@ func (d *database) in(ctx context.Context, taken *engine.Session, spec SQLSpec, 
 	return res, nil
 }
 
-// untilNoConflict tries an action again while it loses against another transaction.
+// untilNoConflict tries an action again while it loses against another transaction. A text that has waited too long for a lock has
+// failed: its session says how long it waits. The record of its end, whose errors are those of the store, is tried again.
 func (d *database) untilNoConflict(ctx context.Context, do func() (Result, error)) (Result, error) {
 	for try := 1; ; try++ {
 		res, err := do()
-		if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || errors.Is(err, errUnsent) || !d.engine.Transient(err) {
+		if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || errors.Is(err, errUnsent) ||
+			!d.engine.Transient(err) || d.engine.Locked(err) && !errors.Is(err, store.ErrLocked) {
 			return res, err
 		}
 		select {
