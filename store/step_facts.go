@@ -112,15 +112,16 @@ func (j *Job) checkReferences(i int) error {
 	return nil
 }
 
-// StepFacts reads how the steps of a run have ended so far, by their names.
-func (s *Store) StepFacts(ctx context.Context, run string) (map[string]StepFacts, error) {
+// StepFacts reads how the steps of a run have ended so far, by their names. Of the step under way, it reads the last visit: a
+// try or a delivery has the facts that the first one of its own visit had.
+func (s *Store) StepFacts(ctx context.Context, run, step string) (map[string]StepFacts, error) {
 	facts := map[string]StepFacts{}
 	var f StepFacts
 	var name, result string
 	var n *int64
 	rd := engine.Reads(&name, &f.State, optional[int64]{&n}, engine.Nullable(&f.Error), engine.Nullable(&f.Output), engine.Nullable(&result))
 	faults := ""
-	err := s.db.Query(ctx, "step_facts", engine.Args{"id": engine.ID(run)}, rd.Each(func(fault string) {
+	err := s.db.Query(ctx, "step_facts", engine.Args{"id": engine.ID(run), "step": step}, rd.Each(func(fault string) {
 		faults = engine.JoinFaults(faults, fault)
 		f.Rows = n
 		dec := json.NewDecoder(strings.NewReader(result))

@@ -182,7 +182,7 @@ func TestStepFactsThatCannotBeRead(t *testing.T) {
 			t.Parallel()
 			var away atomic.Bool
 			calls := storetest.Calls{Before: func(call storetest.Call) error {
-				if away.Load() && strings.Contains(call.SQL, "GROUP BY step_name") {
+				if away.Load() && strings.Contains(call.SQL, "GROUP BY e.step_name") {
 					return &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 				}
 				return nil

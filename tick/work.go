@@ -267,7 +267,7 @@ func (p *pass) readFacts(ctx context.Context, t *store.Task, step *store.Step) (
 	if t.Steps = nil; !step.Refers() {
 		return nil
 	}
-	if t.Steps, err = p.t.Store.StepFacts(ctx, t.Run.ID); err != nil && (p.temporary(err) || over(ctx)) { // no fault of the step
+	if t.Steps, err = p.t.Store.StepFacts(ctx, t.Run.ID, step.Name); err != nil && (p.temporary(err) || over(ctx)) { // no fault of the step
 		err = fmt.Errorf("%w: %w", executor.ErrNothingDone, err)
 	}
 	return err

@@ -1271,12 +1271,16 @@ ORDER BY r.finished_at DESC, r.id DESC LIMIT :limit;
 SELECT job_id, scheduled_for FROM dbjobs.runs WHERE job_id @among AND occurrence > :after AND occurrence <= :through
 UNION ALL SELECT job_id, scheduled_for FROM dbjobs.runs WHERE job_id @among AND occurrence > :filled_after AND occurrence < :filled_through LIMIT :limit;
 
--- The facts that the steps of a run have reported so far: those of the last attempt of each step. Outputs are read of these
--- attempts only, because a step may have many.
+-- The facts that the steps of a run have reported so far: those of the last attempt of each step. Of the step under way, attempts
+-- that did not succeed count only where another step has begun since: the others are earlier tries and deliveries of this visit.
+-- Outputs are read of the last attempts only, because a step may have many.
 
 -- name: step_facts
 SELECT a.step_name, a.state, a.rows_affected, a.error, a.output, a.result
-FROM (SELECT MAX(number) AS number FROM dbjobs.attempts WHERE run_id = :id AND state <> 'running' GROUP BY step_name) AS l
+FROM (SELECT MAX(e.number) AS number FROM dbjobs.attempts e
+  WHERE e.run_id = :id AND e.state <> 'running' AND (e.step_name <> :step OR e.state = 'succeeded'
+    OR e.number < (SELECT MAX(o.number) FROM dbjobs.attempts o WHERE o.run_id = :id AND o.step_name <> :step))
+  GROUP BY e.step_name) AS l
 JOIN dbjobs.attempts a ON a.run_id = :id AND a.number = l.number;
 
 -- name: gaps

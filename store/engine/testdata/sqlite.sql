@@ -1659,9 +1659,12 @@ SELECT kind, job_id FROM (
 SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (SELECT value FROM json_each(?1)) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
 
 -- name: step_facts
--- arguments: id
+-- arguments: id, step
 SELECT a.step_name, a.state, a.rows_affected, a.error, a.output, a.result
-FROM (SELECT MAX(number) AS number FROM dbjobs_attempts WHERE run_id = ?1 AND state <> 'running' GROUP BY step_name) AS l
+FROM (SELECT MAX(e.number) AS number FROM dbjobs_attempts e
+  WHERE e.run_id = ?1 AND e.state <> 'running' AND (e.step_name <> ?2 OR e.state = 'succeeded'
+    OR e.number < (SELECT MAX(o.number) FROM dbjobs_attempts o WHERE o.run_id = ?1 AND o.step_name <> ?2))
+  GROUP BY e.step_name) AS l
 JOIN dbjobs_attempts a ON a.run_id = ?1 AND a.number = l.number;
 
 -- name: stretches
