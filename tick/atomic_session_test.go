@@ -24,7 +24,10 @@ func TestAtomicStepMayChangeItsSession(t *testing.T) {
 			d.Exec(t, "REVOKE ALL ON SCHEMA dbjobs FROM "+role)
 			d.Exec(t, "GRANT ALL ON effects TO "+role)
 			d.Exec(t, "GRANT "+role+" TO current_user")
+			d.Exec(t, "CREATE PROCEDURE becomes() LANGUAGE plpgsql AS $$ BEGIN PERFORM set_config('role', '"+role+"', true), set_config('client_encoding', 'LATIN1', true); END $$")
 			lists = [][]string{{"SET ROLE " + role, insert, told}, {"SET LOCAL ROLE " + role, insert, told},
+				{"SELECT set_config('role', '" + role + "', true)", insert, told}, {"SELECT set_config('client_encoding', 'LATIN1', false)", insert, told},
+				{"CALL becomes()", insert, told}, {"DO 'BEGIN CALL becomes(); END'", insert, told},
 				{"SET client_encoding = 'LATIN1'", insert, told}, {"SET NAMES 'LATIN1'; " + insert, told}}
 		case "mariadb":
 			var database string
@@ -58,7 +61,7 @@ func TestAtomicStepMayChangeItsSession(t *testing.T) {
 		defer rows.Close()
 		for rows.Next() {
 			var output string
-			if err := rows.Scan(&output); err != nil || output != `{"word": "grün"}` {
+			if err := rows.Scan(&output); err != nil || !strings.HasSuffix(output, `{"word": "grün"}`) {
 				t.Errorf("%v: the record has the output %q", err, output)
 			}
 		}

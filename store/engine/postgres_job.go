@@ -57,11 +57,11 @@ func postgresTransactionOpen(_ context.Context, conn *sql.Conn) (open bool, err 
 	return open, err
 }
 
-// postgresForRecord undoes SET ROLE and the like, and another encoding. What waits for the end of the transaction, such as
-// deferred constraints, is still done in that role.
+// postgresForRecord undoes SET ROLE and the like, and another encoding, also by set_config. A procedure may set something, too.
+// What waits for the end of the transaction, such as deferred constraints, is still done in that role.
 func postgresForRecord(_ string, texts []string) (list []string) {
 	has := func(words ...string) bool {
-		return slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, words...) })
+		return slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, words...) || hasWord(text, "call") || verb(text) == "DO" })
 	}
 	if has("role", "authorization") {
 		list = append(list, "SET CONSTRAINTS ALL IMMEDIATE", "RESET SESSION AUTHORIZATION", "RESET ROLE")

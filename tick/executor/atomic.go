@@ -104,11 +104,12 @@ type guard struct {
 
 // guard sets up the guard of a text, before its transaction begins.
 func (d *database) guard(s session, taken *engine.Session, list []Statement) guard {
+	g := guard{session: s, engine: d.engine, record: taken.ForRecord(textsOf(list))}
 	if !slices.ContainsFunc(list, mayCommit) {
-		return guard{}
+		return g
 	}
 	name := fmt.Sprintf("dbjobs_%016x", rand.Uint64())
-	g := guard{session: s, engine: d.engine, savepoint: name, record: taken.ForRecord(textsOf(list))}
+	g.savepoint = name
 	if create := d.engine.Witness(name); create != "" {
 		g.witness = name
 		_, g.lost = taken.Conn.ExecContext(s.statements, create)
@@ -153,13 +154,12 @@ func (g *guard) failed(tx *sql.Tx, failure error) error {
 
 // release ends the guard after the text, and readies the session for the record of the end.
 func (g *guard) release(tx *sql.Tx) error {
-	if g.savepoint == "" {
-		return nil
-	}
-	if _, err := tx.ExecContext(g.after, "RELEASE SAVEPOINT "+g.savepoint); g.engine.SavepointGone(err) {
-		return notAtomic(nil)
-	} else if err != nil {
-		return describe(g.engine, err, "")
+	if g.savepoint != "" {
+		if _, err := tx.ExecContext(g.after, "RELEASE SAVEPOINT "+g.savepoint); g.engine.SavepointGone(err) {
+			return notAtomic(nil)
+		} else if err != nil {
+			return describe(g.engine, err, "")
+		}
 	}
 	for _, text := range g.record {
 		if _, err := tx.ExecContext(g.after, text); err != nil {
