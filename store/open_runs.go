@@ -5,21 +5,22 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
 const (
-	// crowded is how many requests of a job have to wait behind others, beyond those that it may run
+	// crowded is how many runs of a job have to wait behind others, beyond those that it may run
 	// at a time, so that decisions read only some of them.
 	crowded = 200
-	// fewWaiting is how many of those waiting requests decisions then read.
+	// fewWaiting is how many of those waiting runs decisions then read.
 	fewWaiting = 20
 )
 
-// Crowds are the jobs of a pass for which many requested runs wait, such as hooks after a night with many failures.
-// Otherwise each decision would read all of them, to let one go.
+// Crowds are the jobs of a pass for which many runs wait, such as hooks after a night with many failures, or the nominal
+// times of an outage. Otherwise each decision would read all of them, to let one go.
 type Crowds struct {
 	mu   sync.Mutex // several batches are decided at the same time
 	jobs map[int64]bool
@@ -115,19 +116,53 @@ func (o *openRuns) take(run Run) {
 		return
 	}
 	c.Runs = append(c.Runs, run)
-	if run.Begun() && (run.State == Waiting || run.State == Running && run.LeaseUntil.Before(o.p.now)) {
+	if run.triedAgain(o.p.now) {
 		o.again = append(o.again, run.JobID)
 	}
 }
 
-// Resting reports whether a decision has seen a request and left it behind other runs. Until one of those runs ends,
-// the next decision leaves the request there too. The statement crowd_runs has the same condition.
-func (r *Run) Resting() bool {
-	return r.State == Waiting && r.HeldBy == HeldByPredecessor && r.Number > 0 && !r.Begun() && r.CancelAt.IsZero() && r.Requested()
+// triedAgain reports whether the run waits for another try of its step, or may do so after the next decision.
+func (r *Run) triedAgain(now time.Time) bool {
+	return r.Begun() && (r.State == Waiting || r.State == Running && r.LeaseUntil.Before(now))
 }
+
+// Rest says how a run rests: a decision has seen the run and left it behind other runs. Until one of those runs ends,
+// the next decision leaves it there too.
+type Rest int
+
+// The statement crowd_runs has the same conditions.
+const (
+	Stirs       Rest = iota // it does not rest
+	RestsInTurn             // all that counts is its place among the runs that rest
+	RestsAsTime             // it is for a nominal time, so that besides, new times may give way to it
+)
+
+// Rest says how a run of the job rests. Two kinds of jobs look at the runs of all their nominal times: one that replaces
+// them, and one whose next time depends on the end of the last run.
+func (j *Job) Rest(r *Run) Rest {
+	switch {
+	case r.State != Waiting || r.HeldBy != HeldByPredecessor || r.Number == 0 || r.Begun() || !r.CancelAt.IsZero():
+		return Stirs
+	case r.Requested():
+		return RestsInTurn
+	case !j.timesRest():
+		return Stirs
+	case r.Fence > 0: // it was opened again
+		return RestsInTurn
+	}
+	return RestsAsTime
+}
+
+func (j *Job) timesRest() bool { return j.Overlap != OverlapReplace && j.RepeatAfter == 0 }
 
 // RestingRead is how many of the runs that rest a decision has to read if only a run has woken the job: see readCrowd.
 func (j *Job) RestingRead() int { return j.MaxRunning + fewWaiting }
+
+// SeeksTimes reports whether the decision may look among all nominal times of the job for those after the beginning of a
+// run: the run is tried until the next one.
+func (c *Snapshot) SeeksTimes(r *Run, now time.Time) bool {
+	return r.triedAgain(now) && c.UntilNext(r.Step)
+}
 
 // noteCrowd records whether a job has enough resting runs that the next decisions need to read only some of them.
 func (o *openRuns) noteCrowd(c *Snapshot) {
@@ -136,7 +171,7 @@ func (o *openRuns) noteCrowd(c *Snapshot) {
 	}
 	resting := 0
 	for i := range c.Runs {
-		if c.Runs[i].Resting() {
+		if c.Job.Rest(&c.Runs[i]) != Stirs {
 			resting++
 		}
 	}
@@ -146,39 +181,74 @@ func (o *openRuns) noteCrowd(c *Snapshot) {
 // readCrowd reads the runs of a crowded job, but only the first of the runs that rest. It returns false if the
 // decision needs all runs.
 //
-// The decision is the same as with all runs. It lets requests go in their order, and at most as many as may run at a
+// The decision is the same as with all runs. It lets runs go in their order, and at most as many as may run at a
 // time, so it never gets to the runs that are left out. The policies for nominal times ask only whether any run
-// rests. But if the job was changed or removed, the decision may let more runs go, or end all waiting runs. And if a
-// run that was read does not count, another run takes its place.
+// rests, or whether any run of a nominal time does. But if the job was changed, paused or removed, the decision may let
+// more runs go, hold them, or end all waiting runs: those are other needs. And if a run that was read does not count,
+// another run takes its place.
 func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (bool, error) {
 	if o.p.need != RunWakes || c.Stale || c.Job.ID == 0 || !c.Job.Removed().IsZero() || c.Fault != "" || c.PlanFault != "" {
 		return false, nil
 	}
-	var first []Run
-	usual := true
-	most := c.Job.RestingRead()
-	err := o.read(ctx, tx, "crowd_runs", engine.Args{"job": c.Job.ID, "resting": 1, "limit": most}, func(r Run) {
-		usual = usual && r.Fault == "" && !r.ReadyAt.After(o.p.now)
-		first = append(first, r)
-	})
-	if err != nil || !usual {
+	first, err := o.readResting(ctx, tx, c)
+	if err != nil || slices.ContainsFunc(first, func(r Run) bool { return r.Fault != "" || r.ReadyAt.After(o.p.now) }) {
 		return false, err
-	}
-	if len(first) < most {
-		o.p.Crowds.set(c.Job.ID, false)
 	}
 	// Read after the runs that rest, so that a run whose state changes in between is not missed.
 	const all = 1 << 30
-	if err := o.read(ctx, tx, "crowd_runs", engine.Args{"job": c.Job.ID, "resting": 0, "limit": all}, o.take); err != nil {
+	others, err := o.readRest(ctx, tx, c, Stirs, Stirs, all)
+	if err != nil {
 		return false, err
 	}
-	stirred := len(c.Runs)
+	if seeks, err := o.seekTimes(ctx, tx, c, others); err != nil || seeks {
+		return false, err
+	}
+	if len(first) < c.Job.RestingRead() {
+		o.p.Crowds.set(c.Job.ID, false)
+	}
+	for _, r := range others {
+		o.take(r)
+	}
 	for _, r := range first {
-		if !slices.ContainsFunc(c.Runs[:stirred], func(other Run) bool { return other.ID == r.ID }) {
+		if !slices.ContainsFunc(others, func(other Run) bool { return other.ID == r.ID }) {
 			c.Runs = append(c.Runs, r)
 		}
 	}
 	return true, nil
+}
+
+// readResting reads the first runs that rest, and among them one of a nominal time where new times wait for it.
+func (o *openRuns) readResting(ctx context.Context, tx *engine.Tx, c *Snapshot) ([]Run, error) {
+	most := c.Job.RestingRead()
+	first, err := o.readRest(ctx, tx, c, RestsInTurn, RestsAsTime, most)
+	isTime := func(r Run) bool { return c.Job.Rest(&r) == RestsAsTime }
+	if err != nil || len(first) < most || c.Job.Overlap != OverlapWait || !c.Job.timesRest() || slices.ContainsFunc(first, isTime) {
+		return first, err
+	}
+	next, err := o.readRest(ctx, tx, c, RestsAsTime, RestsAsTime, 1)
+	return append(first, next...), err
+}
+
+// readRest reads the first runs of a job that rest in one of these ways.
+func (o *openRuns) readRest(ctx context.Context, tx *engine.Tx, c *Snapshot, from, to Rest, limit int) (list []Run, err error) {
+	a := engine.Args{"job": c.Job.ID, "from": int(from), "to": int(to), "time": int(Stirs), "opened": int(Stirs), "limit": limit}
+	if c.Job.timesRest() {
+		a["time"], a["opened"] = int(RestsAsTime), int(RestsInTurn)
+	}
+	err = o.read(ctx, tx, "crowd_runs", a, func(r Run) { list = append(list, r) })
+	return list, err
+}
+
+// seekTimes reports whether the decision looks for nominal times among runs that rest, because of one of the other runs.
+func (o *openRuns) seekTimes(ctx context.Context, tx *engine.Tx, c *Snapshot, others []Run) (bool, error) {
+	again := func(r Run) bool { return r.triedAgain(o.p.now) }
+	if !c.Job.timesRest() || !slices.ContainsFunc(others, again) {
+		return false, nil
+	}
+	if err := o.s.readStepAttempts(ctx, tx, []int64{c.Job.ID}, o.byJob); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(others, func(r Run) bool { return c.SeeksTimes(&r, o.p.now) }), nil
 }
 
 // UnsettledRuns reads the runs of jobs that are not settled, as decisions do, by job and oldest first. It leaves out

@@ -241,7 +241,7 @@ type Page struct {
 	// Without are jobs that are skipped, because the engine refused their decisions before.
 	Without map[int64]bool
 
-	// Crowds are the jobs for which many requests wait. All pages of a pass share one. If it is nil, each decision
+	// Crowds are the jobs for which many runs wait. All pages of a pass share one. If it is nil, each decision
 	// reads all runs.
 	Crowds *Crowds
 

@@ -10,36 +10,67 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// Where many requests wait for a job, the end of a run reads a few of them only, and decides as from all of them.
+// Where many runs wait for a job, the end of a run reads a few of them only, and decides as from all of them.
 func TestEndsOfRunsReadFewOfACrowd(t *testing.T) {
 	const crowd = 100
 	for _, overlap := range []string{store.OverlapWait, store.OverlapWaitAll, store.OverlapSkip, store.OverlapReplace, store.OverlapAllow} {
-		t.Run(overlap, func(t *testing.T) {
-			l, e := crowded(t, overlap, crowd)
-			ended := 0
-			for l.step() {
-				for _, x := range e.open {
-					if x.State != store.Running {
-						continue
-					}
-					before := x.Run
-					x.State, x.FinishedAt = store.Succeeded, l.now
-					if len(e.open) > crowd/2 {
-						fewer(t, l, e)
-					}
-					x.Run = before
-					ended++
-					break
+		for name, times := range map[string]int{"requests": 0, "requests, then times": 40, "times": crowd} {
+			t.Run(overlap+", "+name, func(t *testing.T) {
+				l, e := crowded(t, overlap, crowd, times)
+				ended, least := 0, crowd/2
+				if overlap == store.OverlapReplace { // the first nominal time replaces the others
+					least = max(0, least-times)
 				}
+				for l.step() {
+					for _, x := range e.open {
+						if x.State != store.Running {
+							continue
+						}
+						before := x.Run
+						x.State, x.FinishedAt = store.Succeeded, l.now
+						if len(e.open) > crowd/2 {
+							fewer(t, l, e)
+						}
+						x.Run = before
+						ended++
+						break
+					}
+				}
+				if ended < least {
+					t.Errorf("only %d ends were looked at", ended)
+				}
+				l.out.close(l)
+				if n := l.out.result.Jobs[0].Runs; n < least {
+					t.Errorf("%d runs began", n)
+				}
+			})
+		}
+	}
+}
+
+// A run that is tried until the next nominal time ends if that time is among many that wait.
+func TestRunTriedUntilTheNextTimeFindsItInACrowd(t *testing.T) {
+	l, e := crowded(t, store.OverlapWaitAll, 100, 100)
+	untilNext, tried := store.Attempts(0), 0
+	e.job.Retry.Attempts = &untilNext
+	for l.step() {
+		for _, x := range e.open {
+			if x.State != store.Running || !e.open[len(e.open)-1].ScheduledFor.After(x.StartedAt) {
+				continue
 			}
-			if ended < crowd/2 {
-				t.Errorf("only %d ends were looked at", ended)
+			before := x.Run
+			x.State, x.ReadyAt = store.Waiting, l.now
+			some, all := l.snapshot(e, nil, store.RunWakes), l.snapshot(e, nil, store.JobChanged)
+			got, want := decide.Job(l.now, &some, l.pass), decide.Job(l.now, &all, l.pass)
+			if got.Plan.LastState != store.Failed || !reflect.DeepEqual(got, want) {
+				t.Fatalf("%d of %d open runs:\n%+v\nwant\n%+v", len(some.Runs), len(all.Runs), got, want)
 			}
-			l.out.close(l)
-			if n := l.out.result.Jobs[0].Runs; n < crowd/2 {
-				t.Errorf("%d runs began", n)
-			}
-		})
+			x.Run = before
+			tried++
+		}
+	}
+	if tried == 0 {
+		t.Error("no run began before the newest time")
 	}
 }
 
@@ -49,11 +80,11 @@ func fewer(t *testing.T, l *ledger, e *entry) {
 	some, all := l.snapshot(e, nil, store.RunWakes), l.snapshot(e, nil, store.JobChanged)
 	resting := 0
 	for i := range some.Runs {
-		if some.Runs[i].Resting() {
+		if e.job.Rest(&some.Runs[i]) != store.Stirs {
 			resting++
 		}
 	}
-	if resting > e.job.RestingRead() || len(all.Runs) != len(e.open) {
+	if resting > e.job.RestingRead()+1 || len(all.Runs) != len(e.open) {
 		t.Fatalf("of %d open runs, %d that rest are read, and %d where all are asked for", len(e.open), resting, len(all.Runs))
 	}
 	got, want := decide.Job(l.now, &some, l.pass), decide.Job(l.now, &all, l.pass)
@@ -62,8 +93,8 @@ func fewer(t *testing.T, l *ledger, e *entry) {
 	}
 }
 
-// crowded is a ledger with one job that has nominal times, and for which many requests wait.
-func crowded(t *testing.T, overlap string, crowd int) (*ledger, *entry) {
+// crowded is a ledger with one job that has nominal times, and for which many runs wait: requests, and then nominal times.
+func crowded(t *testing.T, overlap string, crowd, times int) (*ledger, *entry) {
 	t.Helper()
 	start := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	j := store.Job{Name: "job", Own: &store.Schedule{Rule: "every 5m"}, Overlap: overlap, Steps: []store.Step{{Name: "step 1", Executor: "sql"}}}
@@ -76,8 +107,13 @@ func crowded(t *testing.T, overlap string, crowd int) (*ledger, *entry) {
 	}
 	in.SetTook(nil, 0, 2*time.Minute)
 	for i := range crowd {
-		in.Jobs[0].Open = append(in.Jobs[0].Open, store.Run{ID: fmt.Sprintf("%04d", i), JobID: in.Jobs[0].ID, Number: int64(i) + 1, Occurrence: fmt.Sprintf("now:%04d", i),
-			State: store.Waiting, HeldBy: store.HeldByPredecessor, Queue: "tick", ReadyAt: start, CreatedAt: start})
+		r := store.Run{ID: fmt.Sprintf("%04d", i), JobID: in.Jobs[0].ID, Number: int64(i) + 1, Occurrence: fmt.Sprintf("now:%04d", i),
+			State: store.Waiting, HeldBy: store.HeldByPredecessor, Queue: "tick", ReadyAt: start, CreatedAt: start}
+		if i >= crowd-times {
+			r.ScheduledFor = start.Add(time.Duration(i-crowd) * 5 * time.Minute)
+			r.Occurrence = store.OccurrenceAt(r.ScheduledFor)
+		}
+		in.Jobs[0].Open = append(in.Jobs[0].Open, r)
 	}
 	in.Jobs[0].Plan.RunsMade = int64(crowd)
 	l := newLedger(in, Options{From: start, To: start.Add(8 * time.Hour), Every: time.Minute, Zone: time.UTC})

@@ -248,7 +248,7 @@ func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad, need stor
 	if e.stale {
 		c.Planned = e.job.Planned
 	}
-	c.Runs = e.read(l.now, need == store.RunWakes && !e.stale)
+	c.Runs = e.read(&c, l.now, need == store.RunWakes && !e.stale)
 	for _, f := range e.followers {
 		if !f.gone && !f.circle && !f.job.AfterLost {
 			f.UsedUp = f.job.UsedUp(f.plan.RunsMade)
@@ -270,16 +270,18 @@ func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad, need stor
 }
 
 // read returns the open runs from which a decision is made. Where nothing but a run has woken the job, it leaves out the
-// requests to which the decision cannot get, as a pass does: otherwise each end of a run would copy all that wait.
-func (e *entry) read(now time.Time, woken bool) []store.Run {
+// runs that rest and to which the decision cannot get, as a pass does: otherwise each end of a run would copy all that wait.
+func (e *entry) read(c *store.Snapshot, now time.Time, woken bool) []store.Run {
 	most := len(e.open)
-	if woken {
+	if woken && !slices.ContainsFunc(e.open, func(x *run) bool { return c.SeeksTimes(&x.Run, now) }) {
 		most = min(most, e.job.RestingRead())
 	}
-	list, resting := make([]store.Run, 0, most), 0
+	list, resting, timed := make([]store.Run, 0, most), 0, false
 	for _, x := range e.open {
-		if x.Resting() && !x.ReadyAt.After(now) {
-			if resting++; resting > most {
+		if rest := e.job.Rest(&x.Run); rest != store.Stirs && !x.ReadyAt.After(now) {
+			is := rest == store.RestsAsTime && !timed
+			timed = timed || is
+			if resting++; resting > most && !is {
 				continue
 			}
 		}

@@ -469,11 +469,13 @@ FROM dbjobs.job_after a WHERE a.job_id @among;
 -- overridden: mysql, postgres
 SELECT @run_columns, @followed FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 
--- The runs of a crowded job that rest, or its other runs. Run.resting (store/open_runs.go) defines which runs rest.
+-- The runs of a crowded job that rest in a range of ways. Job.Rest (store/open_runs.go) defines the ways; time and opened are
+-- those of runs of nominal times, which depend on the job.
 
 -- name: crowd_runs
-SELECT @run_columns, @followed FROM dbjobs.runs r @by_open WHERE @open = :job AND CASE WHEN r.state = 'waiting' AND r.held_by = 'predecessor'
-  AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL AND NOT r.occurrence LIKE 'at:%' THEN 1 ELSE 0 END = :resting
+SELECT @run_columns, @followed FROM dbjobs.runs r @by_open WHERE @open = :job AND CASE
+    WHEN NOT (r.state = 'waiting' AND r.held_by = 'predecessor' AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL) THEN 0
+    WHEN NOT r.occurrence LIKE 'at:%' THEN 1 WHEN r.fence = 0 THEN :time ELSE :opened END BETWEEN :from AND :to
 ORDER BY r.created_at, r.id LIMIT :limit;
 
 -- name: lock_runs

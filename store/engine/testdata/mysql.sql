@@ -236,11 +236,12 @@ SELECT u.jobs, j.owner, j.name FROM (
 JOIN dbjobs_jobs j ON j.id = u.id;
 
 -- name: crowd_runs
--- arguments: job, resting, limit
+-- arguments: job, time, opened, from, to, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id = ? AND CASE WHEN r.state = 'waiting' AND r.held_by = 'predecessor'
-  AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL AND NOT r.occurrence LIKE 'at:%' THEN 1 ELSE 0 END = ?
+  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id = ? AND CASE
+    WHEN NOT (r.state = 'waiting' AND r.held_by = 'predecessor' AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL) THEN 0
+    WHEN NOT r.occurrence LIKE 'at:%' THEN 1 WHEN r.fence = 0 THEN ? ELSE ? END BETWEEN ? AND ?
 ORDER BY r.created_at, r.id LIMIT ?;
 
 -- name: date_calendar
