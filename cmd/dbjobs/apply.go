@@ -186,7 +186,7 @@ func (c *cli) object(ctx context.Context, path string) ([]manifest.Input, error)
 	if allowed, set := c.env(bucketVariable); (set || c.sealed) && !bucket.Allowed(path, allowed) {
 		return nil, badInput("%s may not be read here; add its URL to %s, or the URL of a folder above it that ends with a slash", path, bucketVariable)
 	}
-	text, err := bucket.Reader{Env: c.env, Secrets: c.secrets, Now: time.Now}.Read(ctx, o, manifest.MaxBytes+1)
+	text, err := bucket.Reader{Env: c.env, Secrets: c.secrets, Now: time.Now}.Read(ctx, o, manifest.MaxBytesAlone+1)
 	return []manifest.Input{{Path: path, In: bytes.NewReader(text), Alone: true}}, err
 }
 

@@ -14,21 +14,24 @@ import (
 )
 
 // These bounds limit the cost of reading a manifest, whatever it holds. Each is far beyond what people
-// write.
+// write. What comes from elsewhere, such as an event or an object, costs no more than a small function has. What a file of this
+// machine may cost grows with its length, so that what export wrote of many jobs can be read.
 const (
 	// MaxBytes is how many bytes the files of a manifest may have together.
 	MaxBytes = 64 << 20
-	// fewValues is how many keys and values a small file may have, with aliases expanded: a few lines of anchors can
-	// expand to billions. See mostValues.
+	// MaxBytesAlone is how many bytes a manifest from elsewhere may have.
+	MaxBytesAlone = 16 << 20
+	// fewValues is how many keys and values a small file, or one from elsewhere, may have, with aliases expanded: a few
+	// lines of anchors can expand to billions. See mostValues.
 	fewValues = 400_000
 	// aliasBytes is how many bytes aliases may add to the bytes of the file.
 	aliasBytes = 4 << 20
-	// fewMarks limits the number of characters of a small file that may begin a value. The YAML library allocates
+	// fewMarks limits the number of characters of such a file that may begin a value. The YAML library allocates
 	// about 400 bytes for each of them before it returns the first value, so megabytes of quotes would take
 	// gigabytes. See mostMarks.
 	fewMarks = 500_000
-	// sparse is how many bytes of a large file there are for each further value or mark. A file that export writes has
-	// more: there is one for about seven bytes. So reading takes at most 100 times the memory of a large file.
+	// sparse is how many bytes of a large file of this machine there are for each further value or mark. A file that export
+	// writes has more: there is one for about seven bytes. So reading takes at most 100 times the memory of a large file.
 	sparse = 4
 
 	// maxDepth is how deep a value of a request may be nested.
@@ -62,14 +65,14 @@ func (d *decoder) tooMuch(values, bytes int) bool {
 }
 
 // mostValues returns how many keys and values the file may have, with aliases expanded.
-func (d *decoder) mostValues() int { return fewValues + d.length/sparse }
+func (d *decoder) mostValues() int { return fewValues + d.trusted/sparse }
 
 // mostBytes returns how many bytes the values of the file may have. An escape of two bytes may become three
 // bytes.
 func (d *decoder) mostBytes() int { return 2*d.length + aliasBytes }
 
-// mostMarks returns how many characters of a file of that length may begin a value.
-func mostMarks(length int) int { return fewMarks + length/sparse }
+// mostMarks returns how many characters of the file may begin a value.
+func (d *decoder) mostMarks() int { return fewMarks + d.trusted/sparse }
 
 // block matches the end of a line that begins a block scalar. All lines of a block scalar are one value,
 // whatever they contain.
@@ -77,8 +80,8 @@ var block = lazyregexp.New(`(?:^|[\s:])[|>][-+0-9]{0,2}[ \t]*(?: #.*)?$`)
 
 // crowded reports whether a text may contain more values than may be read. It does not parse the text. It
 // counts the characters outside of block scalars that could begin a value.
-func crowded(data []byte) bool {
-	marks, most, flow, within := 0, mostMarks(len(data)), 0, -1 // within: indentation of the line in which a block scalar began
+func (d *decoder) crowded(data []byte) bool {
+	marks, most, flow, within := 0, d.mostMarks(), 0, -1 // within: indentation of the line in which a block scalar began
 	for line := range bytes.Lines(data) {
 		text := bytes.TrimLeft(line, " ")
 		indent := len(line) - len(text)

@@ -70,6 +70,42 @@ func TestWhatAManifestCosts(t *testing.T) {
 	}
 }
 
+// TestWhatAManifestFromElsewhereCosts: a function of 512 MB reads whatever an event or an object holds, also what is just below
+// the bounds. What a file of this machine costs grows with its length.
+func TestWhatAManifestFromElsewhereCosts(t *testing.T) {
+	text := func(marks, length int) string {
+		s := strings.Repeat("- a\n", marks/2) // a mark of its own, and one of its line
+		for len(s) < length {
+			s += strings.Repeat("# "+strings.Repeat("x", 78)+"\n", 1<<14)
+		}
+		return s
+	}
+	const most = fewMarks - 50
+	for _, c := range []struct {
+		name, text string
+		alone      bool
+		want       string
+		megabytes  uint64
+	}{
+		{"many marks", text(most, 0), true, "want a mapping", 300},
+		{"many marks of a long text", text(most+5<<20/sparse, 5<<20), true, "may hold more than 500000 values", 100},
+		{"a long text", text(most/2, 14<<20), true, "want a mapping", 300},
+		{"a text that is too long", text(0, 17<<20), true, "longer than 16777216 bytes", 150},
+		{"a file of this machine", text(most+5<<20/sparse, 5<<20), false, "want a mapping", 300 + 100*5},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read([]Input{{Path: "jobs.yaml", In: strings.NewReader(c.text), Alone: c.alone}}, Options{Now: now})
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %.300v, want %q", c.name, err, c.want)
+		}
+		if cost := (after.TotalAlloc - before.TotalAlloc) >> 20; cost > c.megabytes {
+			t.Errorf("%s: %d MB, want at most %d", c.name, cost, c.megabytes)
+		}
+	}
+}
+
 // TestALargeExport: what export writes of many jobs is read again.
 func TestALargeExport(t *testing.T) {
 	job := store.Job{Name: "job", Description: "loads the orders", Tags: []string{"etl", "night"}, Own: &store.Schedule{Rule: "*/15 * * * *", Zone: "UTC"}}

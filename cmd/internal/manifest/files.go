@@ -115,14 +115,18 @@ func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 	}
 	f := &file{decoder: &decoder{file: in.Path, length: len(data), env: r.o.Env}, m: r.m, now: r.o.Now, open: r.o.Open, names: r.names, calendars: r.calendars, defined: r.defined,
 		from: from, at: at, real: realPath(in), alone: r.o.Alone || in.Alone}
+	most := MaxBytesAlone
+	if !f.alone {
+		f.trusted, most = len(data), MaxBytes
+	}
 	if from != nil {
 		f.zone, f.defaults, f.usual = from.zone, from.defaults, from.usual
 	}
 	r.files = append(r.files, f)
-	if r.left -= len(data); r.left < 0 {
-		f.problem(nil, "", "longer than %d bytes%s", MaxBytes, map[bool]string{true: ", with the files before it"}[len(r.files) > 1])
-	} else if crowded(data) {
-		f.problem(nil, "", "may hold more than %d values; split it into several files", mostMarks(len(data)))
+	if r.left -= len(data); r.left < MaxBytes-most {
+		f.problem(nil, "", "longer than %d bytes%s", most, map[bool]string{true: ", with the files before it"}[len(r.files) > 1])
+	} else if f.crowded(data) {
+		f.problem(nil, "", "may hold more than %d values; split it into several files", f.mostMarks())
 	} else if root := f.document(data); root != nil {
 		f.fromEnvironment(root)
 		return r.include(f, f.readTop(r, root))

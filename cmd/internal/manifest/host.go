@@ -79,8 +79,8 @@ type Heartbeat struct {
 func DecodeHost(data []byte, file string) (*Host, error) {
 	d := &decoder{file: file, length: len(data), ofHost: true}
 	h := &Host{}
-	if crowded(data) {
-		d.problem(nil, "", "may hold more than %d values", mostMarks(len(data)))
+	if d.crowded(data) {
+		d.problem(nil, "", "may hold more than %d values", d.mostMarks())
 	} else if root := d.document(data); root != nil {
 		d.mapping(root, "", []field{
 			{"database", source("url", &h.Database)},

@@ -28,6 +28,7 @@ type decoder struct {
 	lines  []int32 // where its lines begin; nil: not known yet
 
 	length, values, bytes int                         // length of the file; values and bytes read so far
+	trusted               int                         // length of the file, if it is one of this machine; see mostValues
 	env                   func(string) (string, bool) // variables of the environment; nil: the file has none
 	over                  bool                        // the file expands to too much
 	ofHost                bool                        // the file has the settings of a host: it may be empty, and it may hold secrets, so that no value is quoted
