@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -16,7 +17,8 @@ import (
 type Batch struct {
 	Now       time.Time // when the runs were made: see lastEnd
 	Decided   int
-	Made      []Run
+	Made      int            // runs
+	Meetings  []Run          // those of them that follow several runs
 	Gaps      map[string]int // by reason
 	Parked    []Parked
 	Moved     int
@@ -46,7 +48,8 @@ func (b *Batch) join(o Batch) {
 		b.Now = o.Now
 	}
 	b.Decided, b.Moved, b.Woken, b.Ends = b.Decided+o.Decided, b.Moved+o.Moved, b.Woken+o.Woken, b.Ends+o.Ends
-	b.Made, b.Parked, b.Ended = append(b.Made, o.Made...), append(b.Parked, o.Parked...), append(b.Ended, o.Ended...)
+	b.Made, b.Meetings = b.Made+o.Made, append(b.Meetings, o.Meetings...)
+	b.Parked, b.Ended = append(b.Parked, o.Parked...), append(b.Ended, o.Ended...)
 	b.Retention, b.Passed, b.Refused = append(b.Retention, o.Retention...), append(b.Passed, o.Passed...), append(b.Refused, o.Refused...)
 	b.Stuck, b.Unheard = append(b.Stuck, o.Stuck...), append(b.Unheard, o.Unheard...)
 	for reason, n := range o.Gaps {
@@ -80,7 +83,8 @@ type Decider struct {
 // statement that waits: then the page is divided, until the job that has to wait stands alone. The page is divided in
 // the same way where the database refuses what one of the jobs needs (a trigger, a constraint, a number that is
 // full), or where a decision ends in a panic: that job is parked with the reason, and decided for again after a
-// while.
+// while. It is divided, too, where its jobs have more runs to make than one transaction may have, as after a long time
+// without a pass: a pass that ends between two parts has done those before.
 //
 // Crash windows: before COMMIT nothing has happened. After COMMIT, and before the answer has arrived, everything has
 // happened: the next pass finds the plans advanced and the runs made. It makes no run twice, since (job, occurrence)
@@ -102,7 +106,13 @@ const (
 	// fewConflicts is how often a page is tried that other sessions change meanwhile. If one job is refused each
 	// time, dividing the page finds it sooner.
 	fewConflicts = 6
+	// mostRuns is how many runs the decisions of several jobs may make in one transaction: they are in memory until it ends, some
+	// megabytes. A single job may make more, by its missed_limit.
+	mostRuns = 5000
 )
+
+// errManyRuns says that the decisions of a page make more than mostRuns.
+var errManyRuns = errors.New("the jobs of a page have too many runs to make in one transaction")
 
 // deciding has the state of the decisions for one page.
 type deciding struct {
@@ -125,6 +135,7 @@ func (d *deciding) decide(ctx context.Context, p *Page) (Batch, error) {
 		return b, nil
 	case ctx.Err() != nil:
 		return b, err
+	case errors.Is(err, errManyRuns):
 	case d.s.Locked(err) && !d.s.db.Engine().OneWriter:
 		if d.waits--; alone {
 			return passedOver(p), nil
@@ -203,7 +214,10 @@ func (d *deciding) inTx(ctx context.Context, tx *engine.Tx, p *Page, b *Batch) e
 	}
 	free := free{}
 	for len(snapshots) > 0 {
-		made := d.all(p.now, snapshots)
+		made, err := d.all(p.now, snapshots)
+		if err != nil {
+			return err
+		}
 		taken, err := s.lockMoved(ctx, tx, &made, free)
 		if err != nil {
 			return err
@@ -248,13 +262,18 @@ type decisions struct {
 	wake    []string // runs of other jobs that are to ask for their group again
 }
 
-// all decides for the snapshots. It does not change them, so it can be called again for the same snapshots.
-func (d *deciding) all(now time.Time, snapshots []Snapshot) (made decisions) {
+// all decides for the snapshots. It does not change them, so it can be called again for the same snapshots. If several of them
+// make too many runs, it stops with errManyRuns.
+func (d *deciding) all(now time.Time, snapshots []Snapshot) (made decisions, err error) {
 	var grouped []GroupDecision
+	runs := 0
 	made.members = make([]GroupDecision, 0, len(snapshots))
 	for i := range snapshots {
 		c := &snapshots[i]
 		m := GroupDecision{c, d.Job(now, c)}
+		if runs += len(m.Decision.Made); runs > mostRuns && len(snapshots) > 1 {
+			return made, errManyRuns
+		}
 		m.Decision.Plan.Parked = d.s.kept(c.Job.Owner, m.Decision.Plan.Parked)
 		for i := range m.Decision.Events {
 			m.Decision.Events[i].Error = d.s.kept(c.Job.Owner, m.Decision.Events[i].Error)
@@ -275,7 +294,7 @@ func (d *deciding) all(now time.Time, snapshots []Snapshot) (made decisions) {
 		made.wake = d.Groups(all)
 	}
 	made.members = append(made.members, all[:len(grouped)]...)
-	return made
+	return made, nil
 }
 
 // free says for each run whose lock was requested whether the lock was free.
@@ -338,7 +357,12 @@ func (d *deciding) write(ctx context.Context, w *writer, made decisions, noHooks
 	if err := b.raise(ctx, w, noHooks); err != nil {
 		return err
 	}
-	b.Made, b.Ends = w.made, len(w.ends.rows)
+	b.Made, b.Ends = len(w.made), len(w.ends.rows)
+	for i := range w.made {
+		if w.made[i].Meeting() != "" {
+			b.Meetings = append(b.Meetings, w.made[i])
+		}
+	}
 	return w.write(ctx)
 }
 

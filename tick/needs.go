@@ -215,7 +215,7 @@ func (p *pass) note(n store.Need, b *store.Batch) (passed int) {
 	if !p.decided && b.Now.After(p.through) {
 		p.through = b.Now
 	}
-	p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", len(b.Made), "moved", b.Moved, "locked elsewhere", len(b.Passed), "refused", len(b.Refused))
+	p.log.Debug("decided", "need", n.String(), "jobs", b.Decided, "made", b.Made, "moved", b.Moved, "locked elsewhere", len(b.Passed), "refused", len(b.Refused))
 	for _, job := range b.Refused {
 		p.without[job] = true
 	}
@@ -226,12 +226,12 @@ func (p *pass) note(n store.Need, b *store.Batch) (passed int) {
 			passed++
 		}
 	}
-	for i := range b.Made {
-		if r := &b.Made[i]; r.Meeting() != "" && r.Queue == OwnQueue && len(p.joined) < mostJoined {
+	for i := range b.Meetings {
+		if r := &b.Meetings[i]; r.Queue == OwnQueue && len(p.joined) < mostJoined {
 			p.joined = append(p.joined, r.ID)
 		}
 	}
-	p.moved += len(b.Made) + b.Moved
+	p.moved += b.Made + b.Moved
 	p.woken += b.Woken
 	p.met += b.Ends
 	p.report.add(*b)

@@ -196,7 +196,7 @@ func (r *Report) join(next Report) {
 // add adds the figures of a batch.
 func (r *Report) add(b store.Batch) {
 	r.Decided += b.Decided
-	r.Made += len(b.Made)
+	r.Made += b.Made
 	for i := range b.Ended {
 		r.endUnexecuted(&b.Ended[i])
 	}

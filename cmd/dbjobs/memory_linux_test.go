@@ -47,17 +47,51 @@ func TestMemoryOfAPass(t *testing.T) {
 	}
 }
 
+// So does a pass that makes up for the runs of hours, many of each job.
+func TestMemoryOfACatchUp(t *testing.T) {
+	t.Parallel()
+	built(t)
+	program, err := bootstrap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engines, jobs, each := []string{"sqlite"}, 1000, 100
+	if prove.Whole() {
+		engines, jobs = storetest.Engines(t), 4000
+	}
+	for _, e := range engines {
+		t.Run(e, func(t *testing.T) {
+			d := storetest.Open(t, e, store.Options{})
+			dueSince(t, d, jobs, time.Now().UTC().Truncate(time.Second).Add(-3*time.Hour), "every 1m")
+			d.Exec(t, fmt.Sprintf("UPDATE %s SET missed = 'all', missed_limit = %d", d.Table("jobs"), each))
+			peak := peakMemory(t, program, d.URL)
+			if t.Logf("%d MB", peak>>20); peak == 0 || peak >= 64<<20 {
+				t.Errorf("the catch-up took %d MB", peak>>20)
+			}
+			if made := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")); made != jobs*each {
+				t.Errorf("%d runs were made", made)
+			}
+		})
+	}
+}
+
 // dueOnce makes jobs that are each due once, an hour ago, in a queue that nobody serves.
 func dueOnce(t *testing.T, d *storetest.DB, jobs int) {
 	t.Helper()
 	hour := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
-	made := "'" + hour.Add(-time.Minute).Format(map[string]string{
+	dueSince(t, d, jobs, hour.Add(-time.Minute), "at "+hour.Format(time.RFC3339))
+}
+
+// dueSince makes jobs that have been due since an instant, by one schedule with this rule, in a queue that nobody serves.
+func dueSince(t *testing.T, d *storetest.DB, jobs int, since time.Time, rule string) {
+	t.Helper()
+	made := "'" + since.Format(map[string]string{
 		"sqlite": "2006-01-02T15:04:05.000000Z", "mariadb": "2006-01-02 15:04:05.000000", "postgres": "2006-01-02 15:04:05.000000+00"}[d.Engine]) + "'"
 	text := func(i string) string {
 		return map[string]string{"sqlite": i + "||''", "mariadb": "CONCAT(" + i + ")", "postgres": i + "::text"}[d.Engine]
 	}
 	for _, insert := range []string{
-		"schedules (id, name, rule, created_at, changed_at) VALUES (1, 'once', 'at " + hour.Format(time.RFC3339) + "', " + made + ", " + made + ")",
+		"schedules (id, name, rule, created_at, changed_at) VALUES (1, 'often', '" + rule + "', " + made + ", " + made + ")",
 		"jobs (id, name, queue, created_at, changed_at) SELECT i, " + text("i") + ", 'nobody', " + made + ", " + made + " FROM NUMBERS",
 		"job_schedules (job_id, schedule_id, created_at) SELECT i, 1, " + made + " FROM NUMBERS",
 	} {

@@ -112,6 +112,7 @@ func (d *decision) applyPolicies(owed [][]window) {
 	if d.job().Overlap == store.OverlapReplace {
 		d.replace(due[len(due)-1])
 	}
+	d.made = slices.Grow(d.made, len(due))
 	for _, t := range due {
 		d.makeRun(t)
 	}

@@ -1,6 +1,8 @@
 package load
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -14,7 +16,7 @@ import (
 // A server refuses a packet that is too long. A long catch-up would make one, so it is written in parts.
 func TestCatchUpBeyondAPacket(t *testing.T) {
 	t.Parallel()
-	const jobs, each, most = 13, 1000, 4 << 20
+	const jobs, each, most = 1, 13_000, 4 << 20 // what one job makes is one transaction
 	for _, e := range storetest.Engines(t) {
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
@@ -49,6 +51,57 @@ func TestCatchUpBeyondAPacket(t *testing.T) {
 			}
 			if n := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")); n != jobs*each {
 				t.Errorf("%d runs", n)
+			}
+		})
+	}
+}
+
+// A catch-up of many jobs is written in several transactions, none of which has more runs than fit into the memory of a small
+// machine. A pass that ends after the first one has done that much, and the next pass goes on behind it.
+func TestCatchUpInSeveralTransactions(t *testing.T) {
+	t.Parallel()
+	const jobs, each, most = 24, 1000, 5000
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			written, largest := 0, 0 // runs of the transaction under way, and of the largest one
+			calls := storetest.Calls{After: func(c storetest.Call) error {
+				switch c.Kind {
+				case storetest.Exec:
+					written += strings.Count(fmt.Sprint(c.Args), `"occurrence":`)
+				case storetest.Commit:
+					largest = max(largest, written)
+					if written > 0 {
+						cancel()
+					}
+					written = 0
+				}
+				return nil
+			}}
+			d := storetest.Open(t, e, store.Options{})
+			var defs store.Definitions
+			for i := range jobs {
+				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint("job ", i), Queue: "nobody", Missed: "all", MissedLimit: each,
+					Own: &store.Schedule{Rule: "every 1m"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
+			}
+			ticktest.Apply(t, d, defs)
+			ticktest.Run(t, d)
+			d.Clock.Add(each * time.Minute)
+			tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+			if r, err := tk.Run(ctx); !errors.Is(err, context.Canceled) {
+				t.Fatalf("%v: %+v", err, r)
+			}
+			first := d.Int(t, "SELECT count(*) FROM "+d.Table("runs"))
+			if first == 0 || first > most || largest > most {
+				t.Fatalf("the first transaction made %d runs, and the largest one %d", first, largest)
+			}
+			if r := ticktest.Pass(t, tk); r.Made != jobs*each-first || largest > most {
+				t.Errorf("after %d runs, the next pass made %d; the largest transaction had %d", first, r.Made, largest)
+			}
+			if n := d.Int(t, "SELECT count(*) FROM (SELECT DISTINCT job_id, scheduled_for FROM "+d.Table("runs")+") r"); n != jobs*each {
+				t.Errorf("%d different runs", n)
 			}
 		})
 	}
