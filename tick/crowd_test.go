@@ -37,7 +37,7 @@ type crowdOf struct {
 
 func crowds() map[string]crowdOf {
 	steps, minute := []store.Step{ticktest.Call("")}, &store.Schedule{Rule: "every 1m"}
-	missed := func(t *testing.T, d *storetest.DB, n int) { d.Clock.Add(time.Duration(n) * time.Minute) }
+	missed := func(_ *testing.T, d *storetest.DB, n int) { d.Clock.Add(time.Duration(n) * time.Minute) }
 	return map[string]crowdOf{
 		"requests": {store.Job{Steps: steps}, func(t *testing.T, d *storetest.DB, n int) { crowd(t, d, "tell", n) }},
 		"times":    {store.Job{Own: minute, Missed: store.MissedAll, MissedLimit: 10080, Steps: steps}, missed},
