@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -29,6 +30,33 @@ func TestRoomIsWhatTheLoginStillGets(t *testing.T) {
 		defer s.Close()
 		if left, known, err := s.Room(t.Context()); err != nil || !known || left > 3 {
 			t.Error(left, known, err)
+		}
+	})
+}
+
+// The connections of others take nothing from what a login may have for itself.
+func TestRoomOfALoginBesideOthers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine == "sqlite" {
+			t.Skip("a file has no bound of connections")
+		}
+		const limit, others = 3, 4
+		login, url := d.Account(t, "ticker")
+		d.Exec(t, fmt.Sprintf(map[string]string{"postgres": "ALTER ROLE %s CONNECTION LIMIT %d", "mariadb": "ALTER USER '%s'@'%%' WITH MAX_USER_CONNECTIONS %d"}[d.Engine], login, limit))
+		s, err := store.Open(t.Context(), url, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		for range others {
+			conn, err := d.SQL.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+		}
+		if left, known, err := s.Room(t.Context()); err != nil || !known || left != limit-1 {
+			t.Errorf("room for %d more, known %t, %v; want %d", left, known, err, limit-1)
 		}
 	})
 }

@@ -222,15 +222,21 @@ func (db *DB) Room(ctx context.Context) (left int, known bool, err error) {
 	}
 	var name string
 	var n, open int
+	if db.Has("connections") {
+		err = db.Row(ctx, "connections", Args{}, &name, &open)
+	}
+	if err != nil {
+		return 0, false, err
+	}
 	err = db.Query(ctx, "room", Args{}, Scan(func() {
-		if !known || n < left && n > 0 {
+		if name == "in total" {
+			n -= open
+		}
+		if !known || n < left {
 			left, known = n, true
 		}
 	}, &name, &n))
-	if err == nil && db.Has("connections") {
-		err = db.Row(ctx, "connections", Args{}, &name, &open)
-	}
-	return max(left-open, 0), known && err == nil, err
+	return max(left, 0), known && err == nil, err
 }
 
 // Engine returns the engine of the database.

@@ -1488,7 +1488,10 @@ UPDATE dbjobs_runs SET ready_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME
   AND (started_at IS NOT NULL OR scheduled_for IS NULL OR scheduled_for < ready_at OR scheduled_for <= created_at);
 
 -- name: room
-SHOW VARIABLES WHERE Variable_name IN ('max_connections', 'max_user_connections');
+SELECT 'in total', CAST(@@GLOBAL.max_connections AS SIGNED)
+UNION ALL
+SELECT 'of this account', CAST(@@SESSION.max_user_connections AS SIGNED) - (SELECT COUNT(*) FROM information_schema.PROCESSLIST p WHERE p.user = LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))))
+FROM DUAL WHERE @@SESSION.max_user_connections > 0;
 
 -- name: run_by_number
 -- arguments: job, number

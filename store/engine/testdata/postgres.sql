@@ -1621,7 +1621,7 @@ UPDATE dbjobs.runs SET ready_at = coalesce($1::timestamptz, pg_catalog.statement
   AND (started_at IS NOT NULL OR scheduled_for IS NULL OR scheduled_for < ready_at OR scheduled_for <= created_at);
 
 -- name: room
-SELECT 'connections', least(
+SELECT 'of this login', least(
   pg_catalog.current_setting('max_connections')::bigint - pg_catalog.current_setting('superuser_reserved_connections')::bigint
     - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::bigint - (SELECT pg_catalog.sum(s.numbackends)::bigint FROM pg_catalog.pg_stat_database s),
   (SELECT CASE WHEN d.datconnlimit >= 0 THEN d.datconnlimit::bigint - s.numbackends::bigint END

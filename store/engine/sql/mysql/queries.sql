@@ -363,12 +363,15 @@ SELECT COUNT(*) FROM (
 WHERE g.privilege_type IN ('EXECUTE', 'CREATE ROUTINE', 'ALTER ROUTINE')
   AND REPLACE(g.grantee, '''', '') = CURRENT_USER();
 
--- room returns how many connections the server allows in total and for this account (0: as many as in total).
--- connections returns how many there are. MySQL and MariaDB have that number in tables of different names, but SHOW
--- GLOBAL STATUS works on both.
+-- room returns how many connections the server allows in total, and how many more this account may have, if it has a limit of
+-- its own. A login sees its own sessions without a right. connections returns how many there are in total. MySQL and MariaDB
+-- have that number in tables of different names, but SHOW GLOBAL STATUS works on both.
 
 -- name: room
-SHOW VARIABLES WHERE Variable_name IN ('max_connections', 'max_user_connections');
+SELECT 'in total', CAST(@@GLOBAL.max_connections AS SIGNED)
+UNION ALL
+SELECT 'of this account', CAST(@@SESSION.max_user_connections AS SIGNED) - (SELECT COUNT(*) FROM information_schema.PROCESSLIST p WHERE p.user = @login)
+FROM DUAL WHERE @@SESSION.max_user_connections > 0;
 
 -- name: connections
 SHOW GLOBAL STATUS LIKE 'Threads_connected';

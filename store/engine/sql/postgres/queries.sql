@@ -323,7 +323,7 @@ SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg
 -- How many more connections this login would get. Connections that are reserved for others do not count.
 
 -- name: room
-SELECT 'connections', least(
+SELECT 'of this login', least(
   pg_catalog.current_setting('max_connections')::bigint - pg_catalog.current_setting('superuser_reserved_connections')::bigint
     - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::bigint - (SELECT pg_catalog.sum(s.numbackends)::bigint FROM pg_catalog.pg_stat_database s),
   (SELECT CASE WHEN d.datconnlimit >= 0 THEN d.datconnlimit::bigint - s.numbackends::bigint END
