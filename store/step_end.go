@@ -30,7 +30,8 @@ type StepEnd struct {
 	NextStep  int  // the run goes on with this step
 	Retry     bool // the step is tried again after Backoff
 	Backoff   time.Duration
-	Redeliver bool   // stopped early, or never begun: the run is delivered again after Backoff; that uses up a delivery, not an attempt
+	Redeliver bool   // stopped early, or never begun: the run is delivered again after Backoff; that uses up no attempt
+	Idle      bool   // with Redeliver: the delivery had no effect, and does not count as lost
 	Final     string // succeeded, failed, cancelled, lost
 
 	Pause string // why the job is paused together with this end; empty: it is not paused
@@ -126,14 +127,17 @@ func (s *Store) endStep(ctx context.Context, q engine.Runner, run *Run, t *Task,
 		a["later_ms"] = e.Backoff.Milliseconds()
 	case e.Redeliver:
 		move, run.State = "redeliver", Waiting
-		a["later_ms"] = e.Backoff.Milliseconds()
+		a["later_ms"], a["lost"] = e.Backoff.Milliseconds(), 1
+		if e.Idle {
+			a["lost"] = 0
+		}
 	default:
 		run.State = e.Final
 	}
 	// The run is written first: its row is the lock, and its fence decides.
 	n, err := q.Exec(ctx, move, a)
 	if err == nil && n == 0 && run.State == Lost { // if the run is to be cancelled, it waits instead, and a decision cancels it
-		run.State, a["later_ms"] = Waiting, 0
+		run.State, a["later_ms"], a["lost"] = Waiting, 0, 1
 		n, err = q.Exec(ctx, "redeliver", a)
 	}
 	if err != nil {
@@ -175,6 +179,14 @@ func (s *Store) endAttempt(ctx context.Context, q engine.Runner, a engine.Args) 
 		return err
 	}
 	return fmt.Errorf("end the attempt: %w", ErrRecorded)
+}
+
+// IdleDeliveries counts the deliveries of the current try of the task's step that had no effect: those that left an attempt, and are
+// not among the losses. The losses are those of all tries of the step, so in a later try it may count too few, and never too many.
+func (s *Store) IdleDeliveries(ctx context.Context, t *Task) (int, error) {
+	vain := 0
+	err := s.db.Row(ctx, "vain_deliveries", engine.Args{"id": engine.ID(t.Run.ID), "number": t.Run.Attempts}, &vain)
+	return max(0, vain-max(0, t.Run.Losses)), err // by hand, losses may be below zero
 }
 
 // clip makes a message fit for every engine: an engine may quote a whole statement of megabytes, or bytes that are

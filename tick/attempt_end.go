@@ -30,9 +30,11 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		p.early.Store(true)
 	}
 	ends := errors.Is(cause, errOverdue) || errors.Is(cause, errCancelled) // the run ends, whatever the attempt has done
-	if !ends && errors.Is(err, executor.ErrNothingDone) && t.Run.Losses+1 < max(t.Job.MaxDeliveries, idleDeliveries) {
-		end.State, end.Redeliver, end.Backoff = "cut", true, time.Second<<max(0, min(t.Run.Losses, 6)) // by hand, losses may be below zero
-		return end
+	if !ends && errors.Is(err, executor.ErrNothingDone) {
+		if idle := p.idleDeliveries(ctx, t); idle+1 < max(t.Job.MaxDeliveries, leastDeliveries) {
+			end.State, end.Redeliver, end.Idle, end.Backoff = "cut", true, true, time.Second<<min(idle, 6)
+			return end
+		}
 	}
 	switch {
 	case errors.Is(cause, errTimeout):
@@ -80,10 +82,25 @@ func stopped(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// idleDeliveries is how often a run may at least be delivered without being executed, for example because
-// there is no connection; max_deliveries may allow more. The last of these deliveries counts as a failed
-// attempt. idleDeliveries may exceed max_deliveries, which bounds deliveries that may have done something.
-const idleDeliveries = 3
+// leastDeliveries is how often a run may at least be delivered for one try of a step without being executed, for
+// example because there is no connection; max_deliveries may allow more. The last of these deliveries counts as a
+// failed attempt. The others are not lost: leastDeliveries may exceed max_deliveries, which bounds deliveries that
+// may have done something.
+const leastDeliveries = 3
+
+// idleDeliveries counts the deliveries of the current try that had no effect, also while the pass is being stopped. If the ledger
+// cannot be read, they count as none: the end of this one goes to the same database.
+func (p *pass) idleDeliveries(ctx context.Context, t *store.Task) int {
+	last, stop := p.until(ctx, p.lastEnd, closing)
+	defer stop()
+	within, cancel := context.WithTimeout(last, heartbeat)
+	defer cancel()
+	n, err := p.t.Store.IdleDeliveries(within, t)
+	if err != nil {
+		p.log.Warn("counting deliveries without effect", "run", t.Run.ID, "error", err)
+	}
+	return n
+}
 
 // inTime gives up on an attempt that would begin after the run's own timeout: the tries of the step are used up.
 func (p *pass) inTime(t *store.Task, over time.Time, end store.StepEnd) store.StepEnd {

@@ -377,7 +377,7 @@ func TestDeliveryLostOnlyWithoutProgress(t *testing.T) {
 }
 
 // Somebody who sets the losses of a run below zero gives it more deliveries. An attempt that has done nothing is delivered again, after
-// the shortest wait.
+// the shortest wait, and is no loss.
 func TestDeliveryWithLossesBelowZero(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ids := queued(t, d, 1)
@@ -389,7 +389,7 @@ func TestDeliveryWithLossesBelowZero(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := d.Run(t.Context(), ids[0])
-		if err != nil || r.State != store.Waiting || r.Losses != -4 || r.ReadyAt.Sub(d.Clock.Now()).Round(time.Second) != time.Second {
+		if err != nil || r.State != store.Waiting || r.Losses != -5 || r.ReadyAt.Sub(d.Clock.Now()).Round(time.Second) != time.Second {
 			t.Errorf("%v: %s after %d losses, ready at %s: %s", err, r.State, r.Losses, r.ReadyAt, r.Error)
 		}
 	})

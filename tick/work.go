@@ -105,7 +105,7 @@ func (p *pass) endStep(ctx context.Context, t *store.Task, end store.StepEnd, tr
 		case err == nil:
 			return nil
 		case errors.Is(err, store.ErrUncommitted): // the effects are gone with the record
-			end = store.StepEnd{State: "cut", Redeliver: true, Backoff: time.Second, Error: err.Error(), RunError: err.Error()}
+			end = store.StepEnd{State: "cut", Redeliver: true, Idle: true, Backoff: time.Second, Error: err.Error(), RunError: err.Error()}
 			continue
 		case errors.Is(err, store.ErrRecorded): // COMMIT took place, and its answer was lost
 			end = succeededAlready

@@ -721,6 +721,13 @@ AND (SELECT @true FROM dbjobs.runs WHERE id = :id AND fence = :fence AND holder 
 -- name: is_recorded
 SELECT COUNT(*) FROM dbjobs.attempts WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'succeeded';
 
+-- How many deliveries of the current try of a step were lost or had no effect: those after the last attempt that ended otherwise, and
+-- since the run was opened again.
+
+-- name: vain_deliveries
+SELECT COUNT(*) FROM dbjobs.attempts a WHERE a.run_id = :id AND a.number < :number AND a.number > COALESCE((SELECT MAX(e.number) FROM dbjobs.attempts e
+  WHERE e.run_id = :id AND e.number < :number AND (e.state NOT IN ('cut', 'lost') OR e.started_at < (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = :id))), 0);
+
 -- name: recorded_runs
 SELECT r.id, r.job_id, a.finished_at FROM dbjobs.runs r JOIN dbjobs.attempts a ON a.run_id = r.id AND a.number = r.attempts
 WHERE r.id @among_runs AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
@@ -757,8 +764,10 @@ WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND
 UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, error = :run_error
 WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND attempts = :number;
 
+-- lost is 0 for a delivery that had no effect.
+
 -- name: redeliver
-UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, losses = losses + 1,
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @later, lease_until = NULL, losses = losses + :lost,
   attempt = attempt - 1, error = :run_error
 WHERE id = :id AND fence = :fence AND holder = :holder AND state = 'running' AND attempts = :number;
 

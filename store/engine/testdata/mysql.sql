@@ -1408,8 +1408,8 @@ SELECT r.id, r.job_id, a.finished_at FROM dbjobs_runs r JOIN dbjobs_attempts a O
 WHERE r.id IN (each_) AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
 
 -- name: redeliver
--- arguments: now, later_ms, run_error, id, fence, holder, number
-UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND), lease_until = NULL, losses = losses + 1,
+-- arguments: now, later_ms, lost, run_error, id, fence, holder, number
+UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND), lease_until = NULL, losses = losses + ?,
   attempt = attempt - 1, error = ?
 WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ?;
 
@@ -1843,6 +1843,11 @@ SELECT u.schedule_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = u.job_id),
   SELECT l.schedule_id, l.job_id, ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY l.job_id) AS place
   FROM dbjobs_job_schedules l WHERE l.schedule_id IN (each_)) AS u
 WHERE u.place <= ? ORDER BY u.schedule_id, u.place;
+
+-- name: vain_deliveries
+-- arguments: id, number, id, number, id
+SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = ? AND a.number < ? AND a.number > COALESCE((SELECT MAX(e.number) FROM dbjobs_attempts e
+  WHERE e.run_id = ? AND e.number < ? AND (e.state NOT IN ('cut', 'lost') OR e.started_at < (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = ?))), 0);
 
 -- name: waiting_ends
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end

@@ -1497,10 +1497,10 @@ SELECT r.id, r.job_id, a.finished_at FROM dbjobs.runs r JOIN dbjobs.attempts a O
 WHERE r.id = ANY($1::uuid[]) AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
 
 -- name: redeliver
--- arguments: now, later_ms, run_error, id, fence, holder, number
-UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'), lease_until = NULL, losses = losses + 1,
-  attempt = attempt - 1, error = $3
-WHERE id = $4 AND fence = $5 AND holder = $6 AND state = 'running' AND attempts = $7;
+-- arguments: now, later_ms, lost, run_error, id, fence, holder, number
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'), lease_until = NULL, losses = losses + $3,
+  attempt = attempt - 1, error = $4
+WHERE id = $5 AND fence = $6 AND holder = $7 AND state = 'running' AND attempts = $8;
 
 -- name: remove_jobs
 -- arguments: now, ids
@@ -1996,6 +1996,11 @@ SELECT u.schedule_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = u.job_id),
   SELECT l.schedule_id, l.job_id, pg_catalog.ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY l.job_id) AS place
   FROM dbjobs.job_schedules l WHERE l.schedule_id = ANY($1::bigint[])) AS u
 WHERE u.place <= $2 ORDER BY u.schedule_id, u.place;
+
+-- name: vain_deliveries
+-- arguments: id, number
+SELECT pg_catalog.COUNT(*) FROM dbjobs.attempts a WHERE a.run_id = $1 AND a.number < $2 AND a.number > COALESCE((SELECT pg_catalog.MAX(e.number) FROM dbjobs.attempts e
+  WHERE e.run_id = $1 AND e.number < $2 AND (e.state NOT IN ('cut', 'lost') OR e.started_at < (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = $1))), 0);
 
 -- name: waiting_ends
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end

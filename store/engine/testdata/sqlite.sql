@@ -1404,10 +1404,10 @@ SELECT r.id, r.job_id, a.finished_at FROM dbjobs_runs r JOIN dbjobs_attempts a O
 WHERE r.id IN (SELECT value FROM json_each(?1)) AND r.state = 'running' AND a.fence = r.fence AND a.state = 'succeeded';
 
 -- name: redeliver
--- arguments: now, later_ms, run_error, id, fence, holder, number
-UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'), lease_until = NULL, losses = losses + 1,
-  attempt = attempt - 1, error = ?3
-WHERE id = ?4 AND fence = ?5 AND holder = ?6 AND state = 'running' AND attempts = ?7;
+-- arguments: now, later_ms, lost, run_error, id, fence, holder, number
+UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'), lease_until = NULL, losses = losses + ?3,
+  attempt = attempt - 1, error = ?4
+WHERE id = ?5 AND fence = ?6 AND holder = ?7 AND state = 'running' AND attempts = ?8;
 
 -- name: remove_jobs
 -- arguments: now, ids
@@ -1829,6 +1829,11 @@ SELECT u.schedule_id, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = u.job_id),
   SELECT l.schedule_id, l.job_id, ROW_NUMBER() OVER (PARTITION BY l.schedule_id ORDER BY l.job_id) AS place
   FROM dbjobs_job_schedules l WHERE l.schedule_id IN (SELECT value FROM json_each(?1))) AS u
 WHERE u.place <= ?2 ORDER BY u.schedule_id, u.place;
+
+-- name: vain_deliveries
+-- arguments: id, number
+SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = ?1 AND a.number < ?2 AND a.number > COALESCE((SELECT MAX(e.number) FROM dbjobs_attempts e
+  WHERE e.run_id = ?1 AND e.number < ?2 AND (e.state NOT IN ('cut', 'lost') OR e.started_at < (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = ?1))), 0);
 
 -- name: waiting_ends
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end

@@ -1,0 +1,83 @@
+package tick_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// deliverOnce makes one delivery of the one run that is due, and ends it in this way.
+func deliverOnce(t *testing.T, d *storetest.DB, how string) {
+	t.Helper()
+	if how == "dies" {
+		ticktest.DecideOnly(t, d)
+		if tasks, err := d.Take(t.Context(), "tick", 1, store.Holder{Name: "dead", Lease: time.Minute}); err != nil || len(tasks) != 1 {
+			t.Fatal(err, len(tasks))
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := ticktest.NewDoing(t, d, func(within context.Context, _ executor.Request) (executor.Result, error) {
+		switch how {
+		case "idle":
+			return executor.Result{}, executor.ErrNothingDone
+		case "fails":
+			return executor.Result{}, errors.New("it fails")
+		case "cut":
+			cancel()
+			<-within.Done()
+		}
+		return executor.Result{}, within.Err()
+	}).Run(ctx)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+}
+
+// Deliveries without effect are bounded for each try of a step. They are no losses, of which a run may have two here.
+func TestDeliveryWithoutEffectIsNoLoss(t *testing.T) {
+	for deliveries, want := range map[string]string{
+		"idle idle cut done":                                  "succeeded in try 1, 1 lost",
+		"idle idle dies":                                      "queued in try 0, 1 lost",
+		"cut idle dies idle done":                             "succeeded in try 1, 2 lost",
+		"idle idle cut cut cut":                               "lost in try 1, 2 lost",
+		"idle idle idle done":                                 "succeeded in try 2, 0 lost",
+		"idle idle fails idle idle cut done":                  "succeeded in try 2, 1 lost",
+		"idle idle idle idle idle idle":                       "failed in try 2, 0 lost",
+		"idle idle cut cut cut retry idle idle cut cut done":  "succeeded in try 1, 2 lost",
+		"fails idle idle idle retry idle idle fails cut done": "succeeded in try 2, 1 lost",
+	} {
+		t.Run(deliveries, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", MaxDeliveries: 3, Steps: []store.Step{ticktest.Call("")},
+					Retry: store.Retry{Attempts: new(store.Attempts(2)), Backoff: new(store.Duration(time.Minute))}}}})
+				run := ticktest.RunNow(t, d, "job", store.Request{})
+				for how := range strings.FieldsSeq(deliveries) {
+					if how != "retry" {
+						deliverOnce(t, d, how)
+						d.Clock.Add(10 * time.Minute)
+						continue
+					}
+					ticktest.DecideOnly(t, d)
+					if _, err := d.RetryRun(t.Context(), run.ID, "", store.Author{}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ticktest.DecideOnly(t, d)
+				r := ticktest.LastRun(t, d, "job")
+				if got := fmt.Sprintf("%s in try %d, %d lost", r.State, r.Attempt, r.Losses); got != want {
+					t.Errorf("%s, want %s: %s", got, want, r.Error)
+				}
+			})
+		})
+	}
+}
