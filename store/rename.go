@@ -122,7 +122,8 @@ func (s *Store) RenameSchedule(ctx context.Context, name, to string, o AlterOpti
 }
 
 // renameSchedule writes the new name of a shared schedule. The rows of its jobs stay as they are. But of a job that is done,
-// only the change log has the definition, by which apply knows the job in a file: there, it gets the new name, too.
+// only the change log has the definition, by which apply knows the job in a file: there, it gets the new name, too. This is no
+// change of the job itself: who aborted, disabled or resumed it, and why, stays the latest word on its state.
 func (a *applier) renameSchedule(ctx context.Context, was, is Schedule) error {
 	jobs, err := a.briefUsers(ctx, was.ID)
 	if err != nil {
@@ -140,7 +141,7 @@ func (a *applier) renameSchedule(ctx context.Context, was, is Schedule) error {
 	for i := range jobs {
 		j := jobs[i]
 		j.Schedules = renamedIn(j.Schedules, was.Name, is.Name)
-		if err := a.record(KindJob, j.FullName(), "change", j.ID, jobs[i], j); err != nil {
+		if err := a.record(KindJob, j.FullName(), "rename", j.ID, jobs[i], j); err != nil {
 			return err
 		}
 	}

@@ -164,7 +164,9 @@ func (l *linter) job(j *store.Job) {
 
 // renamed reports whether the change gives a job the name that it has.
 func (l *linter) renamed(a store.After) bool {
-	return slices.ContainsFunc(l.changes["job "+plainName(a.Job)], func(c store.Change) bool { return c.Action == "rename" })
+	return slices.ContainsFunc(l.changes["job "+plainName(a.Job)], func(c store.Change) bool {
+		return c.Action == "rename" && slices.ContainsFunc(c.Fields, func(f store.FieldChange) bool { return f.Field == "name" })
+	})
 }
 
 // plainName returns the name of a job without its owner.
