@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -164,13 +165,16 @@ func pruneLater(t *testing.T, d *storetest.DB) {
 	changes := func(of string) int {
 		return d.Int(t, "SELECT count(*) FROM "+d.Table("changes")+" WHERE subject LIKE '%idle' AND action "+of)
 	}
-	for _, name := range [][2]string{{"idle", "rested"}, {"rested", "idle"}} {
-		if _, err := d.RenameJob(t.Context(), name[0], name[1], store.AlterOptions{}); err != nil {
+	for _, enabled := range []bool{false, true, false, true} {
+		if err := d.EnableJob(t.Context(), "idle", enabled, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, enabled := range []bool{false, true, false, true} {
-		if err := d.EnableJob(t.Context(), "idle", enabled, store.Author{}); err != nil {
+	if _, err := d.AbortJob(t.Context(), "idle", false, store.Author{Reason: "not before the audit"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range [][2]string{{"idle", "rested"}, {"rested", "idle"}} {
+		if _, err := d.RenameJob(t.Context(), name[0], name[1], store.AlterOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,6 +186,9 @@ func pruneLater(t *testing.T, d *storetest.DB) {
 		}
 		ticktest.Request(t, d, "busy")
 		ticktest.Run(t, d)
+	}
+	if got := seen(t, d, "v_jobs", "state, why", "WHERE name = 'idle'"); !slices.Equal(got, []string{"aborted|not before the audit"}) {
+		t.Errorf("the state of the job, and why, are %q", got)
 	}
 	if n := changes("= 'rename'"); n != 1 { // apply looks for it, lest the rename be done twice
 		t.Errorf("%d renames are left", n)

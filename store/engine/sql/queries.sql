@@ -1361,8 +1361,8 @@ DELETE FROM dbjobs.jobs WHERE id @these;
 -- What is older than @later, and no longer needed: stretches of ticks, ended pauses, and changes of a part of the change log.
 -- Who needs stretches wants the newest ones, and a decision needs pauses that ended after what its plan covers. A pause that
 -- its jobs have not seen is needed. The latest changes of a job are needed: they say in which state the job is, and what its
--- definition is, or was when the job was done. An earlier change is not needed, but for a rename, which renamed_from does once, and
--- neither is any change of a job that is gone.
+-- definition is, or was when the job was done. A rename says nothing of the state, and makes no earlier change needless. An earlier
+-- change is not needed, but for a rename, which renamed_from does once, and neither is any change of a job that is gone.
 
 -- name: old_records
 SELECT t.since, NULL, 'tick' FROM (SELECT since FROM dbjobs.ticks @by_since WHERE since < @later AND last_at < @later ORDER BY since LIMIT :limit) AS t
@@ -1375,7 +1375,7 @@ SELECT NULL, c.id, 'change' FROM (
   WHERE n.id >= (SELECT @anywhere FROM dbjobs.changes m) ORDER BY n.id LIMIT :limit) AS c
 WHERE c.changed_at < @later AND (c.kind <> 'job'
   OR c.action <> 'rename' AND EXISTS (SELECT 1 FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
-    AND @of_definition)
+    AND l.action <> 'rename' AND @of_definition)
   OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
 -- name: delete_changes
