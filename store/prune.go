@@ -84,18 +84,19 @@ func (s *Store) Prune(ctx context.Context, kept []Retention, more func() bool) (
 		parts = append(parts, portion{chunk, leftOver{surplus: true, gaps: true}, pruneSize})
 	}
 	for expired := true; ; { // in turn: runs that are too old, and the surplus of some of the jobs
-		p := portion{}
+		var p portion
 		if len(parts) > 0 {
 			p, parts = parts[0], parts[1:]
 		}
 		p.left.expired = expired
-		n, left, err := s.pruneOnce(ctx, p)
+		n, left, err := s.pruneOnce(ctx, &p)
 		gone += n
 		if err != nil {
 			return gone, err
 		}
 		if expired = left.expired; left.surplus || left.gaps {
-			parts = append(parts, portion{p.kept, left, p.oldest + pruneSize})
+			p.left, p.oldest = left, p.oldest+pruneSize
+			parts = append(parts, p)
 		}
 		if !expired && len(parts) == 0 || !more() {
 			return gone, nil
@@ -111,7 +112,22 @@ type portion struct {
 	oldest int64 // how many runs, from Oldest on, are looked at for their age
 }
 
-// aged reports whether the oldest run of one of the jobs was too old.
+// found notes in which of its jobs a look has found runs, in the order of the rows. A job without one is not looked at further for
+// the age of its runs, since each further look would read all of its young ones. A full look has not come to the jobs behind its last one.
+func (p *portion) found(jobs map[int64]bool, full bool) {
+	p.kept = slices.Clone(p.kept)
+	came := len(p.kept)
+	for full && came > 0 && !jobs[p.kept[came-1].JobID] {
+		came--
+	}
+	for i := range p.kept[:came] {
+		if k := &p.kept[i]; !jobs[k.JobID] {
+			k.Oldest = 0
+		}
+	}
+}
+
+// aged reports whether one of the jobs may have more runs that are too old, from Oldest on.
 func (p portion) aged() bool {
 	return slices.ContainsFunc(p.kept, func(k Retention) bool { return k.Oldest > 0 })
 }
@@ -126,8 +142,8 @@ type leftOver struct{ expired, surplus, gaps bool }
 
 // pruneOnce deletes a bounded number of rows in one transaction. If it could delete nothing,
 // because other sessions have all of it locked, it reports that nothing is left.
-func (s *Store) pruneOnce(ctx context.Context, p portion) (gone int, left leftOver, err error) {
-	rows, err := s.keptRows(p)
+func (s *Store) pruneOnce(ctx context.Context, p *portion) (gone int, left leftOver, err error) {
+	rows, err := s.keptRows(*p)
 	if err != nil {
 		return 0, left, err
 	}
@@ -142,7 +158,7 @@ func (s *Store) pruneOnce(ctx context.Context, p portion) (gone int, left leftOv
 		if runs, err = s.pruneRuns(ctx, tx, old); err != nil || !p.left.gaps {
 			return err
 		}
-		gaps, err = s.pruneGaps(ctx, tx, p)
+		gaps, err = s.pruneGaps(ctx, tx, *p)
 		return err
 	})
 	if err == nil && (runs.gone+runs.later+gaps > 0 || runs.cut) {
@@ -161,8 +177,8 @@ type oldRuns struct {
 	surplus []string // these are surplus, however old they are
 }
 
-// oldRuns looks for runs of any job that have expired, and for those of the portion.
-func (s *Store) oldRuns(ctx context.Context, p portion, rows string) (old oldRuns, err error) {
+// oldRuns looks for runs of any job that have expired, and for those of the portion. The portion notes which of its jobs had some.
+func (s *Store) oldRuns(ctx context.Context, p *portion, rows string) (old oldRuns, err error) {
 	if p.left.expired {
 		if err := s.db.Query(ctx, "expired_runs", engine.Args{"now": s.now(), "limit": pruneSize}, engine.Column(&old.ids)); err != nil {
 			return old, err
@@ -173,12 +189,16 @@ func (s *Store) oldRuns(ctx context.Context, p portion, rows string) (old oldRun
 		return old, nil
 	}
 	var id string
+	var job int64
 	var surplus bool
+	jobs := make(map[int64]bool)
 	err = s.db.Query(ctx, "surplus_runs", engine.Args{"rows": rows, "limit": pruneSize}, engine.Scan(func() {
+		jobs[job] = true
 		if old.ids = append(old.ids, id); surplus {
 			old.surplus = append(old.surplus, id)
 		}
-	}, &id, &surplus))
+	}, &id, &job, &surplus))
+	p.found(jobs, len(old.ids)-old.expired == pruneSize)
 	return old, err
 }
 

@@ -2,6 +2,8 @@ package tick_test
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +31,7 @@ func TestPruneByAnAgeThatWasChanged(t *testing.T) {
 				ticktest.Run(t, d)
 				d.Clock.Add(time.Minute)
 			}
-			manyRuns(t, d, "less", 2500)
+			manyRuns(t, d, "less", 2500, 1)
 			count := func(name string) int {
 				return d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE settled_at IS NOT NULL AND job_id = (SELECT id FROM "+d.Table("jobs")+" WHERE name = '"+name+"')")
 			}
@@ -98,8 +100,50 @@ func TestPruneByASmallerAgeKeepsWhatHasEndedAgain(t *testing.T) {
 	})
 }
 
-// manyRuns adds runs to a job that ended with its second one.
-func manyRuns(t *testing.T, d *storetest.DB, name string, n int) {
+// A look for runs that are too old by a smaller age goes further for the jobs that still have some, and not for those whose last
+// one is gone: it would read all their young runs, once for each part of the others.
+func TestPruneLooksNoFurtherThanForWhatIsOld(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var calls storetest.Calls
+			d := storetest.Open(t, e, store.Options{Chance: func() float64 { return 0 }, Wrap: calls.Wrap})
+			keep, steps := store.Keep{Runs: 10_000}, []store.Step{ticktest.Nop("")}
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "few", Keep: keep, Steps: steps}, {Name: "many", Keep: keep, Steps: steps}}})
+			for _, name := range []string{"few", "many", "many"} {
+				ticktest.Request(t, d, name)
+				ticktest.Run(t, d)
+			}
+			manyRuns(t, d, "many", 2500, 2)
+			d.Clock.Add(2 * time.Hour)
+			ticktest.Request(t, d, "few")
+			ticktest.Run(t, d)
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET keep_age_ms = 3600000")
+			kept, err := d.Sweep(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls.Reset()
+			if gone, err := d.Prune(t.Context(), kept, func() bool { return true }); err != nil || gone != 2503 {
+				t.Errorf("%d runs deleted, %v", gone, err)
+			}
+			of := regexp.MustCompile(fmt.Sprintf(`"job_id":%d,"below":(-?\d+),"through":(-?\d+)`, d.Int(t, "SELECT id FROM "+d.Table("jobs")+" WHERE name = 'few'")))
+			var through []string // of each look
+			for _, c := range calls.All() {
+				if m := of.FindStringSubmatch(c.SQL + fmt.Sprint(c.Args)); m != nil && strings.Contains(c.SQL, "through") && strings.HasPrefix(c.SQL, "SELECT r.id") {
+					through = append(through, strings.Replace(m[2], m[1], "below", 1))
+				}
+			}
+			if want := []string{"1000", "2000", "below", "below", "below", "below", "below"}; !slices.Equal(through, want) {
+				t.Errorf("the looks go through %q, want %q", through, want)
+			}
+		})
+	}
+}
+
+// manyRuns adds runs to a job that ended with its second one. Their numbers go up by the step.
+func manyRuns(t *testing.T, d *storetest.DB, name string, n, step int) {
 	t.Helper()
 	id := map[string]string{
 		"sqlite":   "'00000000-0000-7000-8000-' || printf('%012d', i)",
@@ -108,9 +152,9 @@ func manyRuns(t *testing.T, d *storetest.DB, name string, n int) {
 	}[d.Engine]
 	occurrence := map[bool]string{true: "CONCAT('key:', i)", false: "'key:' || i"}[d.Engine == "mariadb"]
 	d.Exec(t, fmt.Sprintf("INSERT INTO %s (id, job_id, number, occurrence, state, ready_at, created_at, finished_at, settled_at, expires_at) "+
-		"SELECT %s, r.job_id, r.number + 1 + i, %s, 'succeeded', r.ready_at, r.created_at, r.finished_at, r.settled_at, r.expires_at "+
+		"SELECT %s, r.job_id, r.number + 1 + i * %d, %s, 'succeeded', r.ready_at, r.created_at, r.finished_at, r.settled_at, r.expires_at "+
 		"FROM (SELECT * FROM %s WHERE number = 2 AND job_id = (SELECT id FROM %s WHERE name = '%s')) AS r, %s",
-		d.Table("runs"), id, occurrence, d.Table("runs"), d.Table("jobs"), name, storetest.Numbers(n)))
+		d.Table("runs"), id, step, occurrence, d.Table("runs"), d.Table("jobs"), name, storetest.Numbers(n)))
 }
 
 // A look for old gaps reads all gaps of its jobs, and they may be very many. So a pass looks for those of the jobs of its sweep,

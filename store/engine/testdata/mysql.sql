@@ -1703,7 +1703,7 @@ SELECT u.since, j.owner, j.name FROM (
 
 -- name: surplus_runs
 -- arguments: rows, limit
-SELECT r.id, CASE WHEN r.number <= d.below THEN 1 ELSE 0 END FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', below BIGINT PATH '$.below', through BIGINT PATH '$.through', since DATETIME(6) PATH '$.since')) AS d
+SELECT r.id, d.job_id, CASE WHEN r.number <= d.below THEN 1 ELSE 0 END FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', below BIGINT PATH '$.below', through BIGINT PATH '$.through', since DATETIME(6) PATH '$.since')) AS d
 STRAIGHT_JOIN dbjobs_runs r ON r.job_id = d.job_id AND r.number <= d.through
 WHERE r.settled_at IS NOT NULL AND (r.number <= d.below OR r.finished_at < d.since) LIMIT ?;
 

@@ -1831,7 +1831,7 @@ SELECT u.since, j.owner, j.name FROM (
 
 -- name: surplus_runs
 -- arguments: rows, limit
-SELECT r.id, r.number <= d.below FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, below bigint, through bigint, since timestamptz)
+SELECT r.id, d.job_id, r.number <= d.below FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, below bigint, through bigint, since timestamptz)
 CROSS JOIN LATERAL (SELECT id, number FROM dbjobs.runs WHERE job_id = d.job_id AND number <= d.through AND settled_at IS NOT NULL
   AND (number <= d.below OR finished_at < d.since) OFFSET 0) AS r LIMIT $2;
 

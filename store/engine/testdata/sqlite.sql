@@ -1685,7 +1685,7 @@ SELECT u.since, j.owner, j.name FROM (
 
 -- name: surplus_runs
 -- arguments: rows, limit
-SELECT r.id, r.number <= d.below FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'below' AS below, value ->> 'through' AS through, value ->> 'since' AS since FROM jsonb_each(?1)) AS d
+SELECT r.id, d.job_id, r.number <= d.below FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'below' AS below, value ->> 'through' AS through, value ->> 'since' AS since FROM jsonb_each(?1)) AS d
 JOIN dbjobs_runs r ON r.job_id = d.job_id AND r.number <= d.through
 WHERE r.settled_at IS NOT NULL AND (r.number <= d.below OR r.finished_at < d.since) LIMIT ?2;
 

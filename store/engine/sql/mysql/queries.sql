@@ -294,7 +294,7 @@ DELETE a FROM @rows(id uuid, fence int, number int)
 STRAIGHT_JOIN dbjobs.attempts a FORCE INDEX (PRIMARY) ON a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
 -- name: surplus_runs
-SELECT r.id, CASE WHEN r.number <= d.below THEN 1 ELSE 0 END FROM @rows(job_id bigint, below bigint, through bigint, since instant)
+SELECT r.id, d.job_id, CASE WHEN r.number <= d.below THEN 1 ELSE 0 END FROM @rows(job_id bigint, below bigint, through bigint, since instant)
 STRAIGHT_JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.through
 WHERE r.settled_at IS NOT NULL AND (r.number <= d.below OR r.finished_at < d.since) LIMIT :limit;
 

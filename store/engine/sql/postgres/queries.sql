@@ -236,7 +236,7 @@ DELETE FROM dbjobs.attempts AS a USING @rows(id uuid, fence int, number int)
 WHERE a.run_id = d.id AND a.number = d.number AND a.fence = d.fence AND a.state = 'running';
 
 -- name: surplus_runs
-SELECT r.id, r.number <= d.below FROM @rows(job_id bigint, below bigint, through bigint, since instant)
+SELECT r.id, d.job_id, r.number <= d.below FROM @rows(job_id bigint, below bigint, through bigint, since instant)
 CROSS JOIN LATERAL (SELECT id, number FROM dbjobs.runs WHERE job_id = d.job_id AND number <= d.through AND settled_at IS NOT NULL
   AND (number <= d.below OR finished_at < d.since) OFFSET 0) AS r LIMIT :limit;
 

@@ -74,7 +74,7 @@ DELETE FROM dbjobs.attempts WHERE rowid IN (
     AND a.fence = d.value ->> 'fence' AND a.state = 'running');
 
 -- name: surplus_runs
-SELECT r.id, r.number <= d.below FROM @rows(job_id bigint, below bigint, through bigint, since instant)
+SELECT r.id, d.job_id, r.number <= d.below FROM @rows(job_id bigint, below bigint, through bigint, since instant)
 JOIN dbjobs.runs r ON r.job_id = d.job_id AND r.number <= d.through
 WHERE r.settled_at IS NOT NULL AND (r.number <= d.below OR r.finished_at < d.since) LIMIT :limit;
 
