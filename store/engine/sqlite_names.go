@@ -39,7 +39,7 @@ func mountProblem(mountinfo []byte, path string) string {
 	case point == path:
 		return fmt.Sprintf("the file %s is mounted without its folder. SQLite keeps its log beside it, so processes that see the file in another folder do all runs twice, and damage it, "+
 			"and the log is lost with the container: mount the folder", path)
-	case network[system]:
+	case network[system] || strings.Contains(system, "://"):
 		return fmt.Sprintf("the file %s is on a network file system (%s). SQLite's log works on one machine only: processes on others do all runs twice, and damage the file; "+
 			"keep it on a disk of one machine, or take a server", path, system)
 	}
@@ -49,12 +49,12 @@ func mountProblem(mountinfo []byte, path string) string {
 // network has the file systems that several machines may share. Those by which a machine shows its own folders to its containers
 // or virtual machines, such as virtiofs and 9p, are not among them, and neither are most of FUSE's.
 var network = map[string]bool{
-	"nfs": true, "nfs4": true, "cifs": true, "smb3": true, "smbfs": true, "afs": true, "ceph": true, "lustre": true, "beegfs": true, "glusterfs": true,
+	"nfs": true, "nfs4": true, "cifs": true, "smb3": true, "smbfs": true, "afs": true, "ceph": true, "ceph-fuse": true, "lustre": true, "beegfs": true, "glusterfs": true,
 	"sshfs": true, "gcsfuse": true, "s3fs": true, "mountpoint-s3": true, "goofys": true, "blobfuse": true, "blobfuse2": true, "rclone": true, "juicefs": true,
 }
 
-// mountOf returns where the file system is mounted that has a path, and its name. FUSE has the name of the program. Of two at
-// one place, the later one hides the other.
+// mountOf returns where the file system is mounted that has a path, and its name. FUSE has the name of the program, or for some
+// programs, such as davfs2, the URL of what is mounted. Of two at one place, the later one hides the other.
 func mountOf(mountinfo []byte, path string) (point, system string) {
 	plain := strings.NewReplacer(`\134`, `\`, `\040`, " ", `\011`, "\t", `\012`, "\n")
 	for line := range strings.Lines(string(mountinfo)) {

@@ -50,12 +50,15 @@ func TestMountOfASQLiteFile(t *testing.T) {
 44 22 0:57 / /desktop rw - virtiofs host rw
 45 22 0:58 / /over rw - nfs4 host:/ rw
 46 45 0:59 / /over rw - xfs /dev/sdc1 rw
-47 22 not a line
+47 22 0:60 / /mnt/cephfs rw - fuse.ceph-fuse ceph-fuse rw
+48 22 0:61 / /mnt/dav rw - fuse https://dav.example.org/files rw
+49 22 not a line
 `)
 	for path, want := range map[string]string{
 		"/data/my jobs.db": "mounted without its folder", "/data/jobs.db": "", "/srv/my jobs.db": "", "/srv/jobs.db": "",
 		"/srv/efs/jobs.db": "(nfs4)", "/srv/efs/deep/jobs.db": "(nfs4)", "/srv/efs2/jobs.db": "", "/srv/efs/local/jobs.db": "",
 		"/mnt/bucket/jobs.db": "(gcsfuse)", "/mnt/s3/jobs.db": "(mountpoint-s3)", "/mnt/share/jobs.db": "(cifs)",
+		"/mnt/cephfs/jobs.db": "(ceph-fuse)", "/mnt/dav/jobs.db": "(https://dav.example.org/files)",
 		"/home/u/crypt/jobs.db": "", "/desktop/jobs.db": "", "/over/jobs.db": "",
 	} {
 		if told := mountProblem(lines, path); (told == "") != (want == "") || !strings.Contains(told, want) {
