@@ -115,9 +115,8 @@ func (f *function) command(ctx context.Context, c *cli, payload []byte) (order, 
 	}
 	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-margin/2))
 	defer cancel()
-	name, _ := f.env("DBJOBS_NAME")
 	if e, ok := o.(event); ok {
-		return o, c.execute(ctx, e.args(budget, f.startup(), name))
+		return o, c.execute(ctx, e.args(budget, f.startup()))
 	}
 	args, stdin, err := o.(remote).line(requestID(ctx))
 	if err != nil {

@@ -48,7 +48,7 @@ func checkMetrics(value string) error {
 	return nil
 }
 
-// checkMetricsOfServe refuses what would let the passes of serve replace the figures of each other.
+// checkMetricsOfServe refuses what would let the workers of serve replace the figures of its ticks.
 func (c *cli) checkMetricsOfServe() error {
 	value, _ := c.env(metricsVariable)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -164,6 +165,25 @@ func TestMetricsFileOfEachTrigger(t *testing.T) {
 	}
 	if code, said := invoke(t.Context(), t, home, nil, &bytes.Buffer{}, "tick", "--metrics", "dbjobs-${trigger}.prom"); code != exitUsage || !strings.Contains(said, "${name}") {
 		t.Errorf("code %d, said %q", code, said)
+	}
+}
+
+// TestMetricsFilesOfOneName: DBJOBS_NAME names ticks, and the workers beside them are named after it, so the figures of both stay. The
+// name of a flag is taken as it is.
+func TestMetricsFilesOfOneName(t *testing.T) {
+	dir, home := t.TempDir(), t.TempDir()
+	values := map[string]string{"HOME": home, "DBJOBS_NAME": "shop", metricsVariable: filepath.Join(dir, "${name}.prom")}
+	env := func(name string) (string, bool) { value, set := values[name]; return value, set }
+	for _, args := range [][]string{{"migrate"}, {"tick"}, {"work"}, {"work", "--name", "reports"}} {
+		var said bytes.Buffer
+		if code := run(t.Context(), args, nil, io.Discard, &said, env, nil); code != exitDone {
+			t.Fatalf("%q: code %d, said %q", args, code, &said)
+		}
+	}
+	for _, name := range []string{"shop", "shop-work", "reports"} {
+		if got := readProm(t, filepath.Join(dir, name+".prom")); got["dbjobs_pass_timestamp_seconds"] == 0 {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 

@@ -273,8 +273,7 @@ func (h *handler) run(e event, deadline time.Time) *reply {
 	default:
 		ctx, cancel := context.WithDeadline(h.ending, deadline.Add(-margin/2))
 		defer cancel()
-		name, _ := h.env("DBJOBS_NAME")
-		err = c.execute(ctx, append(e.args(budget, h.startup(), name), h.args...))
+		err = c.execute(ctx, append(e.args(budget, h.startup()), h.args...))
 	}
 	if err == nil {
 		return &reply{status: http.StatusOK, body: out.Bytes()}
@@ -323,7 +322,7 @@ type turn struct {
 
 // join returns the pass for which the request waits.
 func (t *turns) join(e event, deadline time.Time, passes *sync.WaitGroup, run func(deadline time.Time) *reply) *turn {
-	key := strings.Join(e.args(0, "", ""), "\x00")
+	key := strings.Join(e.args(0, ""), "\x00")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if w := t.waiting[key]; w != nil {

@@ -71,18 +71,14 @@ type event struct {
 	Queue   string `json:"queue"`
 }
 
-// args returns the command line for the event. A worker gets a name that differs from the name of the function's
-// ticks. With the same name, the worker's passes would hide from the alarms that no tick succeeds.
-func (e event) args(budget time.Duration, startup, name string) []string {
+// args returns the command line for the event.
+func (e event) args(budget time.Duration, startup string) []string {
 	args := []string{e.Command, "--json", "--budget", budget.Truncate(time.Millisecond).String()}
 	if e.Limit != nil {
 		args = append(args, "--limit", strconv.Itoa(*e.Limit))
 	}
 	if e.Queue != "" { // a single name, whatever it contains: the flag reads a line of CSV
 		args = append(args, "--queue", `"`+strings.ReplaceAll(e.Queue, `"`, `""`)+`"`)
-	}
-	if name != "" && e.Command == "work" {
-		args = append(args, "--name", name+"-work")
 	}
 	if startup != "" && e.Command == "tick" {
 		args = append(args, "--startup-id", startup)

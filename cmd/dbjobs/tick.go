@@ -117,6 +117,14 @@ Any number of workers may run at the same time. A worker that finds nothing prin
 	return c.prints(cmd)
 }
 
+// nameWorker names a worker after the ticks that DBJOBS_NAME names, and not as them. With the same name, a worker's passes would replace
+// the figures of the ticks, and would hide from alarms that no tick succeeds.
+func (f *tickFlags) nameWorker(cmd *cobra.Command) {
+	if flag := cmd.Flag("name"); cmd.Name() == "work" && !flag.Changed && f.name != flag.DefValue {
+		f.name += "-work"
+	}
+}
+
 // names refuses empty names, such as from a shell variable that is not set, and names that nothing can have.
 func (f *tickFlags) names(cmd *cobra.Command) error {
 	flags := cmd.Flags()
@@ -162,14 +170,14 @@ func left(of store.Duration, spent time.Duration) time.Duration {
 func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 	f.maxClockSkew, f.grace = store.Duration(10*time.Minute), store.Duration(10*time.Second)
 	flags := cmd.Flags()
-	flags.StringVar(&f.name, "name", cmd.Name(), "name of the trigger in logs and metrics; a tick also records under it when it ran")
+	flags.StringVar(&f.name, "name", cmd.Name(), "name of the trigger in logs and metrics; a tick also records under it when it ran; of the variable, a worker has it with -work")
 	flags.IntVar(&f.limit, "limit", 0, "start at most `N` runs; 0 means no limit")
 	flags.IntVar(&f.concurrency, "concurrency", 0, "execute up to `N` runs at the same time, each in a session of its own; 0 means 4 at first; if more runs wait, a quarter of the connections that the server has left, from 2 to 8")
 	flags.Var(durationFlag{&f.budget}, "budget", "time for the whole pass, such as 50s; 0s means no limit, but one minute for each answer of the database")
 	flags.Var(durationFlag{&f.grace}, "grace", "time that executing runs get to end when the process receives SIGINT, SIGTERM or SIGHUP; a second SIGINT or SIGTERM ends it at once")
 	flags.Var(durationFlag{&f.maxClockSkew}, "max-clock-skew", "refuse to run if the clocks of database and host differ by more; 0s turns this off")
 	flags.BoolVar(&f.failOnJobError, "fail-on-job-error", false, "exit with code 3 if a run failed; tick: also while a job is failing or parked")
-	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "where metrics go: none, emf (CloudWatch embedded metric format), or FILE.prom for node_exporter's textfile collector, where ${name} in the path is that of --name")
+	flags.StringVar(&f.metrics, "metrics", defaultMetrics(env), "where metrics go: none, emf (CloudWatch embedded metric format), or FILE.prom for node_exporter's textfile collector, where ${name} in the path is the name of the trigger")
 	flags.StringVar(&f.wake, "wake", "", "set an alarm of this `KIND` for what is due next, so that no trigger has to come each minute: aws-scheduler, gcp-tasks:QUEUE, systemd, at, or exec:PROGRAM")
 	flags.Var(durationFlag{&f.lead}, "wake-lead", "set alarms this much earlier, such as 30s for a database that has to wake; the pass then waits for what is due")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print only problems: cron mails everything that is printed")
@@ -201,6 +209,7 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 		if f.limit < 0 || f.concurrency < 0 {
 			return badInput("--limit and --concurrency must be 0 or more")
 		}
+		f.nameWorker(cmd)
 		if err := f.names(cmd); err != nil {
 			return err
 		}
