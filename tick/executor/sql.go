@@ -139,7 +139,7 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 // execute runs the statements in a session of the database. If the store's own database cannot be reached, that is
 // not the fault of the step, and uses up none of its attempts. A target is like any other service that a step uses.
 func (d *database) execute(ctx context.Context, spec SQLSpec, r Request) (Result, error) {
-	for {
+	for try := 1; ; {
 		taken, err := d.take(ctx, textsOf(spec.SQL))
 		if err != nil && d.beside != nil {
 			return Result{}, fmt.Errorf("target %s: no connection could be made: %w", quoted(spec.Target), err)
@@ -148,8 +148,12 @@ func (d *database) execute(ctx context.Context, spec SQLSpec, r Request) (Result
 		}
 		kept := taken.Kept() // asked for before it is released
 		res, err := d.in(ctx, taken, spec, r)
-		if kept && errors.Is(err, errUnsent) && ctx.Err() == nil {
+		switch {
+		case kept && errors.Is(err, errUnsent) && ctx.Err() == nil:
 			continue // the server had ended the session, so nothing is done; the next session is newer
+		case spec.Atomic && try < atomicTries && d.lost(err) && rest(ctx, engine.RetryDelay(try)):
+			try++ // in another session, since ROLLBACK leaves variables, locks and, on MariaDB and MySQL, temporary tables in this one
+			continue
 		}
 		if errors.Is(err, errHeld) && d.beside == nil { // no fault of the step
 			d.sessions.MakeRoom()
@@ -166,7 +170,7 @@ func (d *database) in(ctx context.Context, taken *engine.Session, spec SQLSpec, 
 	s, release := d.session(ctx, taken)
 	defer release()
 	if spec.Atomic {
-		res, err = d.untilNoConflict(ctx, func() (Result, error) { return d.atomic(s, taken, spec, r) })
+		res, err = d.atomic(s, taken, spec, r)
 		well = err == nil
 		return res, err
 	}
@@ -189,21 +193,21 @@ func (d *database) in(ctx context.Context, taken *engine.Session, spec SQLSpec, 
 	return res, nil
 }
 
-// untilNoConflict tries an action again while it loses against another transaction. A text that has waited too long for a lock has
-// failed: its session says how long it waits. The record of its end, whose errors are those of the store, is tried again.
-func (d *database) untilNoConflict(ctx context.Context, do func() (Result, error)) (Result, error) {
-	for try := 1; ; try++ {
-		res, err := do()
-		if err == nil || try == atomicTries || ctx.Err() != nil || errors.Is(err, ErrNotAtomic) || errors.Is(err, errUnsent) ||
-			!d.engine.Transient(err) || d.engine.Locked(err) && !errors.Is(err, store.ErrLocked) {
-			return res, err
-		}
-		select {
-		case <-ctx.Done():
-			return res, err
-		case <-time.After(engine.RetryDelay(try)):
-		}
+// lost reports whether an atomic step has lost against another transaction, so that it is tried again. A text that has waited too
+// long for a lock has failed: its session says how long it waits. The record of its end, whose errors are those of the store, is
+// tried again.
+func (d *database) lost(err error) bool {
+	return d.engine.Transient(err) && !errors.Is(err, ErrNotAtomic) && !errors.Is(err, errUnsent) &&
+		(!d.engine.Locked(err) || errors.Is(err, store.ErrLocked))
+}
+
+// rest waits for a duration. It reports whether the context still lasts.
+func rest(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
+	return ctx.Err() == nil
 }
 
 // errUnsent says that the first statement of an attempt did not reach the server.
