@@ -232,6 +232,42 @@ func TestRepeatAfterAClockThatWasAhead(t *testing.T) {
 	}
 }
 
+// The last run of a job ended by a clock that was ahead, and the job gets repeat_after in place of its rule. It counts from the
+// edit at the latest.
+func TestRepeatAfterInPlaceOfARuleAfterAClockThatWasAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		right := d.Clock.Now()
+		j := store.Job{Name: "again", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Run(t, d)
+		d.Clock.Set(right.AddDate(0, 0, 7))
+		ticktest.Request(t, d, "again")
+		for range 2 {
+			ticktest.Run(t, d)
+		}
+		d.Clock.Set(right.Add(time.Minute))
+		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n != 1 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		ticktest.Run(t, d)
+		will, err := d.Job(t.Context(), "again")
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Own, j.RepeatAfter = nil, store.Duration(10*time.Minute)
+		will.RepeatAfter = j.RepeatAfter
+		want := d.Clock.Now().Add(10 * time.Minute)
+		if next := decide.NextRepeat(&will, 0, d.Clock.Now()); !next.Equal(want) {
+			t.Errorf("the preview says %s, want %s", next, want)
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Run(t, d)
+		if v, err := d.Job(t.Context(), "again"); err != nil || !v.NextRun.Equal(want) {
+			t.Errorf("%v, next run %s, want %s", err, v.NextRun, want)
+		}
+	})
+}
+
 // What a preview of an edit says of the next time is what the next pass then finds: see decide.NextRepeat.
 func TestRepeatAfterBeforeAndAfterAnEdit(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

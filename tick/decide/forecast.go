@@ -78,7 +78,7 @@ func NextRepeat(v *store.JobStatus, was store.Duration, now time.Time) time.Time
 	case planned && v.RunsOpen > 0:
 		return time.Time{}
 	case !v.LastFinished.IsZero():
-		t = second(v.LastFinished.Add(time.Duration(v.RepeatAfter)))
+		t = second(earlier(v.LastFinished, now).Add(time.Duration(v.RepeatAfter)))
 	}
 	t = later(t, second(v.NotBefore))
 	left := v.LeftPause()

@@ -130,7 +130,7 @@ func (d *decision) changeRepeatAfter(was, is store.Duration) {
 			d.plan.RepeatFrom = change
 		}
 	} else {
-		d.plan.RepeatFrom = d.snapshot.Plan.LastFinishedAt
+		d.plan.RepeatFrom = earlier(d.snapshot.Plan.LastFinishedAt, change) // the end may be of a clock that was ahead
 	}
 	if is == 0 {
 		d.plan.RepeatFrom = time.Time{}
