@@ -15,6 +15,8 @@ import (
 	"time"
 
 	sqlitedriver "modernc.org/sqlite"
+
+	"github.com/dbjobs/dbjobs/store/nearest"
 )
 
 const sqliteLayout = "2006-01-02T15:04:05.000000Z"
@@ -109,6 +111,22 @@ func sqlitePath(raw string) (path string, options url.Values, err error) {
 	return ofDrive(runtime.GOOS, path), options, nil
 }
 
+// checkSQLiteOptions refuses an option, or a mode, that nothing reads: a mistyped mode=ro would let the file be written.
+func checkSQLiteOptions(options url.Values) error {
+	for name, values := range options {
+		switch {
+		case name == "mode" && len(values) == 1 && (values[0] == "ro" || values[0] == "rw"):
+		case name == "mode":
+			return &URLError{"mode: want ro or rw"}
+		case nearest.To(name, []string{"mode"}) != "":
+			return &URLError{fmt.Sprintf("options after ?: there is no %.40q; is mode meant?", name)}
+		default:
+			return &URLError{fmt.Sprintf("options after ?: there is no %.40q; want mode=ro, or none", name)}
+		}
+	}
+	return nil
+}
+
 // ofDrive removes the slash before the drive of a path of Windows, as in sqlite:///C:/jobs.db.
 func ofDrive(system, path string) string {
 	if system == "windows" && len(path) > 2 && path[0] == '/' && path[2] == ':' {
@@ -154,6 +172,9 @@ func sqliteFile(path string, o Options) error {
 func sqliteConnector(raw string, o Options) (driver.Connector, error) {
 	path, options, err := sqlitePath(raw)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkSQLiteOptions(options); err != nil {
 		return nil, err
 	}
 	if path == ":memory:" {
