@@ -80,6 +80,8 @@ func takeMySQLTLS(options url.Values) (mysqlTLS, error) {
 	case t.authority != "" && (driver != "" && driver != "true" || word != "" && word != "true"):
 		return t, &URLError{fmt.Sprintf("ssl-ca and %s contradict each other: only VERIFY_CA and VERIFY_IDENTITY check a certificate; remove one of the two",
 			map[bool]string{true: "tls=" + driver, false: "ssl-mode=" + t.mode}[driver != ""])}
+	case fallsBack(options) && (t.authority != "" || driver == "true" || word == "true"):
+		return t, &URLError{"allowFallbackToPlaintext contradicts ssl-ca, VERIFY_IDENTITY and tls=true, which want a verified server; remove one of the two"}
 	case t.mode == "VERIFY_CA" && t.authority == "":
 		return t, &URLError{"ssl-mode=VERIFY_CA needs ssl-ca, since the system's roots vouch for everybody; or write VERIFY_IDENTITY"}
 	case (t.certificate == "") != (t.key == ""):
@@ -92,6 +94,11 @@ func takeMySQLTLS(options url.Values) (mysqlTLS, error) {
 		options.Set("tls", word)
 	}
 	return t, nil
+}
+
+// fallsBack reports whether the driver goes on without TLS if the server, or what stands before it, says that it has none.
+func fallsBack(options url.Values) bool {
+	return options.Has("allowFallbackToPlaintext") && !slices.Contains([]string{"0", "false", "False", "FALSE"}, options.Get("allowFallbackToPlaintext"))
 }
 
 // encryptedMySQL reports whether a URL asks for TLS and for a check of the server's certificate.
