@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
 // hold opens a database as a pass does, and shows until the end of the test that its holder is alive.
@@ -151,5 +152,43 @@ func TestADamagedFileIsTold(t *testing.T) {
 		if _, err := store.Open(t.Context(), "sqlite:"+path, store.Options{}); !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// A page of the file may be damaged of which only a transaction takes notice. That is told at once, and a file has no connection that
+// could break.
+func TestADamagedPageIsToldAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	s, err := store.Open(t.Context(), "sqlite:"+path, store.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	calls := storetest.Calls{Rewrite: func(text string) string {
+		if strings.Contains(text, "dbjobs_installation") {
+			reads++
+			return "SELECT * FROM damaged"
+		}
+		return text
+	}}
+	damaged := storetest.OpenSQL(t, "sqlite:"+path)
+	for _, text := range []string{"CREATE TABLE damaged (n int)", "PRAGMA writable_schema = ON", "UPDATE sqlite_schema SET rootpage = (SELECT min(rootpage) FROM sqlite_schema WHERE type = 'index') WHERE name = 'damaged'"} {
+		if _, err := damaged.Exec(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damaged.Close()
+	s, err = store.Open(t.Context(), "sqlite:"+path, store.Options{Wrap: calls.Wrap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	_, err = s.Apply(t.Context(), jobNamed("a"), store.ApplyOptions{})
+	if !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), "the file is damaged") || strings.Contains(err.Error(), "connection") || reads != 1 {
+		t.Errorf("%d reads: %v", reads, err)
 	}
 }

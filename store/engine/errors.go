@@ -90,9 +90,9 @@ func (e *Engine) Locked(err error) bool {
 // session: a function has raised it, or it is about a server behind this one, as those of dblink are.
 const raised = "ERROR"
 
-// Broken reports whether the connection was lost, or was never made.
+// Broken reports whether the connection was lost, or was never made. A file has none that could be lost.
 func (e *Engine) Broken(err error) bool {
-	if f, told := e.Describe(err, ""); told && f.Severity == raised {
+	if f, told := e.Describe(err, ""); e.OneWriter || told && f.Severity == raised {
 		return false
 	}
 	var never connectError

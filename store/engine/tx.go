@@ -144,10 +144,11 @@ func (db *DB) waited(err error) error {
 var errInterrupted = errors.New("the connection broke during a transaction")
 
 // interrupted returns errInterrupted if the connection broke during a statement, so that the transaction
-// is tried again on another connection. If the database is unreachable, connecting will say so.
+// is tried again on another connection. If the database is unreachable, connecting will say so. A file has no connection
+// that could break: if it is damaged, it stays so.
 func (db *DB) interrupted(ctx context.Context, err error) error {
 	var never connectError
-	if c := db.class(err); ctx.Err() != nil || errors.Is(err, ErrNoAnswer) || errors.As(err, &never) || c != gone && c != unreachable {
+	if c := db.class(err); db.e.OneWriter || ctx.Err() != nil || errors.Is(err, ErrNoAnswer) || errors.As(err, &never) || c != gone && c != unreachable {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errInterrupted, err)

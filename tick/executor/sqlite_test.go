@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
 // TestSQLReachesOneFile: if other users than the tick's user can write definitions, their SQL reads and writes no other
@@ -49,6 +50,43 @@ func TestSQLReachesOneFile(t *testing.T) {
 	for _, text := range []string{"ATTACH '" + other + "' AS x", "VACUUM INTO '" + other + "2'"} {
 		if err := run(&Host{Own: true}, text); err != nil {
 			t.Errorf("of his own, %s: %v", text, err)
+		}
+	}
+}
+
+// A table of the user may be damaged. An atomic step that meets it has failed, as any other step has: a file has no connection that could
+// break.
+func TestAtomicStepOnADamagedTable(t *testing.T) {
+	path := "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
+	s, err := store.Open(t.Context(), path, store.Options{Create: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	damaged := storetest.OpenSQL(t, path)
+	for _, text := range []string{"CREATE TABLE damaged (n int)", "PRAGMA writable_schema = ON",
+		"UPDATE sqlite_schema SET rootpage = (SELECT min(rootpage) FROM sqlite_schema WHERE type = 'index') WHERE name = 'damaged'"} {
+		if _, err := damaged.Exec(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	damaged.Close()
+	if s, err = store.Open(t.Context(), path, store.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	x, err := NewSQL(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	for _, atomic := range []string{"true", "false"} {
+		_, err := x.Execute(t.Context(), attempt(`{"sql": ["DELETE FROM damaged WHERE n = 1"], "atomic": `+atomic+`}`))
+		if err == nil || errors.Is(err, ErrNothingDone) || strings.Contains(err.Error(), "connection") || !strings.Contains(err.Error(), "malformed") {
+			t.Errorf("atomic %s: %v", atomic, err)
 		}
 	}
 }
