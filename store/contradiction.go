@@ -42,8 +42,9 @@ func (j *Job) contradictions() []check {
 	refuse(j.MissedGrace != usualMissedGrace && j.Missed != MissedSkip, "missed_grace", "%s needs missed: skip", j.MissedGrace)
 	refuse(!j.NotAfter.IsZero() && j.NotAfter.Before(j.NotBefore), "not_after", "is before %s", j.beginning())
 	refuse(j.PauseAfterFailures > 1 && j.OnError == OnErrorPause, "pause_after_failures", "%d has no effect beside on_error: pause, which pauses at the first failure; remove one of them", j.PauseAfterFailures)
-	most, first := *j.Retry.MaxBackoff, *j.Retry.Backoff
-	refuse(most < first && most != usualMaxBackoff, "retry.max_backoff", "%s is below backoff, %s", most, first)
+	if *j.Retry.MaxBackoff != usualMaxBackoff {
+		checks = append(checks, check{"retry.max_backoff", j.Retry.contradiction()})
+	}
 	refuse(j.StartZone != "" && j.Start == "", "start_zone", "needs start")
 	if err := j.EndsBeforeNext(j.Retry.Attempts); err != nil {
 		checks = append(checks, check{"retry.attempts", err})
@@ -57,6 +58,14 @@ func (j *Job) contradictions() []check {
 	}
 	refuse(j.RemoveDone && endless != "", "remove_when_done", "this job is never done: it runs whenever %s says so", endless)
 	return checks
+}
+
+// contradiction refuses a limit that is below the first wait, where both are given.
+func (r Retry) contradiction() error {
+	if r.Backoff == nil || r.MaxBackoff == nil || *r.MaxBackoff >= *r.Backoff {
+		return nil
+	}
+	return fmt.Errorf("%s is below backoff, %s", *r.MaxBackoff, *r.Backoff)
 }
 
 // beginning names the field from which not_before comes.

@@ -292,7 +292,7 @@ func (j *Job) validateSteps(subject string) error {
 		err := firstError(subject+", step "+st.Name,
 			check{"name", checkName(st.Name)}, check{"executor", notEmpty(st.Executor)}, check{"timeout", duration(st.Timeout)}, check{st.Executor, st.checkSpec()}, check{st.Executor, j.checkReferences(i)},
 			check{"on_success", follow(st.OnSuccess, names)}, check{"on_failure", follow(st.OnFailure, names)},
-			check{"retry.attempts", j.EndsBeforeNext(st.Retry.Attempts)})
+			check{"retry.attempts", j.EndsBeforeNext(st.Retry.Attempts)}, check{"retry.max_backoff", st.Retry.contradiction()})
 		if err != nil {
 			return err
 		}

@@ -1,10 +1,12 @@
 package tick_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/decide/model"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
@@ -22,6 +24,35 @@ func TestBackoffIsThatOfTheModel(t *testing.T) {
 					t.Errorf("%s up to %s, attempt %d: %s, want %s", first, most, attempt, got, want)
 				}
 			}
+		}
+	}
+}
+
+// The limit bounds the doubling, and never the first wait: a limit that is a default, or that of another definition, must not
+// shorten it.
+func TestBackoffIsTheFirstWaitAtLeast(t *testing.T) {
+	wait, limit := store.Duration(2*time.Hour), store.Duration(time.Hour)
+	for attempt := 1; attempt <= 3; attempt++ {
+		if got := decide.Backoff(store.Retry{Backoff: &wait, MaxBackoff: &limit}, attempt); got != 2*time.Hour {
+			t.Errorf("attempt %d: %s, want 2h", attempt, got)
+		}
+	}
+}
+
+// A step that gives both waits is held to them like a job. A limit of the job is no contradiction: the step says nothing of it.
+func TestStepWhoseLimitIsBelowItsBackoffIsRefused(t *testing.T) {
+	d := storetest.Open(t, "sqlite", store.Options{})
+	wait, limit := store.Duration(10*time.Minute), store.Duration(time.Minute)
+	for want, retry := range map[string]store.Retry{
+		"job job, step pull: retry.max_backoff: 1m is below backoff, 10m": {Backoff: &wait, MaxBackoff: &limit},
+		"": {Backoff: &wait},
+	} {
+		st := ticktest.Step("pull", "SELECT 1")
+		st.Retry = retry
+		job := store.Job{Name: "job", Retry: store.Retry{MaxBackoff: &limit}, Steps: []store.Step{st}}
+		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{job}}, store.ApplyOptions{})
+		if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
+			t.Errorf("%s, want %q", got, want)
 		}
 	}
 }

@@ -34,16 +34,18 @@ func AfterFailure(t *store.Task, step *store.Step, again bool, share func(time.D
 // an earlier step, or to the same step.
 const maxAttempts = 1000
 
-// Backoff is the wait after an attempt. It doubles with every attempt, up to its cap.
+// Backoff is the wait after an attempt. It doubles with every attempt, up to its cap. The first wait is as it was
+// given, also above the cap: a cap that is a default, or the job's for a step, must not shorten it.
 func Backoff(r store.Retry, attempt int) time.Duration {
-	wait, most := time.Duration(*r.Backoff), min(time.Duration(*r.MaxBackoff), 100*365*24*time.Hour)
+	first := min(time.Duration(*r.Backoff), 100*365*24*time.Hour)
+	wait, most := first, min(time.Duration(*r.MaxBackoff), 100*365*24*time.Hour)
 	for range attempt - 1 {
 		if wait >= most {
 			break
 		}
 		wait *= 2
 	}
-	return min(wait, most)
+	return max(first, min(wait, most))
 }
 
 // Follow reads what comes after a step: next, succeed, fail, or step:NAME. After the last step, the run

@@ -114,9 +114,10 @@ func sameTimes(a, b *store.Job) bool {
 	return of(a) == of(b)
 }
 
-// Backoff returns how long to wait after a failed attempt.
+// Backoff returns how long to wait after a failed attempt: never less than after the first one.
 func Backoff(r store.Retry, attempt int) time.Duration {
-	return min(time.Duration(*r.Backoff)<<min(attempt-1, 16), time.Duration(*r.MaxBackoff))
+	first := time.Duration(*r.Backoff)
+	return max(first, min(first<<min(attempt-1, 16), time.Duration(*r.MaxBackoff)))
 }
 
 // chance returns a number below n. It is always the same for an attempt of an occurrence of a job.
