@@ -31,7 +31,7 @@ func AfterFailure(t *store.Task, step *store.Step, again bool, share func(time.D
 }
 
 // maxAttempts bounds a loop of steps. After this number of attempts, a run fails if it would go back to
-// an earlier step, or to the same step.
+// an earlier step, or to the same step. Tries count, and so do attempts before the run was opened again.
 const maxAttempts = 1000
 
 // Backoff is the wait after an attempt. It doubles with every attempt, up to its cap. The first wait is as it was
@@ -68,7 +68,8 @@ func Follow(t *store.Task, what, state string) store.StepEnd {
 			continue
 		}
 		if i < t.Run.Step && t.Run.Attempts >= maxAttempts {
-			return store.StepEnd{Final: store.Failed, Error: fmt.Sprintf("its steps form a circle: after %[2]d attempts, the next would be step %[1]s again", name, t.Run.Attempts)}
+			return store.StepEnd{Final: store.Failed, Error: fmt.Sprintf(
+				"its steps form a circle: after %d attempts, the next would be step %s again; a new run begins a new count, `run retry` does not", t.Run.Attempts, name)}
 		}
 		return store.StepEnd{NextStep: i + 1}
 	}
