@@ -2,7 +2,9 @@ package tick_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,4 +108,54 @@ func TestForAnHourTellsASilenceWithin(t *testing.T) {
 			t.Errorf("%v: silent from %s to %s, want %s to %s", err, r.SilentSince, r.SilentUntil, since, until)
 		}
 	})
+}
+
+// The database is away for some minutes of a tick for an hour, or refuses a part of a pass: the tick goes on, as a trigger of each
+// minute would, and returns the error in the end. It ends at once if its first pass meets no database, or a later one another
+// schema.
+func TestForAnHourOutlastsAnError(t *testing.T) {
+	away := errors.New("the database is away")
+	for _, c := range []struct {
+		what   string
+		fails  func(minute int, sql string) error
+		passes int
+		lasts  time.Duration
+	}{
+		{"away", func(minute int, _ string) error { return when(minute >= 3 && minute < 20, away) }, 60, time.Hour},
+		{"a part of a pass", func(minute int, sql string) error { return when(minute == 0 && strings.Contains(sql, "skips"), away) }, 60, time.Hour},
+		{"away at first", func(minute int, _ string) error { return when(minute == 0, away) }, 1, 0},
+		{"another schema", func(minute int, _ string) error { return when(minute == 3, store.ErrSchema) }, 4, 3 * time.Minute},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("hourly")}})
+				began, runs := d.Clock.Now(), false
+				var calls storetest.Calls
+				calls.Before = func(call storetest.Call) error {
+					if !runs {
+						return nil
+					}
+					return c.fails(int(d.Clock.Now().Sub(began)/time.Minute), call.SQL)
+				}
+				tk, slept := repeating(t, d)
+				tk.Store = ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap})
+				runs = true
+				r, err := tk.RunFor(t.Context(), time.Hour)
+				if err == nil || r.Passes != c.passes {
+					t.Errorf("%d passes, want %d: %v", r.Passes, c.passes, err)
+				}
+				if lasted := d.Clock.Now().Sub(began); lasted != c.lasts || len(*slept) > 0 && slices.Max(*slept) > time.Minute {
+					t.Errorf("it lasted for %s, and slept %v", lasted, *slept)
+				}
+			})
+		})
+	}
+}
+
+// when returns the error if the condition holds.
+func when(holds bool, err error) error {
+	if holds {
+		return err
+	}
+	return nil
 }

@@ -2,7 +2,10 @@ package tick
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store"
 )
 
 const (
@@ -31,6 +34,10 @@ func LongestLead(budget time.Duration) time.Duration { return budget - margin(bu
 // minute at least: requests and edits wait no longer, and the trigger is not silent. With an Alarm this is not needed, since the
 // alarm starts what comes next. The length is then at least Tick.Lead plus the time for which an alarm would come too late.
 //
+// Such a RunFor also outlasts the error of a pass: the next one comes within a minute, and the error is returned in the end; of
+// several ones, the last. But it ends at once where its first pass meets no database, and where the database is not the one that
+// the settings name, or its schema does not fit.
+//
 // No pass begins after the length is over, but runs that execute at that time continue, as in a single
 // pass. Otherwise a job that takes longer than the length would be stopped each time, and be lost. A
 // budget bounds the passes and the runs: no further pass begins if too little of the budget is left. The
@@ -50,6 +57,7 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 	}
 	stays := t.Alarm == nil && end.Sub(began) > lookEach
 	var total Report
+	var failed error
 	for {
 		pass := *t
 		if t.Budget > 0 && total.Passes > 0 {
@@ -64,21 +72,37 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 		r, err := pass.run(ctx)
 		total.join(r)
 		if err != nil {
-			return total, err
+			if failed = err; !stays || !total.outlasts(err) || ctx.Err() != nil {
+				return total, err
+			}
+			r = Report{} // what it found may be only a part
 		}
 		wait := r.rest(t.Now(), end, stays)
 		if wait <= 0 {
-			return total, nil
+			return total, failed
 		}
-		if t.Log != nil {
-			t.Log.Debug("sleeps", "for", wait, "due", r.due)
-		}
+		t.logRest(wait, r.due, err)
 		t.Store.Rest()
 		if over := t.sleep(ctx, wait); !over || !t.Now().Before(end) {
-			return total, nil
+			return total, failed
 		}
 	}
 }
+
+// logRest says that RunFor sleeps, and, since more than one pass may fail, why the one before it has failed.
+func (t *Tick) logRest(wait time.Duration, due time.Time, failed error) {
+	switch {
+	case t.Log == nil:
+	case failed != nil:
+		t.Log.Warn("the pass has failed; another one follows", "after", wait, "error", failed)
+	default:
+		t.Log.Debug("sleeps", "for", wait, "due", due)
+	}
+}
+
+// outlasts reports whether passes go on after one of them has failed. The newest answer was that of the database that the settings
+// name, and its schema fits: otherwise, another process with other settings, or a newer one, is needed.
+func (r *Report) outlasts(err error) bool { return r.mayWake && !errors.Is(err, store.ErrSchema) }
 
 // rest is how long RunFor sleeps after the pass of this report; 0: no further pass comes. stays says that RunFor lasts until the end,
 // and that each sleep is bounded.
