@@ -8,6 +8,7 @@ DECLARE
 BEGIN
   scope := coalesce(scope, 'job');
   what := dbjobs.pause_subject(scope, subject);
+  PERFORM dbjobs.still_there(scope, what.subject_id);
   IF scope = 'owner' AND NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.removed_at IS NULL AND j.owner = pause.subject)
     OR scope = 'tag' AND NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.removed_at IS NULL AND j.tags @> jsonb_build_array(pause.subject)) THEN
     RAISE EXCEPTION USING ERRCODE = 'JB001', MESSAGE = format('%s %s: no job has it', scope, quote_ident(subject)),

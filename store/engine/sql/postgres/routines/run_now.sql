@@ -15,6 +15,7 @@ BEGIN
     its_id := dbjobs.job_id(job);
     SELECT * INTO j FROM dbjobs.jobs WHERE id = its_id;
   END IF;
+  PERFORM dbjobs.still_there('job', its_id);
   named := dbjobs.full_name(j.owner, j.name);
   IF octet_length(key) > 186 OR key ~ '[\u0001-\u001f\u007f-\u009f]' OR key <> btrim(key) THEN
     RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('job %s: key: %s has more than 186 bytes, a control character, or a blank around it', named, quote_literal(key)),
