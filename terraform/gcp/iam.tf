@@ -16,9 +16,9 @@ resource "google_secret_manager_secret_iam_member" "job" {
   depends_on = [google_project_service.this]
 }
 
-# One for each of the secrets of jobs, of which several may be the same, or that of the database.
+# One for each name, and not for each secret: Terraform may learn only at apply which secret a name stands for.
 resource "google_secret_manager_secret_iam_member" "secrets" {
-  for_each = setsubtract(values(var.secrets), [var.database_secret])
+  for_each = var.secrets
 
   project   = var.project
   secret_id = each.value

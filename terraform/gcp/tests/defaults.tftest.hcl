@@ -149,10 +149,20 @@ run "secrets_of_jobs" {
     error_message = "the job has other secrets"
   }
   assert {
-    condition = [for m in google_secret_manager_secret_iam_member.secrets : "${m.secret_id} ${m.role} ${m.member}"] == [
-      "shop-hook roles/secretmanager.secretAccessor serviceAccount:dbjobs-job@acme-prod.iam.gserviceaccount.com"
-    ]
-    error_message = "the job's account reads other secrets, or one twice"
+    condition = { for name, m in google_secret_manager_secret_iam_member.secrets : name => "${m.secret_id} ${m.role} ${m.member}" } == {
+      HOOK         = "shop-hook roles/secretmanager.secretAccessor serviceAccount:dbjobs-job@acme-prod.iam.gserviceaccount.com"
+      HOOK_OF_MAIL = "shop-hook roles/secretmanager.secretAccessor serviceAccount:dbjobs-job@acme-prod.iam.gserviceaccount.com"
+      URL          = "dbjobs-database-url roles/secretmanager.secretAccessor serviceAccount:dbjobs-job@acme-prod.iam.gserviceaccount.com"
+    }
+    error_message = "the job's account reads other secrets"
+  }
+}
+
+# A secret that the same plan makes has an id that is not known before apply.
+run "secrets_of_the_same_plan" {
+  command = plan
+  module {
+    source = "./tests/same-plan"
   }
 }
 
