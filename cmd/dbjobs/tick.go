@@ -139,9 +139,13 @@ func (f *tickFlags) names(cmd *cobra.Command) error {
 	return store.CheckTrigger(f.name, f.startupID, f.queues)
 }
 
-// nameOfTicks returns the name for the ticks that the alarms of a command start; empty: their default.
-func (f *tickFlags) nameOfTicks(cmd *cobra.Command) string {
-	if cmd.Name() != "tick" || f.name == cmd.Flag("name").DefValue {
+// nameOfTicks returns the name for the ticks that the alarms of a pass start; empty: their default. A tick hands its own on. That
+// of a worker is not for ticks.
+func (c *cli) nameOfTicks(cmd *cobra.Command, f *tickFlags) string {
+	switch {
+	case cmd.Name() != "tick":
+		return c.usualName()
+	case f.name == cmd.Flag("name").DefValue:
 		return ""
 	}
 	return f.name
@@ -219,7 +223,7 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 		if f.dryRun { // it is no pass, and its figures would hide that none comes
 			f.metrics = noMetrics
 		}
-		if err := c.readAlarm(f, f.nameOfTicks(cmd)); err != nil {
+		if err := c.readAlarm(f, c.nameOfTicks(cmd, f)); err != nil {
 			return c.unbegun(cmd.Context(), f, err)
 		}
 		list, err := c.several()

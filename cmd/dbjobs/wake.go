@@ -62,6 +62,12 @@ func (c *cli) alarm(kind string, lead store.Duration, name string) (tick.Alarm, 
 	return a, nil
 }
 
+// usualName is the name that ticks have which are started beside this command, with the same variables; empty: their default.
+func (c *cli) usualName() string {
+	name, _ := c.env("DBJOBS_NAME")
+	return name
+}
+
 // sameTick returns the arguments of a later tick that is of the databases of this command line, and has the name. It is not of the
 // same start-up: that is for the trigger to say. A URL may hold a password, and is no argument of a command line that is kept.
 func (c *cli) sameTick(name string) (args []string, err error) {
@@ -116,7 +122,7 @@ func (c *cli) tryRing(ctx context.Context, s *store.Store, kind string) error {
 			return badInput("DBJOBS_WAKE_LEAD: %v", err)
 		}
 	}
-	name, _ := c.env("DBJOBS_NAME")
+	name := c.usualName()
 	alarm, err := c.alarm(kind, lead, name)
 	if err != nil {
 		return err
