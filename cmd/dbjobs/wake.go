@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/cmd/internal/wake"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick"
@@ -55,7 +59,7 @@ func (c *cli) alarm(kind string, lead store.Duration, name string) (tick.Alarm, 
 		return nil, nil
 	}
 	a, err := wake.New(kind, wake.Settings{Env: wake.Lookup(c.env), Environ: c.environ, Secrets: c.secrets, Lead: time.Duration(lead), Now: time.Now,
-		Tick: func() ([]string, error) { return c.sameTick(name) }})
+		Tick: func() (variables, args []string, err error) { return c.sameTick(name) }})
 	if err != nil {
 		return nil, badInput("--wake or %s: %v", wakeVariable, err)
 	}
@@ -68,20 +72,38 @@ func (c *cli) usualName() string {
 	return name
 }
 
-// sameTick returns the arguments of a later tick that is of the databases of this command line, and has the name. It is not of the
-// same start-up: that is for the trigger to say. A URL may hold a password, and is no argument of a command line that is kept.
-func (c *cli) sameTick(name string) (args []string, err error) {
+// sameTick returns the variables and arguments of a later tick that is of the databases of this command line, and has the name. It
+// is not of the same start-up: that is for the trigger to say. A URL may hold a password, as the text of the settings of the host
+// may, and neither stands in a command line that is kept.
+func (c *cli) sameTick(name string) (variables, args []string, err error) {
 	for _, database := range c.databases {
 		if !isName(database) {
-			return nil, errors.New("an alarm passes no URL on to the tick that it starts; give the database a name in the settings of the host, " +
+			return nil, nil, errors.New("an alarm passes no URL on to the tick that it starts; give the database a name in the settings of the host, " +
 				"and --database that name, or set DBJOBS_WAKE_TARGET")
 		}
 		args = append(args, "--database="+database)
 	}
+	if by := settings.NamedBy(c.env); by != "" && len(args) == 0 {
+		return nil, nil, fmt.Errorf("an alarm passes no %s on to the tick that it starts; name the database in the settings of the host, or set DBJOBS_WAKE_TARGET", by)
+	}
 	if name != "" {
 		args = append(args, "--name="+name)
 	}
-	return args, nil
+	variables, err = c.sameSettings()
+	return variables, args, err
+}
+
+// sameSettings returns the variable by which a later tick, which may begin in another folder, finds the settings of this host.
+func (c *cli) sameSettings() (variables []string, err error) {
+	path, _ := c.env(host.Variable)
+	switch {
+	case path == "":
+		return nil, nil
+	case host.IsText(path):
+		return nil, fmt.Errorf("an alarm passes no text of %s on to the tick that it starts; write the settings of the host into a file, or set DBJOBS_WAKE_TARGET", host.Variable)
+	}
+	path, err = filepath.Abs(path)
+	return []string{host.Variable + "=" + path}, err
 }
 
 // readAlarm reads the alarm of passes, and refuses settings that passes cannot use. If a pass ended before what its alarm has started it for, its own

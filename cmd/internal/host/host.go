@@ -65,7 +65,7 @@ func Load(env Lookup, environ []string) (*Settings, error) {
 	switch {
 	case given && strings.TrimSpace(value) == "":
 		return nil, fmt.Errorf("%s is set but empty; give it a path or the text of the settings, or unset it", Variable)
-	case given && isText(value):
+	case given && IsText(value):
 		s.From = Variable
 		return s, s.decode([]byte(value))
 	case given:
@@ -87,8 +87,8 @@ func Load(env Lookup, environ []string) (*Settings, error) {
 	return s, nil
 }
 
-// isText reports whether the variable holds the settings themselves.
-func isText(value string) bool {
+// IsText reports whether a value of the variable is the text of the settings, and not the path of their file.
+func IsText(value string) bool {
 	return strings.ContainsAny(value, "\n\r") || strings.Contains(value, ": ")
 }
 

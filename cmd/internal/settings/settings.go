@@ -158,11 +158,16 @@ func (d *Database) complete(env Lookup) error {
 }
 
 // Named reports whether a variable names the database.
-func Named(env Lookup) bool {
-	return slices.ContainsFunc([]string{URLVariable, FileVariable, SecretVariable}, func(name string) bool {
-		_, found := env(name)
-		return found
-	})
+func Named(env Lookup) bool { return NamedBy(env) != "" }
+
+// NamedBy returns the variable that names the database; empty: none does.
+func NamedBy(env Lookup) string {
+	for _, name := range []string{URLVariable, FileVariable, SecretVariable} {
+		if _, found := env(name); found {
+			return name
+		}
+	}
+	return ""
 }
 
 // written returns the URL and the name of the flag, variable or place that holds it, or nothing. A secret that a variable names

@@ -73,21 +73,27 @@ func (s *settings) command() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s is not set, and this program does not know its path: %w", targetVariable, err)
 	}
+	var variables, args []string
+	if s.Tick != nil {
+		if variables, args, err = s.Tick(); err != nil {
+			return "", err
+		}
+	}
 	line := quote(self) + " tick --quiet --wake " + s.kind
 	if s.name != defaultName { // its letters need no quotes
 		line = nameVariable + "=" + s.name + " " + line
 	}
+	for _, variable := range variables {
+		name, value, _ := strings.Cut(variable, "=")
+		line = name + "=" + quote(value) + " " + line
+	}
 	if s.Lead > 0 {
 		line += " --wake-lead " + s.Lead.String()
 	}
-	if s.Tick == nil {
-		return line, nil
-	}
-	words, err := s.Tick()
-	for _, word := range words {
+	for _, word := range args {
 		line += " " + quote(word)
 	}
-	return line, err
+	return line, nil
 }
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -52,9 +52,9 @@ type Settings struct {
 	Secrets *secret.Known // learns the tokens that the platform gives
 	Lead    time.Duration // how much earlier alarms ring: for the command of the next pass
 	Now     func() time.Time
-	// Tick returns the arguments with which the tick that an alarm starts on this host is of the same databases, and has the
-	// same name. It is an error if they may not stand in a command line that is kept. nil: there are none.
-	Tick func() ([]string, error)
+	// Tick returns the variables and arguments with which the tick that an alarm starts on this host is of the same databases,
+	// and has the same name. It is an error if they may not stand in a command line that is kept. nil: there are none.
+	Tick func() (variables, args []string, err error)
 }
 
 // kinds has the kinds of alarms. The text after the colon of a kind is its argument.
