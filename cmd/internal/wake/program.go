@@ -193,9 +193,24 @@ func newAt(s *settings, queue string) (tick.Alarm, error) {
 	if !validLetter.MatchString(queue) {
 		return nil, fmt.Errorf("found the queue %.20q, want a small letter", queue)
 	}
-	s.dir = "/" // a job begins in the folder in which at was called, and fails if that is gone, as that of an old release
+	s.dir = s.home()
 	starts, err := s.command()
 	return &atJobs{s, queue, starts}, err
+}
+
+// home returns the folder in which jobs of at begin: that of the user, as for the jobs of a crontab. at takes the one in which it is
+// called, and a job fails if that is gone then, as that of an old release.
+func (s *settings) home() string {
+	for _, entry := range s.Environ {
+		dir, found := strings.CutPrefix(entry, "HOME=")
+		if !found || !filepath.IsAbs(dir) {
+			continue
+		}
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			return dir
+		}
+	}
+	return "/"
 }
 
 // Set adds a job, if this alarm has none. Two processes that look at the same time both add a job: then one tick finds nothing

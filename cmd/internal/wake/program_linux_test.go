@@ -77,6 +77,21 @@ func TestAlarmKeepsWhereTheFilesAre(t *testing.T) {
 	}
 }
 
+// A relative path in the settings of the host means the same file to the tick of an alarm as to that of a crontab, which begins in
+// the home of its user. A user without one has / for it.
+func TestAlarmOfAtBeginsInTheHome(t *testing.T) {
+	home, file := t.TempDir(), filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ home, want string }{{home, home}, {"/nonexistent", "/"}, {file, "/"}, {".", "/"}, {"", "/"}} {
+		t.Chdir(t.TempDir())
+		if _, variables := fake(t, "at", "at", 0, "HOME="+c.home); !slices.Contains(variables, "PWD="+c.want) {
+			t.Errorf("HOME=%s: want a job that begins in %s: %q", c.home, c.want, variables)
+		}
+	}
+}
+
 // A crontab has neither of the variables by which systemd-run finds the manager of the user: it looks where the manager listens. In
 // a session, and for root, they are as they were.
 func TestAlarmOfAUserFindsItsManager(t *testing.T) {
