@@ -155,9 +155,9 @@ func TestADamagedFileIsTold(t *testing.T) {
 	}
 }
 
-// A page of the file may be damaged of which only a transaction takes notice. That is told at once, and a file has no connection that
-// could break.
-func TestADamagedPageIsToldAtOnce(t *testing.T) {
+// A page of the file may be damaged that only a transaction reads. The error comes at once, and says nothing of a connection: a file has
+// none that could break.
+func TestADamagedPageIsReportedAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	s, err := store.Open(t.Context(), "sqlite:"+path, store.Options{Create: true})
 	if err != nil {
