@@ -4,6 +4,7 @@ package engine
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -43,11 +44,12 @@ func likeDatabase(f *os.File, database string) {
 	_ = f.Chmod(info.Mode().Perm())
 }
 
-// locked reports whether a process holds the lock of a file. A file without a holder is removed.
+// locked reports whether a process holds the lock of a file. A file without a holder is removed. If the file cannot be opened
+// although it may be there, as where this process can open no more files, it may be locked.
 func locked(path string) bool {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return false
+		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission)
 	}
 	defer f.Close()
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
