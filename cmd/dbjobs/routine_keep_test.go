@@ -90,6 +90,20 @@ func TestRoutinesKeepTheNumbersOfOtherSteps(t *testing.T) {
 			if is := specs(); slices.Equal(is, want) {
 				t.Errorf("an argument that is another number: %q", is)
 			}
+			want = specs()
+			if err := routine("add_step", "pay", "new", "SELECT 1", `{"args": [12345678901234567.88]}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			if err := routine("alter_step", "pay", "pays much", `{"args": [12345678901234567.10]}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			if is := specs(); is[0] == want[0] || is[1] != want[1] {
+				t.Errorf("an argument that is nearly the same number: %q", is)
+			}
+			var is string
+			if err := d.SQL.QueryRow("SELECT spec FROM " + d.Table("steps") + " WHERE name = 'new'").Scan(&is); err != nil || slices.Contains(want, is) {
+				t.Errorf("a new step has the argument of another one: %s, %v", is, err)
+			}
 		})
 	}
 }

@@ -16,6 +16,9 @@ BEGIN
   CALL dbjobs_check_options(CONCAT('job ', named), COALESCE(options, 'null'), '["name", "sql", "args", "atomic", "fail_if", "target", "executor", "spec", "timeout", "retry", "on_success", "on_failure"]');
   CALL dbjobs_find_step(its_id, named, COALESCE(step, ''), list, place);
   SET is_now = JSON_EXTRACT(list, CONCAT('$[', place, ']'));
+  IF JSON_CONTAINS_PATH(options, 'one', '$.spec', '$.sql', '$.args', '$.atomic', '$.fail_if', '$.target') THEN -- dbjobs_put_step does not keep its old text
+    UPDATE dbjobs_steps s SET s.spec = JSON_EXTRACT(s.spec, '$') WHERE s.job_id = its_id AND s.name = step;
+  END IF;
   IF JSON_CONTAINS_PATH(options, 'one', '$.sql', '$.args', '$.atomic', '$.fail_if', '$.target') THEN
     IF JSON_UNQUOTE(JSON_EXTRACT(is_now, '$.executor')) = 'sql' THEN -- what a step that is SQL already has, stays
       SET is_now = JSON_MERGE_PATCH(JSON_REMOVE(is_now, '$.executor', '$.spec'), JSON_EXTRACT(is_now, '$.spec'));

@@ -48,8 +48,8 @@ BEGIN
       CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 60), ': the step does nothing; give sql, or executor and spec'));
     END IF;
   END IF;
-  -- What is as it was stays as it was written: JSON of MySQL has a large number as the nearest double.
-  SET spec = COALESCE((SELECT w.spec FROM dbjobs_steps w WHERE w.job_id = -its_id AND CONCAT(JSON_EXTRACT(w.spec, '$')) = spec ORDER BY w.name = named DESC, w.position = n DESC LIMIT 1), spec);
+  -- What is as it was stays as it was written: JSON of MySQL has a large number as the nearest double. The step had this name, or this place.
+  SET spec = COALESCE((SELECT w.spec FROM dbjobs_steps w WHERE w.job_id = -its_id AND (w.name = named OR w.position = n) AND CONCAT(JSON_EXTRACT(w.spec, '$')) = spec ORDER BY w.name = named DESC LIMIT 1), spec);
   SET c = '{}', t = NULL;
   CALL dbjobs_policy_columns(subject, '', JSON_MERGE_PATCH('{}', JSON_OBJECT('timeout', JSON_EXTRACT(step, '$.timeout'), 'retry', JSON_EXTRACT(step, '$.retry'))), c);
   CALL dbjobs_option_text(subject, 'on_success', JSON_EXTRACT(step, '$.on_success'), ok_way);
