@@ -33,7 +33,7 @@ func (s *Status) judgeOverdue(do func(string, ...any)) {
 	case last.After(late):
 		do("job %s is overdue, because the last pass took %s and the job became due meanwhile: the next tick runs it; "+
 			"let the trigger start a tick each minute, also while one executes, or give long jobs a queue of their own", first.Job, took(s.triggers[0].Took))
-	case slices.ContainsFunc(s.silences, func(v store.Silence) bool { return v.Until.IsZero() && !v.From.Before(last) }):
+	case slices.ContainsFunc(s.lasting(), func(v store.Silence) bool { return !v.From.Before(last) }):
 	case s.underWay(first.Since):
 	case s.PassesHidden:
 		do("job %s is overdue: %sask who runs the ticks, or start dbjobs tick as this login (with its name as DBJOBS_NAME)", first.Job, s.waitsSince(last))
@@ -86,10 +86,7 @@ func (s *Status) judgeTriggers(do func(string, ...any)) (told bool) {
 		told = true
 		do("no tick has come yet: %slet cron, or another trigger, start dbjobs tick each minute", s.waitsSince(last))
 	}
-	for _, v := range s.silences {
-		if !v.Until.IsZero() {
-			continue
-		}
+	for _, v := range s.lasting() {
 		do("the trigger %s has been silent since %s: %slook at what starts dbjobs tick; if you have given it up, delete its rows of the table ticks",
 			v.Trigger, Instant(v.From), s.waitsSince(v.From))
 		told = told || !v.From.Before(last)
@@ -105,6 +102,20 @@ func (s *Status) judgeTriggers(do func(string, ...any)) (told bool) {
 		}
 	}
 	return told
+}
+
+// lasting returns the silences that last and are something to do. To a login that does not see the ticks of others, a silence of
+// its own trigger says nothing: others may serve its jobs by now, and these jobs tell whether they do.
+func (s *Status) lasting() (list []store.Silence) {
+	if s.PassesHidden {
+		return nil
+	}
+	for _, v := range s.silences {
+		if v.Until.IsZero() {
+			list = append(list, v)
+		}
+	}
+	return list
 }
 
 // begun is since when the run that has executed for the longest time, or the oldest overdue job, shows that a first pass is under

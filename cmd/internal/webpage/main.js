@@ -3,8 +3,8 @@
 // attention answers the question of the morning: is all well, and if not, what is not?
 function attention() {
   const list = [], held = j => `${j.name}${j.why ? ": " + j.why : ""}`;
-  for (const s of facts.silences) {
-    if (!s.to) list.push(["silent", el("span", null, `no tick by the trigger ${s.trigger} since `, time(s.from), ` (${length(facts.made - s.from)} when the report was made)`)]);
+  for (const s of facts.silences) { // where the ticks of others are hidden, these may serve the jobs by now
+    if (!s.to && !facts.hidden) list.push(["silent", el("span", null, `no tick by the trigger ${s.trigger} since `, time(s.from), ` (${length(facts.made - s.from)} when the report was made)`)]);
   }
   // A tick of the future is on record where the clock of the database was ahead: it does not show that ticks come.
   const ahead = t => t.last - facts.made > 5 * 60e3;

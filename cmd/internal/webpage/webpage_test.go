@@ -281,6 +281,17 @@ func TestEmptyPage(t *testing.T) {
 	b.clean(file)
 }
 
+// To a login that does not see the ticks of others, the silence of a trigger of its own is nothing to look at.
+func TestPageOfALoginWhoseTriggerIsSilent(t *testing.T) {
+	t.Parallel()
+	f := manyFacts(0)
+	f.Jobs, f.Gaps, f.Silences, f.Triggers, f.Hidden = f.Jobs[:1], []Gap{}, []Silence{{Trigger: "ann", From: f.From}}, []Trigger{}, true
+	f.Attention = []Attention{}
+	b := open(t, written(t, f), 1000, 700, false)
+	b.want("headline", `document.getElementById("h-attention").textContent`, "All is well")
+	b.want("silences", `document.querySelector("#silences tbody .name").textContent`, "ann")
+}
+
 // What a login may not see is not said to be absent. A run without a nominal time says what it was made for. One that has waited
 // since before the time of the page is there, too.
 func TestPageOfALoginThatSeesNoTicks(t *testing.T) {
