@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
@@ -70,10 +71,24 @@ func (c *cli) writeMetrics(where string, passes ...metrics.Pass) {
 	if !strings.HasSuffix(where, ".prom") {
 		return
 	}
-	name := url.QueryEscape(passes[0].Name)                                                       // which may have what no name of a file has
-	if bad := metrics.Write(strings.ReplaceAll(where, nameInPath, name), passes...); bad != nil { // this is no failure of the pass
+	where = strings.ReplaceAll(where, nameInPath, fileName(passes[0].Name))
+	if bad := metrics.Write(where, passes...); bad != nil { // this is no failure of the pass
 		c.tell(slog.LevelWarn, "%v", bad)
 	}
+}
+
+// fileName makes a part of the name of a file of any name. Letters stay as they are: in other alphabets, an escaped name is longer
+// than a file's may be.
+func fileName(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if r < utf8.RuneSelf {
+			b.WriteString(url.QueryEscape(string(r)))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
 
 // failuresMost is how many failed runs the log line of a pass names.

@@ -147,18 +147,19 @@ func TestMetricsFile(t *testing.T) {
 }
 
 // TestMetricsFileOfEachTrigger: triggers that share a setting have files of their own, and so the figures of each stay. A name may
-// have what no name of a file has.
+// have what no name of a file has, and be as long as names are.
 func TestMetricsFileOfEachTrigger(t *testing.T) {
 	dir, home := t.TempDir(), t.TempDir()
-	shared := filepath.Join(dir, "dbjobs-${name}.prom")
+	shared, long := filepath.Join(dir, "dbjobs-${name}.prom"), strings.Repeat("ü", 90)
 	for _, args := range [][]string{
 		{"migrate"}, {"tick", "--metrics", shared}, {"work", "--metrics", shared}, {"tick", "--name", "../shop 1", "--metrics", shared},
+		{"tick", "--name", long, "--metrics", shared},
 	} {
 		if code, said := invoke(t.Context(), t, home, nil, &bytes.Buffer{}, args...); code != exitDone {
 			t.Fatalf("%q: code %d, said %q", args, code, said)
 		}
 	}
-	for _, name := range []string{"tick", "work", "..%2Fshop+1"} {
+	for _, name := range []string{"tick", "work", "..%2Fshop+1", long} {
 		if got := readProm(t, filepath.Join(dir, "dbjobs-"+name+".prom")); got["dbjobs_pass_timestamp_seconds"] == 0 {
 			t.Errorf("%s: %v", name, got)
 		}
