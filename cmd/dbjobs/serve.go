@@ -101,10 +101,15 @@ func (c *cli) serveHTTP(cmd *cobra.Command, f *serveFlags) error {
 	for _, database := range c.databases {
 		h.args = append(h.args, "--database", database)
 	}
-	if budget, margin, err := h.budget(h.timeout); err != nil {
+	budget, margin, err := h.budget(h.timeout)
+	if err != nil {
 		return err
-	} else if budget < leastBudget {
+	}
+	if budget < leastBudget {
 		return badInput("--timeout: %s minus DBJOBS_MARGIN (%s) leaves less than the %s that a pass needs", f.timeout, margin, leastBudget)
+	}
+	if err := c.checkAlarmOfServe(budget); err != nil {
+		return err
 	}
 	listener, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp", f.address(c.env))
 	if err != nil {

@@ -114,10 +114,31 @@ func (c *cli) readAlarm(f *tickFlags, name string) (err error) {
 	}
 	budget := max(time.Duration(f.budget), c.whole)
 	if most := tick.LongestLead(budget); f.waits && budget > 0 && time.Duration(f.lead) > most {
-		return badInput("--wake-lead (DBJOBS_WAKE_LEAD): found %s, but with a budget of %s (--budget, DBJOBS_BUDGET) a pass waits for %s at most; want at most half of the budget",
+		return badInput("--wake-lead (DBJOBS_WAKE_LEAD): found %s, but with a budget of %s (--budget, DBJOBS_BUDGET) a pass waits for %s at most",
 			f.lead, store.Duration(budget), store.Duration(most))
 	}
 	return nil
+}
+
+// checkAlarmOfServe refuses alarms that no tick of serve can use. The ticks take them from the same variables.
+func (c *cli) checkAlarmOfServe(budget time.Duration) error {
+	kind, _ := c.env(wakeVariable)
+	lead, err := c.lead()
+	if err != nil {
+		return err
+	}
+	name, _ := c.env("DBJOBS_NAME")
+	return c.readAlarm(&tickFlags{wake: kind, lead: lead, budget: store.Duration(budget), waits: true}, name)
+}
+
+// lead returns how much earlier alarms ring, by the variable.
+func (c *cli) lead() (lead store.Duration, err error) {
+	if text, _ := c.env("DBJOBS_WAKE_LEAD"); text != "" {
+		if lead, err = store.ParseDuration(text); err != nil {
+			return 0, badInput("DBJOBS_WAKE_LEAD: %v", err)
+		}
+	}
+	return lead, nil
 }
 
 // ring sets an alarm after a command that changes something, for what is due by now. A pass sets an alarm for what
@@ -137,12 +158,9 @@ func (c *cli) ring(ctx context.Context, s *store.Store) {
 }
 
 func (c *cli) tryRing(ctx context.Context, s *store.Store, kind string) error {
-	var lead store.Duration
-	if text, _ := c.env("DBJOBS_WAKE_LEAD"); text != "" {
-		var err error
-		if lead, err = store.ParseDuration(text); err != nil {
-			return badInput("DBJOBS_WAKE_LEAD: %v", err)
-		}
+	lead, err := c.lead()
+	if err != nil {
+		return err
 	}
 	name := c.usualName()
 	alarm, err := c.alarm(kind, lead, name)
