@@ -152,10 +152,10 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The crontab of a user has the name of the user, in a folder of any name. A file that is read by itself is one if cron keeps
-// the crontabs of users in its folder.
+// The crontab of a user has the name of the user, in a folder in which cron keeps such files. In another folder, a file whose
+// name has an extension is no user's.
 func TestCrontabsOfUsers(t *testing.T) {
-	for _, folder := range []string{"/var/spool/cron/crontabs", "copies"} {
+	for _, folder := range []string{"/var/spool/cron/crontabs", "copies/crontabs"} {
 		r := ReadFolder([]File{
 			{folder + "/ada", "@daily /bin/one\n@daily /bin/two\n"},
 			{folder + "/john.doe", "@daily /bin/one\n"},
@@ -172,6 +172,14 @@ func TestCrontabsOfUsers(t *testing.T) {
 		}
 		if !strings.Contains(strings.Join(r.Head, "\n"), "whose name the file has") {
 			t.Errorf("%s: nothing is said of users: %q", folder, r.Head)
+		}
+	}
+	for path, want := range map[string]string{
+		"crons/backup.cron": "", "crons/reports.txt": "", "crons/ada": "ada", "/var/spool/cron/tabs/john.doe": "john.doe", "/etc/cron.d/backup": "",
+	} {
+		r := ReadFolder([]File{{path, "@daily /bin/one\n"}}, Options{Zone: "UTC", Users: UsersNo, From: from})
+		if got := r.Items[0].Definition.Queue; got != want {
+			t.Errorf("%s: the queue is %q, want %q", path, got, want)
 		}
 	}
 	for name, want := range map[string]string{

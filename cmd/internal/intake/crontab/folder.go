@@ -27,8 +27,18 @@ func ignored(path string) string {
 	return ""
 }
 
+// userOf returns the user whose crontab a file of a folder is, or "". A copy of a folder of users' crontabs may have any name, so a
+// file is one there, too, unless its name has an extension. Files of cron.d belong to the system.
+func userOf(path string) string {
+	name := filepath.Base(path)
+	if ofUser(path) || filepath.Ext(name) == "" && filepath.Base(filepath.Dir(path)) != "cron.d" {
+		return name
+	}
+	return ""
+}
+
 // ReadFolder reads the files of a folder as one crontab. Each file has its own settings. The lines of a file belong to
-// the user whose name it has, unless they name users.
+// the user whose name it has, if it is the crontab of a user, unless they name users.
 func ReadFolder(files []File, o Options) *intake.Result {
 	all := newReader(o, map[string]string{})
 	for _, f := range files {
@@ -40,7 +50,7 @@ func ReadFolder(files []File, o Options) *intake.Result {
 		one := o
 		one.Name = f.Path
 		r := newReader(one, mails)
-		r.owner = name
+		r.owner = userOf(f.Path)
 		r.read(f.Text)
 		if reason != "" && len(r.result.Items)+r.settings > 0 {
 			all.result.Items = append(all.result.Items, intake.Item{Place: name, Source: f.Path, Reason: reason})
