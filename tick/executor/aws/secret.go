@@ -39,15 +39,15 @@ func (e MomentaryError) Unwrap() error { return e.error }
 func Secret(ctx context.Context, env Lookup, id string) (text string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, secretPatience)
 	defer cancel()
-	momentary := false
+	passing := false
 	err = again.Until(ctx, func(ctx context.Context) (passes bool, err error) { // Secrets Manager may throttle, or fail for a moment
 		for {
 			text, passes, err = askExtension(ctx, env, id)
 			if _, waits := errors.AsType[notReadyError](err); !waits {
-				momentary = passes
+				passing = passes
 				return passes, err
 			}
-			momentary = momentary || passes // it is there, if it has taken one request
+			passing = passing || passes // it is there, if it has taken one request
 			select {
 			case <-ctx.Done():
 				return false, err
@@ -55,7 +55,7 @@ func Secret(ctx context.Context, env Lookup, id string) (text string, err error)
 			}
 		}
 	})
-	if err != nil && momentary {
+	if err != nil && passing {
 		err = MomentaryError{err}
 	}
 	return text, err
