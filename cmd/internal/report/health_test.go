@@ -10,7 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// Who is woken by a problem of check reads in status what to do about it, and on the page of report. In a freeze, both leave out what waits on purpose.
+// Who is woken by a problem of check reads in status what to do about it, and on the page of report, but for the age of the last pass,
+// as Judge says. In a freeze, both leave out what waits on purpose.
 func TestStatusNamesWhatCheckFinds(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 4, 0, 0, 0, time.UTC)
