@@ -75,7 +75,6 @@ func TestAtomicStepInADeadlock(t *testing.T) {
 		{"plain", []string{insert, first, second}, "postgres,mariadb", true},
 		{"procedure", []string{insert, "CALL crosses()"}, "mariadb", true},
 		{"temporary table", []string{insert, "CREATE TEMPORARY TABLE picked (n int)", first, second}, "postgres,mariadb", true},
-		{"prepared statement", []string{insert, "PREPARE mine AS SELECT 1", first, second}, "postgres", true},
 		{"variable", []string{"INSERT INTO effects VALUES (COALESCE(@mine, 1))", "SET @mine = 2", first, second}, "mariadb", true},
 		{"commits", []string{insert, "COMMIT", "START TRANSACTION", first, second}, "postgres,mariadb", false},
 		{"DDL", []string{insert, "CREATE TABLE more (n int)", "START TRANSACTION", first, second}, "mariadb", false},
