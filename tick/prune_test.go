@@ -195,6 +195,34 @@ func pruneLater(t *testing.T, d *storetest.DB) {
 	}
 }
 
+// A rename stays in the change log, of schedules and of jobs, also when what was renamed is gone: apply does no rename twice.
+func TestPruneKeepsRenames(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		first := func() float64 { return 0 } // where a sweep begins
+		sweeps := ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Chance: first})
+		load := store.Job{Name: "load", Schedules: []string{"early"}, Steps: []store.Step{ticktest.Nop("")}}
+		ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "early", Rule: "every 5m"}}, Jobs: []store.Job{load, {Name: "busy", Steps: load.Steps}}})
+		if _, err := d.RenameSchedule(t.Context(), "early", "late", store.AlterOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.RenameJob(t.Context(), "load", "load-old", store.AlterOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Add(401 * 24 * time.Hour)
+		if err := d.RemoveJob(t.Context(), "load-old", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			ticktest.Request(t, d, "busy")
+			ticktest.Pass(t, ticktest.New(t, sweeps))
+		}
+		got := seen(t, d, "changes", "kind, action", "WHERE subject NOT LIKE '%busy'")
+		if want := []string{"job|remove", "job|rename", "schedule|rename"}; !slices.Equal(got, want) {
+			t.Errorf("the change log has %q, want %q", got, want)
+		}
+	})
+}
+
 // Jobs that were removed 400 days ago go with all that belongs to them, but not those that something still needs.
 func TestPruneForgetsRemovedJobs(t *testing.T) {
 	t.Parallel()
