@@ -8,14 +8,14 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// held are pauses in force: those of single jobs by job, so that no job looks at those of all others, however many they are.
-type held struct {
+// Held are pauses in force: those of single jobs by job, so that no job looks at those of all others, however many they are.
+type Held struct {
 	wide []Pause           // of schedules, tags and owners, and freezes, the newest first
 	of   map[int64][]Pause // of the job with this id
 }
 
 // readHeld reads the pauses in force that may hold one of these jobs.
-func (s *Store) readHeld(ctx context.Context, q engine.Runner, ids []int64) (h held, err error) {
+func (s *Store) readHeld(ctx context.Context, q engine.Runner, ids []int64) (h Held, err error) {
 	h.of = map[int64][]Pause{}
 	for part := range slices.Chunk(ids, page) {
 		list, err := readPauses(ctx, q, "pauses_among", engine.Args{"now": s.now(), "ids": part})
@@ -34,8 +34,8 @@ func (s *Store) readHeld(ctx context.Context, q engine.Runner, ids []int64) (h h
 	return h, nil
 }
 
-// ofJob returns the pauses that may hold a job, the newest first.
-func (h *held) ofJob(id int64) []Pause {
+// OfJob returns the pauses that may hold a job, the newest first.
+func (h *Held) OfJob(id int64) []Pause {
 	own := h.of[id]
 	if len(own) == 0 {
 		return h.wide
@@ -45,8 +45,16 @@ func (h *held) ofJob(id int64) []Pause {
 	return list
 }
 
+// HeldPauses returns the pauses in force that may hold one of the jobs with these ids, or a new job.
+func (s *Store) HeldPauses(ctx context.Context, ids []int64) (Held, error) {
+	return s.readHeld(ctx, s.db, append([]int64{0}, ids...)) // no job has the id 0: without ids, too, it reads all but those of jobs
+}
+
+// Wide returns the pauses in force that are not of a single job, the newest first.
+func (h *Held) Wide() []Pause { return h.wide }
+
 // WidePauses returns the pauses in force that are not of a single job, the newest first.
 func (s *Store) WidePauses(ctx context.Context) ([]Pause, error) {
-	h, err := s.readHeld(ctx, s.db, []int64{0}) // no job has this id
+	h, err := s.HeldPauses(ctx, nil)
 	return h.wide, err
 }

@@ -115,7 +115,7 @@ func (s *Store) listRuns(ctx context.Context, q engine.Runner, statement string,
 	pauses, err := s.readHeld(ctx, q, slices.Compact(ids))
 	for i, c := range jobs {
 		r := &out[i]
-		for _, p := range pauses.ofJob(r.JobID) {
+		for _, p := range pauses.OfJob(r.JobID) {
 			if (r.State == Waiting || p.Scope == ScopeAll) && p.Covers(&c) {
 				r.HeldBy = HeldByPause
 			}

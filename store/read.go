@@ -202,7 +202,7 @@ func (s *Store) deriveAll(ctx context.Context, q engine.Runner, list []JobStatus
 	}
 	now, thaw, err := s.thaw(ctx, q)
 	for i := range list {
-		list[i].derive(now, thaw, pauses.ofJob(ids[i]), left)
+		list[i].derive(now, thaw, pauses.OfJob(ids[i]), left)
 	}
 	return err
 }

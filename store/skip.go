@@ -101,7 +101,7 @@ func (s *Store) Skips(ctx context.Context, name, action string, who Author, choo
 		if err != nil {
 			return err
 		}
-		in.Job.Hold(pauses.ofJob(v.ID))
+		in.Job.Hold(pauses.OfJob(v.ID))
 		if in.Rules, err = s.rulesOf(ctx, a.tx, v.ID); err != nil {
 			return err
 		}

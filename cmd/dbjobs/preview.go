@@ -23,7 +23,7 @@ type preview struct {
 	to        map[string]store.Job          // in the file, by name
 	schedules map[string]store.Schedule     // as they are to be
 	calendars map[string]*store.Calendar    // as they are to be
-	pauses    []store.Pause                 // in force
+	pauses    store.Held                    // in force
 	old       map[string]*store.Calendar    // as they are: those whose days change; only by beforeDays
 }
 
@@ -72,7 +72,7 @@ func newPreview(ctx context.Context, s *store.Store, m *manifest.Manifest) (*pre
 		sc.ID = p.schedules[sc.Name].ID
 		p.schedules[sc.Name] = sc
 	}
-	if p.pauses, err = s.Pauses(ctx, false, mostPauses); err != nil {
+	if p.pauses, err = s.HeldPauses(ctx, ids); err != nil {
 		return nil, err
 	}
 	p.calendars, err = s.KnownCalendars(ctx, p.definitions(m.Calendars))
@@ -95,7 +95,7 @@ func newJobPreview(ctx context.Context, s *store.Store, is *store.JobStatus, to 
 	if p.schedules, err = s.KnownSchedules(ctx, slices.Concat(is.Schedules, to.Schedules)); err != nil {
 		return nil, err
 	}
-	if p.pauses, err = s.Pauses(ctx, false, mostPauses); err != nil {
+	if p.pauses, err = s.HeldPauses(ctx, []int64{is.ID}); err != nil {
 		return nil, err
 	}
 	p.calendars, err = s.KnownCalendars(ctx, p.definitions(nil))
@@ -122,7 +122,7 @@ func (p *preview) rename(ch store.Change) {
 			was, is := p.schedules[f.Before], p.schedules[ch.Subject]
 			is.ID, was.ID = was.ID, 0 // another schedule may have the old name now
 			p.schedules[f.Before], p.schedules[ch.Subject] = was, is
-			renamePauses(p.pauses, f.Before, ch.Subject)
+			renamePauses(p.pauses.Wide(), f.Before, ch.Subject)
 			p.users[ch.Subject] = p.users[f.Before]
 			for _, v := range p.users[ch.Subject] {
 				v.Schedules = slices.Clone(v.Schedules)
@@ -174,7 +174,7 @@ func (p *preview) times(full, inFile string) report.Times {
 		}
 		will.Own = &own
 	}
-	will.Hold(p.pauses)
+	will.Hold(p.pauses.OfJob(will.ID))
 	t.After = append(t.After, p.next(will, p.rulesOf(&will.Job, p.rules[will.ID]), was)...)
 	return t
 }
