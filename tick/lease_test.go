@@ -220,7 +220,7 @@ func TestLeaseAgainBetweenSteps(t *testing.T) {
 		pass, broken := 0, 0
 		var calls storetest.Calls
 		calls.Before = func(call storetest.Call) error {
-			if pass == 1 && strings.Contains(call.SQL, "GROUP BY step_name") {
+			if pass == 1 && strings.Contains(call.SQL, "GROUP BY e.step_name") {
 				broken++
 				return &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
 			}
