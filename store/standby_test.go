@@ -1,36 +1,14 @@
 package store_test
 
 import (
-	"context"
 	"database/sql/driver"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
-
-// made keeps the connections that a store makes.
-type made struct {
-	driver.Connector
-	mu   sync.Mutex
-	list []driver.Conn
-}
-
-func (m *made) wrap(c driver.Connector) driver.Connector {
-	m.Connector = c
-	return m
-}
-
-func (m *made) Connect(ctx context.Context) (driver.Conn, error) {
-	c, err := m.Connector.Connect(ctx)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.list = append(m.list, c)
-	return c, err
-}
 
 // A server that hands over to another one may leave the sessions of its clients alive, and answers that it takes no writes. A new
 // connection may lead to the server that does: after one such answer, no connection is used again that was there before.
@@ -44,12 +22,12 @@ func TestConnectionsToAServerThatTakesNoWrites(t *testing.T) {
 		}
 		t.Run(e, func(t *testing.T) {
 			t.Parallel()
-			var connections made
+			var connections storetest.Connections
 			d := storetest.Open(t, e, store.Options{})
 			if _, err := d.Apply(t.Context(), jobNamed("a"), store.ApplyOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			s, err := store.Open(t.Context(), d.URL, store.Options{Wrap: connections.wrap})
+			s, err := store.Open(t.Context(), d.URL, store.Options{Wrap: connections.Wrap})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,10 +39,10 @@ func TestConnectionsToAServerThatTakesNoWrites(t *testing.T) {
 				}
 				return nil, enough
 			})
-			if !errors.Is(err, enough) || len(connections.list) != 2 {
-				t.Fatalf("%v; %d connections", err, len(connections.list))
+			if !errors.Is(err, enough) || len(connections.All()) != 2 {
+				t.Fatalf("%v; %d connections", err, len(connections.All()))
 			}
-			for _, c := range connections.list {
+			for _, c := range connections.All() {
 				if _, err := c.(driver.ExecerContext).ExecContext(t.Context(), setting, nil); err != nil {
 					t.Fatal(err)
 				}

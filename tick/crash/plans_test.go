@@ -3,10 +3,8 @@
 package crash
 
 import (
-	"context"
 	"database/sql/driver"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -15,32 +13,10 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// connections keeps the connections of a store to its database.
-type connections struct {
-	driver.Connector
-	mu  sync.Mutex
-	all []driver.Conn
-}
-
-func (c *connections) wrap(inner driver.Connector) driver.Connector {
-	c.Connector = inner
-	return c
-}
-
-func (c *connections) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err == nil {
-		c.all = append(c.all, conn)
-	}
-	return conn, err
-}
-
 // each executes a statement on each connection that is open, and adds up the numbers that it returns.
-func (c *connections) each(t *testing.T, text string) (sum int64) {
+func each(t *testing.T, c *storetest.Connections, text string) (sum int64) {
 	t.Helper()
-	for _, conn := range c.all {
+	for _, conn := range c.All() {
 		rows, err := conn.(driver.QueryerContext).QueryContext(t.Context(), text, nil)
 		if err != nil {
 			continue // it is closed
@@ -58,11 +34,11 @@ func (c *connections) each(t *testing.T, text string) (sum int64) {
 
 // keeping opens a store through a URL. It returns the store's connections, and a pass that executes
 // runs, one at a time.
-func keeping(t *testing.T, d *storetest.DB, url string) (c *connections, pass func(runs int)) {
+func keeping(t *testing.T, d *storetest.DB, url string) (c *storetest.Connections, pass func(runs int)) {
 	t.Helper()
 	d.Exec(t, "CREATE TABLE effects (n int)")
-	c = &connections{}
-	s, err := store.Open(t.Context(), url, store.Options{Clock: d.Clock.Now, Wrap: c.wrap})
+	c = &storetest.Connections{}
+	s, err := store.Open(t.Context(), url, store.Options{Clock: d.Clock.Now, Wrap: c.Wrap})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,10 +76,10 @@ func TestPlansAreKeptInOwnSessions(t *testing.T) {
 			const runs = 6
 			c, pass := keeping(t, d, url)
 			pass(runs)
-			if n := c.each(t, "SELECT count(*) FROM pg_prepared_statements"); (n > 0) != (way == "direct") {
+			if n := each(t, c, "SELECT count(*) FROM pg_prepared_statements"); (n > 0) != (way == "direct") {
 				t.Errorf("%d plans are kept", n)
 			}
-			c.each(t, "DEALLOCATE ALL")
+			each(t, c, "DEALLOCATE ALL")
 			pass(runs)
 			if n := d.Int(t, "SELECT count(*) FROM effects"); n != 2*runs {
 				t.Errorf("%d effects, want %d", n, 2*runs)
@@ -130,8 +106,8 @@ func TestKeptPlansGrowWithTheTables(t *testing.T) {
 	d.Exec(t, "INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at, state)"+
 		fmt.Sprintf(" SELECT gen_random_uuid(), 1, 1, 'one', 1, 1, 'x', now(), 'succeeded' FROM generate_series(1, %d)", more))
 	read := func() int {
-		c.each(t, "SELECT 0::bigint FROM pg_stat_force_next_flush()")
-		c.each(t, "SELECT 0::bigint")
+		each(t, c, "SELECT 0::bigint FROM pg_stat_force_next_flush()")
+		each(t, c, "SELECT 0::bigint")
 		return d.Int(t, "SELECT seq_tup_read FROM pg_stat_user_tables WHERE schemaname = 'dbjobs' AND relname = 'attempts'")
 	}
 	before := read()
