@@ -246,6 +246,40 @@ func TestSystemd(t *testing.T) {
 	service := read(t, "dbjobs.service")
 	if !strings.Contains(service, "ExecStart=/usr/local/bin/dbjobs tick") {
 		t.Fatal("the service does not start /usr/local/bin/dbjobs tick")
+// TestSystemdRefusesACall: by default it kills the process that makes a call which the filter does not allow, and with that
+// process goes what it would have recorded.
+func TestSystemdRefusesACall(t *testing.T) {
+	if !strings.Contains(read(t, "dbjobs.service"), "\nSystemCallErrorNumber=EPERM\n") {
+		t.Error("a call that the filter does not allow kills the tick, or a program of a step")
+	}
+}
+
+// callsOf returns which system calls a service allows, by the sets that systemd has.
+func callsOf(service, sets string) map[string]bool {
+	members, allowed := map[string][]string{}, map[string]bool{}
+	set := ""
+	for line := range strings.Lines(sets) {
+		switch name := strings.TrimSpace(line); {
+		case name == "" || strings.HasPrefix(name, "#"):
+		case strings.HasPrefix(line, "@"):
+			set = name
+		default:
+			members[set] = append(members[set], name)
+		}
+	}
+	var put func(names []string, to bool)
+	put = func(names []string, to bool) {
+		for _, name := range names {
+			allowed[name] = to
+			put(members[name], to)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^SystemCallFilter=(~?)(.*)$`).FindAllStringSubmatch(service, -1) {
+		put(strings.Fields(m[2]), m[1] == "")
+	}
+	return allowed
+}
+
 	}
 	for name, text := range map[string]string{
 		"dbjobs.service": strings.Replace(service, "/usr/local/bin/dbjobs", program, 1), "dbjobs.timer": read(t, "dbjobs.timer"),
@@ -283,3 +317,6 @@ func TestSystemd(t *testing.T) {
 		t.Errorf("the timer is not one of each minute: %q", m)
 	}
 }
+	if allowed := callsOf(service, analyze("syscall-filter")); !allowed["write"] || allowed["setuid"] || !allowed["fchown"] {
+		t.Errorf("the filter allows write: %v, setuid: %v, fchown, as of a file for a group: %v", allowed["write"], allowed["setuid"], allowed["fchown"])
+	}

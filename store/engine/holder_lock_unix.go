@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"github.com/dbjobs/dbjobs/store/fileowner"
 )
 
 // lockFile holds an exclusive lock on a file until the process ends or release is called. Every user who may write the
@@ -30,18 +32,10 @@ func lockFile(path, database string) (release func(), err error) {
 // likeDatabase gives a file the owner, the group and the mode of the database, as far as this user and the file system
 // may: SQLite does the same with the files that it makes beside the database.
 func likeDatabase(f *os.File, database string) {
-	info, err := os.Stat(database)
-	if err != nil {
-		return
+	if info, err := os.Stat(database); err == nil {
+		fileowner.Like(f, info)
+		_ = f.Chmod(info.Mode().Perm()) // after the owner, because only then the mode is for that group
 	}
-	if own, ok := info.Sys().(*syscall.Stat_t); ok {
-		uid := -1
-		if os.Geteuid() == 0 {
-			uid = int(own.Uid)
-		}
-		_ = f.Chown(uid, int(own.Gid)) // only a member of the group may give the file to it
-	}
-	_ = f.Chmod(info.Mode().Perm())
 }
 
 // locked reports whether a process holds the lock of a file. A file without a holder is removed. If the file cannot be opened

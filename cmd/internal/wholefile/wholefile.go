@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/dbjobs/dbjobs/store/fileowner"
 )
 
 // Write writes a file, and returns its size in bytes. A reader of the file sees the old content or the new one at any
@@ -39,7 +41,7 @@ func Write(path string, mode fs.FileMode, write func(io.Writer) error) (size int
 	defer os.Remove(f.Name()) // after the rename this file no longer exists, and Remove does nothing
 	size, err = Into(f, write)
 	if old != nil {
-		keepOwner(f, old)
+		fileowner.Like(f, old)
 	}
 	if err == nil {
 		err = f.Chmod(mode) // after the owner, because only then the mode is for that group
