@@ -112,6 +112,11 @@ func (c *cli) readAlarm(f *tickFlags, name string) (err error) {
 	if f.alarm, err = c.alarm(f.wake, f.lead, name); f.alarm == nil || err != nil {
 		return err
 	}
+	return c.checkLead(f)
+}
+
+// checkLead refuses a lead for which the passes of this budget are too short.
+func (c *cli) checkLead(f *tickFlags) error {
 	budget := max(time.Duration(f.budget), c.whole)
 	if most := tick.LongestLead(budget); f.waits && budget > 0 && time.Duration(f.lead) > most {
 		return badInput("--wake-lead (DBJOBS_WAKE_LEAD): found %s, but with a budget of %s (--budget, DBJOBS_BUDGET) a pass waits for %s at most",
@@ -120,7 +125,8 @@ func (c *cli) readAlarm(f *tickFlags, name string) (err error) {
 	return nil
 }
 
-// checkAlarmOfServe refuses alarms that no tick of serve can use. The ticks take them from the same variables.
+// checkAlarmOfServe refuses alarms that no pass of serve can use. The passes take them from the same variables. A lead that fits no
+// tick is only told: the process may be there for workers, which wait for no alarm.
 func (c *cli) checkAlarmOfServe(budget time.Duration) error {
 	kind, _ := c.env(wakeVariable)
 	lead, err := c.lead()
@@ -128,7 +134,15 @@ func (c *cli) checkAlarmOfServe(budget time.Duration) error {
 		return err
 	}
 	name, _ := c.env("DBJOBS_NAME")
-	return c.readAlarm(&tickFlags{wake: kind, lead: lead, budget: store.Duration(budget), waits: true}, name)
+	f := &tickFlags{wake: kind, lead: lead, budget: store.Duration(budget)}
+	if err := c.readAlarm(f, name); err != nil || f.alarm == nil {
+		return err
+	}
+	f.waits = true
+	if err := c.checkLead(f); err != nil {
+		c.tell(slog.LevelWarn, "POST /tick will be refused, and only POST /work answered: %v", err)
+	}
+	return nil
 }
 
 // lead returns how much earlier alarms ring, by the variable.
