@@ -71,6 +71,24 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
+// TestWhatHangsEndsWhereStartsWait: where a trigger starts nothing beside a tick that runs, a run that hangs would hold up all
+// jobs for good. The budget ends it.
+func TestWhatHangsEndsWhereStartsWait(t *testing.T) {
+	for name, budget := range map[string]string{
+		"dbjobs.service":             `(?m)^ExecStart=.* tick .*--budget \d+m`,
+		"kubernetes.yaml":            `args: \[tick, .*--budget, \d+m\]`,
+		"github-actions.yaml":        `(?m)^ +run: .*dbjobs tick .*--budget \d+m`,
+		"ecs/main.tf":                `"tick", "--budget", "\d+m"`,
+		"fly.toml":                   `(?m)^  tick = "tick .*--budget \d+m"`,
+		"render.yaml":                `(?m)^ +- key: DBJOBS_BUDGET\n +value: \d+m`,
+		"../../cmd/dbjobs/README.md": `(?m)^schtasks .*\n.*dbjobs\.exe tick .*--budget \d+m`,
+	} {
+		if !regexp.MustCompile(budget).MatchString(read(t, name)) {
+			t.Errorf("%s: the tick has no budget", name)
+		}
+	}
+}
+
 // TestTheImageRunsWhereItIsStarted: what `make image` makes by default is for the processors that the ECS
 // task asks for, and Render starts it by its own command, which is the same whether the entry point is kept or not.
 func TestTheImageRunsWhereItIsStarted(t *testing.T) {
@@ -228,24 +246,6 @@ func TestSystemdAsksTheTickAlone(t *testing.T) {
 	}
 }
 
-// TestSystemd: systemd itself takes the units, and finds the service as closed as it is meant to be.
-func TestSystemd(t *testing.T) {
-	root := os.Getenv("DBJOBS_TEST_SYSTEMD")
-	if root == "" {
-		if os.Getenv("CI") != "" {
-			t.Fatal("CI is set, and DBJOBS_TEST_SYSTEMD is not")
-		}
-		t.Skip("no DBJOBS_TEST_SYSTEMD names the root folder of a systemd-analyze; make test comes by one")
-	}
-	// The units in a folder of their own, with a program that is there.
-	units := t.TempDir()
-	program := filepath.Join(units, "dbjobs")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	service := read(t, "dbjobs.service")
-	if !strings.Contains(service, "ExecStart=/usr/local/bin/dbjobs tick") {
-		t.Fatal("the service does not start /usr/local/bin/dbjobs tick")
 // TestSystemdRefusesACall: by default it kills the process that makes a call which the filter does not allow, and with that
 // process goes what it would have recorded.
 func TestSystemdRefusesACall(t *testing.T) {
@@ -280,6 +280,24 @@ func callsOf(service, sets string) map[string]bool {
 	return allowed
 }
 
+// TestSystemd: systemd itself takes the units, and finds the service as closed as it is meant to be.
+func TestSystemd(t *testing.T) {
+	root := os.Getenv("DBJOBS_TEST_SYSTEMD")
+	if root == "" {
+		if os.Getenv("CI") != "" {
+			t.Fatal("CI is set, and DBJOBS_TEST_SYSTEMD is not")
+		}
+		t.Skip("no DBJOBS_TEST_SYSTEMD names the root folder of a systemd-analyze; make test comes by one")
+	}
+	// The units in a folder of their own, with a program that is there.
+	units := t.TempDir()
+	program := filepath.Join(units, "dbjobs")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	service := read(t, "dbjobs.service")
+	if !strings.Contains(service, "ExecStart=/usr/local/bin/dbjobs tick") {
+		t.Fatal("the service does not start /usr/local/bin/dbjobs tick")
 	}
 	for name, text := range map[string]string{
 		"dbjobs.service": strings.Replace(service, "/usr/local/bin/dbjobs", program, 1), "dbjobs.timer": read(t, "dbjobs.timer"),
@@ -312,11 +330,11 @@ func callsOf(service, sets string) map[string]bool {
 		t.Errorf("systemd-analyze verify: %s", out)
 	}
 	analyze("security", "--offline=yes", "--threshold=15", "./dbjobs.service") // of 100; 1.5 in its table
+	if allowed := callsOf(service, analyze("syscall-filter")); !allowed["write"] || allowed["setuid"] || !allowed["fchown"] {
+		t.Errorf("the filter allows write: %v, setuid: %v, fchown, as of a file for a group: %v", allowed["write"], allowed["setuid"], allowed["fchown"])
+	}
 	m := regexp.MustCompile(`(?m)^OnCalendar=(.*)$`).FindStringSubmatch(read(t, "dbjobs.timer"))
 	if m == nil || !strings.Contains(analyze("calendar", m[1]), "Normalized form: *-*-* *:*:00") {
 		t.Errorf("the timer is not one of each minute: %q", m)
 	}
 }
-	if allowed := callsOf(service, analyze("syscall-filter")); !allowed["write"] || allowed["setuid"] || !allowed["fchown"] {
-		t.Errorf("the filter allows write: %v, setuid: %v, fchown, as of a file for a group: %v", allowed["write"], allowed["setuid"], allowed["fchown"])
-	}
