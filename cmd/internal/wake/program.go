@@ -69,7 +69,7 @@ func (s *settings) command() (string, error) {
 	if s.target != "" {
 		return s.target, nil
 	}
-	self, err := os.Executable()
+	self, err := itself()
 	if err != nil {
 		return "", fmt.Errorf("%s is not set, and this program does not know its path: %w", targetVariable, err)
 	}
@@ -94,6 +94,27 @@ func (s *settings) command() (string, error) {
 		line += " " + quote(word)
 	}
 	return line, nil
+}
+
+// itself returns the path of this program, with the links by which it was called: the system resolves them. An alarm rings after as
+// much as a week. By then, a link may lead to another release, and the folder of this one may be gone.
+func itself() (string, error) {
+	real, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	called, err := exec.LookPath(os.Args[0])
+	if err != nil {
+		return real, nil
+	}
+	if called, err = filepath.Abs(called); err != nil {
+		return real, nil
+	}
+	one, err := os.Stat(real)
+	if other, missing := os.Stat(called); err != nil || missing != nil || !os.SameFile(one, other) {
+		return real, nil // the caller may have given it any name
+	}
+	return called, nil
 }
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -118,6 +118,33 @@ func TestAlarmStartsATickThatSetsAlarms(t *testing.T) {
 	}
 }
 
+// A release is often replaced by moving a link, and the folder of the old one is removed. An alarm that was set before rings after
+// that: it starts what the link then leads to, however the program was called by it.
+func TestAlarmStartsTheProgramByItsLink(t *testing.T) {
+	real, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, called := t.TempDir(), os.Args[0]
+	t.Cleanup(func() { os.Args[0] = called })
+	link := filepath.Join(dir, "linked-jobs")
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	for as, want := range map[string]string{link: link, "linked-jobs": link, "./linked-jobs": link, "sh": real, "not-there": real} {
+		os.Args[0] = as
+		a, err := New("systemd", Settings{Env: lookup(nil), Now: func() time.Time { return noon }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if starts := a.(*systemd).starts; !strings.HasPrefix(starts, "'"+want+"' tick ") {
+			t.Errorf("called as %s: starts %s, want %s", as, starts, want)
+		}
+	}
+}
+
 // systemd expands ${NAME} in the arguments of a command, and takes $$ as one $: the shell gets the command line as it is set.
 func TestSystemdLeavesVariablesToTheShell(t *testing.T) {
 	a, err := New("systemd", Settings{Env: lookup(map[string]string{targetVariable: `n=a; exec dbjobs tick --name "${n:-b}-$$"`}), Now: func() time.Time { return noon }})
