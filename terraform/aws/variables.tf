@@ -209,6 +209,12 @@ variable "wake_lead_seconds" {
     condition     = var.wake_lead_seconds >= 0 && var.wake_lead_seconds <= var.timeout_seconds / 2 && floor(var.wake_lead_seconds) == var.wake_lead_seconds
     error_message = "wake_lead_seconds: want a whole number of at most half of timeout_seconds."
   }
+
+  validation {
+    # A tick refuses a lead that is longer than what it waits for at most: its budget without up to 2.5 seconds for its end.
+    condition     = var.wake_lead_seconds == 0 || var.wake_lead_seconds + var.margin_seconds + 3 <= var.timeout_seconds
+    error_message = "wake_lead_seconds: each tick would be refused, since it ends before what it waits for; want at most timeout_seconds - margin_seconds - 3."
+  }
 }
 
 variable "schedule_expression" {

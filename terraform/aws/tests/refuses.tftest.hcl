@@ -388,3 +388,15 @@ run "a_safety_trigger_of_an_hour_of_the_day" {
   }
   expect_failures = [var.no_tick_minutes]
 }
+
+# What the margin leaves to a tick would end before the alarm's instant, and each tick would be refused.
+run "lead_longer_than_the_budget" {
+  command = plan
+  variables {
+    wake              = true
+    timeout_seconds   = 60
+    margin_seconds    = 28
+    wake_lead_seconds = 30
+  }
+  expect_failures = [var.wake_lead_seconds]
+}

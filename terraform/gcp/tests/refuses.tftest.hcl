@@ -244,3 +244,14 @@ run "worker_that_keeps_the_database_awake" {
   }
   expect_failures = [var.workers]
 }
+
+# What the budget of a tick leaves would end before the alarm's instant, and each tick would be refused.
+run "lead_longer_than_the_budget" {
+  command = plan
+  variables {
+    wake_queue        = "projects/acme-prod/locations/europe-west3/queues/dbjobs"
+    timeout_seconds   = 20
+    wake_lead_seconds = 9
+  }
+  expect_failures = [var.wake_lead_seconds]
+}
