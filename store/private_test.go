@@ -130,6 +130,33 @@ func TestASignOfLifeIsForAllWhoWriteTheDatabase(t *testing.T) {
 	}
 }
 
+// Root often makes the database of a service, whose folder belongs to the user of the service already. The file belongs to that
+// user, too: otherwise it would be private to root, and each pass of the service would be denied.
+func TestRootMakesTheDatabaseOfAnotherUser(t *testing.T) {
+	const user, group = 65534, 65533
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a file for another user")
+	}
+	dir, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := errors.Join(os.Chown(dir, user, group), os.Symlink(dir, link)); err != nil {
+		t.Fatal(err)
+	}
+	hold(t, filepath.Join(link, "jobs.db")) // systemd makes such a link
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 4 {
+		t.Fatalf("%v, %v", entries, err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := info.Sys().(*syscall.Stat_t); is.Uid != user || is.Gid != group || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s belongs to %d:%d and is %s", e.Name(), is.Uid, is.Gid, info.Mode())
+		}
+	}
+}
+
 // A file that is no database, or is damaged, is reported as such, with what to do.
 func TestADamagedFileIsTold(t *testing.T) {
 	dir := t.TempDir()

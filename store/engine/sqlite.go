@@ -16,6 +16,7 @@ import (
 
 	sqlitedriver "modernc.org/sqlite"
 
+	"github.com/dbjobs/dbjobs/store/fileowner"
 	"github.com/dbjobs/dbjobs/store/nearest"
 )
 
@@ -272,15 +273,23 @@ func (c sqliteInTurn) connect(ctx context.Context) (driver.Conn, error) {
 // beside it the same rights. The rights of an existing file stay as they are. An existing file is not
 // opened here: closing it would free the locks that this process has on it.
 //
+// Root may make the database of a service. The owner of the file is then that of its folder, who could read no file of root's. What
+// a link names stays root's: it may be another file by now.
+//
 // Crash window: an empty file is a database without tables. The next process that creates the database
 // fills it.
 func makePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if errors.Is(err, os.ErrExist) {
+	switch {
+	case errors.Is(err, os.ErrExist):
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
 		f, err = os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // what a link names
+	case err == nil && os.Geteuid() == 0:
+		if folder, err := os.Stat(filepath.Dir(path)); err == nil {
+			fileowner.Like(f, folder)
+		}
 	}
 	if err != nil {
 		return err
