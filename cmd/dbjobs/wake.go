@@ -126,7 +126,7 @@ func (c *cli) checkLead(f *tickFlags) error {
 }
 
 // checkAlarmOfServe refuses alarms that no pass of serve can use. The passes take them from the same variables. A lead that fits no
-// tick is only told: the process may be there for workers, which wait for no alarm.
+// tick brings a warning only: the process may be there for workers, which wait for no alarm.
 func (c *cli) checkAlarmOfServe(budget time.Duration) error {
 	kind, _ := c.env(wakeVariable)
 	lead, err := c.lead()
