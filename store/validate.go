@@ -276,7 +276,15 @@ func (j *Job) Validate() error {
 	if err := firstError(subject, j.checkLengths(), check{"schedules", checkSchedules(j.Schedules)}, j.checkHeartbeat(), check{"steps", atLeast(len(j.Steps), 1)}); err != nil {
 		return err
 	}
-	return j.validateSteps(subject)
+	if err := j.validateSteps(subject); err != nil {
+		return err
+	}
+	for i := range j.Steps { // no mistake for which a run could not succeed: see Mistake
+		if err := firstError(subject+", step "+j.Steps[i].Name, check{"retry.max_backoff", j.Steps[i].Retry.contradiction()}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (j *Job) validateSteps(subject string) error {
@@ -292,7 +300,7 @@ func (j *Job) validateSteps(subject string) error {
 		err := firstError(subject+", step "+st.Name,
 			check{"name", checkName(st.Name)}, check{"executor", notEmpty(st.Executor)}, check{"timeout", duration(st.Timeout)}, check{st.Executor, st.checkSpec()}, check{st.Executor, j.checkReferences(i)},
 			check{"on_success", follow(st.OnSuccess, names)}, check{"on_failure", follow(st.OnFailure, names)},
-			check{"retry.attempts", j.EndsBeforeNext(st.Retry.Attempts)}, check{"retry.max_backoff", st.Retry.contradiction()})
+			check{"retry.attempts", j.EndsBeforeNext(st.Retry.Attempts)})
 		if err != nil {
 			return err
 		}

@@ -57,6 +57,23 @@ func TestStepWhoseLimitIsBelowItsBackoffIsRefused(t *testing.T) {
 	}
 }
 
+// Plain SQL, a routine or an older version may have stored such a step. Its runs have a wait all the same, and execute.
+func TestStepWhoseLimitIsBelowItsBackoffRuns(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Step("pull", "SELECT 1")}}}})
+		d.Exec(t, "UPDATE "+d.Table("steps")+" SET retry_backoff_ms = 600000, retry_max_backoff_ms = 60000")
+		ticktest.Request(t, d, "job")
+		for range 2 {
+			if r := ticktest.Run(t, d); r.Failed > 0 || len(r.Parked) > 0 {
+				t.Errorf("%+v, parked %v", r.Runs, r.Parked)
+			}
+		}
+		if r := ticktest.LastRun(t, d, "job"); r.State != store.Succeeded {
+			t.Errorf("%s: %s", r.State, r.Error)
+		}
+	})
+}
+
 // A back-off that doubles beyond what a duration holds would be negative, and the step tried again at once.
 func TestBackoffOfCenturiesIsBounded(t *testing.T) {
 	const year = 365 * 24 * time.Hour
