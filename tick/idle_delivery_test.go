@@ -30,6 +30,10 @@ func deliverOnce(t *testing.T, d *storetest.DB, how string) {
 		switch how {
 		case "idle":
 			return executor.Result{}, executor.ErrNothingDone
+		case "waits": // until the pass ends
+			cancel()
+			<-within.Done()
+			return executor.Result{}, executor.ErrNothingDone
 		case "fails":
 			return executor.Result{}, errors.New("it fails")
 		case "cut":
@@ -51,6 +55,9 @@ func TestDeliveryWithoutEffectIsNoLoss(t *testing.T) {
 		"cut idle dies idle done":                             "succeeded in try 1, 2 lost",
 		"idle idle cut cut cut":                               "lost in try 1, 2 lost",
 		"idle idle idle done":                                 "succeeded in try 2, 0 lost",
+		"waits waits waits done":                              "succeeded in try 2, 0 lost",
+		"waits idle waits idle waits waits":                   "failed in try 2, 0 lost",
+		"cut waits waits waits cut done":                      "succeeded in try 2, 2 lost",
 		"idle idle fails idle idle cut done":                  "succeeded in try 2, 1 lost",
 		"idle idle idle idle idle idle":                       "failed in try 2, 0 lost",
 		"idle idle cut cut cut retry idle idle cut cut done":  "succeeded in try 1, 2 lost",
