@@ -1362,8 +1362,8 @@ DELETE FROM dbjobs.jobs WHERE id @these;
 -- Who needs stretches wants the newest ones, and a decision needs pauses that ended after what its plan covers. A pause that
 -- its jobs have not seen is needed. The latest changes of a job are needed: they say in which state the job is, and what its
 -- definition is, or was when the job was done. A rename says nothing of the state, and makes no earlier change needless. An earlier
--- change is not needed, and neither is any change of a job that is gone. But a rename stays, whatever it has renamed, and also when
--- that is gone: renamed_from does it once.
+-- change is not needed, and neither is any change of a job that is gone, or what says neither state nor definition. But a rename stays,
+-- whatever it has renamed, and also when that is gone: renamed_from does it once.
 
 -- name: old_records
 SELECT t.since, NULL, 'tick' FROM (SELECT since FROM dbjobs.ticks @by_since WHERE since < @later AND last_at < @later ORDER BY since LIMIT :limit) AS t
@@ -1374,9 +1374,9 @@ UNION ALL
 SELECT NULL, c.id, 'change' FROM (
   SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs.changes n
   WHERE n.id >= (SELECT @anywhere FROM dbjobs.changes m) ORDER BY n.id LIMIT :limit) AS c
-WHERE c.changed_at < @later AND c.action <> 'rename' AND (c.kind <> 'job'
+WHERE c.changed_at < @later AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
   OR EXISTS (SELECT 1 FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
-    AND l.action <> 'rename' AND @of_definition)
+    AND l.action <> 'rename' AND (@of_definition OR c.action IN ('pause', 'resume') AND @of_state))
   OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
 -- name: delete_changes

@@ -1212,9 +1212,9 @@ UNION ALL
 SELECT NULL, c.id, 'change' FROM (
   SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs_changes n
   WHERE n.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_changes m) ORDER BY n.id LIMIT ?) AS c
-WHERE c.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND c.action <> 'rename' AND (c.kind <> 'job'
+WHERE c.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
   OR EXISTS (SELECT 1 FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
-    AND l.action <> 'rename' AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort'))
+    AND l.action <> 'rename' AND (l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort') OR c.action IN ('pause', 'resume') AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')))
   OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
 -- name: oldest_kept

@@ -1272,9 +1272,9 @@ UNION ALL
 SELECT NULL, c.id, 'change' FROM (
   SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs.changes n
   WHERE n.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $4::double precision)::bigint FROM dbjobs.changes m) ORDER BY n.id LIMIT $3) AS c
-WHERE c.changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND c.action <> 'rename' AND (c.kind <> 'job'
+WHERE c.changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
   OR EXISTS (SELECT 1 FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
-    AND l.action <> 'rename' AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort'))
+    AND l.action <> 'rename' AND (l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort') OR c.action IN ('pause', 'resume') AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')))
   OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
 -- name: old_views

@@ -1192,9 +1192,9 @@ UNION ALL
 SELECT NULL, c.id, 'change' FROM (
   SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs_changes n
   WHERE n.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ?4 AS INTEGER) FROM dbjobs_changes m) ORDER BY n.id LIMIT ?3) AS c
-WHERE c.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND c.action <> 'rename' AND (c.kind <> 'job'
+WHERE c.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
   OR EXISTS (SELECT 1 FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
-    AND l.action <> 'rename' AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort'))
+    AND l.action <> 'rename' AND (l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort') OR c.action IN ('pause', 'resume') AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')))
   OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
 -- name: oldest_kept
