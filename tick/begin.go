@@ -36,6 +36,10 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	if err := p.isMeant(probe); err != nil {
 		return p, err
 	}
+	p.report.meant = true
+	if err := p.hasTheTime(probe); err != nil {
+		return p, err
+	}
 	p.report.mayWake = true
 	if t.DryRun {
 		return p, p.dryRun(ctx)
@@ -90,13 +94,19 @@ func (p *pass) ask(ctx context.Context) (*store.Probe, error) {
 	return nil, err
 }
 
-// isMeant refuses a database other than the one that the settings name, and a clock that is too far off.
+// isMeant refuses a database other than the one that the settings name.
 func (p *pass) isMeant(probe *store.Probe) error {
 	t := p.t
 	if probe.Schema.Instance != t.Instance {
 		return fmt.Errorf("this database is the instance %q, but the tick is for %q; nothing was done; correct DBJOBS_INSTANCE, or, if this is the right database, its name: `dbjobs migrate --instance NAME` or --no-instance",
 			probe.Schema.Instance, t.Instance)
 	}
+	return nil
+}
+
+// hasTheTime refuses a clock that is too far off. A later pass may find it right.
+func (p *pass) hasTheTime(probe *store.Probe) error {
+	t := p.t
 	if skew := probe.Now.Sub(p.began).Abs(); t.MaxClockSkew > 0 && skew > t.MaxClockSkew {
 		return fmt.Errorf("the database's clock (%s) and this host's (%s) differ by %s; nothing was done; correct the clock that is wrong, or set --max-clock-skew",
 			probe.Now.Format(time.RFC3339), p.began.UTC().Format(time.RFC3339), skew.Round(time.Second))

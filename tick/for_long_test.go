@@ -112,33 +112,44 @@ func TestForAnHourTellsASilenceWithin(t *testing.T) {
 
 // The database is away for some minutes of a tick for an hour, or refuses a part of a pass: the tick goes on, as a trigger of each
 // minute would, and returns the error in the end. It ends at once if its first pass meets no database, or a later one another
-// schema.
+// schema. For some minutes, the clock of the database may be wrong: such a pass does nothing, and the next one may.
 func TestForAnHourOutlastsAnError(t *testing.T) {
 	away := errors.New("the database is away")
 	for _, c := range []struct {
 		what   string
 		fails  func(minute int, sql string) error
+		wrong  []int // the minutes in which the clock of the database is wrong
 		passes int
 		lasts  time.Duration
 	}{
-		{"away", func(minute int, _ string) error { return when(minute >= 3 && minute < 20, away) }, 60, time.Hour},
-		{"a part of a pass", func(minute int, sql string) error { return when(minute == 0 && strings.Contains(sql, "skips"), away) }, 60, time.Hour},
-		{"away at first", func(minute int, _ string) error { return when(minute == 0, away) }, 1, 0},
-		{"another schema", func(minute int, _ string) error { return when(minute == 3, store.ErrSchema) }, 4, 3 * time.Minute},
+		{"away", func(minute int, _ string) error { return when(minute >= 3 && minute < 20, away) }, nil, 60, time.Hour},
+		{"a part of a pass", func(minute int, sql string) error { return when(minute == 0 && strings.Contains(sql, "skips"), away) }, nil, 60, time.Hour},
+		{"away at first", func(minute int, _ string) error { return when(minute == 0, away) }, nil, 1, 0},
+		{"another schema", func(minute int, _ string) error { return when(minute == 3, store.ErrSchema) }, nil, 4, 3 * time.Minute},
+		{"a wrong clock", func(int, string) error { return nil }, []int{0, 3, 4}, 60, time.Hour},
+		{"away after a wrong clock", func(minute int, _ string) error { return when(minute == 5, away) }, []int{4}, 60, time.Hour},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("hourly")}})
 				began, runs := d.Clock.Now(), false
+				minute := func() int { return int(d.Clock.Now().Sub(began) / time.Minute) }
+				clock := func() time.Time {
+					if runs && slices.Contains(c.wrong, minute()) {
+						return d.Clock.Now().Add(-time.Hour)
+					}
+					return d.Clock.Now()
+				}
 				var calls storetest.Calls
 				calls.Before = func(call storetest.Call) error {
 					if !runs {
 						return nil
 					}
-					return c.fails(int(d.Clock.Now().Sub(began)/time.Minute), call.SQL)
+					return c.fails(minute(), call.SQL)
 				}
 				tk, slept := repeating(t, d)
-				tk.Store = ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap})
+				tk.MaxClockSkew = 10 * time.Minute
+				tk.Store = ticktest.OpenBeside(t, d, "", store.Options{Clock: clock, Wrap: calls.Wrap})
 				runs = true
 				r, err := tk.RunFor(t.Context(), time.Hour)
 				if err == nil || r.Passes != c.passes {

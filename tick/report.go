@@ -94,9 +94,10 @@ type Report struct {
 	wake time.Time // NextRun by the host's clock; if MoreDue, it may lie in the past
 	// early says that a program was stopped for the end of the budget. So runs without a timeout wait for another budget.
 	early bool
+	meant bool // the database is the one that the settings name
 	// These fields decide about the alarm: by how much the host's clock is ahead of the database's, when a freeze ends,
 	// since when each thing has waited that the last probe found left to do, beside what is due (zero: that is unknown), and
-	// whether the database is the one that the settings name.
+	// whether the database is the one that the settings name, with a clock that is right.
 	skew        time.Duration
 	frozenUntil time.Time
 	left        []time.Time
@@ -185,7 +186,7 @@ func (r *Report) join(next Report) {
 	r.addUnheard(next.UnheardEvents, next.Unheard)
 	r.addUntold(next.UntoldSignals, next.Untold)
 	r.MoreDue, r.due, r.early = next.MoreDue, next.due, r.early || next.early
-	r.skew, r.frozenUntil, r.left, r.mayWake = next.skew, next.frozenUntil, next.left, next.mayWake
+	r.skew, r.frozenUntil, r.left, r.mayWake, r.meant = next.skew, next.frozenUntil, next.left, next.mayWake, next.meant
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
 	r.Unserved, r.Remind = next.Unserved, r.Remind || next.Remind

@@ -102,7 +102,7 @@ func (t *Tick) logRest(wait time.Duration, due time.Time, failed error) {
 
 // outlasts reports whether passes go on after one of them has failed. The newest answer was that of the database that the settings
 // name, and its schema fits: otherwise, another process with other settings, or a newer one, is needed.
-func (r *Report) outlasts(err error) bool { return r.mayWake && !errors.Is(err, store.ErrSchema) }
+func (r *Report) outlasts(err error) bool { return r.meant && !errors.Is(err, store.ErrSchema) }
 
 // rest is how long RunFor sleeps after the pass of this report; 0: no further pass comes. stays says that RunFor lasts until the end,
 // and that each sleep is bounded.
