@@ -219,7 +219,7 @@ func newAt(s *settings, queue string) (tick.Alarm, error) {
 	return &atJobs{s, queue, starts}, err
 }
 
-// home returns the folder in which jobs of at begin: that of the user, as for the jobs of a crontab. at takes the one in which it is
+// home returns the folder in which jobs of at begin: that of the user, as for the jobs of a crontab, if it can be entered. at takes the one in which it is
 // called, and a job fails if that is gone then, as that of an old release.
 func (s *settings) home() string {
 	for _, entry := range s.Environ {
@@ -227,7 +227,7 @@ func (s *settings) home() string {
 		if !found || !filepath.IsAbs(dir) {
 			continue
 		}
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		if _, err := os.Stat(dir + "/."); err == nil { // a folder that this user may enter
 			return dir
 		}
 	}

@@ -84,7 +84,14 @@ func TestAlarmOfAtBeginsInTheHome(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ home, want string }{{home, home}, {"/nonexistent", "/"}, {file, "/"}, {".", "/"}, {"", "/"}} {
+	locked, inLocked := filepath.Join(t.TempDir(), "locked"), "/" // as that of root, where HOME is still that of root
+	if err := os.Mkdir(locked, 0); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 { // who may enter each folder
+		inLocked = locked
+	}
+	for _, c := range []struct{ home, want string }{{home, home}, {"/nonexistent", "/"}, {file, "/"}, {locked, inLocked}, {".", "/"}, {"", "/"}} {
 		t.Chdir(t.TempDir())
 		if _, variables := fake(t, "at", "at", 0, "HOME="+c.home); !slices.Contains(variables, "PWD="+c.want) {
 			t.Errorf("HOME=%s: want a job that begins in %s: %q", c.home, c.want, variables)
