@@ -107,3 +107,45 @@ func TestRoutinesKeepTheNumbersOfOtherSteps(t *testing.T) {
 		})
 	}
 }
+
+// TestAlterStepRoundsOnlyWhatItIsGiven: a call that changes nothing leaves the arguments of its step as they are written. A number that
+// it gives is stored, and the change log says so, also where JSON of the server has both numbers as the same double.
+func TestAlterStepRoundsOnlyWhatItIsGiven(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			spec := json.RawMessage(`{"sql": ["SELECT 1"], "args": [1.50, 12345678901234567.89]}`)
+			job := store.Job{Name: "pay", Steps: []store.Step{{Name: "pays", Executor: "sql", Spec: spec}}}
+			if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{job}}, store.ApplyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			is := func() (spec string, changes int) {
+				if err := d.SQL.QueryRow("SELECT spec FROM " + d.Table("steps")).Scan(&spec); err != nil {
+					t.Fatal(err)
+				}
+				return spec, d.Int(t, "SELECT COUNT(*) FROM "+d.Table("changes"))
+			}
+			was, before := is()
+			for _, options := range []string{`{"sql": "SELECT 1"}`, `{"sql": ["SELECT 1"], "atomic": false}`, `{"fail_if": null}`, `{"target": null}`, `{"timeout": null}`} {
+				if err := routine("alter_step", "pay", "pays", options).on(d); err != nil {
+					t.Fatal(options, err)
+				}
+				if now, changes := is(); now != was || changes != before {
+					t.Errorf("after %s: %s and %d changes, want %s and %d", options, now, changes, was, before)
+				}
+			}
+			if err := routine("alter_step", "pay", "pays", `{"args": [1.50, 12345678901234567.10]}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			if now, changes := is(); now == was || changes != before+1 {
+				t.Errorf("after another number: %s and %d changes, want %d", now, changes, before+1)
+			}
+			if err := routine("alter_step", "pay", "pays", `{"args": [1.50, 12345678901234567.10]}`).on(d); err != nil {
+				t.Fatal(err)
+			}
+			if now, changes := is(); changes != before+1 {
+				t.Errorf("after the same number: %s and %d changes, want %d", now, changes, before+1)
+			}
+		})
+	}
+}

@@ -19,7 +19,7 @@ BEGIN
   END IF;
   CALL dbjobs_job_document(its_id, has);
   SET has = COALESCE(JSON_EXTRACT(has, '$.schedules'), JSON_ARRAY());
-  CALL dbjobs_change_job(its_id, named, JSON_OBJECT('schedules', JSON_EXTRACT(JSON_ARRAY_APPEND(has, '$', schedule), '$')), reason);
+  CALL dbjobs_change_job(its_id, named, JSON_OBJECT('schedules', JSON_EXTRACT(JSON_ARRAY_APPEND(has, '$', schedule), '$')), reason, false);
   CALL dbjobs_done(mine);
 END
 ;

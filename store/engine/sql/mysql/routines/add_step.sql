@@ -28,7 +28,7 @@ BEGIN
     SET list = '[]';
   END IF;
   SET list = JSON_ARRAY_INSERT(list, CONCAT('$[', COALESCE(place, JSON_LENGTH(list)), ']'), JSON_EXTRACT(options, '$'));
-  CALL dbjobs_change_job(its_id, named, JSON_OBJECT('steps', JSON_EXTRACT(list, '$')), reason);
+  CALL dbjobs_change_job(its_id, named, JSON_OBJECT('steps', JSON_EXTRACT(list, '$')), reason, false);
   CALL dbjobs_done(mine);
 END
 ;

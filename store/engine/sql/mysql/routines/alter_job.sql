@@ -14,7 +14,7 @@ BEGIN
   IF JSON_VALID(options) AND JSON_EXTRACT(options, '$.owner') IS NOT NULL THEN
     CALL dbjobs_refuse('JB003', CONCAT('job ', LEFT(named, 50), ': owner: the owner of a job stays; create it for the other one'));
   END IF;
-  CALL dbjobs_change_job(its_id, named, options, reason);
+  CALL dbjobs_change_job(its_id, named, options, reason, false);
   CALL dbjobs_done(mine);
 END
 ;

@@ -19,9 +19,9 @@ BEGIN
     WHILE JSON_UNQUOTE(JSON_EXTRACT(has, CONCAT('$[', place, ']'))) <> schedule DO
       SET place = place + 1;
     END WHILE;
-    CALL dbjobs_change_job(its_id, named, JSON_OBJECT('schedules', JSON_EXTRACT(JSON_REMOVE(has, CONCAT('$[', place, ']')), '$')), reason);
+    CALL dbjobs_change_job(its_id, named, JSON_OBJECT('schedules', JSON_EXTRACT(JSON_REMOVE(has, CONCAT('$[', place, ']')), '$')), reason, false);
   ELSEIF JSON_UNQUOTE(JSON_EXTRACT(has, '$.own.rule')) = schedule THEN
-    CALL dbjobs_change_job(its_id, named, '{"rule": null}', reason);
+    CALL dbjobs_change_job(its_id, named, '{"rule": null}', reason, false);
   ELSE
     CALL dbjobs_refuse('JB001', CONCAT('job ', LEFT(named, 40), ': schedules: ', LEFT(COALESCE(schedule, 'NULL'), 30), ' is not among them; job show names them'));
   END IF;

@@ -17,7 +17,7 @@ BEGIN
   IF JSON_LENGTH(list) = 1 THEN
     CALL dbjobs_refuse('JB004', CONCAT('job ', LEFT(named, 40), ': this is the only step, and a job needs one; drop the job, or alter the step'));
   END IF;
-  CALL dbjobs_change_job(its_id, named, JSON_OBJECT('steps', JSON_EXTRACT(JSON_REMOVE(list, CONCAT('$[', place, ']')), '$')), reason);
+  CALL dbjobs_change_job(its_id, named, JSON_OBJECT('steps', JSON_EXTRACT(JSON_REMOVE(list, CONCAT('$[', place, ']')), '$')), reason, false);
   CALL dbjobs_done(mine);
 END
 ;
