@@ -173,7 +173,9 @@ func (r *Rule) rawDay(first, last int, dir int64, b *budget) (int, bool) {
 		} else if dir < 0 && low <= last {
 			return min(high, last), true
 		}
-		t = x + dir
+		if t = min(s.to, joinCivil(first, 0)-s.off); dir < 0 { // no other instant of the stretch is nearer to the day
+			t = max(s.from, joinCivil(last+1, 0)-s.lost) - 1
+		}
 	}
 	return 0, false
 }
@@ -220,7 +222,7 @@ func (r *Rule) movedWithin(day, to int, t, dir int64, b *budget) (best int64, fo
 	if near := t - by - dir*slack; dir*near > dir*begin {
 		begin = near
 	}
-	for x := begin; dir*x <= dir*end && b.spend(); x += dir {
+	for x := begin; dir*x <= dir*end && b.spend(); {
 		var ok bool
 		if x, ok = r.rawAt(x, dir, b); !ok || dir*x > dir*end || found && dir*(x+by)-slack > dir*best {
 			break
@@ -229,6 +231,17 @@ func (r *Rule) movedWithin(day, to int, t, dir int64, b *budget) (best int64, fo
 		for _, at := range list[:n] {
 			if dir*at >= dir*t && (!found || dir*at < dir*best) {
 				best, found = at, true
+			}
+		}
+		even := r.evenly(x, day, to)
+		from := x
+		if x = even.to; dir < 0 {
+			x = even.from - 1
+		}
+		for _, at := range even.at[:even.n] { // the next instants whose times may be better
+			step := max(1, dir*(t-at))
+			if !found || dir*at+step < dir*best {
+				x = dir * min(dir*x, dir*from+step)
 			}
 		}
 	}
@@ -242,28 +255,33 @@ func (r *Rule) movedWithin(day, to int, t, dir int64, b *budget) (best int64, fo
 // if the clock repeats the new wall time and the policy means both, or if two times
 // of the rule fell on this occurrence.
 func (r *Rule) movedTo(x int64, day, to int) (list [4]int64, n int) {
-	z, by := r.days(), joinCivil(to-day, 0)
 	walls, count := r.walls(x)
 	for _, c := range walls[:count] {
 		if d, _ := splitCivil(c); d != day || r.excludesWall(d) {
 			continue
 		}
-		if by == 0 {
+		if day == to {
 			list[0] = x
 			return list, 1
 		}
-		at, real := z.instants(c + by)
-		switch {
-		case real == 2 && r.policy.first && r.policy.last:
-			list[n], list[n+1] = at[0], at[1]
-			n += 2
-		case real == 0 && r.policy.skip:
-		default:
-			list[n] = z.resolve(c+by, r.policy)
-			n++
-		}
+		at, some := r.movedWall(c + joinCivil(to-day, 0))
+		n += copy(list[n:], at[:some])
 	}
 	return list, n
+}
+
+// movedWall returns the instants at which an occurrence takes place whose new wall time is c.
+func (r *Rule) movedWall(c int64) (at [2]int64, n int) {
+	z := r.days()
+	at, n = z.instants(c)
+	switch {
+	case n == 2 && r.policy.first && r.policy.last:
+		return at, 2
+	case n == 0 && r.policy.skip:
+		return at, 0
+	}
+	at[0] = z.resolve(c, r.policy)
+	return at, 1
 }
 
 // calendarSentence says what the calendar does.

@@ -248,3 +248,34 @@ func TestExcludedDaysBesideACalendar(t *testing.T) {
 		}
 	}
 }
+
+// A calendar that moves the times of each second does not use up the budget of a search around a clock change.
+func TestMovedSecondsAroundAClockChange(t *testing.T) {
+	for _, c := range []struct {
+		rule, zone, days, nonexistent, from string
+		most                                int
+	}{
+		{"every 1s", "Europe/Berlin", "", "", "2027-03-25", 1000},
+		{"every 1s", "Europe/Berlin", "2027-03-26 Good Friday\n2027-03-29 Easter Monday", "", "2027-03-25", 1000},
+		{"every 1s", "Europe/Berlin", "", "", "2026-10-22", 1000},
+		{"* * * * * *", "Europe/Berlin", "", "", "2027-03-25", 1000},
+		{"* * * * * *", "Europe/Berlin", "", "skip", "2027-03-25", 1000},
+		{"* * * * * *", "America/Nuuk", "", "", "2027-03-25", 1000},
+		{"FREQ=SECONDLY;BYHOUR=0,1,2,3,4,5,23", "Europe/Berlin", "", "", "2027-03-25", 1000},
+		{"FREQ=SECONDLY;BYHOUR=2", "Europe/Berlin", "", "", "2027-03-25", searchSteps / 4}, // each second of an hour belongs to one wall time of two
+	} {
+		for _, on := range holidayNames[1:] {
+			d := Defaults{Zone: c.zone, Nonexistent: c.nonexistent, Calendar: calendarOf(t, "MO-FR", c.days), OnHoliday: on}
+			r := mustParse(t, c.rule, d)
+			from := instant(t, c.from+"T00:00:00Z")
+			for at := from; at < from+6*secondsPerDay; at += 600 {
+				for name, ask := range map[string]func(int64, *budget) (int64, bool){"next": r.next, "prev": r.prev} {
+					b := budget{searchSteps}
+					if _, ok := ask(at, &b); !ok || searchSteps-b.left > c.most {
+						t.Fatalf("%s in %s, %s, %s of %s: found %t, %d steps", c.rule, c.zone, on, name, r.local(at), ok, searchSteps-b.left)
+					}
+				}
+			}
+		}
+	}
+}

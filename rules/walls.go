@@ -11,12 +11,18 @@ func (r *Rule) stretchAt(t int64) stretch {
 	sp := r.days().at(t)
 	end := sp.from + sp.off - sp.before
 	switch {
-	case r.zone == utc || sp.before >= sp.off || r.policy.skip && len(r.single.odd) == 0:
+	case r.zone == utc || sp.before >= sp.off || !r.namesLost():
 		return stretch{sp.from, sp.to, sp.off, sp.off}
 	case t < end:
 		return stretch{sp.from, min(sp.to, end), sp.before, sp.off}
 	}
 	return stretch{end, sp.to, sp.off, sp.off}
+}
+
+// namesLost reports whether an occurrence may stand for a wall time that a gap left out.
+func (r *Rule) namesLost() bool {
+	pinned := func(s series) bool { return s.pinned }
+	return len(r.single.odd) > 0 || !r.policy.skip && slices.ContainsFunc(r.series, pinned)
 }
 
 // days returns the first and the last day to which the wall times of an instant may belong.
@@ -67,4 +73,53 @@ func (r *Rule) freeAt(x int64) bool {
 		}
 	}
 	return false
+}
+
+// evenPart is a range of instants [from, to) whose wall times all move to another day in the same way. Those of one of these
+// instants would move to the instants at, if they are wall times of that day, and the rule names them. Those of a later
+// instant move to later ones, by the same distance.
+type evenPart struct {
+	from, to int64
+	at       [4]int64
+	n        int
+}
+
+// evenly returns the even part around an instant, for the wall times of a day that move to another one.
+func (r *Rule) evenly(x int64, day, to int) evenPart {
+	z, s, by := r.days(), r.stretchAt(x), joinCivil(to-day, 0)
+	part := evenPart{from: s.from, to: s.to}
+	for i, off := range [2]int64{s.off, s.lost} {
+		if i > 0 && s.lost == s.off {
+			break
+		}
+		d, sec := splitCivil(x + off)
+		part.from, part.to = max(part.from, x-int64(sec)), min(part.to, x-int64(sec)+secondsPerDay)
+		switch {
+		case d != day:
+		case by == 0:
+			part.at[0], part.n = x, 1
+		default:
+			before, after := z.even(x + off + by)
+			part.from, part.to = max(part.from, x-before), min(part.to, x+after)
+			at, n := r.movedWall(x + off + by)
+			part.n += copy(part.at[part.n:], at[:n])
+		}
+	}
+	return part
+}
+
+// even returns how many seconds before a wall time, and after it, the clock begins or ends to leave out or to repeat wall
+// times: between, all have as many instants. It looks at one day before and after.
+func (z *zone) even(c int64) (before, after int64) {
+	before, after = secondsPerDay, secondsPerDay
+	for s := z.at(c - widest - secondsPerDay); s.to < c+widest+secondsPerDay; s = z.at(s.to) {
+		for _, edge := range [2]int64{s.to + s.off, s.to + s.after} {
+			if edge <= c {
+				before = min(before, c-edge)
+			} else {
+				after = min(after, edge-c)
+			}
+		}
+	}
+	return before, after
 }
