@@ -114,7 +114,7 @@ func (r *Rule) meetsOn(day int, lo, hi int64, gap bool, m *met, b *budget) {
 // keeps reports whether EXDATE and EXRULE leave one of the instants that a wall time means.
 func (r *Rule) keeps(c int64, p policy, b *budget) bool {
 	return slices.ContainsFunc(r.zone.meant(c, p), func(t int64) bool {
-		_, _, out := r.ruledOut(t, b)
+		_, out := r.ruledOut(t, 1, b)
 		return !out
 	})
 }

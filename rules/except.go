@@ -2,34 +2,55 @@ package rules
 
 import "slices"
 
-// ruledOut reports whether EXDATE or EXRULE removes an instant from the set. If so, it returns the instants between
-// which they remove all occurrences: an answer lies outside of them. Without that, a search would visit each
-// occurrence that an EXRULE removes, and use up its budget in a weekend of seconds.
-func (r *Rule) ruledOut(t int64, b *budget) (from, through int64, out bool) {
+// ruledOut reports whether EXDATE or EXRULE removes an instant from the set. If so, it returns the last instant in a
+// direction, 1 or -1, up to which they remove all occurrences: an answer lies beyond it. Without that, a search would
+// visit each occurrence that an EXRULE removes, and use up its budget in a weekend of seconds.
+func (r *Rule) ruledOut(t, dir int64, b *budget) (through int64, out bool) {
 	if _, found := slices.BinarySearch(r.exdates, t); found {
-		return t, t, true
+		return t, true
 	}
 	for i := range r.barred {
-		s := &r.barred[i]
-		if !s.contains(t, b) {
+		if s := &r.barred[i]; s.contains(t, b) {
+			return r.removedThrough(s, t, dir, b), true
+		}
+	}
+	return t, false
+}
+
+// removedThrough returns the last instant in a direction up to which an EXRULE, which removes the instant t, removes all
+// occurrences. The times of a recurrence that it does not cover bound it, as RDATEs do.
+func (r *Rule) removedThrough(s *series, t, dir int64, b *budget) int64 {
+	covered := len(r.series) == 0
+	for i := range r.series {
+		covered = covered || s.covers(&r.series[i])
+	}
+	if !covered {
+		return t
+	}
+	from, through := s.stretch(t)
+	for i := range r.series {
+		o := &r.series[i]
+		if s.covers(o) {
 			continue
 		}
-		for j := range r.series {
-			if !s.covers(&r.series[j]) {
-				return t, t, true
+		if dir < 0 {
+			if at, ok := o.prev(t-1, b); ok {
+				from = max(from, at+1)
 			}
+		} else if at, ok := o.next(t+1, b); ok {
+			through = min(through, at-1)
 		}
-		from, through = s.stretch(t)
-		at, _ := slices.BinarySearch(r.rdates, t)
-		if at > 0 {
+	}
+	if dir < 0 {
+		if at, _ := slices.BinarySearch(r.rdates, t); at > 0 {
 			from = max(from, r.rdates[at-1]+1)
 		}
-		if at, _ = slices.BinarySearch(r.rdates, t+1); at < len(r.rdates) {
-			through = min(through, r.rdates[at]-1)
-		}
-		return from, through, true
+		return from
 	}
-	return t, t, false
+	if at, _ := slices.BinarySearch(r.rdates, t+1); at < len(r.rdates) {
+		through = min(through, r.rdates[at]-1)
+	}
+	return through
 }
 
 func (s *series) contains(t int64, b *budget) bool {
@@ -43,7 +64,7 @@ func (s *series) covers(o *series) bool {
 	if len(s.pos) > 0 || g.clock.minutes&^k.clock.minutes|g.clock.secs&^k.clock.secs != 0 {
 		return false
 	}
-	if !k.windowed() {
+	if !k.windowed() || k.unit >= secondsPerDay { // no window begins or ends within a day
 		return true
 	}
 	return s.pinned == o.pinned && g.windowed() && g.step%k.step == 0 && floorMod(g.base-k.base, k.step)+g.unit <= k.unit

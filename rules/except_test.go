@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -19,6 +21,16 @@ func TestLongExceptions(t *testing.T) {
 			"2026-11-06T16:59:59Z", "2026-11-07T06:00:00Z", "2026-11-06T16:59:59Z"},
 		{"DTSTART:20261101T000000Z\nRRULE:FREQ=SECONDLY\nRDATE:20261107T103000Z\nEXRULE:FREQ=SECONDLY;BYDAY=SA,SU\nEXDATE:20261109T000000Z",
 			"2026-11-07T12:00:00Z", "2026-11-09T00:00:01Z", "2026-11-06T23:59:59Z"},
+		// An EXRULE that has all times of one recurrence, and not those of the other.
+		{"DTSTART:20261102T000000Z\nRRULE:FREQ=SECONDLY;INTERVAL=10\nRRULE:FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9;BYMINUTE=0;BYSECOND=5\nEXRULE:FREQ=SECONDLY;INTERVAL=10;BYDAY=SA,SU",
+			"2026-11-06T23:59:50Z", "2026-11-09T00:00:00Z", "2026-11-06T23:59:50Z"},
+		{"DTSTART:20261102T000000Z\nRRULE:FREQ=WEEKLY;BYDAY=SA;BYHOUR=9;BYMINUTE=0;BYSECOND=5\nRRULE:FREQ=SECONDLY;INTERVAL=10\nEXRULE:FREQ=SECONDLY;INTERVAL=10;BYDAY=SA,SU",
+			"2026-11-07T09:00:05Z", "2026-11-09T00:00:00Z", "2026-11-07T09:00:05Z"},
+		{"DTSTART:20261102T000000Z\nRRULE:FREQ=WEEKLY;BYDAY=SA;BYHOUR=9;BYMINUTE=0;BYSECOND=5\nRRULE:FREQ=SECONDLY;INTERVAL=10\nEXRULE:FREQ=SECONDLY;INTERVAL=10;BYDAY=SA,SU",
+			"2026-11-06T23:59:50Z", "2026-11-07T09:00:05Z", "2026-11-06T23:59:50Z"},
+		// One of each second week, with all times.
+		{"DTSTART;TZID=Europe/Berlin:20261102T000000\nRRULE:FREQ=SECONDLY;INTERVAL=30\nEXRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYHOUR=" + upTo(24) + ";BYMINUTE=" + upTo(60) + ";BYSECOND=" + upTo(60),
+			"2026-11-15T22:59:30Z", "2026-11-22T23:00:00Z", "2026-11-15T22:59:30Z"},
 	} {
 		r := mustParse(t, c.rule, Defaults{})
 		next, err := r.Next(time.Unix(instant(t, c.after), 0))
@@ -30,6 +42,15 @@ func TestLongExceptions(t *testing.T) {
 			t.Errorf("%s: before %s is %s, %v; want %s", c.rule, c.next, got, err, c.prev)
 		}
 	}
+}
+
+// upTo returns a list of the numbers from 0 on, without the last.
+func upTo(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = strconv.Itoa(i)
+	}
+	return strings.Join(list, ",")
 }
 
 // Around clock changes, a set of short periods with an EXRULE is the times of the one without those of the other.

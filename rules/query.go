@@ -93,7 +93,7 @@ func (r *Rule) rawNext(t int64, b *budget) (int64, bool) {
 		}
 		_, through, taken := r.dayTaken(best)
 		if !taken {
-			_, through, taken = r.ruledOut(best, b)
+			through, taken = r.ruledOut(best, 1, b)
 		}
 		if !taken {
 			return best, !b.over()
@@ -131,7 +131,7 @@ func (r *Rule) rawPrev(t int64, b *budget) (int64, bool) {
 		}
 		from, _, taken := r.dayTaken(best)
 		if !taken {
-			from, _, taken = r.ruledOut(best, b)
+			from, taken = r.ruledOut(best, -1, b)
 		}
 		if !taken {
 			return best, !b.over()
