@@ -104,7 +104,8 @@
 // Implementations of RFC 5545 disagree on a few points. Here:
 //
 //   - DTSTART is an occurrence only if the rule admits it, except in a set
-//     without RRULE, where it is the first (§3.8.5.3).
+//     without RRULE, where it is the first (§3.8.5.3). RDATE without DTSTART and
+//     RRULE has no other time than its dates.
 //   - YEARLY with BYWEEKNO and no BYDAY means all seven days of the week, and
 //     a week belongs to the year of its fourth day; INTERVAL counts calendar
 //     years. BYMONTH beside BYWEEKNO or BYYEARDAY keeps the days in both.

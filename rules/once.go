@@ -22,7 +22,13 @@ func parseOnce(r *Rule, in *input) error {
 		return err
 	}
 	r.rdates = list
-	r.start = endCivil
+	r.startAtDates()
+	return nil
+}
+
+// startAtDates makes the earliest single date the DTSTART of a rule that names none.
+func (r *Rule) startAtDates() {
+	r.start, r.undated = endCivil, true
 	for _, t := range r.rdates {
 		r.start = min(r.start, r.zone.civil(t))
 	}
@@ -30,11 +36,10 @@ func parseOnce(r *Rule, in *input) error {
 	// DTSTART names the earliest time by the wall clock. The wall clock may show
 	// the same time at a second instant. That instant is not a time of the rule.
 	for _, t := range r.zone.readings(r.start, r.policy) {
-		if !slices.Contains(list, t) {
+		if !slices.Contains(r.rdates, t) {
 			r.exdates = append(r.exdates, t)
 		}
 	}
-	return nil
 }
 
 // readOnce reads the times, and sets the rule's zone if one is named.

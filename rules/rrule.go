@@ -101,8 +101,14 @@ func readRRule(r *Rule, in *input) error {
 	if r.rdates, err = t.readDates(r, t.rdate, start); err != nil {
 		return err
 	}
+	if len(t.rrules) == 0 && start != nil {
+		r.noteDate(r.start)
+	}
 	if r.exdates, err = t.readDates(r, t.exdate, start); err != nil {
 		return err
+	}
+	if len(t.rrules) == 0 && start == nil {
+		r.startAtDates()
 	}
 	return t.readCalendar(r)
 }
@@ -204,10 +210,13 @@ func (t *rruleText) add(l line) error {
 }
 
 // readStart sets the rule's zone and DTSTART. Without a DTSTART line, DTSTART is
-// the creation instant in the default zone; then readStart returns nil.
+// the creation instant in the default zone, or the earliest of single dates; then
+// readStart returns nil.
 func (t *rruleText) readStart(r *Rule, in *input) (*stamp, error) {
 	if t.dtstart == nil {
-		r.start = r.creation(in)
+		if len(t.rrules) > 0 {
+			r.start = r.creation(in)
+		}
 		return nil, nil
 	}
 	l := t.dtstart

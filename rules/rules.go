@@ -26,6 +26,7 @@ type Rule struct {
 	zone            *zone
 	policy          policy
 	start           int64 // DTSTART, on the zone's wall clock
+	undated         bool  // the text has single dates alone, and no DTSTART: it is the earliest of them
 	includes        []recur
 	excludes        []recur
 	rdates, exdates []int64 // instants, sorted
@@ -203,9 +204,7 @@ const epoch = 0
 // and refuses it if it never fires.
 func (r *Rule) finish(ends string) error {
 	if len(r.includes) == 0 { // RFC 5545 §3.8.5.3: DTSTART is the first instance
-		if r.form == &rruleForm {
-			r.noteDate(r.start)
-		} else if lost := r.lostDates(); len(lost) > 0 { // in the canonical text, DTSTART is a date, too
+		if lost := r.lostDates(); r.undated && len(lost) > 0 { // in the canonical text, DTSTART is a date, too
 			r.start = min(r.start, lost[0])
 		}
 		r.rdates = append(r.rdates, r.zone.readings(r.start, r.policy)...)

@@ -1,6 +1,10 @@
 package rules
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+)
 
 // TestDependsOnStart: only a rule that fires from no start is refused whatever its start is.
 func TestDependsOnStart(t *testing.T) {
@@ -24,6 +28,38 @@ func TestDependsOnStart(t *testing.T) {
 	} {
 		if got := DependsOnStart(text); got != want {
 			t.Errorf("%q: found %t, want %t", text, got, want)
+		}
+	}
+}
+
+// The dates of RDATE without an RRULE and a DTSTART are all times of the rule: the moment at which it was made is none.
+func TestSingleDatesHaveNoOtherStart(t *testing.T) {
+	for _, c := range []struct{ text, zone, ambiguous, want string }{
+		{"RDATE:20270101T090000Z", "", "", "20270101T090000Z"},
+		{"RDATE:20270301T090000Z\nRDATE:20270101T090000Z,20270201T090000Z", "Europe/Berlin", "", "20270101T090000Z 20270201T090000Z 20270301T090000Z"},
+		{"RDATE;VALUE=DATE:20270101", "Europe/Berlin", "", "20261231T230000Z"},
+		{"RDATE:20261001T090000Z", "", "", "20261001T090000Z"},              // before it was made
+		{"RDATE:20271031T013000Z", "Europe/Berlin", "", "20271031T013000Z"}, // 02:30 for the second time
+		{"RDATE:20271031T003000Z", "Europe/Berlin", "last", "20271031T003000Z"},
+		{"RDATE;TZID=Europe/Berlin:20271031T023000", "Europe/Berlin", "both", "20271031T003000Z 20271031T013000Z"},
+		{"RDATE;TZID=Europe/Berlin:20270328T023000", "Europe/Berlin", "", "20270328T013000Z"},
+		{"RDATE:20270101T090000Z,20270102T090000Z\nEXDATE:20270101T090000Z", "", "", "20270102T090000Z"},
+		{"RDATE;TZID=America/New_York:20270101T090000", "Europe/Berlin", "", "20270101T140000Z"},
+	} {
+		r := mustParse(t, c.text, Defaults{Zone: c.zone, Ambiguous: c.ambiguous, Start: now})
+		again := mustParse(t, r.String(), Defaults{})
+		if again.String() != r.String() {
+			t.Errorf("%s: canonical text\n%s\nis read as\n%s", c.text, r, again)
+		}
+		for _, r := range []*Rule{r, again} {
+			list, err := r.Between(First, Last, 0)
+			var got []string
+			for _, at := range list {
+				got = append(got, at.Format("20060102T150405Z"))
+			}
+			if err != nil || strings.Join(got, " ") != c.want {
+				t.Errorf("%s in %q: %v, %v; want %s, by\n%s", c.text, c.zone, got, err, c.want, r)
+			}
 		}
 	}
 }
