@@ -38,6 +38,12 @@ func (r *Rule) noteInstants(list []int64) {
 	}
 }
 
+// skips reports whether no time of the rule stands for a wall time, since the clock leaves it out. A single date does.
+func (r *Rule) skips(c int64) bool {
+	_, n := r.zone.instants(c)
+	return n == 0 && r.policy.skip && !slices.Contains(r.single.walls, c)
+}
+
 // lostDates returns the single wall times that the clock leaves out, if days are removed or moved: their days, and the times to
 // which they move, are those of the text. So the canonical text keeps them.
 func (r *Rule) lostDates() (walls []int64) {

@@ -54,7 +54,8 @@
 // cron text is pinned if its hour field does not allow all 24 hours. A pinned
 // rule recurs on the wall clock of its zone. A wall time that does not exist is
 // read with the offset before the gap (RFC 5545 §3.3.5), or skipped
-// (`nonexistent: skip`). A wall time that exists twice means its first instant
+// (`nonexistent: skip`; an EXDATE of it removes nothing then, unless it names a
+// single date). A wall time that exists twice means its first instant
 // (`ambiguous: first`), the last, or both.
 //
 // All other rules are free: they fire at every real instant at which the wall

@@ -366,6 +366,9 @@ func (t *rruleText) readDates(r *Rule, lines []line, start *stamp) ([]int64, err
 			if !s.utc {
 				some = z.readings(s.civil, r.policy)
 			}
+			if l.name == "EXDATE" && !s.utc && z == r.zone && r.skips(s.civil) {
+				some = nil // another time may be at that instant
+			}
 			switch {
 			case l.name != "RDATE":
 			case !s.utc && z == r.zone:

@@ -63,3 +63,28 @@ func TestSingleDatesHaveNoOtherStart(t *testing.T) {
 		}
 	}
 }
+
+// With nonexistent: skip, an EXDATE of a time that the clock leaves out removes no other time.
+func TestExceptionOfASkippedTime(t *testing.T) {
+	const gap, moved = "TZID=Europe/Berlin:20270328T023000", "2027-03-28T01:30:00Z" // 03:30
+	const daily = "DTSTART;TZID=Europe/Berlin:20270101T023000\nRRULE:FREQ=DAILY;BYHOUR=2,3;BYMINUTE=30;BYSECOND=0\n"
+	for _, c := range []struct {
+		text, nonexistent string
+		has               bool
+	}{
+		{daily + "EXDATE;" + gap, "skip", true},
+		{daily + "EXDATE;" + gap, "forward", false},
+		{daily + "EXDATE;TZID=Europe/Berlin:20270328T033000", "skip", false},
+		// A single time is never skipped, so its exception is none, either.
+		{"DTSTART;TZID=Europe/Berlin:20270101T010000\nRRULE:FREQ=DAILY\nRDATE;" + gap + "\nEXDATE;" + gap, "skip", false},
+		{"DTSTART;" + gap + "\nRDATE;TZID=Europe/Berlin:20270401T080000\nEXDATE;" + gap, "skip", false},
+	} {
+		r := mustParse(t, c.text, Defaults{Nonexistent: c.nonexistent})
+		for _, r := range []*Rule{r, mustParse(t, r.String(), Defaults{})} {
+			next, err := r.Next(time.Unix(instant(t, moved)-1, 0))
+			if err != nil || (next.Unix() == instant(t, moved)) != c.has {
+				t.Errorf("%s, %s: %s, %v; want 03:30 to be a time: %t", c.text, c.nonexistent, r.local(next.Unix()), err, c.has)
+			}
+		}
+	}
+}
