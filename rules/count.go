@@ -268,8 +268,9 @@ func (k *counter) part(day, from, to int, b *budget) (n int64) {
 
 // countEnd finds the instant of the nth occurrence, which ends the series. For a
 // small n it walks; for a large one it counts and bisects.
-func (s *series) countEnd(n int64) (int64, error) {
+func (s *series) countEnd(n int64, all *budget) (int64, error) {
 	b := budget{proofSteps}
+	defer all.charge(proofSteps, &b)
 	if n <= 64 || len(s.pos) > 0 {
 		for t := s.start; ; {
 			at, ok := s.next(t, &b)

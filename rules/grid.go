@@ -14,6 +14,9 @@ const (
 	// The search for the end of a COUNT, and the proof that a rule never fires,
 	// happen once, when a rule is parsed; they may walk occurrences.
 	proofSteps = 400_000
+	// All recurrences of a text together may cost this much to parse, however many
+	// they are: it is enough for one that needs all of the above.
+	parseSteps = 2_000_000
 	// Count may walk occurrences, too, if it cannot compute.
 	countSteps = 2_000_000
 )
@@ -24,6 +27,9 @@ func (b *budget) spend() bool {
 }
 
 func (b *budget) over() bool { return b.left < 0 }
+
+// charge takes what a part of the work, which had n steps, has spent.
+func (b *budget) charge(n int, part *budget) { b.left -= n - part.left }
 
 // grid is one recurrence without zone, BYSETPOS, COUNT and UNTIL. It has the
 // civil times whose day is admitted by one of the filters, whose second of the

@@ -8,8 +8,9 @@ import (
 
 // neverFires returns the reason why a series has no occurrence at all, or "". A
 // rule that fires costs one step or a few. Only a rule that the search budget
-// does not decide is analysed. The error wraps ErrUndecided.
-func (s *series) neverFires() (reason string, err error) {
+// does not decide is analysed. Its steps are taken from those of the whole text.
+// The error wraps ErrUndecided.
+func (s *series) neverFires(all *budget) (reason string, err error) {
 	if s.end < s.start {
 		return "UNTIL lies before DTSTART", nil
 	}
@@ -17,7 +18,8 @@ func (s *series) neverFires() (reason string, err error) {
 	if repeats := s.repeatsAfter(); repeats > 0 {
 		probe.end = min(s.end, s.start+repeats)
 	}
-	if _, ok := probe.next(s.start, &b); ok {
+	_, ok := probe.next(s.start, &b)
+	if all.charge(searchSteps, &b); ok {
 		return "", nil
 	}
 	if s.grid.windowed() && !s.meetsEver() {
@@ -29,10 +31,11 @@ func (s *series) neverFires() (reason string, err error) {
 	if len(s.pos) > 0 && !s.reaches(s.most) {
 		return fmt.Sprintf("BYSETPOS asks for more than the %d times that a period can have", s.most), nil
 	}
-	if s.windowsMissDays() {
+	if s.windowsMissDays(all) {
 		return "INTERVAL never meets the days it is combined with", nil
 	}
 	b = budget{proofSteps}
+	defer all.charge(proofSteps, &b)
 	if _, ok := probe.next(s.start, &b); !ok && !b.over() {
 		return "no day and time fits all its parts", nil
 	}
@@ -96,7 +99,7 @@ func (s *series) reaches(most int64) bool {
 
 // windowsMissDays proves that windows never fall on an admitted day. It examines
 // one turn, after which windows and days repeat together.
-func (s *series) windowsMissDays() bool {
+func (s *series) windowsMissDays(all *budget) bool {
 	g := &s.grid
 	if !g.windowed() || !s.pinned && s.z != utc {
 		return false
@@ -107,6 +110,7 @@ func (s *series) windowsMissDays() bool {
 		horizon = g.base + turns*g.step
 	}
 	b := budget{proofSteps}
+	defer all.charge(proofSteps, &b)
 	_, ok := g.next(g.base, horizon, 0, &b)
 	return !ok && !b.over()
 }

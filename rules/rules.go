@@ -219,11 +219,11 @@ func (r *Rule) finish(ends string) error {
 		r.policy = defaultPolicy
 	}
 	var err error
-	known := r.knownEnds(ends)
-	if r.series, known, err = r.compileAll(r.includes, known); err != nil {
+	known, b := r.knownEnds(ends), budget{parseSteps}
+	if r.series, known, err = r.compileAll(r.includes, known, &b); err != nil {
 		return err
 	}
-	if r.barred, _, err = r.compileAll(r.excludes, known); err != nil {
+	if r.barred, _, err = r.compileAll(r.excludes, known, &b); err != nil {
 		return err
 	}
 	return r.mustFire()
@@ -255,13 +255,13 @@ func (r *Rule) startIsOdd() bool {
 
 // compileAll compiles recurrences. It removes those that are proved never to
 // fire, and joins those that differ only in days.
-func (r *Rule) compileAll(list []recur, known []int64) (out []series, rest []int64, err error) {
+func (r *Rule) compileAll(list []recur, known []int64, b *budget) (out []series, rest []int64, err error) {
 	if len(list) > 0 {
 		out = make([]series, 0, len(list))
 	}
 	for i := range list {
 		s := compile(&list[i], r.zone, r.policy, r.start)
-		never, err := s.neverFires()
+		never, err := s.neverFires(b)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w (%s)", err, list[i].String())
 		}
@@ -269,11 +269,14 @@ func (r *Rule) compileAll(list []recur, known []int64) (out []series, rest []int
 			if len(known) > 0 {
 				s.end, known = known[0], known[1:]
 			} else if never == "" {
-				if s.end, err = s.countEnd(int64(list[i].count)); err != nil {
+				if s.end, err = s.countEnd(int64(list[i].count), b); err != nil {
 					return nil, nil, fmt.Errorf("%w: where COUNT=%d ends (%s)", err, list[i].count, list[i].String())
 				}
 			}
 			r.ends = append(r.ends, s.end)
+		}
+		if b.over() {
+			return nil, nil, fmt.Errorf("%w: its recurrences are too many that need a long search; write fewer of them", ErrUndecided)
 		}
 		if never != "" {
 			r.never = never

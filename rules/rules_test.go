@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -297,5 +298,31 @@ func TestZoneArchiveVersion(t *testing.T) {
 	archive, err := os.ReadFile(filepath.Join(root, "lib/time/zoneinfo.zip"))
 	if err == nil && string(archive) != zoneArchive {
 		t.Errorf("VERSION says %s, but the archive is not that of Go's %s", TZDataVersion(), TZDataVersion())
+	}
+}
+
+// The steps that a text may cost to read are bounded for all its recurrences together, whatever their number.
+func TestManyHardRecurrencesAreRefused(t *testing.T) {
+	const hard = "\nRRULE:FREQ=SECONDLY;INTERVAL=86399;UNTIL=13000101T000000Z;BYHOUR=1;BYMINUTE=46;BYSECOND=40"
+	for name, part := range map[string]string{"a search": hard, "a COUNT": strings.Replace(hard, "UNTIL=13000101T000000Z", "COUNT=4", 1)} {
+		text := "DTSTART:10000101T000000Z\nRRULE:FREQ=MINUTELY"
+		if _, err := Parse(text+part, Defaults{}); err != nil {
+			t.Errorf("%s: one alone: %v", name, err)
+		}
+		if _, err := Parse(text+strings.Repeat(part, 600), Defaults{}); !errors.Is(err, ErrUndecided) {
+			t.Errorf("%s: 600 of them: %v", name, err)
+		}
+		if _, err := Parse(text+strings.Replace(strings.Repeat(part, 600), "RRULE", "EXRULE", 600), Defaults{}); !errors.Is(err, ErrUndecided) {
+			t.Errorf("%s: 600 as EXRULE: %v", name, err)
+		}
+	}
+	var plain strings.Builder
+	for h := range 24 {
+		for m := range 60 {
+			fmt.Fprintf(&plain, "\nRRULE:FREQ=DAILY;BYHOUR=%d;BYMINUTE=%d", h, m)
+		}
+	}
+	if _, err := Parse("DTSTART:20260101T000000Z"+plain.String(), Defaults{}); err != nil {
+		t.Errorf("many plain ones: %v", err)
 	}
 }
