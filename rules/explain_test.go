@@ -92,6 +92,8 @@ func TestLint(t *testing.T) {
 		{"FREQ=WEEKLY;BYHOUR=3;BYMINUTE=0;BYSECOND=0", "", "unstarted"},
 		{"FREQ=MONTHLY;BYDAY=1MO;BYHOUR=3;BYMINUTE=0;BYSECOND=0", "", ""},
 		{"FREQ=MINUTELY;BYSECOND=30", "", ""},
+		{"FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=8;BYMINUTE=0;BYSECOND=0", "", "unstarted"},
+		{"FREQ=WEEKLY;BYDAY=MO;BYHOUR=8;BYMINUTE=0;BYSECOND=0;COUNT=3", "", "exhausted unstarted"}, // its start is that of 1970
 		{"RDATE:20260201T090000Z", "", ""},
 		{"0 1 13 * FRI", "", "either-day"},
 		{"0 1 */2 * FRI", "", "both-days"},
@@ -124,6 +126,22 @@ func TestLint(t *testing.T) {
 		}
 		if got := strings.Join(codes, " "); got != c.want {
 			t.Errorf("%s in %q: %v, want %q", c.rule, c.zone, list, c.want)
+		}
+	}
+}
+
+// The warning of a rule without a start says what it takes from the moment at which it was made.
+func TestLintNamesWhatAStartChooses(t *testing.T) {
+	const moment = " from the moment at which its schedule is made, here Sat 2026-11-21 10:30:17 +00:00"
+	for rule, want := range map[string]string{
+		"FREQ=DAILY;BYMINUTE=0": "takes BYHOUR, BYSECOND" + moment + "; write a DTSTART, or these parts",
+		"FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=8;BYMINUTE=0;BYSECOND=0": "counts INTERVAL" + moment + "; write a DTSTART",
+		"FREQ=SECONDLY;INTERVAL=2;COUNT=5":                               "counts INTERVAL, COUNT" + moment + "; write a DTSTART",
+		"FREQ=HOURLY;COUNT=5":                                            "takes BYMINUTE, BYSECOND" + moment + ", and counts COUNT from there; write a DTSTART",
+	} {
+		list, err := Lint(mustParse(t, rule, Defaults{Start: now}), LintOptions{Now: now, MaxPerDay: 1e6})
+		if err != nil || len(list) != 1 || list[0].Code != WarnUnstarted || list[0].Message != "has no DTSTART, so it "+want {
+			t.Errorf("%s: %v, %v; want it %s", rule, list, err, want)
 		}
 	}
 }

@@ -22,7 +22,7 @@ const (
 	WarnClockChange = "clock-change" // one of the next two clock changes leaves out or repeats its time, and the author did not choose what happens then
 	WarnPastStart   = "past-start"   // starts before Now
 	WarnUnaligned   = "unaligned"    // DTSTART is not itself an occurrence
-	WarnUnstarted   = "unstarted"    // an RRULE without DTSTART takes parts of its times from the moment at which its schedule was made
+	WarnUnstarted   = "unstarted"    // an RRULE without DTSTART takes parts of its times, or counts, from the moment at which its schedule was made
 	WarnEitherDay   = "either-day"   // cron: both day fields are restricted, and a day that matches one of them is enough
 	WarnBothDays    = "both-days"    // cron: a day must match both day fields here; other crons accept a match of one
 	WarnWeekdayOne  = "weekday-one"  // cron: numbers of weekdays that Quartz counts from Sunday as 1
@@ -195,36 +195,42 @@ func (l *linter) start() error {
 	return nil
 }
 
-// unstarted warns of an RRULE without DTSTART that does not name all parts of its times.
+// unstarted warns of an RRULE without DTSTART that does not name all parts of its times, or counts from the moment at which its
+// schedule is made.
 func (l *linter) unstarted(stated bool) {
 	if l.rule.form != &rruleForm || stated {
 		return
 	}
-	var taken []string
+	var taken, counted []string
+	add := func(list *[]string, name string, is bool) {
+		if is && !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+	}
 	for i := range l.rule.includes {
 		c := &l.rule.includes[i]
 		day := "BYMONTHDAY"
 		if c.freq == weekly {
 			day = "BYDAY"
 		}
-		for _, part := range []struct {
-			name  string
-			taken bool
-		}{
-			{"BYMONTH", c.freq == yearly && c.months == 0 && !c.namesDays()},
-			{day, c.freq >= weekly && !c.namesDays()},
-			{"BYHOUR", c.freq >= daily && c.hours == 0},
-			{"BYMINUTE", c.freq >= hourly && c.minutes == 0},
-			{"BYSECOND", c.freq >= minutely && c.seconds == 0},
-		} {
-			if part.taken && !slices.Contains(taken, part.name) {
-				taken = append(taken, part.name)
-			}
-		}
+		add(&taken, "BYMONTH", c.freq == yearly && c.months == 0 && !c.namesDays())
+		add(&taken, day, c.freq >= weekly && !c.namesDays())
+		add(&taken, "BYHOUR", c.freq >= daily && c.hours == 0)
+		add(&taken, "BYMINUTE", c.freq >= hourly && c.minutes == 0)
+		add(&taken, "BYSECOND", c.freq >= minutely && c.seconds == 0)
+		add(&counted, "INTERVAL", c.interval > 1)
+		add(&counted, "COUNT", c.count > 0)
 	}
-	if len(taken) > 0 {
-		l.warn(WarnUnstarted, "has no DTSTART, so it takes %s from the moment at which its schedule is made, here %s; write a DTSTART, or these parts",
-			strings.Join(taken, ", "), l.rule.local(l.rule.zone.resolve(l.rule.start, l.rule.policy)))
+	moment := "from the moment at which its schedule is made, here " + l.rule.local(l.rule.zone.resolve(l.rule.start, l.rule.policy))
+	takes, counts := "takes "+strings.Join(taken, ", "), "counts "+strings.Join(counted, ", ")
+	const lead = "has no DTSTART, so it "
+	switch {
+	case len(taken) > 0 && len(counted) > 0:
+		l.warn(WarnUnstarted, lead+"%s %s, and %s from there; write a DTSTART", takes, moment, counts)
+	case len(taken) > 0:
+		l.warn(WarnUnstarted, lead+"%s %s; write a DTSTART, or these parts", takes, moment)
+	case len(counted) > 0:
+		l.warn(WarnUnstarted, lead+"%s %s; write a DTSTART", counts, moment)
 	}
 }
 
