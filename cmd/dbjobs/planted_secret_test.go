@@ -34,6 +34,7 @@ var grown = map[string]string{
 	"MAIL":  "Br7-postkasten-Uj4w",
 	"CRM":   "Ct8-kundenwort-Vx2q", // of a target
 	"HOOK":  "",                    // a URL of the test's server, with hookPart in it
+	"JSON":  "Fw6memberTq9zKx1",    // the password in a secret of JSON
 	"OTHER": "Lw3eigentumWr8x",     // of another owner
 }
 
@@ -98,10 +99,13 @@ func (o *owner) settings() {
 	fmt.Fprintf(&text, "heartbeat: %q\ntargets: {crm: {url_env: CRM_URL}}\n", s.URL+"/beat/${secret:PLAIN}?mode=404")
 	o.env = append(o.env, "CRM_URL=postgres://jobs:"+grown["CRM"]+"@127.0.0.1:1/crm?sslmode=disable")
 	fmt.Fprintf(&text, "programs: [/bin, /usr/bin]\naddresses: [127.0.0.0/8]\nmail: {server: 127.0.0.1, port: %s, tls: tls, user: jobs, password_env: MAIL_PASSWORD, from: jobs@example.org}\nsecrets:\n", mailPort)
-	for i, name := range []string{"PLAIN", "LONG", "SIGN", "PEM", "DIGIT", "HOOK", "OTHER"} {
+	for i, name := range []string{"PLAIN", "LONG", "SIGN", "PEM", "DIGIT", "HOOK", "OTHER", "JSON"} {
 		value := grown[name]
-		if name == "HOOK" {
+		switch name {
+		case "HOOK":
 			value = s.URL + "/services/T1/" + hookPart + "?mode=404"
+		case "JSON":
+			value = `{"username": "jobs", "password": "` + value + `"}`
 		}
 		owners := ""
 		if name == "OTHER" {
@@ -164,7 +168,7 @@ const everywhere = "${secret:PLAIN} ${secret:LONG} ${secret:DIGIT} ${secret:PEM}
 func (o *owner) manifest() string {
 	jobs := map[string]any{}
 	add := func(name string, job map[string]any) {
-		if !o.whole && !strings.HasPrefix(name, "sql-") && !slices.Contains([]string{"http-500", "http-hook", "exec-env", "shell-says", "shell-lists", "mail"}, name) {
+		if !o.whole && !strings.HasPrefix(name, "sql-") && !slices.Contains([]string{"http-500", "http-hook", "exec-env", "shell-says", "shell-member", "shell-lists", "mail"}, name) {
 			return
 		}
 		jobs[name], job["on_startup"] = job, true
@@ -187,11 +191,12 @@ func (o *owner) manifest() string {
 	add("http-hook", map[string]any{"http": "${secret:HOOK}"})
 	add("http-refused", map[string]any{"http": "http://169.254.169.254/${secret:PLAIN}"})
 	add("http-not-given", map[string]any{"http": o.echo + "/${secret:OTHER}"})
-	keys := map[string]string{"P": "${secret:PLAIN}", "L": "${secret:LONG}", "D": "${secret:DIGIT}", "K": "${secret:PEM}", "H": "${secret:HOOK}"}
+	keys := map[string]string{"P": "${secret:PLAIN}", "L": "${secret:LONG}", "D": "${secret:DIGIT}", "K": "${secret:PEM}", "H": "${secret:HOOK}", "J": "${secret:JSON}"}
 	for name, text := range map[string]string{
 		"says":     `env; echo "$P" | base64; printf 'xy%s' "$P" | base64; printf %s "$P" | od -An -tx1; echo '{"k":"'"$P"'"}'; printf '%s\n' "$K" | head -3`,
 		"floods":   `printf "$P%.0s" $(seq 3000); echo; printf "$L%.0s" $(seq 200)`,
 		"cut":      `head -c 8100 /dev/zero | tr '\0' x; printf %s "$L"; head -c 100000 /dev/zero | tr '\0' x; printf %s "$L"; head -c 7800 /dev/zero | tr '\0' x`,
+		"member":   `p=${J#*password\": \"}; echo "no ${p%\"*}"`,
 		"fails":    `echo "no $P"; echo "no $L" >&2; exit 3`,
 		"hangs":    `echo "still $P"; sleep 60`,
 		"lists":    `cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' >processes-$$; true`,

@@ -53,8 +53,8 @@ func (k *Known) Issue(password string) {
 }
 
 // Add adds a secret that is given out. It also adds its forms in base64, such as in a header, in
-// hexadecimal digits, and in a literal of SQL. For a URL it adds the parts, too, and for a text of several lines each line: a
-// server or a program may quote those alone. The secret is kept as long as the process lives.
+// hexadecimal digits, and in a literal of SQL. It also adds the parts that a server or a program may quote alone: those of a
+// URL, each of several lines, and the values of members. The secret is kept as long as the process lives.
 func (k *Known) Add(value string) {
 	if k == nil {
 		return
@@ -83,39 +83,6 @@ func (k *Known) add(value string, entire bool) {
 			}
 		}
 	}
-}
-
-// leastPart is the minimum length of a part of a secret that is treated as a secret. A shorter part is
-// an ordinary word.
-const leastPart = 12
-
-// parts returns the parts of a secret that may be quoted alone. For a URL, such as the address of a webhook,
-// they are the path, the password, and the long parts of the path and the query. For a key they are its lines.
-func parts(value string) (all []string) {
-	add := func(part string) {
-		if len(part) >= leastPart && !strings.HasPrefix(part, "-----") {
-			all = append(all, part)
-		}
-	}
-	if lines := strings.Split(value, "\n"); len(lines) > 1 {
-		for _, line := range lines {
-			add(strings.TrimSpace(line))
-		}
-	}
-	if u, err := url.Parse(value); err == nil && u.Host != "" {
-		add(u.RequestURI())
-		add(u.EscapedPath())
-		for part := range strings.SplitSeq(u.EscapedPath(), "/") {
-			add(part)
-		}
-		for _, list := range u.Query() {
-			for _, v := range list {
-				add(v)
-			}
-		}
-		all = append(all, ofURL(value)...)
-	}
-	return all
 }
 
 // forms returns a value, its hexadecimal digits, and the parts of its base64 that do not depend on the

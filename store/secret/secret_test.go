@@ -294,3 +294,46 @@ func TestPartsOfSecrets(t *testing.T) {
 		}
 	}
 }
+
+// A program or a server often uses one member of a secret, and quotes that alone. Members that are public by their names, and
+// ordinary words, are not hidden.
+func TestMembersOfSecrets(t *testing.T) {
+	key := "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\n"
+	for value, texts := range map[string]map[string]string{
+		`{"engine":"postgres","host":"db.example.com","username":"jobs-of-ann","password":"Xq7pLm2Rt9","tags":["production",{"pin":"ab\"12345"}]}`: {
+			"login failed: Xq7pLm2Rt9":                              "login failed: [hidden]",
+			`no pin ab"12345`:                                       "no pin [hidden]",
+			"jobs-of-ann@db.example.com":                            "jobs-of-ann@db.example.com",
+			"postgres of production fell":                           "postgres of production fell",
+			base64.StdEncoding.EncodeToString([]byte("Xq7pLm2Rt9")): "[hidden]Q==",
+		},
+		`{"type":"service_account","project_id":"project-of-ann","private_key":` + strconv.Quote(key) + `,"token_uri":"https://oauth2.googleapis.com/token"}`: {
+			"PEM\nhkiG9w0BAQEFAASC\n":                                 "PEM\n[hidden]\n",
+			"a service_account of project-of-ann":                     "a service_account of project-of-ann",
+			"POST https://oauth2.googleapis.com/token: no such host ": "POST https://oauth2.googleapis.com/token: no such host ",
+		},
+		"# of the API\nNODE_ENV=production\nLOG=verbosely\nexport API_KEY='abcdef0123456789'\nDB_HOST=db.example.com\nDB_PASSWORD=\"geheimnis\"\nDSN=postgres://ann:heimlich@h/d\n": {
+			"unknown key abcdef0123456789":              "unknown key [hidden]",
+			"not geheimnis, heimlich":                   "not [hidden], [hidden]",
+			"verbosely of production at db.example.com": "verbosely of production at db.example.com",
+		},
+		"apiVersion: v1\nusers:\n- name: ann-of-the-team\n  user:\n    token: \"q8Wx2n\"\n    client-key-data: " + base64.StdEncoding.EncodeToString([]byte(key)) + "\n": {
+			"no token q8Wx2n":         "no token [hidden]",
+			"PEM\nhkiG9w0BAQEFAASC\n": "PEM\n[hidden]\n",
+			"of ann-of-the-team":      "of ann-of-the-team",
+		},
+		"ann@example.org:geheimnis":                                {"no login geheimnis": "no login [hidden]", "for ann@example.org": "for ann@example.org"},
+		base64.StdEncoding.EncodeToString([]byte("ann:geheimnis")): {"no login geheimnis of ann": "no login [hidden] of ann", "not ann:geheimnis": "not [hidden]"},
+	} {
+		k := &Known{}
+		k.Add(value)
+		for text, want := range texts {
+			if got := k.Hide(text); got != want {
+				t.Errorf("%.40q: %s\nbecame %s\nwant   %s", value, text, got, want)
+			}
+		}
+		if got := k.Hide(strings.TrimSpace(value)); got != Hidden {
+			t.Errorf("%.40q became %s", value, got)
+		}
+	}
+}
