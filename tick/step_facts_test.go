@@ -137,6 +137,39 @@ func TestStepsTellLaterOnes(t *testing.T) {
 	}
 }
 
+// Bytes that are no text are as long as their hexadecimal digits. What is too long with these is no fact, and not the beginning of
+// one: the next step would write a value that is wrong.
+func TestStepFactsOfBytes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		d.Exec(t, "CREATE TABLE effects (job varchar(20), n int, told varchar(2000))")
+		const most = 511 // with \x or 0x, 1 KiB
+		sizes := []int{most, most + 1, 1024, 1025}
+		var defs store.Definitions
+		for _, size := range sizes {
+			job := fmt.Sprint(size)
+			value := "x'" + strings.Repeat("fe", size) + "'"
+			if d.Engine == "postgres" {
+				value = fmt.Sprintf("decode(repeat('fe', %d), 'hex')", size)
+			}
+			defs.Jobs = append(defs.Jobs, store.Job{Name: job, Steps: []store.Step{ticktest.Step("ask", "SELECT "+value+" AS wide"), note(d, false, job, "${steps.ask.row.wide}")}})
+		}
+		ticktest.Apply(t, d, defs)
+		for _, size := range sizes {
+			ticktest.Request(t, d, fmt.Sprint(size))
+		}
+		ticktest.Run(t, d)
+		for _, size := range sizes {
+			got, said := noted(t, d, fmt.Sprint(size)), ticktest.LastRun(t, d, fmt.Sprint(size)).Error
+			switch {
+			case size <= most && (!strings.HasPrefix(got, "succeeded | ") || strings.Count(got, "fe") != size):
+				t.Errorf("%d bytes: %s: %s", size, got, said)
+			case size > most && (got != "failed" || !strings.Contains(said, "more than 1 KiB")):
+				t.Errorf("%d bytes: %s: %q", size, got, said)
+			}
+		}
+	})
+}
+
 // The result of a step is on record with its end: a process may die before the next step begins. A result that no step
 // names is not kept.
 func TestStepFactsSurviveACrash(t *testing.T) {

@@ -247,11 +247,11 @@ func jsonOf(v driver.Value, kind string) []byte {
 	return quoteJSON(fmt.Sprint(v))
 }
 
-// long reports whether a value is longer than the part of a value that is kept.
+// long reports whether a value is longer than the part of a value that is kept: jsonOf cuts it.
 func long(v driver.Value) bool {
 	switch v := v.(type) {
 	case []byte:
-		return len(v) > mostValue
+		return len(v) > mostValue || len("0x")+2*len(v) > mostValue && !utf8.Valid(v)
 	case string:
 		return len(v) > mostValue
 	}
