@@ -174,7 +174,7 @@ func (o *owner) manifest() string {
 		jobs[name], job["on_startup"] = job, true
 		o.jobs = append(o.jobs, name)
 	}
-	for _, mode := range []string{"200", "500", "429", "hang", "redirect", "cut", "reason", "headers"} {
+	for _, mode := range []string{"200", "500", "429", "hang", "redirect", "html", "cut", "reason", "headers"} {
 		add("http-"+mode, map[string]any{"on": map[string]string{"failed": "tell"}, "steps": []any{
 			map[string]any{"name": "ask", "timeout": "1s", "on_failure": "next", "http": map[string]any{
 				"url":     o.echo + "/${secret:PLAIN}/x?mode=" + mode + "&k=${secret:PLAIN}",

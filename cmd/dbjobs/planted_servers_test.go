@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
+	"html"
+	"html/template"
 	"io"
 	"net"
 	"net/http"
@@ -35,6 +37,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	case "redirect":
 		w.Header().Set("Location", "https://"+strings.Repeat("x", 180)+r.URL.Query().Get("k")+".example.org/"+url.PathEscape(all))
 		status = 307
+	case "html": // as a page of HTML, or XML, says what is wrong with a request
+		forms, status = "<p>"+html.EscapeString(all)+"</p>"+template.HTMLEscapeString(all), 500
 	case "cut": // the cut goes through a secret, also after others were hidden
 		forms, status = strings.Repeat(r.URL.Query().Get("k"), 1000), 500
 	case "reason":

@@ -53,7 +53,7 @@ func (k *Known) Issue(password string) {
 }
 
 // Add adds a secret that is given out. It also adds its forms in base64, such as in a header, in
-// hexadecimal digits, and in a literal of SQL. It also adds the parts that a server or a program may quote alone: those of a
+// hexadecimal digits, and in a literal of SQL or of a shell. It also adds the parts that a server or a program may quote alone: those of a
 // URL, each of several lines, and the values of members. The secret is kept as long as the process lives.
 func (k *Known) Add(value string) {
 	if k == nil {
@@ -76,8 +76,12 @@ func (k *Known) add(value string, entire bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, part := range append(parts(value), value) {
-		inSQL := strings.ReplaceAll(part, "'", "''")
-		for _, written := range []string{part, strings.Trim(strconv.Quote(part), `"`), url.QueryEscape(part), inSQL} { // forms encodes each of them
+		writings := []string{part, strings.Trim(strconv.Quote(part), `"`), url.QueryEscape(part)}
+		for _, quote := range []string{"''", `'\''`, `'"'"'`} { // as in SQL, and as shells and programs write a command
+			writings = append(writings, strings.ReplaceAll(part, "'", quote))
+		}
+		slices.Sort(writings)
+		for _, written := range slices.Compact(writings) { // forms encodes each of them
 			for _, form := range forms(written) {
 				k.fixed = added(k.fixed, form, entire)
 			}

@@ -94,7 +94,7 @@ func (p pattern) rest(text string, i int) int {
 		if end := p.restAt(text, i+broken); end >= 0 {
 			return end
 		}
-		if strings.IndexByte("0123456789abcdefABCDEFux", text[i+broken]) < 0 {
+		if strings.IndexByte(inEscapes, text[i+broken]) < 0 {
 			break
 		}
 	}
@@ -155,7 +155,7 @@ func (p pattern) anyRestAt(text string, i int) int {
 // cutAt returns how far a cut is from i, if it is there or has gone through the escape that begins there; otherwise -1.
 func cutAt(text string, i int) int {
 	left := strings.Index(text[i:min(len(text), i+longestEscape+len(cut))], cut)
-	if left == 0 || left > 0 && strings.IndexByte(`%\`, text[i]) >= 0 {
+	if left == 0 || left > 0 && strings.IndexByte(`%\&`, text[i]) >= 0 {
 		return left
 	}
 	return -1
@@ -179,7 +179,7 @@ func (p pattern) at(text string, i int) int {
 		if strings.HasPrefix(text[i:], p.text) {
 			return i + len(p.text)
 		}
-	case c != '%' && c != '\\' && lower(c) != p.folded[0]:
+	case c != '%' && c != '\\' && c != '&' && lower(c) != p.folded[0]:
 		return -1
 	}
 	return p.begins(text, i)
@@ -218,8 +218,14 @@ func (p pattern) public() bool {
 	return p.entire || strings.Contains(p.folded, "://") || strings.HasPrefix(p.folded, "-----")
 }
 
-// longestEscape is the length of the longest escape, such as \u00e4.
-const longestEscape = 6
+// longestEscape is the length of the longest escape, such as \u00e4 and &quot;. An escape goes on with the characters inEscapes.
+const (
+	longestEscape = 6
+	inEscapes     = "0123456789abcdefABCDEFuxX#;glmopqst"
+)
+
+// entities are the characters that HTML and XML escape by a name.
+var entities = map[string]byte{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}
 
 func inWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
@@ -238,7 +244,7 @@ func fold(text string, read func(text string, i int) (c byte, size int)) string 
 }
 
 // letter reads one character. It returns a capital letter as a small one. It decodes a character that
-// is escaped as in URLs, in Go or in JSON. It returns 0 for characters that do not count: blanks, line
+// is escaped as in URLs, in Go, in JSON, or in HTML and XML. It returns 0 for characters that do not count: blanks, line
 // ends, backslashes, and the plus sign, which is a blank in the query of a URL.
 func letter(text string, i int) (c byte, size int) {
 	for _, escape := range []struct {
@@ -251,10 +257,34 @@ func letter(text string, i int) (c byte, size int) {
 			}
 		}
 	}
+	if text[i] == '&' {
+		if c, size, ok := entity(text[i:min(len(text), i+longestEscape)]); ok {
+			return plain(c), size
+		}
+	}
 	if i+1 < len(text) && text[i] == '\\' && strings.IndexByte("nrt", text[i+1]) >= 0 {
 		return 0, 2
 	}
 	return plain(text[i]), 1
+}
+
+// entity reads a character that is escaped as in HTML, by its name or its number.
+func entity(text string) (c byte, size int, ok bool) {
+	name, _, closed := strings.Cut(text[1:], ";")
+	if !closed {
+		return 0, 0, false
+	}
+	size = len(name) + len("&;")
+	if number, is := strings.CutPrefix(name, "#"); is {
+		base := 10
+		if digits := strings.TrimLeft(number, "xX"); digits != number {
+			number, base = digits, 16
+		}
+		v, err := strconv.ParseUint(number, base, 8)
+		return byte(v), size, err == nil
+	}
+	c, ok = entities[name]
+	return c, size, ok
 }
 
 // character reads one character as letter does, but decodes no escape.

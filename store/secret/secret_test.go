@@ -1,8 +1,12 @@
 package secret
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/xml"
+	"html"
+	"html/template"
 	"net/url"
 	"strconv"
 	"strings"
@@ -243,13 +247,33 @@ func TestKnownInALiteral(t *testing.T) {
 	}
 }
 
+// A page of HTML, a document of XML or a shell's trace may quote a secret with its characters escaped.
+func TestKnownInMarkup(t *testing.T) {
+	for _, value := range []string{`vK9/tokenQ+wJ&z"2mR5`, `vK9/tokenQ<wJ>it's 24 letters and more&z"2mR5`, `&lt;"+'&amp;secret`} {
+		k := &Known{}
+		k.Add(value)
+		var inXML bytes.Buffer
+		if err := xml.EscapeText(&inXML, []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+		php := strings.NewReplacer("&", "&amp;", `"`, "&quot;", "'", "&#039;", "<", "&lt;", ">", "&gt;", "/", "&#x2F;")
+		for _, form := range []string{value, html.EscapeString(value), template.HTMLEscapeString(value), inXML.String(), php.Replace(value),
+			strings.ReplaceAll(value, "+", "&#43;"), strings.ReplaceAll(value, "'", "&apos;"),
+			strings.ReplaceAll(value, "'", `'\''`), strings.ReplaceAll(value, "'", `'"'"'`)} {
+			if got := k.Hide("<p>" + form + "</p>"); got != "<p>[hidden]</p>" {
+				t.Errorf("%s became %s", form, got)
+			}
+		}
+	}
+}
+
 // The rest of a secret at a cut is hidden, before the cut and after it, in each of the secret's forms.
 // A word that only begins like a secret is not hidden if nothing was cut.
 func TestCutSecrets(t *testing.T) {
-	const value = "s3cr3t/valu\u00e9+xyz"
+	const value = "s3cr3t/va&lu\u00e9+xyz"
 	k := &Known{}
 	k.Add(value)
-	for _, form := range []string{value, url.QueryEscape(value), strings.Trim(strconv.QuoteToASCII(value), `"`), base64.StdEncoding.EncodeToString([]byte(value))} {
+	for _, form := range []string{value, url.QueryEscape(value), strings.Trim(strconv.QuoteToASCII(value), `"`), base64.StdEncoding.EncodeToString([]byte(value)), html.EscapeString(value)} {
 		for i := 6; i < len(form)-6; i++ {
 			for _, text := range []string{"told " + form[:i] + "…", "told " + form[:i] + "\n… 17 bytes left out …\n" + form[i:] + " more", "told …" + form[i:]} {
 				got := k.Hide(text)
@@ -266,7 +290,7 @@ func TestCutSecrets(t *testing.T) {
 	if got := k.Hide("told 'eyJhbGciOiJIUzI1NiJ9.eyJzdWI'"); got != "told '[hidden]'" { // cut by a server
 		t.Error(got)
 	}
-	for _, text := range []string{"told s3cr3t/val", "told s3cr3 …", "a value … of", "s3cr3t…"[:3] + "…"} {
+	for _, text := range []string{"told s3cr3t/va", "told s3cr3 …", "a value … of", "s3cr3t…"[:3] + "…"} {
 		if got := k.Hide(text); got != text && text != "told s3cr3 …" {
 			t.Errorf("%q became %q", text, got)
 		}
