@@ -57,7 +57,8 @@ func Read(inputs []Input, o Options) (*Manifest, error) {
 	if o.Open == nil {
 		o.Open = func(path string) (io.ReadCloser, error) { return os.Open(path) }
 	}
-	r := &reader{o: o, m: &Manifest{Name: o.Name}, names: map[string]bool{}, calendars: map[string]*rules.Calendar{}, defined: map[string]Problem{}, left: MaxBytes}
+	r := &reader{o: o, m: &Manifest{Name: o.Name}, names: map[string]bool{}, calendars: map[string]*rules.Calendar{}, defined: map[string]Problem{},
+		left: MaxBytes, leftAlone: MaxBytesAlone}
 	for _, in := range inputs {
 		if err := r.load(in, nil, nil); err != nil {
 			return nil, err
@@ -104,6 +105,7 @@ type reader struct {
 	defined   map[string]Problem // where groups, schedules and jobs are, by path
 	named     *Problem           // where the manifest has its name
 	left      int                // bytes that may still be read
+	leftAlone int                // those of them that may be of files from elsewhere
 }
 
 // load reads a file, except for its groups, schedules and jobs, because other files may name those. The file
@@ -115,16 +117,16 @@ func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 	}
 	f := &file{decoder: &decoder{file: in.Path, length: len(data), env: r.o.Env}, m: r.m, now: r.o.Now, open: r.o.Open, names: r.names, calendars: r.calendars, defined: r.defined,
 		from: from, at: at, real: realPath(in), alone: r.o.Alone || in.Alone}
-	most := MaxBytesAlone
+	most, left := r.count(len(data), f.alone)
 	if !f.alone {
-		f.trusted, most = len(data), MaxBytes
+		f.trusted = len(data)
 	}
 	if from != nil {
 		f.zone, f.defaults, f.usual = from.zone, from.defaults, from.usual
 	}
 	r.files = append(r.files, f)
-	if r.left -= len(data); r.left < MaxBytes-most {
-		f.problem(nil, "", "longer than %d bytes%s", most, map[bool]string{true: ", with the files before it"}[len(r.files) > 1])
+	if left < 0 {
+		f.problem(nil, "", "longer than %d bytes%s", most, map[bool]string{true: ", with the files before it"}[len(data) <= most])
 	} else if f.crowded(data) {
 		f.problem(nil, "", "may hold more than %d values; split it into several files", f.mostMarks())
 	} else if root := f.document(data); root != nil {
@@ -132,6 +134,18 @@ func (r *reader) load(in Input, from *file, at *yaml.Node) error {
 		return r.include(f, f.readTop(r, root))
 	}
 	return nil
+}
+
+// count counts the bytes of a file. It returns how many such files may have together, and how many they have left: the files
+// from elsewhere have a bound of their own, within that of all.
+func (r *reader) count(bytes int, alone bool) (most, left int) {
+	r.left -= bytes
+	if alone {
+		if r.leftAlone -= bytes; r.leftAlone < 0 {
+			return MaxBytesAlone, r.leftAlone
+		}
+	}
+	return MaxBytes, r.left
 }
 
 func (r *reader) bytes(in Input) ([]byte, error) {
