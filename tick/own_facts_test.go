@@ -45,6 +45,7 @@ func endByHand(t *testing.T, d *storetest.DB, run string, ends []store.StepEnd) 
 		}
 		if end.Final != "" {
 			ticktest.DecideOnly(t, d)
+			d.Clock.Add(time.Second) // a life of a run is known by when it began
 			if _, err := d.RetryRun(t.Context(), run, "", store.Author{}); err != nil {
 				t.Fatal(err)
 			}
@@ -64,6 +65,7 @@ func TestStepFactsOfItself(t *testing.T) {
 	fails := store.StepEnd{State: store.Failed, Retry: true, Result: `{"code": 503}`}
 	cut := store.StepEnd{State: "cut", Redeliver: true}
 	over := store.StepEnd{State: store.Failed, Final: store.Failed}
+	again := store.StepEnd{State: store.Failed, NextStep: 1, Result: `{"code": 503}`}
 	for name, c := range map[string]struct {
 		ends []store.StepEnd
 		want string
@@ -77,6 +79,11 @@ func TestStepFactsOfItself(t *testing.T) {
 		"run retry":             {[]store.StepEnd{one, two, fails, over}, "2 succeeded"},
 		"by way of another": {[]store.StepEnd{one, {State: store.Failed, NextStep: 2, Result: `{"rows": 0}`}, {State: store.Succeeded, NextStep: 1}, fails},
 			"<nil> failed"},
+		"after a failure":              {[]store.StepEnd{one, fails, again}, "<nil> failed"},
+		"after failures, and cut":      {[]store.StepEnd{one, fails, again, cut, cut, fails, cut}, "<nil> failed"},
+		"after a success again":        {[]store.StepEnd{again, two, cut, fails, fails}, "2 succeeded"},
+		"run retry, after a failure":   {[]store.StepEnd{one, fails, over}, "1 succeeded"},
+		"after a failure in that life": {[]store.StepEnd{one, over, fails, again, fails}, "<nil> failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -1284,13 +1284,16 @@ UNION ALL SELECT job_id, scheduled_for FROM dbjobs.runs WHERE job_id @among AND 
 
 -- The facts that the steps of a run have reported so far: those of the last attempt of each step. Of the step under way, attempts
 -- that did not succeed count only where another step has begun since: the others are earlier tries and deliveries of this visit.
--- Outputs are read of the last attempts only, because a step may have many.
+-- A failed one counts, too, where its tries have begun anew since: it led back to itself. A retry of the run begins them anew as
+-- well, but within the visit. Outputs are read of the last attempts only, because a step may have many.
 
 -- name: step_facts
 SELECT a.step_name, a.state, a.rows_affected, a.error, a.output, a.result
 FROM (SELECT MAX(e.number) AS number FROM dbjobs.attempts e
   WHERE e.run_id = :id AND e.state <> 'running' AND (e.step_name <> :step OR e.state = 'succeeded'
-    OR e.number < (SELECT MAX(o.number) FROM dbjobs.attempts o WHERE o.run_id = :id AND o.step_name <> :step))
+    OR e.number < (SELECT MAX(o.number) FROM dbjobs.attempts o WHERE o.run_id = :id AND o.step_name <> :step)
+    OR e.state = 'failed' AND e.number < (SELECT MAX(o.number) FROM dbjobs.attempts o WHERE o.run_id = :id AND o.attempt = 1)
+      AND e.started_at >= (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = :id))
   GROUP BY e.step_name) AS l
 JOIN dbjobs.attempts a ON a.run_id = :id AND a.number = l.number;
 

@@ -1678,11 +1678,13 @@ SELECT kind, job_id FROM (
 SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (each_) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
 
 -- name: step_facts
--- arguments: id, step, id, step, id
+-- arguments: id, step, id, step, id, id, id
 SELECT a.step_name, a.state, a.rows_affected, a.error, a.output, a.result
 FROM (SELECT MAX(e.number) AS number FROM dbjobs_attempts e
   WHERE e.run_id = ? AND e.state <> 'running' AND (e.step_name <> ? OR e.state = 'succeeded'
-    OR e.number < (SELECT MAX(o.number) FROM dbjobs_attempts o WHERE o.run_id = ? AND o.step_name <> ?))
+    OR e.number < (SELECT MAX(o.number) FROM dbjobs_attempts o WHERE o.run_id = ? AND o.step_name <> ?)
+    OR e.state = 'failed' AND e.number < (SELECT MAX(o.number) FROM dbjobs_attempts o WHERE o.run_id = ? AND o.attempt = 1)
+      AND e.started_at >= (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = ?))
   GROUP BY e.step_name) AS l
 JOIN dbjobs_attempts a ON a.run_id = ? AND a.number = l.number;
 

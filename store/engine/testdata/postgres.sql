@@ -1810,7 +1810,9 @@ SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id = ANY($1:
 SELECT a.step_name, a.state, a.rows_affected, a.error, a.output, a.result
 FROM (SELECT pg_catalog.MAX(e.number) AS number FROM dbjobs.attempts e
   WHERE e.run_id = $1 AND e.state <> 'running' AND (e.step_name <> $2 OR e.state = 'succeeded'
-    OR e.number < (SELECT pg_catalog.MAX(o.number) FROM dbjobs.attempts o WHERE o.run_id = $1 AND o.step_name <> $2))
+    OR e.number < (SELECT pg_catalog.MAX(o.number) FROM dbjobs.attempts o WHERE o.run_id = $1 AND o.step_name <> $2)
+    OR e.state = 'failed' AND e.number < (SELECT pg_catalog.MAX(o.number) FROM dbjobs.attempts o WHERE o.run_id = $1 AND o.attempt = 1)
+      AND e.started_at >= (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = $1))
   GROUP BY e.step_name) AS l
 JOIN dbjobs.attempts a ON a.run_id = $1 AND a.number = l.number;
 

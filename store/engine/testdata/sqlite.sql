@@ -1664,7 +1664,9 @@ SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (SELEC
 SELECT a.step_name, a.state, a.rows_affected, a.error, a.output, a.result
 FROM (SELECT MAX(e.number) AS number FROM dbjobs_attempts e
   WHERE e.run_id = ?1 AND e.state <> 'running' AND (e.step_name <> ?2 OR e.state = 'succeeded'
-    OR e.number < (SELECT MAX(o.number) FROM dbjobs_attempts o WHERE o.run_id = ?1 AND o.step_name <> ?2))
+    OR e.number < (SELECT MAX(o.number) FROM dbjobs_attempts o WHERE o.run_id = ?1 AND o.step_name <> ?2)
+    OR e.state = 'failed' AND e.number < (SELECT MAX(o.number) FROM dbjobs_attempts o WHERE o.run_id = ?1 AND o.attempt = 1)
+      AND e.started_at >= (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = ?1))
   GROUP BY e.step_name) AS l
 JOIN dbjobs_attempts a ON a.run_id = ?1 AND a.number = l.number;
 
