@@ -28,7 +28,12 @@ func TestAtomicStepMayChangeItsSession(t *testing.T) {
 			lists = [][]string{{"SET ROLE " + role, insert, told}, {"SET LOCAL ROLE " + role, insert, told},
 				{"SELECT set_config('role', '" + role + "', true)", insert, told}, {"SELECT set_config('client_encoding', 'LATIN1', false)", insert, told},
 				{"CALL becomes()", insert, told}, {"DO 'BEGIN CALL becomes(); END'", insert, told},
-				{"SET client_encoding = 'LATIN1'", insert, told}, {"SET NAMES 'LATIN1'; " + insert, told}}
+				{"SET client_encoding = 'LATIN1'", insert, told}, {"SET NAMES 'LATIN1'; " + insert, told},
+				{"UPDATE pg_settings SET setting = '" + role + "' WHERE name = 'role'", insert, told}}
+			d.Exec(t, "CREATE TABLE settings AS SELECT 'role' AS name, '"+role+"' AS value UNION ALL SELECT 'client_encoding', 'LATIN1'")
+			d.Exec(t, "GRANT SELECT ON settings TO "+role)
+			lists = append(lists, []string{"SELECT set_config(name, value, true) FROM settings", insert, told},
+				[]string{"WITH s AS (SELECT * FROM settings) SELECT set_config(name, value, true) FROM s", insert, told})
 		case "mariadb":
 			var database string
 			if err := d.SQL.QueryRow("SELECT DATABASE()").Scan(&database); err != nil {
