@@ -23,19 +23,37 @@ type monitor struct {
 	stop    context.CancelCauseFunc
 	slots   chan struct{} // bounds the signals that are sent at the same time
 	pending sync.WaitGroup
-	mu      sync.Mutex
-	signals int // how many signals no service took
-	untold  []Untold
+
+	mu       sync.Mutex
+	services map[string]*service // by executor.Heartbeat.Service
+	signals  int                 // how many signals no service took
+	untold   []Untold
+}
+
+// service is what the monitor knows of one service. A service that does not answer takes no slots from the others, and its
+// signals do not pile up.
+type service struct {
+	slots  chan struct{} // bounds its signals that are sent at the same time
+	took   int           // how many signals it took
+	silent bool          // it is left alone for now
 }
 
 // The bounds of signals.
 const (
-	signalPatience  = 5 * time.Second // for one signal, with all tries; also for all signals that are left at the end
-	leastPatience   = 500 * time.Millisecond
-	signalsTogether = 8
+	signalPatience = 5 * time.Second // for one signal, with all tries; also for all signals that are left at the end
+	leastPatience  = 500 * time.Millisecond
+	signalAge      = 30 * time.Second // how long a signal waits for a slot: a service takes a signal for one of now
+	leftAlone      = 10 * time.Second // how long a service that does not answer gets no signal
+
+	togetherOfService = 32
+	togetherOfAll     = 128 // each takes a connection
 )
 
-var errUntold = errors.New("no answer before the end of the pass")
+var (
+	errUntold = errors.New("no answer before the end of the pass")
+	errAged   = fmt.Errorf("it was not sent within %s, since too many other signals were before it", signalAge)
+	errSilent = fmt.Errorf("it was not sent, since another signal to this service got no answer within %s; the service is left alone for %s", signalPatience, leftAlone)
+)
 
 // monitored runs passes, sets the alarm for what is next, and then waits for the signals of their runs that are still to be
 // sent. It waits no longer than signalPatience, and only within the budget if there is one.
@@ -44,8 +62,7 @@ func (t *Tick) monitored(ctx context.Context, passes func(*Tick) (Report, error)
 		return passes(t)
 	}
 	with, began := *t, t.Now()
-	m := &monitor{teller: t.Executors.Teller(), slots: make(chan struct{}, signalsTogether)}
-	m.ctx, m.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	m := newMonitor(ctx, t.Executors.Teller())
 	defer m.stop(nil)
 	with.monitor = m
 	r, err := passes(&with)
@@ -57,11 +74,22 @@ func (t *Tick) monitored(ctx context.Context, passes func(*Tick) (Report, error)
 	if ctx.Err() != nil {
 		patience = leastPatience
 	}
-	late := time.AfterFunc(patience, func() { m.stop(errUntold) })
-	m.pending.Wait()
-	late.Stop()
+	m.wait(patience)
 	r.addUntold(m.signals, m.untold)
 	return r, err
+}
+
+func newMonitor(ctx context.Context, teller executor.Teller) *monitor {
+	m := &monitor{teller: teller, slots: make(chan struct{}, togetherOfAll), services: map[string]*service{}}
+	m.ctx, m.stop = context.WithCancelCause(context.WithoutCancel(ctx))
+	return m
+}
+
+// wait waits for the signals that are still to be sent. Those that are left after the patience are untold.
+func (m *monitor) wait(patience time.Duration) {
+	late := time.AfterFunc(patience, func() { m.stop(errUntold) })
+	defer late.Stop()
+	m.pending.Wait()
 }
 
 // watch signals that a run begins. The caller calls the returned function once, when this delivery is over: it signals how
@@ -98,21 +126,77 @@ func (m *monitor) watch(t *store.Task) func() {
 	return func() { end <- t.Run }
 }
 
+// tell sends a signal when its turn comes, or notes why no service took it.
 func (m *monitor) tell(job string, to executor.Heartbeat, n executor.News) {
-	select {
-	case m.slots <- struct{}{}:
-		defer func() { <-m.slots }()
-	case <-m.ctx.Done(): // then Tell returns the error
-	}
-	ctx, cancel := context.WithTimeoutCause(m.ctx, signalPatience, fmt.Errorf("no answer within %s", signalPatience))
-	defer cancel()
-	err := m.teller.Tell(ctx, to, n)
-	if err == nil {
+	name := to.Service(n.Signal)
+	if name == "" {
 		return
 	}
+	s := m.service(name)
+	ctx, release := m.turn(s)
+	defer release()
+	m.mu.Lock()
+	took := s.took
+	m.mu.Unlock()
+	within, cancel := context.WithTimeoutCause(ctx, signalPatience, fmt.Errorf("no answer within %s", signalPatience))
+	defer cancel()
+	err := m.teller.Tell(within, to, n)
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err == nil {
+		s.took++
+		return
+	}
+	if within.Err() != nil && ctx.Err() == nil && s.took == took {
+		m.leave(s)
+	}
 	if m.signals++; len(m.untold) < named {
 		m.untold = append(m.untold, Untold{Job: job, Error: err.Error()})
 	}
+}
+
+func (m *monitor) service(name string) *service {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.services[name] == nil {
+		m.services[name] = &service{slots: make(chan struct{}, togetherOfService)}
+	}
+	return m.services[name]
+}
+
+// turn waits until a signal may be sent, and returns the context for it. If it may not be sent, the context has ended, and its
+// cause says why: so Tell says it, together with the server.
+func (m *monitor) turn(s *service) (ctx context.Context, release func()) {
+	ctx, end := context.WithCancelCause(m.ctx)
+	aged := time.AfterFunc(signalAge, func() { end(errAged) })
+	defer aged.Stop()
+	var has []chan struct{}
+	for _, slots := range []chan struct{}{s.slots, m.slots} { // who waits for its service has none of the slots for all
+		select {
+		case slots <- struct{}{}:
+			has = append(has, slots)
+		case <-ctx.Done():
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.silent {
+		end(errSilent)
+	}
+	return ctx, func() {
+		end(nil)
+		for _, slots := range has {
+			<-slots
+		}
+	}
+}
+
+// leave leaves a service alone for a while: none of the signals that were sent in the meantime got an answer.
+func (m *monitor) leave(s *service) {
+	s.silent = true
+	time.AfterFunc(leftAlone, func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		s.silent = false
+	})
 }

@@ -136,6 +136,19 @@ func (b Heartbeat) of(s Signal) (method, text string) {
 	return http.MethodGet, map[Signal]string{Begins: b.Start, Success: b.Success, Failure: b.Failure}[s]
 }
 
+// Service names the service that gets a signal, by its URL up to the path, as it is written; empty: the signal is not sent.
+func (b Heartbeat) Service(s Signal) string {
+	_, text := b.of(s)
+	server := 0
+	if i := strings.Index(text, "://"); i >= 0 {
+		server = i + len("://")
+	}
+	if n := strings.IndexAny(text[server:], "/?#"); n >= 0 {
+		return text[:server+n]
+	}
+	return text
+}
+
 // Tell sends a signal. If it returns nil, the signal was sent at least once: a try whose answer was lost is repeated. A
 // redirect is not followed. An error shows no part of the URL except its server.
 func (e *HTTP) Tell(ctx context.Context, to Heartbeat, n News) error {
