@@ -23,7 +23,8 @@ func (e *SQL) ownDatabase(ctx context.Context, r Request) (*database, error) {
 	if e.host == nil || e.host.Direct == nil {
 		return &e.own, nil
 	}
-	d, err := e.direct.get(ctx, func() (*database, error) { return e.openDirect(ctx, *e.host.Direct, r.Task) })
+	t := *r.Task // the run may go on while it is being opened
+	d, err := e.direct.get(ctx, func() (*database, error) { return e.openDirect(ctx, *e.host.Direct, &t) })
 	if err != nil { // this is not the fault of the step
 		return nil, nothingDone(e.host.Direct.From, err)
 	}

@@ -137,11 +137,11 @@ func TestHeartbeatNeedsAPermission(t *testing.T) {
 // URLs of one server have one name, also where the server is known only with a secret.
 func TestServiceOfASignal(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                 "",
-		"https://hc-ping.com/${job}?a=b":   "https://hc-ping.com",
-		"https://hc-ping.com?to=x":         "https://hc-ping.com",
-		"https://${secret:HOST}:8443/a":    "https://${secret:HOST}:8443",
-		"${secret:PING}/${job}":            "${secret:PING}",
+		"":                               "",
+		"https://hc-ping.com/${job}?a=b": "https://hc-ping.com",
+		"https://hc-ping.com?to=x":       "https://hc-ping.com",
+		"https://${secret:HOST}:8443/a":  "https://${secret:HOST}:8443",
+		"${secret:PING}/${job}":          "${secret:PING}",
 	} {
 		if got := (Heartbeat{URL: text}).Service(Begins); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

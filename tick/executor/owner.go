@@ -24,14 +24,8 @@ func (e *SQL) ownersDatabase(ctx context.Context, r Request) (*database, error) 
 		return fail(err)
 	}
 	e.host.Known.For(owner).AddURL(url)
-	e.mu.Lock()
-	as := e.logins[owner+" "+url]
-	if as == nil {
-		as = newOpened()
-		e.logins[owner+" "+url] = as
-	}
-	e.mu.Unlock()
-	d, err := as.get(ctx, func() (*database, error) { return e.openAs(ctx, url, owner, r.Task) })
+	t := *r.Task // the run may go on while it is being opened
+	d, err := e.openedAs(e.logins, owner+" "+url).get(ctx, func() (*database, error) { return e.openAs(ctx, url, owner, &t) })
 	if err != nil {
 		return fail(err)
 	}

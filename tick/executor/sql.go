@@ -26,8 +26,8 @@ type SQL struct {
 	direct *opened // the store's, if the host names another way to it
 
 	mu      sync.Mutex
-	targets map[string]*database // by URL
-	logins  map[string]*opened   // by owner and URL: the store's, on connections that log in as the owner
+	targets map[string]*opened // by URL
+	logins  map[string]*opened // by owner and URL: the store's, on connections that log in as the owner
 }
 
 // database is a database in which steps run their statements.
@@ -55,7 +55,7 @@ func newSQL(s *store.Store, h *Host) (*SQL, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &SQL{own: database{sessions: sessions, engine: s.Engine()}, host: h, login: once(s.Login), direct: newOpened(), targets: map[string]*database{}, logins: map[string]*opened{}}, nil
+	return &SQL{own: database{sessions: sessions, engine: s.Engine()}, host: h, login: once(s.Login), direct: newOpened(), targets: map[string]*opened{}, logins: map[string]*opened{}}, nil
 }
 
 // Close closes the connections of the executor.
@@ -63,15 +63,33 @@ func (e *SQL) Close() error {
 	err := e.own.sessions.Close()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, d := range e.targets {
-		err = errors.Join(err, d.sessions.Close(), d.beside.Close())
-	}
-	for _, o := range e.logins {
-		err = errors.Join(err, o.close())
+	for _, list := range []map[string]*opened{e.targets, e.logins} {
+		for _, o := range list {
+			err = errors.Join(err, o.close())
+		}
 	}
 	clear(e.targets)
 	clear(e.logins)
 	return errors.Join(err, e.direct.close())
+}
+
+// openedAs returns the entry of a database, which is opened with the first use.
+func (e *SQL) openedAs(list map[string]*opened, name string) *opened {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if list[name] == nil {
+		list[name] = newOpened()
+	}
+	return list[name]
+}
+
+// close closes a database that is not the store's own.
+func (d *database) close() error {
+	other := d.way
+	if d.beside != nil {
+		other = d.beside
+	}
+	return errors.Join(d.sessions.Close(), other.Close())
 }
 
 // once keeps the first answer. After an error, it asks again. A caller that waits while another one asks waits no longer than its context lasts.

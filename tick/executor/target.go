@@ -31,24 +31,25 @@ func (e *SQL) database(ctx context.Context, r Request, target string, others boo
 	if err != nil {
 		return nil, err
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if d := e.targets[url]; d != nil {
-		return d, nil
-	}
-	db, err := engine.New(url, engine.Options{Target: true, Secrets: e.host.Known})
+	d, err := e.openedAs(e.targets, url).get(ctx, func() (*database, error) { return e.openTarget(url) })
 	if err != nil {
 		return nil, fmt.Errorf("target %s: %w", quoted(target), err)
+	}
+	return d, nil
+}
+
+func (e *SQL) openTarget(url string) (*database, error) {
+	db, err := engine.New(url, engine.Options{Target: true, Secrets: e.host.Known})
+	if err != nil {
+		return nil, err
 	}
 	// For SQLite, OtherFiles is set as for the store's own database: if only the user of this process writes definitions.
 	sessions, err := db.JobSessions(engine.Options{OtherFiles: e.host.Own})
 	if err != nil {
 		_ = db.Close() // it has no connection
-		return nil, fmt.Errorf("target %s: %w", quoted(target), err)
+		return nil, err
 	}
-	d := &database{sessions: sessions, engine: db.Engine(), beside: db}
-	e.targets[url] = d
-	return d, nil
+	return &database{sessions: sessions, engine: db.Engine(), beside: db}, nil
 }
 
 // take takes a session of the database.
