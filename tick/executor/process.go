@@ -238,6 +238,10 @@ func runGroup(ctx, last context.Context, cmd *exec.Cmd, output io.Writer, grace 
 		case <-ended:
 			exit = context.Cause(ctx)
 		case <-time.After(stuck):
+			go func() {
+				<-ended
+				watching.remove(cmd.Process.Pid) // later, another group may have its number
+			}()
 			return &stuckError{cmd.Process.Pid}
 		}
 	}
