@@ -50,11 +50,11 @@ type Store struct {
 }
 
 // Serve makes the store decide for the jobs of these owners, and take their runs, as it does for those of its login.
-// What is recorded about a job of theirs hides only the secrets that were given to it, see secret.Known.For.
-func (s *Store) Serve(owners []string) {
-	s.served = owners
-	s.db.Separate(owners)
-}
+func (s *Store) Serve(owners []string) { s.served = owners }
+
+// Separate says whether the installation has owners. Then what is recorded about a job that is not this login's hides only the
+// secrets that were given to its owner, see secret.Known.For.
+func (s *Store) Separate(owners bool, login string) { s.db.Separate(owners, login) }
 
 // Served returns the owners that Serve set.
 func (s *Store) Served() []string { return s.served }

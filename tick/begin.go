@@ -77,6 +77,9 @@ func (p *pass) ask(ctx context.Context) (*store.Probe, error) {
 	defer cancel()
 	t.Store.Serve(t.Owners)
 	probe, err := t.Store.Probe(within, t.Name, OwnQueue)
+	if err == nil {
+		t.Store.Separate(probe.Schema.Owners, probe.Login)
+	}
 	switch {
 	case err == nil && probe.Schema.Owners:
 		t.Store.Serve(slices.DeleteFunc(slices.Clone(t.Owners), func(owner string) bool { return owner == probe.Login }))

@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -39,11 +40,24 @@ func TestAnOwnerGuessesNoSecretOfAnother(t *testing.T) {
 				h.Secrets[name] = executor.Secret{Value: func() (string, error) { return s.value, nil }, Owners: executor.Owners{s.owner}}
 			}
 		}
+		eve, _ := d.Account(t, "user") // no credentials of hers are on this host, but it decides for her jobs
+		eves := []string{"herselfabc…", "herself…", "tickabc…", "ticking…", "himself…"}
+		for i, guess := range eves {
+			name := fmt.Sprint("eves", i)
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job(name, eve, "HERS")}})
+			d.Exec(t, "UPDATE "+d.Table("schedules")+" SET rule = '"+guess+"' WHERE job_id = (SELECT id FROM "+d.Table("jobs")+" WHERE name = '"+name+"')")
+		}
 		logins := map[string]string{ann: "", bob: asBob}
 		pass(logins, allows)
 		for range 2 { // in the second pass, the first has given all of them
 			d.Clock.Add(6 * time.Minute)
 			pass(logins, allows)
+			for i, guess := range eves {
+				if v, err := d.Job(t.Context(), fmt.Sprint(eve, "/eves", i)); err != nil || !strings.Contains(v.Parked, guess) {
+					t.Errorf("the rule %q: %v, parked: %q", guess, err, v.Parked)
+				}
+			}
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET description = 'edited' WHERE owner = '"+eve+"'")
 		}
 		for name, want := range map[string][]string{ann + "/uses": {"[hidden]"}, bob + "/guesses": {"[hidden]", guesses, guesses}} {
 			run := ticktest.LastRun(t, d, name)

@@ -142,8 +142,8 @@ func (db *DB) hide(err error) error {
 // Hide removes credentials from a text of an owner's job; without an owner, from any text.
 func (db *DB) Hide(owner, text string) string { return db.secrets.For(owner).Hide(text) }
 
-// Separate says whose jobs must not learn the secrets of others.
-func (db *DB) Separate(owners []string) { db.secrets.Separate(owners) }
+// Separate says whether owners must not learn the secrets of others than login: see secret.Known.
+func (db *DB) Separate(on bool, login string) { db.secrets.Separate(on, login) }
 
 // isBroken reports whether the connection broke during a statement.
 func isBroken(err error) bool {

@@ -13,12 +13,13 @@ import (
 // Known holds the secrets of one process. The zero value is ready. Several goroutines may use it. A
 // nil Known holds none.
 type Known struct {
-	mu     sync.Mutex
-	fixed  []pattern         // of URLs, and from Add
-	issued []pattern         // the newest ones from Issue
-	apart  []string          // owners, see Separate
-	of     map[string]*Known // by owner
-	whole  *Known            // of one that For returns for such an owner: it learns the same; nil: this is the whole
+	mu       sync.Mutex
+	fixed    []pattern         // of URLs, and from Add
+	issued   []pattern         // the newest ones from Issue
+	separate bool              // see Separate
+	login    string            // who is not separate
+	of       map[string]*Known // by owner
+	whole    *Known            // of one that For returns for such an owner: it learns the same; nil: this is the whole
 }
 
 // issuedMost is a token for each of the connections of some passes. No server is known to quote an older one.

@@ -1,19 +1,18 @@
 package secret
 
-import "slices"
-
-// Separate says that these owners must not learn the secrets of others. See For.
-func (k *Known) Separate(owners []string) {
+// Separate says whether owners must not learn the secrets of others. login is the one who may: that of this process. See For.
+func (k *Known) Separate(on bool, login string) {
 	if k == nil {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.apart = slices.Clone(owners)
+	k.separate, k.login = on, login
 }
 
 // For returns what hides the secrets in a text of an owner's job. Of an owner who is separate, that is only what was added by it:
-// who writes a text, and sees which parts of it were hidden, could otherwise guess the secrets of others letter by letter.
+// who writes a text, and sees which parts of it were hidden, could otherwise guess the secrets of others letter by letter. That
+// holds for each owner, known to this host or not: something is recorded, too, about jobs that are not executed here.
 // For the same reason, a secret that the owner can use, but not read, is hidden only as a whole: not its rest at a cut, nor its
 // beginning.
 func (k *Known) For(owner string) *Known {
@@ -22,7 +21,7 @@ func (k *Known) For(owner string) *Known {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !slices.Contains(k.apart, owner) {
+	if !k.separate || owner == "" || owner == k.login {
 		return k
 	}
 	if k.of[owner] == nil {

@@ -81,6 +81,7 @@ func (s *spareDB) reopen(o store.Options) *store.Store {
 	if s.store != nil && isPlain(o) {
 		s.clock.Set(start)
 		s.store.Serve(nil)
+		s.store.Separate(false, "")
 		return s.store
 	}
 	return nil

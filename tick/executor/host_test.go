@@ -208,7 +208,7 @@ func TestGivenOut(t *testing.T) {
 // guessed its beginning. A secret that she can read is hidden at a cut, too.
 func TestUsedButNotRead(t *testing.T) {
 	known := &secret.Known{}
-	known.Separate([]string{"ann"})
+	known.Separate(true, "")
 	given := func(text string) executor.Read { return func() (string, error) { return text, nil } }
 	h := &executor.Host{Known: known, Secrets: map[string]executor.Secret{"HOOK": {Value: given("lesbares-geheimnis")}},
 		Targets: map[string]executor.Target{"far": {URL: given("mysql://ann:geheimes-ziel@far/d")}},
