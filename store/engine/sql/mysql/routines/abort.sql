@@ -20,6 +20,9 @@ BEGIN
   END;
   CALL dbjobs_begin(mine);
   CALL dbjobs_find_job(job, its_id, named);
+  IF run_only THEN -- dbjobs_set_enabled looks, too
+    CALL dbjobs_still_there(mine, 'job', job, its_id);
+  END IF;
   OPEN deciding;
   FETCH deciding INTO one;
   WHILE NOT at_end DO

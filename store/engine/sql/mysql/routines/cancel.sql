@@ -14,6 +14,7 @@ BEGIN
   END;
   CALL dbjobs_begin(mine);
   CALL dbjobs_find_run(run, its_id, of_job, named);
+  CALL dbjobs_still_there(mine, 'run', run, of_job);
   IF NOT run REGEXP '(^|#)[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$' AND NOT run REGEXP '.#[1-9][0-9]{0,17}$' THEN
     SELECT COUNT(*), COALESCE(MAX(o.id), its_id) INTO open_runs, its_id FROM dbjobs_runs o
     WHERE o.open_job_id = of_job AND o.state IN ('waiting', 'queued', 'running');

@@ -17,6 +17,7 @@ BEGIN
     CALL dbjobs_refuse('JB003', 'resume: missed: want true or false');
   END IF;
   CALL dbjobs_pause_subject(scope, subject, subject_id, named, kind, logged);
+  CALL dbjobs_still_there(mine, scope, subject, subject_id);
   UPDATE dbjobs_pauses p SET p.resumed_at = now, p.resumed_by = LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), p.missed = missed
   WHERE p.scope = scope AND (p.subject_id = subject_id OR subject_id IS NULL) AND (named IS NULL OR p.subject = named)
     AND p.resumed_at IS NULL AND (p.until_at IS NULL OR p.until_at > now);

@@ -15,6 +15,7 @@ BEGIN
   END;
   CALL dbjobs_begin(mine);
   CALL dbjobs_find_run(run, its_id, of_job, named);
+  CALL dbjobs_still_there(mine, 'run', run, of_job);
   SELECT MAX(j.id) INTO removable FROM dbjobs_jobs j WHERE j.id = of_job AND j.remove_when_done;
   IF removable IS NOT NULL THEN -- see jobToRun (store/request.go)
     SELECT MAX(p.job_id) INTO removable FROM dbjobs_plans p WHERE p.job_id = removable FOR UPDATE;
