@@ -298,8 +298,8 @@ func (s *Store) AlterCalendar(ctx context.Context, name string, o AlterOptions, 
 	})
 }
 
-// leaveCalendars is leave for calendars. Those that are used stay.
-func (a *applier) leaveCalendars(ctx context.Context, named []Calendar, used map[string]bool) error {
+// leaveCalendars is leave for calendars. Those that have a reason stay.
+func (a *applier) leaveCalendars(ctx context.Context, named []Calendar, reasons map[string]string) error {
 	var gone []Calendar
 	err := readCalendar(ctx, a.tx, "calendars", engine.Args{}, func(c Calendar) {
 		if c.Manifest == a.o.Manifest && !slices.ContainsFunc(named, func(n Calendar) bool { return n.Name == c.Name }) {
@@ -311,8 +311,8 @@ func (a *applier) leaveCalendars(ctx context.Context, named []Calendar, used map
 	}
 	slices.SortFunc(gone, func(x, y Calendar) int { return strings.Compare(x.Name, y.Name) })
 	for _, c := range gone {
-		if used[c.Name] {
-			a.left("calendar", c.Name, usedByAnother)
+		if reasons[c.Name] != "" {
+			a.left("calendar", c.Name, reasons[c.Name])
 			continue
 		}
 		if !a.o.Prune {

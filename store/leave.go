@@ -15,7 +15,7 @@ import (
 // first, then schedules. Without Prune they stay, and each apply lists them: otherwise a job that was deleted from
 // its file would continue unnoticed. Jobs of an owner of whom the definitions have no job stay in any case: the files
 // of two owners may have one name, and a login that sees both would remove with the one what the other defines. What such
-// a job uses stays with it.
+// a job uses stays with it. In an installation with owners, so do schedules and calendars of such an owner.
 func (a *applier) leave(ctx context.Context, d Definitions) error {
 	named, going := map[int64]bool{}, map[int64]bool{}
 	owners := map[string]bool{}
@@ -63,7 +63,11 @@ func (a *applier) leave(ctx context.Context, d Definitions) error {
 			return err
 		}
 	}
-	schedules, calendars := map[string]bool{}, map[string]bool{} // which the jobs of others use
+	owners[a.login] = true // who applies a file makes its schedules and calendars
+	schedules, calendars, err := a.ofOthers(ctx, owners)
+	if err != nil {
+		return err
+	}
 	for part := range slices.Chunk(others, batchSize) {
 		jobs, err := a.definitions(ctx, part)
 		if err != nil {
@@ -71,10 +75,10 @@ func (a *applier) leave(ctx context.Context, d Definitions) error {
 		}
 		for i := range jobs {
 			for _, name := range jobs[i].Schedules {
-				schedules[name] = true
+				schedules[name] = cmp.Or(schedules[name], usedByAnother)
 			}
 			if own := jobs[i].Own; own != nil {
-				calendars[own.Calendar] = true
+				calendars[own.Calendar] = cmp.Or(calendars[own.Calendar], usedByAnother)
 			}
 		}
 	}
@@ -84,8 +88,25 @@ func (a *applier) leave(ctx context.Context, d Definitions) error {
 	return a.leaveCalendars(ctx, d.Calendars, calendars)
 }
 
-// leaveSchedules is leave for schedules. Those that are used stay, and the calendars of these are added to calendars.
-func (a *applier) leaveSchedules(ctx context.Context, named []Schedule, used, calendars map[string]bool) error {
+// ofOthers has the schedules and calendars of the manifest that belong to none of these owners, with the reason why they stay.
+// Without owners in the installation, what a login has made belongs to everybody.
+func (a *applier) ofOthers(ctx context.Context, owners map[string]bool) (schedules, calendars map[string]string, err error) {
+	schedules, calendars = map[string]string{}, map[string]string{}
+	var kind, name, owner string
+	err = a.tx.Query(ctx, "manifest_owners", engine.Args{"manifest": a.o.Manifest}, engine.Reads(&kind, &name, &owner).Each(func(string) {
+		if of := schedules; !owners[owner] {
+			if kind == KindCalendar {
+				of = calendars
+			}
+			of[name] = ofAnotherOwner
+		}
+		kind, name, owner = "", "", ""
+	}))
+	return schedules, calendars, err
+}
+
+// leaveSchedules is leave for schedules. Those that have a reason stay, and the calendars of these are added to calendars.
+func (a *applier) leaveSchedules(ctx context.Context, named []Schedule, reasons, calendars map[string]string) error {
 	var gone []Schedule
 	err := a.s.readSchedules(ctx, a.tx, "schedules_owned", engine.Args{"manifest": a.o.Manifest}, func(c Schedule, _ int64) {
 		a.dry.schedule(&c)
@@ -101,11 +122,11 @@ func (a *applier) leaveSchedules(ctx context.Context, named []Schedule, used, ca
 	gone = slices.DeleteFunc(gone, func(c Schedule) bool { return stays[c.Name] })
 	slices.SortFunc(gone, func(x, y Schedule) int { return cmp.Compare(x.Name, y.Name) })
 	gone = slices.DeleteFunc(gone, func(c Schedule) bool {
-		if used[c.Name] {
-			a.left("schedule", c.Name, usedByAnother)
-			calendars[c.Calendar] = true
+		if reasons[c.Name] != "" {
+			a.left("schedule", c.Name, reasons[c.Name])
+			calendars[c.Calendar] = cmp.Or(calendars[c.Calendar], usedByAnother)
 		}
-		return used[c.Name]
+		return reasons[c.Name] != ""
 	})
 	if !a.o.Prune {
 		for _, c := range gone {
@@ -124,7 +145,7 @@ func (a *applier) leaveSchedules(ctx context.Context, named []Schedule, used, ca
 	return nil
 }
 
-// ofAnotherOwner is the reason of a job that Prune leaves, and usedByAnother that of what the job uses.
+// ofAnotherOwner is the reason of what Prune leaves, and usedByAnother that of what is used by it.
 const (
 	ofAnotherOwner = "the file has no job of its owner"
 	usedByAnother  = "a job that stays uses it"

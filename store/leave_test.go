@@ -119,6 +119,44 @@ func TestAHookInUseIsNotRemoved(t *testing.T) {
 	})
 }
 
+// The files of two owners may have one name. Where rows belong to logins, Prune leaves the schedules and the calendars of another one,
+// whether jobs use them or not, and lists them.
+func TestPruneLeavesWhatIsOfAnotherOwner(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine == "sqlite" {
+			t.Skip("knows no logins")
+		}
+		if err := d.SetOwners(t.Context(), true); err != nil {
+			t.Fatal(err)
+		}
+		apply := func(manifest string, defs store.Definitions) (did []string) {
+			t.Helper()
+			changes, err := d.Apply(t.Context(), defs, store.ApplyOptions{Manifest: manifest, Prune: manifest != ""})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range changes {
+				did = append(did, c.Action+" "+c.Kind+" "+c.Subject)
+			}
+			return did
+		}
+		schedule := func(name, calendar string) store.Schedule {
+			return store.Schedule{Name: name, Rule: "every 5m", Calendar: calendar}
+		}
+		day := []string{"2036-12-26"}
+		apply("m", store.Definitions{Schedules: []store.Schedule{schedule("idle", "de"), schedule("used", "")}, Calendars: []store.Calendar{{Name: "de", Days: day}, {Name: "eu", Days: day}}})
+		apply("", store.Definitions{Jobs: []store.Job{{Name: "uses", Owner: "ann", Schedules: []string{"used"}, Steps: []store.Step{sqlStep("", "SELECT 1")}}}})
+		for _, table := range []string{"schedules", "calendars"} {
+			d.Exec(t, "UPDATE "+d.Table(table)+" SET owner = 'ann'")
+		}
+		apply("m", store.Definitions{Schedules: []store.Schedule{schedule("mine", "")}, Calendars: []store.Calendar{{Name: "own", Days: day}}})
+		did := strings.Join(apply("m", store.Definitions{Schedules: []store.Schedule{schedule("other", "")}}), ", ")
+		if did != "create schedule other, left schedule idle, left schedule used, remove schedule mine, left calendar de, left calendar eu, remove calendar own" {
+			t.Errorf("it did: %s", did)
+		}
+	})
+}
+
 // A removal waits for an edit of definitions that is under way, and sees what the edit has written: here, a job that runs
 // after the one to be removed.
 func TestARemovalTakesItsTurn(t *testing.T) {

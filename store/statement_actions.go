@@ -207,6 +207,7 @@ var actions = map[string]string{
 	"schedules":          "read schedules",
 	"schedules_named":    "read schedules by name",
 	"schedules_owned":    "read the schedules of a manifest",
+	"manifest_owners":    "read whose schedules and calendars a manifest has",
 	"stale_pauses":       "read changed pauses",
 	"stale_schedules":    "read changed schedules",
 	"step_facts":         "read what the steps of a run told",

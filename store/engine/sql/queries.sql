@@ -785,6 +785,12 @@ SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.name @among_names;
 -- name: schedules_owned
 SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.manifest = :manifest AND s.name IS NOT NULL;
 
+-- The owners of what a manifest has besides jobs; nothing where rows belong to nobody.
+-- name: manifest_owners
+SELECT 'schedule', name, owner FROM dbjobs.schedules WHERE manifest = :manifest AND name IS NOT NULL AND (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) = @true
+UNION ALL
+SELECT 'calendar', name, owner FROM dbjobs.calendars WHERE manifest = :manifest AND (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) = @true;
+
 -- name: schedules_among
 SELECT @schedule_columns FROM dbjobs.schedules s WHERE s.id @among AND s.name IS NOT NULL;
 

@@ -1044,6 +1044,12 @@ SELECT LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())));
 -- arguments: now, each_ids
 UPDATE dbjobs_attempts SET state = 'lost', finished_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE run_id IN (each_) AND state = 'running';
 
+-- name: manifest_owners
+-- arguments: manifest, manifest
+SELECT 'schedule', name, owner FROM dbjobs_schedules WHERE manifest = ? AND name IS NOT NULL AND (SELECT i.owners FROM dbjobs_installation i WHERE i.id = 1) = 1
+UNION ALL
+SELECT 'calendar', name, owner FROM dbjobs_calendars WHERE manifest = ? AND (SELECT i.owners FROM dbjobs_installation i WHERE i.id = 1) = 1;
+
 -- name: mark_after
 -- arguments: each_ids
 UPDATE dbjobs_job_after SET planned = after_job_id WHERE job_id IN (each_);

@@ -1106,6 +1106,12 @@ SELECT session_user::text;
 -- arguments: now, ids
 UPDATE dbjobs.attempts SET state = 'lost', finished_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE run_id = ANY($2::uuid[]) AND state = 'running';
 
+-- name: manifest_owners
+-- arguments: manifest
+SELECT 'schedule', name, owner FROM dbjobs.schedules WHERE manifest = $1 AND name IS NOT NULL AND (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) = true
+UNION ALL
+SELECT 'calendar', name, owner FROM dbjobs.calendars WHERE manifest = $1 AND (SELECT i.owners FROM dbjobs.installation i WHERE i.id = 1) = true;
+
 -- name: mark_after
 -- arguments: ids
 UPDATE dbjobs.job_after SET planned = after_job_id WHERE job_id = ANY($1::bigint[]);

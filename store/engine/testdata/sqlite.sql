@@ -1026,6 +1026,12 @@ SELECT '';
 -- arguments: now, ids
 UPDATE dbjobs_attempts SET state = 'lost', finished_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE run_id IN (SELECT value FROM json_each(?2)) AND state = 'running';
 
+-- name: manifest_owners
+-- arguments: manifest
+SELECT 'schedule', name, owner FROM dbjobs_schedules WHERE manifest = ?1 AND name IS NOT NULL AND (SELECT i.owners FROM dbjobs_installation i WHERE i.id = 1) = 1
+UNION ALL
+SELECT 'calendar', name, owner FROM dbjobs_calendars WHERE manifest = ?1 AND (SELECT i.owners FROM dbjobs_installation i WHERE i.id = 1) = 1;
+
 -- name: mark_after
 -- arguments: ids
 UPDATE dbjobs_job_after SET planned = after_job_id WHERE job_id IN (SELECT value FROM json_each(?1));
