@@ -243,59 +243,11 @@ func TestAnOwnersSilentServerKeepsNoOtherOwner(t *testing.T) {
 	})
 }
 
-// connected is an installation in which an administrator has connected jobs of ann's with rows of bob's, which her own login does
-// not see. Her job alone needs none. s is a store of her login.
-func connected(t *testing.T, d *storetest.DB) (ann string, s *store.Store) {
-	t.Helper()
-	if d.Engine != "postgres" {
-		t.Skip("has no row security")
-	}
-	if err := d.SetOwners(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	login := func(defined func(name string) store.Definitions) (string, *store.Store) {
-		name, url := d.Account(t, "user")
-		s, err := store.Open(t.Context(), url, store.Options{Clock: d.Clock.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
-		if _, err := s.Apply(t.Context(), defined(name), store.ApplyOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		return name, s
-	}
-	jobs := func(names ...string) (list []store.Job) {
-		for _, name := range names {
-			list = append(list, store.Job{Name: name, Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
-		}
-		return list
-	}
-	bob, _ := login(func(string) store.Definitions {
-		return store.Definitions{Jobs: jobs("bobs"), Groups: []store.Group{{Name: "bobs", MaxRunning: 1}},
-			Schedules: []store.Schedule{{Name: "bobs", Rule: "every 5m"}}, Calendars: []store.Calendar{{Name: "bobs", Days: []string{"2020-01-01"}}}}
-	})
-	ann, s = login(func(string) store.Definitions {
-		return store.Definitions{Jobs: jobs("alone", "linked", "grouped", "follows", "hooked", "rests")}
-	})
-	for _, statement := range []string{
-		"INSERT INTO dbjobs.job_schedules (job_id, schedule_id) SELECT j.id, s.id FROM dbjobs.jobs j, dbjobs.schedules s WHERE j.name = 'linked' AND s.name = 'bobs'",
-		"UPDATE dbjobs.jobs SET group_name = 'bobs' WHERE name = 'grouped'",
-		"INSERT INTO dbjobs.job_after (job_id, after_job_id) SELECT j.id, b.id FROM dbjobs.jobs j, dbjobs.jobs b WHERE j.name = 'follows' AND b.name = 'bobs'",
-		"UPDATE dbjobs.jobs SET on_failed = '" + bob + "/bobs' WHERE name = 'hooked'",
-		"UPDATE dbjobs.schedules SET calendar = 'bobs' WHERE job_id = (SELECT id FROM dbjobs.jobs WHERE name = 'rests')",
-		"INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at) SELECT job_id, 'x', after_job_id, gen_random_uuid(), now() FROM dbjobs.job_after",
-	} {
-		d.Exec(t, statement)
-	}
-	return ann, s
-}
-
 // A pass of ann's login parks her jobs that need rows which it does not see, and runs her other jobs as ever: also after a pass of
 // somebody who sees all rows.
 func TestAnOwnersJobThatNeedsAnothersRows(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ann, s := connected(t, d)
+		ann, s, _ := connected(t, d)
 		for i, as := range []*store.Store{s, s, s, d.Store, s, s} {
 			pass := ticktest.New(t, as)
 			pass.Name = ann // as rights allow
@@ -318,7 +270,7 @@ func TestAnOwnersJobThatNeedsAnothersRows(t *testing.T) {
 // An owner stops and skips what runs after a job that the owner does not see, before and after a pass has given both plans.
 func TestAnOwnerStopsWhatFollowsAnothers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		_, s := connected(t, d)
+		_, s, _ := connected(t, d)
 		d.Exec(t, "DELETE FROM dbjobs.plans")
 		for _, when := range []string{"before", "after"} {
 			if _, err := s.Skips(t.Context(), "follows", "skip", store.Author{}, func(in store.SkipInput) ([]store.Skip, error) { return in.Job.Skips, nil }); err != nil {
@@ -340,7 +292,7 @@ func TestAnOwnerStopsWhatFollowsAnothers(t *testing.T) {
 // A row of ann's that is there gets no other reference to what her login does not see. References to what it sees can change.
 func TestAnOwnersRowGetsNoReferenceToAnothers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		ann, s := connected(t, d)
+		ann, s, _ := connected(t, d)
 		id := func(table, name string) string {
 			return strconv.Itoa(d.Int(t, "SELECT id FROM dbjobs."+table+" WHERE name = '"+name+"'"))
 		}
@@ -359,6 +311,9 @@ func TestAnOwnersRowGetsNoReferenceToAnothers(t *testing.T) {
 			{"UPDATE dbjobs.job_after SET after_job_id = " + id("jobs", "bobs") + " WHERE after_job_id = " + alone, false},
 			{"UPDATE dbjobs.job_ends SET job_id = " + alone + " WHERE job_id = " + id("jobs", "follows"), false},
 			{"UPDATE dbjobs.jobs SET description = 'new', group_name = 'bobs' WHERE name = 'grouped'", true},
+			{"UPDATE dbjobs.jobs SET on_missed = 'linked' WHERE name = 'hooked'", true}, // beside bob's, which stays
+			{"UPDATE dbjobs.jobs SET on_late = on_failed WHERE name = 'hooked'", false},
+			{"UPDATE dbjobs.jobs SET on_missed = 'linked' WHERE name = 'grouped'", true},
 			{"UPDATE dbjobs.jobs SET on_failed = NULL, on_missed = '" + ann + "/linked', group_name = NULL WHERE name = 'hooked'", true},
 			{"UPDATE dbjobs.schedules SET rule = 'every 6m' WHERE job_id = (SELECT id FROM dbjobs.jobs WHERE name = 'rests')", true},
 			{"UPDATE dbjobs.schedules SET calendar = '' WHERE job_id = (SELECT id FROM dbjobs.jobs WHERE name = 'rests')", true},

@@ -112,7 +112,7 @@ CREATE POLICY hold ON dbjobs.installation FOR UPDATE USING (true) WITH CHECK (fa
 -- A row may refer to what belongs to another login: an administrator can connect the two, and owners can be switched on later.
 -- A pass of one login parks such a job, and has to write its marks, or it would fail with every job of that login. So the
 -- policies own hold for new rows, and where a row that is there gets another reference, a trigger looks whether the login
--- sees it.
+-- sees it. What the row had before may stay, also beside another reference.
 CREATE OR REPLACE FUNCTION dbjobs.refuse_reference() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   seen boolean
@@ -120,9 +120,9 @@ DECLARE
   IF NOT row_security_active('dbjobs.jobs') OR pg_has_role('dbjobs_admin', 'USAGE') OR pg_has_role('dbjobs_ticker', 'USAGE') THEN
     RETURN NEW
   ; ELSIF TG_TABLE_NAME = 'jobs' THEN
-    seen := (NEW.group_name IS NULL OR NEW.group_name IN (SELECT name FROM dbjobs.groups))
-      AND NOT EXISTS (SELECT 1 FROM unnest(ARRAY[NEW.on_failed, NEW.on_recovered, NEW.on_missed, NEW.on_late, NEW.on_lost, NEW.on_parked, NEW.on_paused]) AS h(hook)
-        WHERE strpos(h.hook, '/') > 0 AND split_part(h.hook, '/', 1) <> session_user)
+    seen := (NEW.group_name IS NULL OR NEW.group_name IS NOT DISTINCT FROM OLD.group_name OR NEW.group_name IN (SELECT name FROM dbjobs.groups))
+      AND NOT EXISTS (SELECT 1 FROM unnest(ARRAY[NEW.on_failed, NEW.on_recovered, NEW.on_missed, NEW.on_late, NEW.on_lost, NEW.on_parked, NEW.on_paused], ARRAY[OLD.on_failed, OLD.on_recovered, OLD.on_missed, OLD.on_late, OLD.on_lost, OLD.on_parked, OLD.on_paused]) AS h(hook, was)
+        WHERE h.hook IS DISTINCT FROM h.was AND strpos(h.hook, '/') > 0 AND split_part(h.hook, '/', 1) <> session_user)
   ; ELSIF TG_TABLE_NAME = 'schedules' THEN
     seen := NEW.calendar = '' OR NEW.calendar IN (SELECT name FROM dbjobs.calendars)
   ; ELSIF TG_TABLE_NAME = 'job_schedules' THEN

@@ -1,0 +1,57 @@
+package tick_test
+
+import (
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// connected is an installation in which an administrator has connected jobs of ann's with rows of bob's, which her own login does
+// not see. Her job alone needs none. s is a store of her login, and bobs one of his.
+func connected(t *testing.T, d *storetest.DB) (ann string, s, bobs *store.Store) {
+	t.Helper()
+	if d.Engine != "postgres" {
+		t.Skip("has no row security")
+	}
+	if err := d.SetOwners(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	login := func(defined func(name string) store.Definitions) (string, *store.Store) {
+		name, url := d.Account(t, "user")
+		s, err := store.Open(t.Context(), url, store.Options{Clock: d.Clock.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		if _, err := s.Apply(t.Context(), defined(name), store.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return name, s
+	}
+	jobs := func(names ...string) (list []store.Job) {
+		for _, name := range names {
+			list = append(list, store.Job{Name: name, Own: &store.Schedule{Rule: "every 5m"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
+		}
+		return list
+	}
+	bob, bobs := login(func(string) store.Definitions {
+		return store.Definitions{Jobs: jobs("bobs"), Groups: []store.Group{{Name: "bobs", MaxRunning: 1}},
+			Schedules: []store.Schedule{{Name: "bobs", Rule: "every 5m"}}, Calendars: []store.Calendar{{Name: "bobs", Days: []string{"2020-01-01"}}}}
+	})
+	ann, s = login(func(string) store.Definitions {
+		return store.Definitions{Jobs: jobs("alone", "linked", "grouped", "follows", "hooked", "rests")}
+	})
+	for _, statement := range []string{
+		"INSERT INTO dbjobs.job_schedules (job_id, schedule_id) SELECT j.id, s.id FROM dbjobs.jobs j, dbjobs.schedules s WHERE j.name = 'linked' AND s.name = 'bobs'",
+		"UPDATE dbjobs.jobs SET group_name = 'bobs' WHERE name = 'grouped'",
+		"INSERT INTO dbjobs.job_after (job_id, after_job_id) SELECT j.id, b.id FROM dbjobs.jobs j, dbjobs.jobs b WHERE j.name = 'follows' AND b.name = 'bobs'",
+		"UPDATE dbjobs.jobs SET on_failed = '" + bob + "/bobs' WHERE name = 'hooked'",
+		"UPDATE dbjobs.schedules SET calendar = 'bobs' WHERE job_id = (SELECT id FROM dbjobs.jobs WHERE name = 'rests')",
+		"INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at) SELECT job_id, 'x', after_job_id, gen_random_uuid(), now() FROM dbjobs.job_after",
+	} {
+		d.Exec(t, statement)
+	}
+	return ann, s, bobs
+}
