@@ -266,6 +266,13 @@ func TestBobLiesInWaitForNoName(t *testing.T) {
 				t.Errorf("ann renames one to the %s: %v", name, err)
 			}
 		}
+		if _, err := bob.ExecContext(t.Context(), "SELECT dbjobs.drop_job('hog')"); err != nil { // nobody could find what keeps the name
+			t.Fatal(err)
+		}
+		a.must(a.asAnn, "manifest: more\nzone: UTC\ngroups: {etl: 1}\n", "apply", "-f", "-")
+		if _, err := bob.ExecContext(t.Context(), "UPDATE dbjobs.jobs SET removed_at = NULL WHERE name = 'hog'"); !denied(err) {
+			t.Errorf("bob's job comes back into ann's group: %v", err)
+		}
 		a.must(a.asAdmin, "manifest: all\nzone: UTC\ngroups: {etl: 1}\ncalendars: {de: [2036-12-26]}\n", "apply", "-f", "-") // who sees all may connect all
 	})
 }

@@ -116,13 +116,15 @@ CREATE POLICY hold ON dbjobs.installation FOR UPDATE USING (true) WITH CHECK (fa
 CREATE OR REPLACE FUNCTION dbjobs.refuse_reference() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   seen boolean
+; back boolean := false
 ; BEGIN
   IF NOT row_security_active('dbjobs.jobs') OR pg_has_role('dbjobs_admin', 'USAGE') OR pg_has_role('dbjobs_ticker', 'USAGE') THEN
     RETURN NEW
   ; ELSIF TG_TABLE_NAME = 'jobs' THEN
-    seen := (NEW.group_name IS NULL OR NEW.group_name IS NOT DISTINCT FROM OLD.group_name OR NEW.group_name IN (SELECT name FROM dbjobs.groups))
+    back := OLD.removed_at IS NOT NULL /* what a removed job names may be another owner's by now */
+  ; seen := (NEW.group_name IS NULL OR NOT back AND NEW.group_name IS NOT DISTINCT FROM OLD.group_name OR NEW.group_name IN (SELECT name FROM dbjobs.groups))
       AND NOT EXISTS (SELECT 1 FROM unnest(ARRAY[NEW.on_failed, NEW.on_recovered, NEW.on_missed, NEW.on_late, NEW.on_lost, NEW.on_parked, NEW.on_paused], ARRAY[OLD.on_failed, OLD.on_recovered, OLD.on_missed, OLD.on_late, OLD.on_lost, OLD.on_parked, OLD.on_paused]) AS h(hook, was)
-        WHERE h.hook IS DISTINCT FROM h.was AND strpos(h.hook, '/') > 0 AND split_part(h.hook, '/', 1) <> session_user)
+        WHERE (back OR h.hook IS DISTINCT FROM h.was) AND strpos(h.hook, '/') > 0 AND split_part(h.hook, '/', 1) <> session_user)
   ; ELSIF TG_TABLE_NAME = 'schedules' THEN
     seen := NEW.calendar = '' OR NEW.calendar IN (SELECT name FROM dbjobs.calendars)
   ; ELSIF TG_TABLE_NAME = 'job_schedules' THEN
@@ -140,7 +142,7 @@ COMMENT ON FUNCTION dbjobs.refuse_reference() IS 'for triggers: with owners, a r
 DROP POLICY IF EXISTS kept ON dbjobs.jobs;
 CREATE POLICY kept ON dbjobs.jobs FOR UPDATE USING (owner = session_user::text AND owner = current_user) WITH CHECK (owner = session_user::text AND owner = current_user);
 DROP TRIGGER IF EXISTS refuse_reference ON dbjobs.jobs;
-CREATE TRIGGER refuse_reference BEFORE UPDATE OF group_name, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused ON dbjobs.jobs FOR EACH ROW WHEN ((OLD.group_name, OLD.on_failed, OLD.on_recovered, OLD.on_missed, OLD.on_late, OLD.on_lost, OLD.on_parked, OLD.on_paused) IS DISTINCT FROM (NEW.group_name, NEW.on_failed, NEW.on_recovered, NEW.on_missed, NEW.on_late, NEW.on_lost, NEW.on_parked, NEW.on_paused)) EXECUTE FUNCTION dbjobs.refuse_reference();
+CREATE TRIGGER refuse_reference BEFORE UPDATE OF group_name, on_failed, on_recovered, on_missed, on_late, on_lost, on_parked, on_paused, removed_at ON dbjobs.jobs FOR EACH ROW WHEN (OLD.removed_at IS NOT NULL AND NEW.removed_at IS NULL OR (OLD.group_name, OLD.on_failed, OLD.on_recovered, OLD.on_missed, OLD.on_late, OLD.on_lost, OLD.on_parked, OLD.on_paused) IS DISTINCT FROM (NEW.group_name, NEW.on_failed, NEW.on_recovered, NEW.on_missed, NEW.on_late, NEW.on_lost, NEW.on_parked, NEW.on_paused)) EXECUTE FUNCTION dbjobs.refuse_reference();
 DROP POLICY IF EXISTS kept ON dbjobs.schedules;
 CREATE POLICY kept ON dbjobs.schedules FOR UPDATE USING ((job_id IS NULL AND owner = session_user::text AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK ((job_id IS NULL AND owner = session_user::text AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs));
 DROP TRIGGER IF EXISTS refuse_reference ON dbjobs.schedules;
@@ -159,14 +161,16 @@ DROP TRIGGER IF EXISTS refuse_reference ON dbjobs.job_ends;
 CREATE TRIGGER refuse_reference BEFORE UPDATE OF job_id, after_job_id ON dbjobs.job_ends FOR EACH ROW WHEN ((OLD.job_id, OLD.after_job_id) IS DISTINCT FROM (NEW.job_id, NEW.after_job_id)) EXECUTE FUNCTION dbjobs.refuse_reference();
 
 -- Groups and calendars are found by name, and a job keeps the name of one that is gone. So a new one gets no name that a job of
--- another owner has: its runs would take places in the group, and its plan have the days of the calendar. The function sees all
--- rows, and looks once the name is taken: the session that gave it up has committed.
+-- another owner has: its runs would take places in the group, and its plan have the days of the calendar. A job that is removed,
+-- and has no run left, takes none. The function sees all rows, and looks once the name is taken: the session that gave it up has
+-- committed.
 CREATE OR REPLACE FUNCTION dbjobs.refuse_name() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   named boolean
 ; BEGIN
   IF TG_TABLE_NAME = 'groups' THEN
-    named := EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.group_name = NEW.name AND j.owner <> session_user::text)
+    named := EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.group_name = NEW.name AND j.owner <> session_user::text
+      AND (j.removed_at IS NULL OR EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.settled_at IS NULL AND r.job_id = j.id)))
   ; ELSE
     named := EXISTS (SELECT 1 FROM dbjobs.schedules s LEFT JOIN dbjobs.jobs j ON j.id = s.job_id WHERE s.calendar = NEW.name AND s.calendar <> '' AND coalesce(j.owner, s.owner) <> session_user::text)
   ; END IF
