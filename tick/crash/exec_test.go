@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,8 +21,9 @@ import (
 // programs has the file in which each program of a world leaves its mark, by itself: the run, the
 // step, the fence and the attempt as the program learned them.
 type programs struct {
-	mu   sync.Mutex
-	file string
+	mu       sync.Mutex
+	file     string
+	gathered int64 // bytes of the file
 }
 
 // running runs real programs. The shell is allowed, and nothing else.
@@ -39,11 +41,17 @@ func (x running) Execute(ctx context.Context, r executor.Request) (executor.Resu
 	return res, errors.Join(err, x.w.gather())
 }
 
-// gather turns the marks that programs have left into effects.
+// gather turns the marks that programs have left into effects. A program may leave its mark meanwhile, so the file is never cut:
+// it is read on from where the last reading ended.
 func (w *world) gather() error {
 	w.programs.mu.Lock()
 	defer w.programs.mu.Unlock()
-	marks, err := os.ReadFile(w.programs.file)
+	file, err := os.Open(w.programs.file)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	marks, err := io.ReadAll(io.NewSectionReader(file, w.programs.gathered, 1<<30))
 	if err != nil {
 		return err
 	}
@@ -56,8 +64,9 @@ func (w *world) gather() error {
 		if _, err := w.d.SQL.Exec(fmt.Sprintf("INSERT INTO effects VALUES ('%s', '%s', %d, %d)", run, step, fence, attempt)); err != nil {
 			return err
 		}
+		w.programs.gathered += int64(len(line))
 	}
-	return os.Truncate(w.programs.file, 0)
+	return nil
 }
 
 // program returns a step that leaves its mark, and then runs the commands in then. exec learns its run
