@@ -103,18 +103,29 @@ func itself() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	called, err := exec.LookPath(os.Args[0])
+	if called := asCalled(); isSame(real, called) { // the caller may have given it any name
+		return called, nil
+	}
+	return real, nil
+}
+
+// asCalled returns the path by which this program was called, if there is one.
+func asCalled() string {
+	path, err := exec.LookPath(os.Args[0])
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
 	if err != nil {
-		return real, nil
+		return ""
 	}
-	if called, err = filepath.Abs(called); err != nil {
-		return real, nil
-	}
-	one, err := os.Stat(real)
-	if other, missing := os.Stat(called); err != nil || missing != nil || !os.SameFile(one, other) {
-		return real, nil // the caller may have given it any name
-	}
-	return called, nil
+	return path
+}
+
+// isSame reports whether two paths lead to one file.
+func isSame(one, other string) bool {
+	a, err := os.Stat(one)
+	b, missing := os.Stat(other)
+	return err == nil && missing == nil && os.SameFile(a, b)
 }
 
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
