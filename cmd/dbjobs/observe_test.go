@@ -169,21 +169,24 @@ func TestMetricsFileOfEachTrigger(t *testing.T) {
 	}
 }
 
-// TestMetricsFilesOfOneName: DBJOBS_NAME names ticks, and the workers beside them are named after it, so the figures of both stay. The
-// name of a flag is taken as it is.
+// TestMetricsFilesOfOneName: DBJOBS_NAME names ticks, and the workers beside them are named after it, so the figures of both stay, also
+// where the name is the usual one of workers, or is as long as a name may be. The name of a flag is taken as it is.
 func TestMetricsFilesOfOneName(t *testing.T) {
-	dir, home := t.TempDir(), t.TempDir()
-	values := map[string]string{"HOME": home, "DBJOBS_NAME": "shop", metricsVariable: filepath.Join(dir, "${name}.prom")}
-	env := func(name string) (string, bool) { value, set := values[name]; return value, set }
-	for _, args := range [][]string{{"migrate"}, {"tick"}, {"work"}, {"work", "--name", "reports"}} {
-		var said bytes.Buffer
-		if code := run(t.Context(), args, nil, io.Discard, &said, env, nil); code != exitDone {
-			t.Fatalf("%q: code %d, said %q", args, code, &said)
+	long := strings.Repeat("ü", 95)
+	for name, worker := range map[string]string{"shop": "shop-work", "work": "work-work", long: strings.Repeat("ü", 92) + "-work"} {
+		dir, home := t.TempDir(), t.TempDir()
+		values := map[string]string{"HOME": home, "DBJOBS_NAME": name, metricsVariable: filepath.Join(dir, "${name}.prom")}
+		env := func(name string) (string, bool) { value, set := values[name]; return value, set }
+		for _, args := range [][]string{{"migrate"}, {"tick"}, {"work"}, {"work", "--name", "reports"}} {
+			var said bytes.Buffer
+			if code := run(t.Context(), args, nil, io.Discard, &said, env, nil); code != exitDone {
+				t.Fatalf("%s: %q: code %d, said %q", name, args, code, &said)
+			}
 		}
-	}
-	for _, name := range []string{"shop", "shop-work", "reports"} {
-		if got := readProm(t, filepath.Join(dir, name+".prom")); got["dbjobs_pass_timestamp_seconds"] == 0 {
-			t.Errorf("%s: %v", name, got)
+		for _, name := range []string{name, worker, "reports"} {
+			if got := readProm(t, filepath.Join(dir, name+".prom")); got["dbjobs_pass_timestamp_seconds"] == 0 {
+				t.Errorf("%s: %v", name, got)
+			}
 		}
 	}
 }

@@ -117,14 +117,6 @@ Any number of workers may run at the same time. A worker that finds nothing prin
 	return c.prints(cmd)
 }
 
-// nameWorker names a worker after the ticks that DBJOBS_NAME names, and not as them. With the same name, a worker's passes would replace
-// the figures of the ticks, and would hide from alarms that no tick succeeds.
-func (f *tickFlags) nameWorker(cmd *cobra.Command) {
-	if flag := cmd.Flag("name"); cmd.Name() == "work" && !flag.Changed && f.name != flag.DefValue {
-		f.name += "-work"
-	}
-}
-
 // names refuses empty names, such as from a shell variable that is not set, and names that nothing can have.
 func (f *tickFlags) names(cmd *cobra.Command) error {
 	flags := cmd.Flags()
@@ -213,7 +205,7 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 		if f.limit < 0 || f.concurrency < 0 {
 			return badInput("--limit and --concurrency must be 0 or more")
 		}
-		f.nameWorker(cmd)
+		c.nameWorker(cmd, f)
 		if err := f.names(cmd); err != nil {
 			return err
 		}

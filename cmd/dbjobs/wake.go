@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -70,6 +71,19 @@ func (c *cli) alarm(kind string, lead store.Duration, name string) (tick.Alarm, 
 func (c *cli) usualName() string {
 	name, _ := c.env("DBJOBS_NAME")
 	return name
+}
+
+// nameWorker names a worker after the ticks that DBJOBS_NAME names, and not as them. With the same name, a worker's passes would replace
+// the figures of the ticks, and would hide from alarms that no tick succeeds. Of a name that is too long then, the end goes.
+func (c *cli) nameWorker(cmd *cobra.Command, f *tickFlags) {
+	name := c.usualName()
+	if cmd.Name() != "work" || cmd.Flag("name").Changed || name == "" || store.CheckTrigger(name, "", nil) != nil {
+		return
+	}
+	for f.name = name + "-work"; store.CheckTrigger(f.name, "", nil) != nil; f.name = name + "-work" {
+		_, last := utf8.DecodeLastRuneInString(name)
+		name = name[:len(name)-last]
+	}
 }
 
 // sameTick returns the variables and arguments of a later tick that is of the databases of this command line, and has the name. It
