@@ -230,8 +230,8 @@ func newAt(s *settings, queue string) (tick.Alarm, error) {
 	return &atJobs{s, queue, starts}, err
 }
 
-// home returns the folder in which jobs of at begin: that of the user, as for the jobs of a crontab, if it can be entered. at takes the one in which it is
-// called, and a job fails if that is gone then, as that of an old release.
+// home returns the folder in which jobs of at begin: that of the user, as for the jobs of a crontab, or / if that cannot be entered. at
+// takes the one in which it is called, and a job fails if that is gone then, as that of an old release.
 func (s *settings) home() string {
 	for _, entry := range s.Environ {
 		dir, found := strings.CutPrefix(entry, "HOME=")
