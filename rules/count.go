@@ -266,6 +266,26 @@ func (k *counter) part(day, from, to int, b *budget) (n int64) {
 	return n
 }
 
+// countAfter lets the COUNTs of a rule that begins at its creation, made, count the times after it: a job owes no other. The
+// canonical text, whose DTSTART is the creation, counts from there, so its COUNTs are larger.
+func (r *Rule) countAfter(made int64) {
+	r.past = map[*recur]int{}
+	b := budget{searchSteps} // a rule that uses it up has no time near that moment
+	for _, list := range [2][]recur{r.includes, r.excludes} {
+		for i := range list {
+			c := &list[i]
+			if c.count == 0 {
+				continue
+			}
+			s := compile(c, r.zone, r.policy, r.start)
+			most := int64(partBounds["COUNT"].high - c.count)
+			past := int(min(s.count(s.start, max(made, s.start), &b), most))
+			c.count += past
+			r.past[c] = past
+		}
+	}
+}
+
 // countEnd finds the instant of the nth occurrence, which ends the series. For a
 // small n it walks; for a large one it counts and bisects.
 func (s *series) countEnd(n int64, all *budget) (int64, error) {

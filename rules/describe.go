@@ -62,7 +62,7 @@ func (r *Rule) describeRecur(c *recur) string {
 		s += map[skip]string{skipBackward: ", or the day before where a month lacks the day", skipForward: ", or the day after where a month lacks the day"}[c.skip]
 	}
 	if c.count > 0 {
-		s += ", " + counted(c.count, "time") + " in all"
+		s += ", " + counted(c.count-r.past[c], "time") + " in all"
 	}
 	if c.until != noUntil {
 		s += ", until " + r.local(c.until)

@@ -29,8 +29,9 @@ type Rule struct {
 	undated         bool  // the text has single dates alone, and no DTSTART: it is the earliest of them
 	includes        []recur
 	excludes        []recur
-	rdates, exdates []int64 // instants, sorted
-	exdays          []int   // days that EXDATE removes, sorted
+	past            map[*recur]int // of how many more times than its text names a recurrence has the COUNT; see countAfter
+	rdates, exdates []int64        // instants, sorted
+	exdays          []int          // days that EXDATE removes, sorted
 	single          singleDates
 	calendar        *Calendar
 	onHoliday       onHoliday
@@ -80,6 +81,9 @@ func Parse(text string, d Defaults) (*Rule, error) {
 	z := r.zone
 	if err := r.form.parse(r, in); err != nil {
 		return nil, elsewhere(zoneInText(err, text), text)
+	}
+	if in.made {
+		r.countAfter(floor(in.start))
 	}
 	if err := r.setCalendar(d.Calendar, d.OnHoliday, z); err != nil {
 		return nil, err

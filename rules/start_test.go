@@ -88,3 +88,37 @@ func TestExceptionOfASkippedTime(t *testing.T) {
 		}
 	}
 }
+
+// COUNT of a rule that names no start counts the times after the moment at which it was made: that moment is no time of a job.
+func TestCountWithoutAStart(t *testing.T) {
+	for _, c := range []struct {
+		rule, zone, made, canonical string
+		want                        []string
+	}{
+		{"FREQ=HOURLY;COUNT=3", "", "2026-12-01T12:00:00Z", "COUNT=4", []string{"2026-12-01T13:00:00Z", "2026-12-01T14:00:00Z", "2026-12-01T15:00:00Z"}},
+		{"FREQ=DAILY;COUNT=1", "", "2026-12-01T12:00:00Z", "COUNT=2", []string{"2026-12-02T12:00:00Z"}},
+		{"FREQ=DAILY;COUNT=1;BYHOUR=13", "", "2026-12-01T12:00:00Z", "COUNT=1", []string{"2026-12-01T13:00:00Z"}},
+		{"RRULE:FREQ=DAILY;COUNT=3\nEXRULE:FREQ=DAILY;COUNT=1", "", "2026-12-01T12:00:00Z", "COUNT=4", []string{"2026-12-03T12:00:00Z", "2026-12-04T12:00:00Z"}},
+		{"FREQ=HOURLY;COUNT=2", "Europe/Berlin", "2027-10-31T01:30:00Z", "COUNT=4", []string{"2027-10-31T02:30:00Z", "2027-10-31T03:30:00Z"}}, // 02:30 for the second time
+		{"FREQ=DAILY;COUNT=2147483647", "", "2026-12-01T12:00:00Z", "COUNT=2147483647", nil},
+	} {
+		made := time.Unix(instant(t, c.made), 7e8)
+		r := mustParse(t, c.rule, Defaults{Zone: c.zone, Start: made})
+		if !strings.Contains(r.String(), c.canonical+";") && !strings.Contains(r.String()+"\n", c.canonical+"\n") {
+			t.Errorf("%s: no %s in\n%s", c.rule, c.canonical, r)
+		}
+		if e, err := Explain(r, made); err != nil || !strings.Contains(c.rule, "=2147483647") && !strings.Contains(e.Sentence, counted(len(c.want), "time")+" in all") && len(r.excludes) == 0 {
+			t.Errorf("%s is explained as %+v, %v", c.rule, e, err)
+		}
+		for _, r := range []*Rule{r, mustParse(t, r.String(), Defaults{})} {
+			list, err := r.Between(made, Last, 4)
+			var got []string
+			for _, at := range list {
+				got = append(got, at.Format(time.RFC3339))
+			}
+			if err != nil || c.want != nil && strings.Join(got, " ") != strings.Join(c.want, " ") {
+				t.Errorf("%s made %s: %v, %v; want %v, by\n%s", c.rule, c.made, got, err, c.want, r)
+			}
+		}
+	}
+}
