@@ -146,7 +146,7 @@ func hideAssigned(text string) string {
 		return text
 	}
 	var b strings.Builder
-	for {
+	for open := (quotes{}); ; {
 		at := assigned.FindStringSubmatchIndex(text)
 		if at == nil {
 			return b.String() + text
@@ -156,14 +156,15 @@ func hideAssigned(text string) string {
 			from = at[2]
 		}
 		b.WriteString(text[:from])
+		open.pass(text[:from])
 		name := text[at[0]:at[1]]
 		text = text[from:]
-		open, length := valueOf(text)
+		around, length := valueOf(text, open)
 		switch {
 		case isFolder(name, text[:length]):
 			b.WriteString(text[:length])
 		case length > 0:
-			b.WriteString(open + Hidden + open)
+			b.WriteString(around + Hidden + around)
 		}
 		text = text[length:]
 	}
@@ -172,29 +173,6 @@ func hideAssigned(text string) string {
 // isFolder reports whether this is PWD, the variable in which a shell keeps its folder, at the beginning of a line.
 func isFolder(name, value string) bool {
 	return strings.TrimLeft(name, "\n") == "PWD=" && strings.HasPrefix(value, "/") && !strings.Contains(value, "=")
-}
-
-// valueOf returns the quote around a value, and the length of the value with its quotes.
-func valueOf(text string) (open string, length int) {
-	if open = quote.FindString(text); open != "" {
-		if end := strings.Index(text[len(open):], open); end >= 0 {
-			return open, end + 2*len(open)
-		}
-		return open, len(text)
-	}
-	if strings.HasPrefix(text, Hidden) {
-		return "", len(Hidden)
-	}
-	for ; length < len(text); length++ {
-		next := strings.IndexAny(text[length:], ends+"&")
-		if next < 0 {
-			break
-		}
-		if length += next; text[length] != '&' || follows.MatchString(text[length:]) {
-			return "", length
-		}
-	}
-	return "", len(text)
 }
 
 // ofURL returns the secrets in a URL, as they are written and as they are decoded. The URL may be

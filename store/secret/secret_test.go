@@ -33,6 +33,18 @@ func TestHide(t *testing.T) {
 		{"h:5432/?Action=connect&X-Amz-Signature=abc", "h:5432/?Action=connect&X-Amz-Signature=[hidden]"},
 		{"A=1\npwd=/geheim\nUID=ann;PWD=/geheim PWD=/a;password=geheim", "A=1\npwd=[hidden]\nUID=ann;PWD=[hidden] PWD=[hidden]"},
 		{"PWD=/srv;password=geheim", "PWD=[hidden]"},
+		// Quotes in a value.
+		{`{"user":"x","password":"ab\"geheim99","port":1}`, `{"user":"x","password":"[hidden]","port":1}`},
+		{`{"password":"geheim\\","port":1}`, `{"password":"[hidden]","port":1}`},
+		{`"{\"password\":\"ab\\\"geheim\",\"port\":1}"`, `"{\"password\":\"[hidden]\",\"port\":1}"`},
+		{`near "ALTER USER ann SET PASSWORD = 'it''s geheim' VALID"`, `near "ALTER USER ann SET PASSWORD = '[hidden]' VALID"`},
+		{`'ALTER USER ann SET PASSWORD = ''ge''''heim'' VALID'`, `'ALTER USER ann SET PASSWORD = ''[hidden]'' VALID'`},
+		{`near 'SET PASSWORD = 'geheim'' at line 1; 'x'`, `near 'SET PASSWORD = '[hidden]'' at line 1; 'x'`},
+		{`{"password":"","port":"geheim"}`, `{"password":"[hidden]","port":"geheim"}`},
+		{`can't use password=ab'geheim, ab"geheim`, `can't use password=[hidden] ab"geheim`},
+		{`{"dsn": "password=ab'geheim", "port": 1}`, `{"dsn": "password=[hidden]", "port": 1}`},
+		{`"{\"dsn\": \"password=ab'geheim\"}"`, `"{\"dsn\": \"password=[hidden]\"}"`},
+		{"see `password=geheim`: 'token=geheim' <b>token=geheim</b>", "see `password=[hidden]`: 'token=[hidden]' <b>token=[hidden]</b>"},
 		// Texts without a secret.
 		{"A=1\nPWD=/srv/dumps\nB=2", "A=1\nPWD=/srv/dumps\nB=2"},
 		{"want postgres://user:password@host/database", "want postgres://user:password@host/database"},
