@@ -47,9 +47,21 @@ func (k *Known) Issue(password string) {
 	k.whole.Issue(password)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.issued = added(k.issued, password, k.whole != nil)
-	if over := len(k.issued) - issuedMost; over > 0 {
-		k.issued = slices.Delete(k.issued, 0, over)
+	entire := k.whole != nil
+	k.issued = slices.DeleteFunc(k.issued, func(p pattern) bool { // one that is issued again is a newest one
+		entire = entire && (p.text != password || p.entire)
+		return p.text == password
+	})
+	k.issued = added(k.issued, password, entire)
+	texts := 0 // each with one or several patterns
+	for i := len(k.issued) - 1; i >= 0; i-- {
+		if i == len(k.issued)-1 || k.issued[i].text != k.issued[i+1].text {
+			texts++
+		}
+		if texts > issuedMost {
+			k.issued = slices.Delete(k.issued, 0, i+1)
+			break
+		}
 	}
 }
 

@@ -113,6 +113,17 @@ func TestIssued(t *testing.T) {
 	if len(k.issued) != issuedMost {
 		t.Error(len(k.issued))
 	}
+	for i := range 3 * issuedMost { // a token that is in use is issued again and again
+		k.Issue("a%41token-in-use")
+		k.Issue("a%41token-of-another-" + strconv.Itoa(i))
+	}
+	if got := k.Hide("refused aatoken-in-use, a%2541token-in-use"); got != "refused [hidden], [hidden]" {
+		t.Error(got)
+	}
+	last := 3*issuedMost - issuedMost + 2 // each is one of those that are kept, in however many forms it is searched
+	if got := k.Hide("refused a%41token-of-another-" + strconv.Itoa(last)); got != "refused [hidden]" {
+		t.Error(got)
+	}
 	if got := (*Known)(nil).Hide("password=geheim"); got != "password=[hidden]" {
 		t.Error(got)
 	}
