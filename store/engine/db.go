@@ -88,7 +88,7 @@ func New(rawURL string, o Options) (*DB, error) {
 	if login := o.Login; login != nil {
 		inURL := ""
 		if u, err := secret.ParseURL(rawURL); err == nil {
-			inURL, _ = u.User.Password()
+			_, inURL = secret.Login(u)
 		}
 		o.Login = func(ctx context.Context) (string, string, error) {
 			user, password, err := login(ctx)

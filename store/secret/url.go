@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"strings"
@@ -43,4 +44,12 @@ func ParseURL(raw string) (*url.URL, error) {
 		return nil, errReserved
 	}
 	return u, nil
+}
+
+// Login returns user and password of the URL of a server. The options user and password go before those that stand before the
+// host, as in the driver of PostgreSQL.
+func Login(u *url.URL) (user, password string) {
+	password, _ = u.User.Password()
+	options := u.Query()
+	return cmp.Or(options.Get("user"), u.User.Username()), cmp.Or(options.Get("password"), password)
 }

@@ -55,8 +55,8 @@ func (h held) login() (user, password string, err error) {
 	if err != nil {
 		return "", "", fmt.Errorf("the secret holds neither JSON nor a URL: %w", err)
 	}
-	password, _ = u.User.Password()
-	return u.User.Username(), password, nil
+	user, password = secret.Login(u)
+	return user, password, nil
 }
 
 // address returns the URL of a secret that also names the database.
@@ -133,8 +133,7 @@ func (d *Database) Follow(again func() (string, error)) {
 	if err != nil || d.Login != nil {
 		return
 	}
-	user := first.User.Username()
-	password, _ := first.User.Password()
+	user, password := secret.Login(first)
 	if password == "" { // it is not in the URL, but in a file of the driver
 		return
 	}
@@ -142,10 +141,10 @@ func (d *Database) Follow(again func() (string, error)) {
 		raw, err := again()
 		raw = strings.TrimSpace(raw)
 		now, wrong := secret.ParseURL(raw)
-		if err != nil || wrong != nil || now.User.Username() != user || withoutLogin(now) != withoutLogin(first) {
+		if err != nil || wrong != nil {
 			return password, nil //nolint:nilerr // as said above
 		}
-		if other, _ := now.User.Password(); other != "" && other != password {
+		if who, other := secret.Login(now); who == user && withoutLogin(now) == withoutLogin(first) && other != "" && other != password {
 			d.secrets.AddURL(raw)
 			password = other
 		}
@@ -159,8 +158,10 @@ func (d *Database) Follow(again func() (string, error)) {
 
 // withoutLogin returns the URL without user and password.
 func withoutLogin(u *url.URL) string {
-	bare := *u
-	bare.User = nil
+	bare, options := *u, u.Query()
+	options.Del("user")
+	options.Del("password")
+	bare.User, bare.RawQuery = nil, options.Encode()
 	return bare.String()
 }
 

@@ -121,6 +121,33 @@ func TestPasswordThatChangesInItsFile(t *testing.T) {
 	}
 }
 
+// User and password may stand among the options of a URL, as the driver of PostgreSQL takes them.
+func TestPasswordThatChangesAmongTheOptions(t *testing.T) {
+	old := secretFresh
+	secretFresh = 0
+	defer func() { secretFresh = old }()
+	url := "postgres:///jobs?host=/run/pg&user=ann&password=geheim&sslmode=disable"
+	d, err := Find(t.Context(), "", false, lookup(nil), func() (string, string, error) { return url, "config.yaml: url_file", nil })
+	if err != nil || d.Login == nil {
+		t.Fatalf("%v, the password is not followed", err)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"postgres:///jobs?host=/run/pg&user=ann&password=geheim2&sslmode=disable", "geheim2"},
+		{"postgres:///jobs?host=/run/pg&user=bob&password=geheim3&sslmode=disable", "geheim2"},
+		{"postgres:///jobs?host=/run/other&user=ann&password=geheim3&sslmode=disable", "geheim2"},
+		{"postgres:///jobs?host=/run/pg&user=ann&sslmode=disable", "geheim2"},
+		{"postgres://ann:gehei%403@/jobs?host=/run/pg&sslmode=disable", "gehei@3"},
+	} {
+		url = c.text
+		if user, password, err := d.Login(t.Context()); user != "ann" || password != c.want || err != nil {
+			t.Errorf("%q: %q, %q, %v; want %q", c.text, user, password, err, c.want)
+		}
+		if got := d.Scrub("refused " + c.want); strings.Contains(got, "gehei") {
+			t.Error(got)
+		}
+	}
+}
+
 // serveSecret is the extension, with one secret.
 func serveSecret(t *testing.T, secret *string) map[string]string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -147,6 +174,7 @@ func TestSecret(t *testing.T) {
 	}{
 		{name: "whole", secret: whole, url: "postgres://ann@h:5433/d", user: "ann", password: "geheim"},
 		{name: "port as text", secret: strings.Replace(whole, "5433", `"5433"`, 1), url: "postgres://ann@h:5433/d", user: "ann", password: "geheim"},
+		{name: "login among options", secret: "postgres:///d?host=h&user=ann&password=geheim", url: "postgres:///d?host=h&user=ann&password=geheim", user: "ann", password: "geheim"},
 		{name: "beside a URL", secret: `{"username":"ann","password":"geheim"}`, beside: "mysql://h/d", url: "mysql://h/d", user: "ann", password: "geheim"},
 		{name: "a URL", secret: "postgres://ann:geh%40eim@h/d\n", url: "postgres://ann:geh%40eim@h/d", user: "ann", password: "geh@eim"},
 		{name: "no host", secret: `{"username":"ann","password":"geheim"}`, err: URLVariable},
