@@ -60,10 +60,11 @@ func postgresTransactionOpen(_ context.Context, conn *sql.Conn) (open bool, err 
 // postgresForRecord undoes SET ROLE and the like, and another encoding. A procedure may set something, too, and so may set_config,
 // or an update of pg_settings: what they set may be an argument, or a value of a table.
 // What waits for the end of the transaction, such as deferred constraints, is still done in that role.
-func postgresForRecord(_ string, texts []string) (list []string) {
+func postgresForRecord(_ string, plain, others []string) (list []string) {
+	sets := func(text string) bool { return hasWord(text, "set_config", "pg_settings") }
+	all := slices.ContainsFunc(slices.Concat(plain, others), sets)
 	has := func(words ...string) bool {
-		words = append(words, "set_config", "pg_settings", "call")
-		return slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, words...) || verb(text) == "DO" })
+		return all || slices.ContainsFunc(others, func(text string) bool { return hasWord(text, words...) || hasWord(text, "call") || verb(text) == "DO" })
 	}
 	if has("role", "authorization") {
 		list = append(list, "SET CONSTRAINTS ALL IMMEDIATE", "RESET SESSION AUTHORIZATION", "RESET ROLE")

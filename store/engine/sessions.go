@@ -181,8 +181,9 @@ func (s *Session) Last(ctx context.Context) context.Context {
 
 // ForRecord returns what is executed after these statements of an atomic step, and before its record is written in the same
 // session. The record needs the session in which the statements began, as far as it depends on that: its database, its
-// role, its encoding. The words of the statements show what they may have changed.
-func (s *Session) ForRecord(texts []string) []string {
+// role, its encoding. The words of the statements show what they may have changed. plain are single statements that read and
+// write rows: of these, only what can change a session counts, so that most steps need nothing.
+func (s *Session) ForRecord(plain, others []string) []string {
 	if s.of.e.jobs.forRecord == nil {
 		return nil
 	}
@@ -190,7 +191,7 @@ func (s *Session) ForRecord(texts []string) []string {
 	if u, err := url.Parse(s.of.db.url); err == nil {
 		database = strings.TrimPrefix(u.Path, "/")
 	}
-	return s.of.e.jobs.forRecord(database, texts)
+	return s.of.e.jobs.forRecord(database, plain, others)
 }
 
 // alive reports whether a session that has waited can still be used, as far as that is known without a trip.

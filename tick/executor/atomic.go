@@ -104,8 +104,9 @@ type guard struct {
 
 // guard sets up the guard of a text, before its transaction begins.
 func (d *database) guard(s session, taken *engine.Session, list []Statement) guard {
-	g := guard{session: s, engine: d.engine, record: taken.ForRecord(textsOf(list))}
-	if !slices.ContainsFunc(list, mayCommit) {
+	others := slices.DeleteFunc(slices.Clone(list), func(st Statement) bool { return !mayCommit(st) })
+	g := guard{session: s, engine: d.engine, record: taken.ForRecord(textsOf(slices.DeleteFunc(slices.Clone(list), mayCommit)), textsOf(others))}
+	if len(others) == 0 {
 		return g
 	}
 	name := fmt.Sprintf("dbjobs_%016x", rand.Uint64())

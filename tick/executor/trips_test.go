@@ -23,9 +23,11 @@ func TestTripsOfAStep(t *testing.T) {
 		sql    []string
 		want   map[string]string
 	}{
-		"plain":                                {false, plain, map[string]string{"sqlite": "exec", "postgres": "exec", "mariadb": "exec"}},
-		"block":                                {false, block, map[string]string{"sqlite": "exec exec exec exec", "postgres": "exec exec exec", "mariadb": "exec exec exec query", "mysql": "exec exec exec query exec"}}, // MySQL asks twice
-		"atomic":                               {true, plain, map[string]string{"sqlite": "begin exec commit", "postgres": "begin exec commit", "mariadb": "begin exec commit"}},
+		"plain":  {false, plain, map[string]string{"sqlite": "exec", "postgres": "exec", "mariadb": "exec"}},
+		"block":  {false, block, map[string]string{"sqlite": "exec exec exec exec", "postgres": "exec exec exec", "mariadb": "exec exec exec query", "mysql": "exec exec exec query exec"}}, // MySQL asks twice
+		"atomic": {true, plain, map[string]string{"sqlite": "begin exec commit", "postgres": "begin exec commit", "mariadb": "begin exec commit"}},
+		"atomic with words of others": {true, []string{"UPDATE effects SET n = 2 /* role, names, encoding, recall, timestamp */"},
+			map[string]string{"sqlite": "begin exec commit", "postgres": "begin exec commit", "mariadb": "begin exec commit"}},
 		"atomic with a text that could commit": {true, []string{"INSERT INTO effects VALUES (1);;"}, map[string]string{"postgres": "begin exec exec exec commit"}},
 	} {
 		t.Run(name, func(t *testing.T) {
