@@ -60,17 +60,11 @@ func mysqlTransactionOpen(ctx context.Context, conn *sql.Conn) (open bool, err e
 
 // mysqlForRecord undoes USE and SET. A procedure may set something, too. Plain statements cannot.
 func mysqlForRecord(database string, _, texts []string) (list []string) {
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, words...) })
-	}
 	if slices.ContainsFunc(texts, func(text string) bool { return verb(text) == "USE" }) {
 		list = append(list, "USE `"+strings.ReplaceAll(database, "`", "``")+"`")
 	}
-	if has("set", "call", "execute") {
+	if slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, "set", "call", "execute") }) {
 		list = append(list, mysqlOfRecord)
-	}
-	if has("timestamp", "call", "execute") {
-		list = append(list, mysqlOwnClock)
 	}
 	return list
 }
@@ -78,16 +72,13 @@ func mysqlForRecord(database string, _, texts []string) (list []string) {
 var mysqlOfRecord = func() string {
 	settings := maps.Clone(mysqlOfEach)
 	maps.Copy(settings, mysqlOfStore)
+	settings["timestamp"] = "DEFAULT" // the session's clock, which dates the record; secure_timestamp allows this
 	var set []string
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		set = append(set, name+" = "+settings[name])
 	}
 	return "SET " + strings.Join(set, ", ")
 }()
-
-// mysqlOwnClock ends that the session has a clock of its own, which would date the record. MariaDB may forbid to set one, also to
-// this value (secure_timestamp): then the session has none.
-const mysqlOwnClock = "/*M! BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR 1227, 1290 BEGIN END; */ SET timestamp = DEFAULT /*M! ; END */"
 
 func mysqlSavepointGone(err error) bool {
 	var me *mysql.MySQLError

@@ -205,20 +205,3 @@ func TestStatementsThatTakeARenewalAlong(t *testing.T) {
 		t.Errorf("%q", renewal.commands)
 	}
 }
-
-// The clock of a session is its own only after SET timestamp, and a server may forbid even to undo that. It is undone where a text
-// may have set it, which a routine does out of sight.
-func TestClockIsUndoneOnlyWhereATextMaySetIt(t *testing.T) {
-	for text, want := range map[string]bool{
-		"SET NAMES latin1": false, "SET sql_mode = ''": false, "CREATE TABLE dataset (n int)": false,
-		"SET TIMESTAMP = 1": true, "CALL p()": true, "EXECUTE IMMEDIATE @text": true,
-	} {
-		list := mysqlForRecord("db", nil, []string{text})
-		if got := strings.Contains(strings.Join(list, ""), "timestamp"); got != want || len(list) == 0 {
-			t.Errorf("%s: %q", text, list)
-		}
-	}
-	if list := mysqlForRecord("db", []string{"UPDATE t SET timestamp = 1"}, nil); len(list) > 0 {
-		t.Errorf("a plain statement sets nothing: %q", list)
-	}
-}
