@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func TestAnOwnerGuessesNoSecretOfAnother(t *testing.T) {
 			h.Known.Add("ticking-password-of-the-tick")
 			h.Secrets = map[string]executor.Secret{}
 			for name, s := range map[string]struct{ owner, value string }{"HERS": {ann, "herself-a-secret-of-anns"}, "HIS": {bob, "himself-a-secret-of-bobs"}} {
-				h.Secrets[name] = executor.Secret{Value: func() (string, error) { return s.value, nil }, Owners: executor.Owners{s.owner}}
+				h.Secrets[name] = executor.Secret{Value: func(context.Context) (string, error) { return s.value, nil }, Owners: executor.Owners{s.owner}}
 			}
 		}
 		eve, _ := d.Account(t, "user") // no credentials of hers are on this host, but it decides for her jobs

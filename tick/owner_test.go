@@ -56,7 +56,7 @@ func asOwner(t *testing.T, d *storetest.DB) (ann string, pass func(logins map[st
 			if as == "" {
 				as = url
 			}
-			h.Logins[owner] = func() (string, error) { return as, nil }
+			h.Logins[owner] = func(context.Context) (string, error) { return as, nil }
 			tk.Owners = append(tk.Owners, owner)
 		}
 		for _, set := range with {
@@ -232,9 +232,9 @@ func TestAnOwnersSilentServerKeepsNoOtherOwner(t *testing.T) {
 		u.Host = l.Addr().String()
 		r := pass(map[string]string{ann: "", bob: u.String()}, func(_ *tick.Tick, h *executor.Host) {
 			read := h.Logins[ann]
-			h.Logins[ann] = func() (string, error) {
+			h.Logins[ann] = func(ctx context.Context) (string, error) {
 				<-asked
-				return read()
+				return read(ctx)
 			}
 		})
 		if r.Succeeded != 1 || r.Waiting != 1 {

@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -37,7 +38,7 @@ func withTargets(t *testing.T, d *storetest.DB, urls map[string]string) *tick.Ti
 	t.Helper()
 	h := &executor.Host{Known: &secret.Known{}, Targets: map[string]executor.Target{}}
 	for name, url := range urls {
-		h.Targets[name] = executor.Target{URL: func() (string, error) { return url, nil }}
+		h.Targets[name] = executor.Target{URL: func(context.Context) (string, error) { return url, nil }}
 	}
 	return withHost(t, d, h)
 }
@@ -216,7 +217,7 @@ func TestTargetOutOfReach(t *testing.T) {
 // An attempt that the host does not allow fails, with the line of the settings that would allow it.
 func TestTargetNotAllowed(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-		h := &executor.Host{Targets: map[string]executor.Target{"shop": {URL: func() (string, error) { return d.URL, nil }, Owners: []string{"nobody"}}}}
+		h := &executor.Host{Targets: map[string]executor.Target{"shop": {URL: func(context.Context) (string, error) { return d.URL, nil }, Owners: []string{"nobody"}}}}
 		for name, c := range map[string]struct {
 			host *executor.Host
 			want string

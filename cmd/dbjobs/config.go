@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -43,10 +44,10 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 	r := report.Config{Settings: set.From}
 	list, wrong := c.several()
 	if list == nil && wrong == nil {
-		list = []choice{{"", func() (settings.Database, error) { err := c.find(cmd); return c.db, err }}}
+		list = []choice{{"", func(context.Context) (settings.Database, error) { err := c.find(cmd); return c.db, err }}}
 	}
 	for i := range list {
-		db, err := list[i].find()
+		db, err := list[i].find(cmd.Context())
 		if err != nil {
 			wrong = errors.Join(wrong, ofDatabase(list[i].name, err))
 			continue
@@ -66,7 +67,7 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 		}
 		r.Add("setting", "", value, name, nil)
 	}
-	problems := set.Describe(&r)
+	problems := set.Describe(cmd.Context(), &r)
 	err = c.print(r, func() error {
 		if set.From == "" {
 			c.say("this host has no settings; their file would be %s", strings.Join(host.Places(host.Lookup(c.env)), ", or "))

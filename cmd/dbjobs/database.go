@@ -51,7 +51,7 @@ func unfound(err error) error {
 func (c *cli) findOne(cmd *cobra.Command) (err error) {
 	switch {
 	case c.chosen != nil:
-		c.db, err = c.chosen.find()
+		c.db, err = c.chosen.find(cmd.Context())
 		return err
 	case len(c.databases) > 1:
 		return badInput("--database was given %d times; only tick, work and serve take several", len(c.databases))
@@ -60,7 +60,7 @@ func (c *cli) findOne(cmd *cobra.Command) (err error) {
 		if err != nil {
 			return err
 		} else if named != nil {
-			c.db, err = named.find()
+			c.db, err = named.find(cmd.Context())
 			return err
 		}
 	}
@@ -85,12 +85,12 @@ func (c *cli) host() (*host.Settings, error) {
 }
 
 // hostDatabase returns the database that the host's settings name.
-func (c *cli) hostDatabase() (url, from string, err error) {
+func (c *cli) hostDatabase(ctx context.Context) (url, from string, err error) {
 	s, err := c.host()
 	if err != nil {
 		return "", "", err
 	}
-	return s.DatabaseURL()
+	return s.DatabaseURL(ctx)
 }
 
 // permissions returns what the host allows to steps that are defined in the store.

@@ -29,7 +29,7 @@ import (
 // choice is one of the databases that a command may serve.
 type choice struct {
 	name string // the name in messages, without a secret
-	find func() (settings.Database, error)
+	find func(context.Context) (settings.Database, error)
 }
 
 // several returns the databases of a pass, if there is more than one: those that the flags name, or else, if no
@@ -76,7 +76,7 @@ func (c *cli) byURL(i int, value string) *choice {
 	if err == nil {
 		name = db.Display()
 	}
-	return &choice{name, func() (settings.Database, error) { return db, err }}
+	return &choice{name, func(context.Context) (settings.Database, error) { return db, err }}
 }
 
 // isName reports whether a value of --database can be a name, and not a URL.
@@ -105,15 +105,15 @@ func (c *cli) byName(value string) (*choice, error) {
 
 // offered returns a database of the host's settings. Its URL is read when it is needed.
 func (c *cli) offered(set *host.Settings, o manifest.Offer) *choice {
-	return &choice{o.Name, func() (settings.Database, error) {
-		url, from, err := set.URL(o.Source)
+	return &choice{o.Name, func(ctx context.Context) (settings.Database, error) {
+		url, from, err := set.URL(ctx, o.Source)
 		if err != nil {
 			return settings.Database{}, err
 		}
 		db, err := settings.Of(url, from, c.env)
 		if err == nil {
-			db.Follow(func() (string, error) {
-				url, _, err := set.URL(o.Source)
+			db.Follow(func(ctx context.Context) (string, error) {
+				url, _, err := set.URL(ctx, o.Source)
 				return url, err
 			})
 		}
@@ -130,7 +130,7 @@ func (c *cli) findEach(cmd *cobra.Command) error {
 	}
 	var wrong []error
 	for i := range list {
-		if _, bad := list[i].find(); bad != nil {
+		if _, bad := list[i].find(cmd.Context()); bad != nil {
 			wrong = append(wrong, ofDatabase(list[i].name, bad))
 		}
 	}

@@ -24,7 +24,7 @@ type heartbeat struct {
 	to    executor.Heartbeat
 	http  *executor.HTTP
 	facts map[string]any
-	begun chan error // the result of the start signal
+	begun chan error // the result of the start signal; before it comes, to and http are not known
 	stop  context.CancelCauseFunc
 }
 
@@ -36,10 +36,10 @@ func (c *cli) beginHeartbeat(ctx context.Context, f *tickFlags) (*heartbeat, err
 		return nil, err
 	}
 	h := &heartbeat{begun: make(chan error, 1), facts: map[string]any{"id": store.NewRunID(c.began, 0), "name": f.name}}
-	to, allowed, broken := set.Monitor(c.secrets)
-	h.to, h.http = to, executor.NewHTTP(allowed)
 	ctx, h.stop = context.WithCancelCause(context.WithoutCancel(ctx))
 	go func() {
+		to, allowed, broken := set.Monitor(ctx, c.secrets)
+		h.to, h.http = to, executor.NewHTTP(allowed)
 		if broken == nil {
 			broken = h.tell(ctx, executor.Begins, "")
 		}

@@ -3,6 +3,7 @@
 package crash
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -81,7 +82,7 @@ func TestPoolerOfTransactionsServesEveryExecutor(t *testing.T) {
 	tk := ticktest.New(t, s)
 	tk.Executors, err = executor.Open(s, &executor.Host{
 		Own: true, Known: &secret.Known{},
-		Targets: map[string]executor.Target{"shop": {URL: func() (string, error) { return elsewhere, nil }}},
+		Targets: map[string]executor.Target{"shop": {URL: func(context.Context) (string, error) { return elsewhere, nil }}},
 		Mailer:  &executor.MailServer{Server: "127.0.0.1", Port: mails.Port("none"), TLS: "none", From: "jobs@example.org"},
 	})
 	if err != nil {

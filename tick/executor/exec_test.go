@@ -98,7 +98,7 @@ func TestExecEnvironmentOfTheStep(t *testing.T) {
 // No part of a secret is in an error, however long the secret is.
 func TestExecErrorHidesSecrets(t *testing.T) {
 	value := strings.Repeat("geheim", 100)
-	h := &executor.Host{Own: true, Known: &secret.Known{}, Secrets: map[string]executor.Secret{"KEY": {Value: func() (string, error) { return value, nil }}}}
+	h := &executor.Host{Own: true, Known: &secret.Known{}, Secrets: map[string]executor.Secret{"KEY": {Value: func(context.Context) (string, error) { return value, nil }}}}
 	res, err := execute(t.Context(), t, h, "shell", executor.ProgramSpec{Run: []string{"echo no access with $KEY; exit 1"}, Env: map[string]string{"KEY": "${secret:KEY}"}})
 	if err == nil || strings.Contains(err.Error()+res.Output, "geheim") || !strings.Contains(err.Error(), "no access with [hidden]") {
 		t.Errorf("%v\n%s", err, res.Output)

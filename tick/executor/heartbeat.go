@@ -160,7 +160,7 @@ func (e *HTTP) Tell(ctx context.Context, to Heartbeat, n News) error {
 		return err
 	}
 	n.Line = e.host.line(n.Owner, n.Line)
-	u, err := e.address(text, n)
+	u, err := e.address(ctx, text, n)
 	if err != nil {
 		return fmt.Errorf("its URL: %w", err)
 	}
@@ -196,10 +196,10 @@ func (e *UntoldError) Error() string { return e.text }
 func (e *UntoldError) Unwrap() error { return e.err }
 
 // address returns the URL with its references replaced.
-func (e *HTTP) address(text string, n News) (*url.URL, error) {
+func (e *HTTP) address(ctx context.Context, text string, n News) (*url.URL, error) {
 	facts := map[string]any{message: n.Line}
 	maps.Copy(facts, n.Facts)
-	if err := e.host.addSecrets(n.Owner, text, facts); err != nil {
+	if err := e.host.addSecrets(ctx, n.Owner, text, facts); err != nil {
 		return nil, err
 	}
 	return expandURL(text, facts)

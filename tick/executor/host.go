@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -40,8 +41,18 @@ type Owners []string
 // Include reports whether the owner is one of them.
 func (o Owners) Include(owner string) bool { return len(o) == 0 || slices.Contains(o, owner) }
 
-// Read returns a text that is read when it is needed, such as a secret from a file that is replaced at each rotation.
-type Read func() (string, error)
+// Read returns a text that is read when it is needed, such as a secret from a file that is replaced at each rotation. It waits no
+// longer for a service than ctx lasts.
+type Read func(ctx context.Context) (string, error)
+
+// within reads. An error after the end of ctx says why ctx has ended: the service that was asked is not to blame.
+func (r Read) within(ctx context.Context) (string, error) {
+	v, err := r(ctx)
+	if err != nil && ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	return v, err
+}
 
 // Program is a permission to run a program, or all programs in a folder and below it.
 type Program struct {
@@ -107,7 +118,7 @@ func (h *Host) Refused(what, line string) error {
 }
 
 // Secret returns the value of a secret. From then on the value is hidden in all that is recorded and reported.
-func (h *Host) Secret(owner, name string) (string, error) {
+func (h *Host) Secret(ctx context.Context, owner, name string) (string, error) {
 	if h == nil {
 		h = &Host{}
 	}
@@ -115,7 +126,7 @@ func (h *Host) Secret(owner, name string) (string, error) {
 	if !found || !s.Owners.Include(owner) {
 		return "", h.Refused("the secret "+quoted(name), fmt.Sprintf("secrets: {%s: {value_file: …%s}}", name, also(s.Owners, owner, ", ")))
 	}
-	v, err := s.Value()
+	v, err := s.Value.within(ctx)
 	if err != nil {
 		return "", fmt.Errorf("the secret %s: %w", quoted(name), err)
 	}
@@ -127,9 +138,9 @@ func (h *Host) Secret(owner, name string) (string, error) {
 var secretReference = lazyregexp.New(`\$\{secret:([^}]*)\}`)
 
 // addSecrets adds the secrets that a text names to the facts of an owner's step.
-func (h *Host) addSecrets(owner, text string, facts map[string]any) error {
+func (h *Host) addSecrets(ctx context.Context, owner, text string, facts map[string]any) error {
 	for _, m := range secretReference.FindAllStringSubmatch(text, -1) {
-		v, err := h.Secret(owner, m[1])
+		v, err := h.Secret(ctx, owner, m[1])
 		if err != nil {
 			return err
 		}
@@ -139,8 +150,8 @@ func (h *Host) addSecrets(owner, text string, facts map[string]any) error {
 }
 
 // CheckSecrets refuses a text that names a secret that the owner does not get, or a secret that cannot be read.
-func (h *Host) CheckSecrets(owner, text string) error {
-	return h.addSecrets(owner, text, map[string]any{})
+func (h *Host) CheckSecrets(ctx context.Context, owner, text string) error {
+	return h.addSecrets(ctx, owner, text, map[string]any{})
 }
 
 // hide removes secrets from a text of an owner's job. It is called before the text is cut: a part of a secret would not be found any more.
@@ -269,7 +280,7 @@ func (l Program) covers(named, file string) string {
 }
 
 // Target returns the URL of the database of that name.
-func (h *Host) Target(owner, name string) (string, error) {
+func (h *Host) Target(ctx context.Context, owner, name string) (string, error) {
 	if h == nil {
 		h = &Host{}
 	}
@@ -277,7 +288,7 @@ func (h *Host) Target(owner, name string) (string, error) {
 	if !found || !t.Owners.Include(owner) {
 		return "", h.Refused("the target "+quoted(name), fmt.Sprintf("targets: {%s: {url_file: …%s}}", name, also(t.Owners, owner, ", ")))
 	}
-	v, err := t.URL()
+	v, err := t.URL.within(ctx)
 	if err != nil {
 		return "", fmt.Errorf("the target %s: %w", quoted(name), err)
 	}
@@ -295,8 +306,8 @@ func (h *Host) Mail(owner string) (*MailServer, error) {
 	}
 	m := *h.Mailer
 	if read := m.Password; read != nil {
-		m.Password = func() (string, error) {
-			v, err := read()
+		m.Password = func(ctx context.Context) (string, error) {
+			v, err := read.within(ctx)
 			if err == nil {
 				h.Known.For(owner).Use(v)
 			}

@@ -1,6 +1,7 @@
 package executor_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net/netip"
@@ -149,7 +150,7 @@ func TestProgramsThatAreNotThere(t *testing.T) {
 // Each refusal names the line that gives the permission, and that line gives it.
 func TestRefusals(t *testing.T) {
 	tool := programs(t) + "/bin/tool"
-	value := func() (string, error) { return "geheimnis", nil }
+	value := func(context.Context) (string, error) { return "geheimnis", nil }
 	others := executor.Owners{"bob"}
 	full := &executor.Host{Settings: "/etc/dbjobs/config.yaml", Programs: []executor.Program{{tool, others}},
 		Addresses: []executor.Addresses{{netip.MustParsePrefix("10.0.0.0/8"), others}}, Secrets: map[string]executor.Secret{"HOOK": {value, others}},
@@ -160,9 +161,9 @@ func TestRefusals(t *testing.T) {
 	}{
 		{func(h *executor.Host, owner string) error { _, err := h.AllowsProgram(owner, tool); return err },
 			"programs: [" + tool + "]", "programs: [{path: " + tool + ", owners: [bob, ann]}]"},
-		{func(h *executor.Host, owner string) error { _, err := h.Secret(owner, "HOOK"); return err },
+		{func(h *executor.Host, owner string) error { _, err := h.Secret(t.Context(), owner, "HOOK"); return err },
 			"secrets: {HOOK: {value_file: …}}", "secrets: {HOOK: {value_file: …, owners: [bob, ann]}}"},
-		{func(h *executor.Host, owner string) error { _, err := h.Target(owner, "crm"); return err },
+		{func(h *executor.Host, owner string) error { _, err := h.Target(t.Context(), owner, "crm"); return err },
 			"targets: {crm: {url_file: …}}", "targets: {crm: {url_file: …, owners: [bob, ann]}}"},
 		{func(h *executor.Host, owner string) error { _, err := h.Mail(owner); return err },
 			"mail: {server: …, from: …}", "mail: {owners: [bob, ann]}"},
@@ -187,16 +188,16 @@ func TestRefusals(t *testing.T) {
 // A secret that was given to a step is known as a secret.
 func TestGivenOut(t *testing.T) {
 	known := &secret.Known{}
-	h := &executor.Host{Known: known, Secrets: map[string]executor.Secret{"HOOK": {Value: func() (string, error) { return "geheimnis", nil }}},
-		Mailer: &executor.MailServer{Password: func() (string, error) { return "heimlich", nil }}}
-	if _, err := h.Secret("", "HOOK"); err != nil {
+	h := &executor.Host{Known: known, Secrets: map[string]executor.Secret{"HOOK": {Value: func(context.Context) (string, error) { return "geheimnis", nil }}},
+		Mailer: &executor.MailServer{Password: func(context.Context) (string, error) { return "heimlich", nil }}}
+	if _, err := h.Secret(t.Context(), "", "HOOK"); err != nil {
 		t.Fatal(err)
 	}
 	m, err := h.Mail("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.Password(); err != nil {
+	if _, err := m.Password(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := known.Hide("geheimnis, heimlich"); got != secret.Hidden+", "+secret.Hidden {
@@ -209,7 +210,7 @@ func TestGivenOut(t *testing.T) {
 func TestUsedButNotRead(t *testing.T) {
 	known := &secret.Known{}
 	known.Separate(true, "")
-	given := func(text string) executor.Read { return func() (string, error) { return text, nil } }
+	given := func(text string) executor.Read { return func(context.Context) (string, error) { return text, nil } }
 	h := &executor.Host{Known: known, Secrets: map[string]executor.Secret{"HOOK": {Value: given("lesbares-geheimnis")}},
 		Targets: map[string]executor.Target{"far": {URL: given("mysql://ann:geheimes-ziel@far/d")}},
 		Mailer:  &executor.MailServer{Password: given("heimliche-post")}}
@@ -217,9 +218,9 @@ func TestUsedButNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, post := m.Password()
-	_, target := h.Target("ann", "far")
-	_, hook := h.Secret("ann", "HOOK")
+	_, post := m.Password(t.Context())
+	_, target := h.Target(t.Context(), "ann", "far")
+	_, hook := h.Secret(t.Context(), "ann", "HOOK")
 	if err := errors.Join(post, target, hook); err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ import (
 )
 
 // prepare replaces the references of the spec, and makes the headers and the body.
-func (c *call) prepare() (*url.URL, error) {
+func (c *call) prepare(ctx context.Context) (*url.URL, error) {
 	c.facts = Facts(c.task)
-	if err := c.addSecrets(); err != nil {
+	if err := c.addSecrets(ctx); err != nil {
 		return nil, err
 	}
 	to, err := c.url()
@@ -47,12 +47,12 @@ func (c *call) prepare() (*url.URL, error) {
 func requestKey(t *store.Task) string { return t.Run.ID + "-" + strconv.Itoa(t.Run.Step) }
 
 // addSecrets adds the secrets that the spec names to the facts.
-func (c *call) addSecrets() error {
+func (c *call) addSecrets(ctx context.Context) error {
 	text, err := json.Marshal(c.spec)
 	if err != nil {
 		return err
 	}
-	return c.host.addSecrets(c.task.Job.Owner, string(text), c.facts)
+	return c.host.addSecrets(ctx, c.task.Job.Owner, string(text), c.facts)
 }
 
 // expand replaces the references of a text.

@@ -170,7 +170,7 @@ type call struct {
 
 // do sends the request of the spec, and follows redirects to the same server.
 func (c *call) do(ctx context.Context) (Result, error) {
-	to, err := c.prepare()
+	to, err := c.prepare(ctx)
 	if err != nil {
 		return Result{}, err
 	}

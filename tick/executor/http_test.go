@@ -21,7 +21,7 @@ import (
 func loopback(secrets map[string]string) *Host {
 	h := &Host{Addresses: []Addresses{{Range: netip.MustParsePrefix("127.0.0.0/8")}}, Secrets: map[string]Secret{}, Known: &secret.Known{}}
 	for name, v := range secrets {
-		h.Secrets[name] = Secret{Value: func() (string, error) { return v, nil }}
+		h.Secrets[name] = Secret{Value: func(context.Context) (string, error) { return v, nil }}
 	}
 	return h
 }

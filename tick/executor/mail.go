@@ -281,7 +281,7 @@ func (m *Mail) client(ctx context.Context, server *MailServer, international boo
 		password := ""
 		if server.Password != nil {
 			var err error
-			if password, err = server.Password(); err != nil {
+			if password, err = server.Password(ctx); err != nil {
 				return nil, err
 			}
 		}

@@ -23,7 +23,7 @@ import (
 func hostOf(s *mailtest.Server, tls string) *Host {
 	m := &MailServer{Server: "127.0.0.1", Port: s.Port(tls), TLS: tls, From: "dbjobs <jobs@example.org>"}
 	if tls != "none" {
-		m.User, m.Password = "jobs", func() (string, error) { return "opensesame", nil }
+		m.User, m.Password = "jobs", func(context.Context) (string, error) { return "opensesame", nil }
 	}
 	return &Host{Mailer: m, Known: &secret.Known{}}
 }
@@ -70,11 +70,11 @@ func TestMailRefused(t *testing.T) {
 		return fmt.Sprintf(`{"to": ["ann@example.org", %q], "subject": "x", "text": "x"}`, address)
 	}
 	wrong := hostOf(s, "starttls")
-	wrong.Mailer.Password = func() (string, error) { return "swordfish", nil }
+	wrong.Mailer.Password = func(context.Context) (string, error) { return "swordfish", nil }
 	plain := hostOf(s, "none")
 	plain.Mailer.TLS = "starttls"
 	open := hostOf(s, "none")
-	open.Mailer.User, open.Mailer.Password = "jobs", func() (string, error) { return "opensesame", nil }
+	open.Mailer.User, open.Mailer.Password = "jobs", func(context.Context) (string, error) { return "opensesame", nil }
 	anonymous := hostOf(s, "starttls")
 	anonymous.Mailer.User = ""
 	others := hostOf(s, "tls")

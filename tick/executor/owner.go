@@ -19,7 +19,7 @@ func (h *Host) LogsInAs(owner string) bool { return h != nil && h.Logins[owner] 
 func (e *SQL) ownersDatabase(ctx context.Context, r Request) (*database, error) {
 	owner := r.Task.Job.Owner
 	fail := func(err error) (*database, error) { return nil, nothingDone("owners: "+quoted(owner), err) }
-	url, err := e.host.Logins[owner]() // read for each attempt, since the password may change
+	url, err := e.host.Logins[owner].within(ctx) // read for each attempt, since the password may change
 	if err != nil {
 		return fail(err)
 	}

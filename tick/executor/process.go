@@ -67,7 +67,7 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if cmd.Env, err = e.environment(spec, r.Task.Job.Owner, facts); err != nil {
+	if cmd.Env, err = e.environment(ctx, spec, r.Task.Job.Owner, facts); err != nil {
 		return Result{}, err
 	}
 	if cmd.Dir = spec.Dir; cmd.Dir == "" {
@@ -140,7 +140,7 @@ func lookFor(name string) (string, error) {
 
 // environment returns the whole environment of the program: the inherited variables of the tick, the facts, and the variables
 // of the step. Of two with one name, os/exec takes the last; on Windows, also where the names differ in case.
-func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]any) ([]string, error) {
+func (e *programs) environment(ctx context.Context, spec ProgramSpec, owner string, facts map[string]any) ([]string, error) {
 	env := []string{"PATH=" + searchPath}
 	for _, name := range inherited {
 		if v, found := os.LookupEnv(name); found {
@@ -157,7 +157,7 @@ func (e *programs) environment(spec ProgramSpec, owner string, facts map[string]
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.Env)) {
-		if err := e.host.addSecrets(owner, spec.Env[name], facts); err != nil {
+		if err := e.host.addSecrets(ctx, owner, spec.Env[name], facts); err != nil {
 			return nil, err
 		}
 		v, err := expandText(spec.Env[name], facts)

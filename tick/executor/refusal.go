@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/netip"
@@ -35,7 +36,7 @@ func (h *Host) Refusal(owner, kind string, spec json.RawMessage) error {
 		}
 	case t.Target != "":
 		if to, found := h.Targets[t.Target]; found && !to.Owners.Include(owner) {
-			_, err = h.Target(owner, t.Target)
+			_, err = h.Target(context.Background(), owner, t.Target) // it is refused, and not read
 		}
 	case t.Address != "" && len(h.Addresses) > 0:
 		if a, bad := netip.ParseAddr(t.Address); bad == nil {

@@ -142,7 +142,7 @@ func (e *SQL) Execute(ctx context.Context, r Request) (Result, error) {
 	for _, st := range spec.SQL {
 		for _, arg := range st.Args {
 			if text, ok := arg.(string); ok {
-				if err := e.host.addSecrets(owner, text, facts); err != nil {
+				if err := e.host.addSecrets(ctx, owner, text, facts); err != nil {
 					return Result{}, err
 				}
 			}

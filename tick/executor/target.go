@@ -27,7 +27,7 @@ func (e *SQL) database(ctx context.Context, r Request, target string, others boo
 		return e.ownDatabase(ctx, r)
 	}
 	owner := r.Task.Job.Owner
-	url, err := e.host.Target(owner, target)
+	url, err := e.host.Target(ctx, owner, target)
 	if err != nil {
 		return nil, err
 	}

@@ -27,10 +27,10 @@ func TestATargetWhoseFileHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := &Host{Own: true, Targets: map[string]Target{
-		"hangs": {URL: func() (string, error) {
+		"hangs": {URL: func(context.Context) (string, error) {
 			return "postgres://u@127.0.0.1:1/x?sslmode=verify-ca&sslrootcert=" + hangs, nil
 		}},
-		"well": {URL: func() (string, error) { return "sqlite:" + well, nil }},
+		"well": {URL: func(context.Context) (string, error) { return "sqlite:" + well, nil }},
 	}}
 	x, err := newSQL(s, h)
 	if err != nil {

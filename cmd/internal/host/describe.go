@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -14,7 +15,7 @@ import (
 
 // Describe adds to r what the settings put in force, without a secret. It returns the settings that would fail
 // when they are needed.
-func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
+func (s *Settings) Describe(ctx context.Context, r *report.Config) (problems []manifest.Problem) {
 	wrong := func(at manifest.Problem, err error) {
 		if err != nil {
 			at.Text = err.Error()
@@ -22,7 +23,7 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 		}
 	}
 	for _, o := range s.Owners {
-		value, err := s.value(o.Source)
+		value, err := s.value(ctx, o.Source)
 		if err == nil {
 			err = usable(value)
 		}
@@ -30,7 +31,7 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 		r.Add("owner", o.Name, strings.TrimSpace(publicURL(value)+in(o.Source)), where(o.Place), nil)
 	}
 	for _, o := range s.Targets {
-		value, err := s.value(o.Source)
+		value, err := s.value(ctx, o.Source)
 		if err == nil {
 			err = usable(value)
 		}
@@ -52,23 +53,23 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 		if offered[o.Name] = o.Owners; slices.Contains(s.vars, o.Name) {
 			continue
 		}
-		_, err := s.value(o.Source)
+		_, err := s.value(ctx, o.Source)
 		wrong(o.Place, err)
 		r.Add("secret", o.Name, strings.TrimSpace(in(o.Source)), where(o.Place), o.Owners)
 	}
 	for _, name := range s.vars {
-		_, err := s.value(manifest.Source{Variable: SecretPrefix + name})
+		_, err := s.value(ctx, manifest.Source{Variable: SecretPrefix + name})
 		wrong(manifest.Problem{File: SecretPrefix + name}, err)
 		r.Add("secret", name, "", SecretPrefix+name, offered[name])
 	}
 	if m := s.Mail; m != nil {
 		if m.User != "" {
-			_, err := s.value(m.Password)
+			_, err := s.value(ctx, m.Password)
 			wrong(m.Place, err)
 		}
 		r.Add("mail", m.From, fmt.Sprintf("%s:%d, %s", m.Server, m.Port, m.TLS), where(m.Place), m.Owners)
 	}
-	s.describeHeartbeat(r, wrong)
+	s.describeHeartbeat(ctx, r, wrong)
 	for event, job := range s.On.All() {
 		if *job != "" {
 			r.Add("on", event, *job, s.From, nil)
@@ -78,18 +79,18 @@ func (s *Settings) Describe(r *report.Config) (problems []manifest.Problem) {
 }
 
 // describeHeartbeat adds the servers of the heartbeat, and reports what is missing in its URLs.
-func (s *Settings) describeHeartbeat(r *report.Config, wrong func(manifest.Problem, error)) {
+func (s *Settings) describeHeartbeat(ctx context.Context, r *report.Config, wrong func(manifest.Problem, error)) {
 	b := s.Heartbeat
 	if b == nil {
 		return
 	}
-	to, allowed, err := s.Monitor(nil)
+	to, allowed, err := s.Monitor(ctx, nil)
 	wrong(b.Place, err)
 	for _, u := range []struct{ name, text string }{{"", to.URL}, {"start", to.Start}, {"success", to.Success}, {"failure", to.Failure}} {
 		if u.text == "" && (u.name != "" || b.Start+b.Success+b.Failure != "") {
 			continue
 		}
-		wrong(b.Place, allowed.CheckSecrets("", u.text))
+		wrong(b.Place, allowed.CheckSecrets(ctx, "", u.text))
 		r.Add("heartbeat", u.name, publicURL(u.text)+in(b.Source), where(b.Place), nil)
 	}
 }

@@ -216,14 +216,14 @@ func (s *Settings) inText() *manifest.Problem {
 
 // DatabaseURL returns the URL of the database that the settings name, and the place where it is written. Both are
 // empty if the settings name none. Several databases are an error.
-func (s *Settings) DatabaseURL() (url, from string, err error) {
+func (s *Settings) DatabaseURL(ctx context.Context) (url, from string, err error) {
 	switch {
 	case len(s.Databases) > 1:
 		return "", "", fmt.Errorf("%s names several databases: %s; choose one with --database NAME", s.From, strings.Join(s.DatabaseNames(), ", "))
 	case len(s.Databases) == 1:
-		return s.URL(s.Databases[0].Source)
+		return s.URL(ctx, s.Databases[0].Source)
 	case s.Database != nil:
-		return s.URL(*s.Database)
+		return s.URL(ctx, *s.Database)
 	}
 	return "", "", nil
 }
@@ -245,9 +245,9 @@ func (s *Settings) OwnerNames() (names []string) {
 }
 
 // URL reads the URL of a database, and returns the place where it is written.
-func (s *Settings) URL(o manifest.Source) (url, from string, err error) {
+func (s *Settings) URL(ctx context.Context, o manifest.Source) (url, from string, err error) {
 	from = where(o.Place)
-	if url, err = s.value(o); err != nil {
+	if url, err = s.value(ctx, o); err != nil {
 		return "", "", fmt.Errorf("%s: %w", from, err)
 	}
 	return url, from, nil
@@ -290,7 +290,7 @@ func (s *Settings) Leaves(known *secret.Known) *executor.Host {
 
 // Monitor returns the heartbeat of the host's passes, and what may be touched for it. The host's owner has written
 // the address and the names of the secrets, so they need no permission.
-func (s *Settings) Monitor(known *secret.Known) (executor.Heartbeat, *executor.Host, error) {
+func (s *Settings) Monitor(ctx context.Context, known *secret.Known) (executor.Heartbeat, *executor.Host, error) {
 	b := s.Heartbeat
 	h := s.Leaves(known)
 	h.Own = true
@@ -301,7 +301,7 @@ func (s *Settings) Monitor(known *secret.Known) (executor.Heartbeat, *executor.H
 	to := executor.Heartbeat{Start: b.Start, Success: b.Success, Failure: b.Failure}
 	var err error
 	if b.Given() {
-		if to.URL, err = s.value(b.Source); err == nil {
+		if to.URL, err = s.value(ctx, b.Source); err == nil {
 			err = to.Check(manifest.HeartbeatFacts())
 		}
 	}
@@ -309,11 +309,11 @@ func (s *Settings) Monitor(known *secret.Known) (executor.Heartbeat, *executor.H
 }
 
 func (s *Settings) reads(from manifest.Source) executor.Read {
-	return func() (string, error) { return s.value(from) }
+	return func(ctx context.Context) (string, error) { return s.value(ctx, from) }
 }
 
 // value reads a value from its source. It removes the line end of a file's last line.
-func (s *Settings) value(from manifest.Source) (string, error) {
+func (s *Settings) value(ctx context.Context, from manifest.Source) (string, error) {
 	v := from.Text
 	switch {
 	case from.Variable != "":
@@ -322,7 +322,7 @@ func (s *Settings) value(from manifest.Source) (string, error) {
 			return "", fmt.Errorf("the variable %s is not set, or empty", from.Variable)
 		}
 	case from.AWSSecret != "":
-		return s.secretOfAWS(from)
+		return s.secretOfAWS(ctx, from)
 	case from.File != "":
 		f, _, err := open(from.File)
 		if err != nil {
@@ -345,8 +345,8 @@ func (s *Settings) value(from manifest.Source) (string, error) {
 }
 
 // secretOfAWS reads a secret of Secrets Manager, within the time limit of aws.Secret.
-func (s *Settings) secretOfAWS(from manifest.Source) (string, error) {
-	v, err := aws.Secret(context.Background(), aws.Lookup(s.env), from.AWSSecret)
+func (s *Settings) secretOfAWS(ctx context.Context, from manifest.Source) (string, error) {
+	v, err := aws.Secret(ctx, aws.Lookup(s.env), from.AWSSecret)
 	if err == nil && from.OfURL {
 		v, err = settings.SecretURL(from.AWSSecret, v)
 	}

@@ -59,10 +59,10 @@ func TestLeaves(t *testing.T) {
 	}
 	known := &secret.Known{}
 	h := s.Leaves(known)
-	if v, err := h.Secret("ann", "HOOK"); v != "geheimnis" || err != nil || known.Hide(v) != secret.Hidden {
+	if v, err := h.Secret(t.Context(), "ann", "HOOK"); v != "geheimnis" || err != nil || known.Hide(v) != secret.Hidden {
 		t.Errorf("the secret is %q, %v", v, err)
 	}
-	if v, err := h.Target("bob", "old"); v != "sqlite:old.db" || err != nil {
+	if v, err := h.Target(t.Context(), "bob", "old"); v != "sqlite:old.db" || err != nil {
 		t.Errorf("the target is %q, %v", v, err)
 	}
 	for _, owner := range []string{"ann.smith", "ann@corp", "7of9"} { // an owner is a login, whatever its letters
@@ -70,7 +70,7 @@ func TestLeaves(t *testing.T) {
 			t.Errorf("no login of %s", owner)
 		}
 	}
-	if _, err := h.Target("ann", "old"); err == nil {
+	if _, err := h.Target(t.Context(), "ann", "old"); err == nil {
 		t.Error("a target is open to those whom it is not for")
 	}
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ secrets: {KEY: {value_aws_secret: arn:key}}
 		"ann": "postgres://ann:geh%40im@db:5433/jobs", "bob": "postgres://bob:geheim@db/jobs",
 		"carl": "does not name engine, host and dbname", "dan": "ResourceNotFoundException",
 	} {
-		got, err := h.Logins[name]()
+		got, err := h.Logins[name](t.Context())
 		if err != nil {
 			got = err.Error()
 		}
@@ -137,10 +137,10 @@ secrets: {KEY: {value_aws_secret: arn:key}}
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if v, err := h.Target("x", "shop"); err != nil || v != "postgres://ann:geh%40im@db:5433/jobs" {
+	if v, err := h.Target(t.Context(), "x", "shop"); err != nil || v != "postgres://ann:geh%40im@db:5433/jobs" {
 		t.Errorf("the target is %q, %v", v, err)
 	}
-	if v, err := h.Secret("x", "KEY"); err != nil || v != "{geheim}" {
+	if v, err := h.Secret(t.Context(), "x", "KEY"); err != nil || v != "{geheim}" {
 		t.Errorf("the secret is %q, %v", v, err)
 	}
 }
@@ -152,13 +152,13 @@ func TestSecretVariables(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := s.Leaves(nil)
-	if v, err := h.Secret("ann", "HOOK"); v != "of the variable" || err != nil {
+	if v, err := h.Secret(t.Context(), "ann", "HOOK"); v != "of the variable" || err != nil {
 		t.Errorf("got %q, %v", v, err)
 	}
-	if _, err := h.Secret("bob", "HOOK"); err == nil {
+	if _, err := h.Secret(t.Context(), "bob", "HOOK"); err == nil {
 		t.Error("the variable is for all, while the file names owners")
 	}
-	if v, err := h.Secret("bob", "b"); v != "other" || err != nil {
+	if v, err := h.Secret(t.Context(), "bob", "b"); v != "other" || err != nil {
 		t.Errorf("got %q, %v", v, err)
 	}
 }

@@ -128,7 +128,7 @@ func fresh[T any](last T, at time.Time, read func(context.Context) (T, error)) f
 // Follow lets new connections log in with the password that the URL has now, in the place from which again reads it: a process
 // may live longer than a password. The password stays as it is while that place cannot be read, as when its file is being
 // written, and where it names another database or another login: that is for the next process.
-func (d *Database) Follow(again func() (string, error)) {
+func (d *Database) Follow(again func(context.Context) (string, error)) {
 	first, err := secret.ParseURL(d.URL)
 	if err != nil || d.Login != nil {
 		return
@@ -137,8 +137,11 @@ func (d *Database) Follow(again func() (string, error)) {
 	if password == "" { // it is not in the URL, but in a file of the driver
 		return
 	}
-	read := fresh(password, time.Now(), func(context.Context) (string, error) {
-		raw, err := again()
+	read := fresh(password, time.Now(), func(ctx context.Context) (string, error) {
+		raw, err := again(ctx)
+		if err != nil && ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
 		raw = strings.TrimSpace(raw)
 		now, wrong := secret.ParseURL(raw)
 		if err != nil || wrong != nil {

@@ -78,7 +78,7 @@ func TestPasswordThatChangesInItsFile(t *testing.T) {
 	}
 	write(file, "postgres://ann:geheim@h/d\n")
 	write(direct, "postgres://ann:direkt@i/d\n")
-	hosts := func() (string, string, error) {
+	hosts := func(context.Context) (string, string, error) {
 		text, err := os.ReadFile(file)
 		return string(text), "config.yaml: url_file", err
 	}
@@ -127,7 +127,7 @@ func TestPasswordThatChangesAmongTheOptions(t *testing.T) {
 	secretFresh = 0
 	defer func() { secretFresh = old }()
 	url := "postgres:///jobs?host=/run/pg&user=ann&password=geheim&sslmode=disable"
-	d, err := Find(t.Context(), "", false, lookup(nil), func() (string, string, error) { return url, "config.yaml: url_file", nil })
+	d, err := Find(t.Context(), "", false, lookup(nil), func(context.Context) (string, string, error) { return url, "config.yaml: url_file", nil })
 	if err != nil || d.Login == nil {
 		t.Fatalf("%v, the password is not followed", err)
 	}

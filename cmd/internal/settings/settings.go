@@ -56,8 +56,8 @@ type Database struct {
 // Find finds the database: by the flag, by the variables, by the host's settings, or else the embedded default.
 // It reads the host's settings only if flag and variables name none. A URL that is not valid is an error here,
 // before anything is opened. No error quotes the URL, because it may hold a password.
-func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host func() (url, from string, err error)) (Database, error) {
-	raw, from, err := written(flag, flagGiven, env, host)
+func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host func(context.Context) (url, from string, err error)) (Database, error) {
+	raw, from, err := written(ctx, flag, flagGiven, env, host)
 	if err != nil {
 		return Database{}, err
 	}
@@ -92,15 +92,15 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host fun
 }
 
 // follow is Follow for the places where Find has found the URLs, unless these cannot change while the process lives.
-func (d *Database) follow(flag string, flagGiven bool, env Lookup, host func() (url, from string, err error)) {
+func (d *Database) follow(flag string, flagGiven bool, env Lookup, host func(context.Context) (url, from string, err error)) {
 	if !flagGiven && d.From != URLVariable {
-		d.Follow(func() (string, error) {
-			raw, _, err := written(flag, flagGiven, env, host)
+		d.Follow(func(ctx context.Context) (string, error) {
+			raw, _, err := written(ctx, flag, flagGiven, env, host)
 			return raw, err
 		})
 	}
 	if d.Direct != nil && d.Direct.From != DirectVariable {
-		d.Direct.Follow(func() (string, error) {
+		d.Direct.Follow(func(context.Context) (string, error) {
 			raw, _, err := read(DirectVariable, "", env)
 			return raw, err
 		})
@@ -172,7 +172,7 @@ func NamedBy(env Lookup) string {
 
 // written returns the URL and the name of the flag, variable or place that holds it, or nothing. A secret that a variable names
 // goes before the host's settings, too, but fromSecret reads it.
-func written(flag string, flagGiven bool, env Lookup, host func() (url, from string, err error)) (raw, from string, err error) {
+func written(ctx context.Context, flag string, flagGiven bool, env Lookup, host func(context.Context) (url, from string, err error)) (raw, from string, err error) {
 	if flagGiven {
 		if flag = strings.TrimSpace(flag); flag == "" {
 			return "", "", lost("--database", embeddedInstead)
@@ -181,7 +181,7 @@ func written(flag string, flagGiven bool, env Lookup, host func() (url, from str
 	}
 	raw, from, err = read(URLVariable, embeddedInstead, env)
 	if err == nil && host != nil && !Named(env) {
-		raw, from, err = host()
+		raw, from, err = host(ctx)
 		raw = strings.TrimSpace(raw)
 	}
 	return raw, from, err

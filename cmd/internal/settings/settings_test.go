@@ -14,8 +14,8 @@ func lookup(vars map[string]string) Lookup {
 	}
 }
 
-func hostSays(url string) func() (string, string, error) {
-	return func() (string, string, error) { return url, "config.yaml:1:1", nil }
+func hostSays(url string) func(context.Context) (string, string, error) {
+	return func(context.Context) (string, string, error) { return url, "config.yaml:1:1", nil }
 }
 
 func TestFind(t *testing.T) {
@@ -24,7 +24,7 @@ func TestFind(t *testing.T) {
 		flag      string
 		flagGiven bool
 		env       map[string]string
-		host      func() (url, from string, err error)
+		host      func(context.Context) (url, from string, err error)
 		url       string // "" means: an error
 		err       string
 	}{
