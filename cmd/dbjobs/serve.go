@@ -182,8 +182,12 @@ func (l complaints) Write(text []byte) (int, error) {
 // caller is gone does not stay: the kernel probes it.
 const idleCaller = 75 * time.Minute
 
-// serve answers requests on a listener until h.ending ends. It returns when the last pass has ended.
+// serve answers requests on a listener until h.ending ends, or until no connection can be accepted any more. Then the passes are asked
+// to end, and it returns when the last one has ended.
 func (h *handler) serve(listener net.Listener) error {
+	ending, end := context.WithCancel(h.ending)
+	defer end()
+	h.ending = ending
 	s := &http.Server{
 		Handler:           h.routes(),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -193,7 +197,7 @@ func (h *handler) serve(listener net.Listener) error {
 		ErrorLog:          log.New(complaints{h.refusals}, "", 0),
 	}
 	closed := make(chan struct{})
-	stop := context.AfterFunc(h.ending, func() {
+	context.AfterFunc(h.ending, func() {
 		defer close(closed)
 		// The passes that run end on their own, because they watch h.ending.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ending), h.timeout)
@@ -203,9 +207,7 @@ func (h *handler) serve(listener net.Listener) error {
 		}
 	})
 	err := s.Serve(listener)
-	if stop() { // the server ended on its own
-		return err
-	}
+	end() // the server may have ended on its own
 	<-closed
 	h.passes.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
