@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -54,4 +55,47 @@ func connected(t *testing.T, d *storetest.DB) (ann string, s, bobs *store.Store)
 		d.Exec(t, statement)
 	}
 	return ann, s, bobs
+}
+
+// Bob does not see which jobs of ann's use rows of his. What they use stays all the same, whatever removes it.
+func TestWhatAnotherOwnerUsesStays(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, _, bobs := connected(t, d)
+		refused := func(how string, err error) {
+			t.Helper()
+			if err == nil || !strings.Contains(err.Error(), "a job of another owner") {
+				t.Errorf("%s: %v", how, err)
+			}
+		}
+		_, err := bobs.RemoveUnused(t.Context(), store.AlterOptions{})
+		refused("unused schedules", err)
+		for _, detach := range []bool{false, true} {
+			_, err = bobs.RemoveSchedule(t.Context(), "bobs", detach, store.AlterOptions{})
+			refused("a schedule", err)
+		}
+		refused("a calendar", bobs.RemoveCalendar(t.Context(), "bobs", store.Author{}))
+		refused("a predecessor and hook", bobs.RemoveJob(t.Context(), "bobs", store.Author{}))
+		d.Exec(t, "DELETE FROM dbjobs.job_ends")
+		d.Exec(t, "DELETE FROM dbjobs.job_after")
+		refused("a hook", bobs.RemoveJob(t.Context(), "bobs", store.Author{}))
+		for _, statement := range []string{"SELECT dbjobs.drop_unused_schedules()", "DELETE FROM dbjobs.schedules WHERE name = 'bobs'", "DELETE FROM dbjobs.calendars", "UPDATE dbjobs.jobs SET removed_at = now()", "DELETE FROM dbjobs.jobs"} {
+			_, err := storetest.SQL(t, bobs).ExecContext(t.Context(), statement)
+			refused(statement, err)
+		}
+		d.Exec(t, "DELETE FROM dbjobs.job_schedules WHERE job_id IN (SELECT id FROM dbjobs.jobs WHERE name = 'linked')")
+		d.Exec(t, "UPDATE dbjobs.jobs SET on_failed = NULL")
+		d.Exec(t, "UPDATE dbjobs.schedules SET calendar = ''")
+		if gone, err := bobs.RemoveUnused(t.Context(), store.AlterOptions{}); err != nil || len(gone) != 1 {
+			t.Errorf("a schedule that nobody uses: %v, %v", gone, err)
+		}
+		if err := bobs.RemoveCalendar(t.Context(), "bobs", store.Author{}); err != nil {
+			t.Errorf("a calendar that nobody uses: %v", err)
+		}
+		if err := bobs.RemoveJob(t.Context(), "bobs", store.Author{}); err != nil {
+			t.Errorf("a job that nobody needs: %v", err)
+		}
+		if _, err := d.Job(t.Context(), ann+"/linked"); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -186,6 +186,42 @@ CREATE TRIGGER refuse_name AFTER INSERT OR UPDATE OF name ON dbjobs.groups FOR E
 DROP TRIGGER IF EXISTS refuse_name ON dbjobs.calendars;
 CREATE TRIGGER refuse_name AFTER INSERT OR UPDATE OF name ON dbjobs.calendars FOR EACH ROW WHEN (pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_name();
 
+-- An owner does not see which jobs of others use what belongs to it. A function that sees all rows keeps that. A job that removes
+-- itself when it is done goes all the same.
+CREATE OR REPLACE FUNCTION dbjobs.refuse_removal() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  what text
+; used boolean
+; BEGIN
+  IF TG_TABLE_NAME = 'schedules' THEN
+    what := 'schedule'
+  ; used := EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.jobs j ON j.id = l.job_id WHERE l.schedule_id = OLD.id AND j.removed_at IS NULL AND j.owner <> session_user::text)
+  ; ELSIF TG_TABLE_NAME = 'calendars' THEN
+    what := 'calendar'
+  ; used := EXISTS (SELECT 1 FROM dbjobs.schedules s LEFT JOIN dbjobs.jobs j ON j.id = s.job_id WHERE s.calendar = OLD.name AND s.calendar <> '' AND coalesce(j.owner, s.owner) <> session_user::text)
+  ; ELSE
+    what := 'job'
+  ; used := EXISTS (SELECT 1 FROM dbjobs.job_after a JOIN dbjobs.jobs f ON f.id = a.job_id WHERE a.after_job_id = OLD.id AND f.removed_at IS NULL AND f.owner <> session_user::text)
+      OR EXISTS (SELECT 1 FROM dbjobs.jobs f WHERE f.removed_at IS NULL AND f.owner <> session_user::text AND OLD.owner || '/' || OLD.name IN (f.on_failed, f.on_recovered, f.on_missed, f.on_late, f.on_lost, f.on_parked, f.on_paused))
+  ; END IF
+  ; IF used THEN
+    RAISE EXCEPTION '% "%" cannot be removed: a job of another owner uses it, which this login does not see; ask an administrator', what, OLD.name USING ERRCODE = 'JB004'
+  ; ELSIF TG_OP = 'DELETE' THEN
+    RETURN OLD
+  ; END IF
+  ; RETURN NEW
+; END $$;
+
+COMMENT ON FUNCTION dbjobs.refuse_removal() IS 'for triggers: with owners, nothing goes that a job of another owner uses';
+DROP TRIGGER IF EXISTS refuse_removal ON dbjobs.schedules;
+CREATE TRIGGER refuse_removal BEFORE DELETE ON dbjobs.schedules FOR EACH ROW WHEN (OLD.job_id IS NULL AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_removal();
+DROP TRIGGER IF EXISTS refuse_removal ON dbjobs.calendars;
+CREATE TRIGGER refuse_removal BEFORE DELETE ON dbjobs.calendars FOR EACH ROW WHEN (pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_removal();
+DROP TRIGGER IF EXISTS refuse_removal ON dbjobs.jobs;
+CREATE TRIGGER refuse_removal BEFORE UPDATE OF removed_at ON dbjobs.jobs FOR EACH ROW WHEN (OLD.removed_at IS NULL AND NEW.removed_at IS NOT NULL AND NOT OLD.remove_when_done AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_removal();
+DROP TRIGGER IF EXISTS refuse_deletion ON dbjobs.jobs;
+CREATE TRIGGER refuse_deletion BEFORE DELETE ON dbjobs.jobs FOR EACH ROW WHEN (OLD.removed_at IS NULL AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_removal();
+
 -- The roles that reach all rows. A policy that is always true costs nothing.
 DROP POLICY IF EXISTS every ON dbjobs.jobs;
 CREATE POLICY every ON dbjobs.jobs TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
