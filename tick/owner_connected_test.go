@@ -3,9 +3,11 @@ package tick_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -57,6 +59,17 @@ func connected(t *testing.T, d *storetest.DB) (ann string, s, bobs *store.Store)
 	return ann, s, bobs
 }
 
+// asBob is a pass of bob's login, with a name that rights allow.
+func asBob(t *testing.T, bobs *store.Store) tick.Report {
+	t.Helper()
+	pass := ticktest.New(t, bobs)
+	var err error
+	if pass.Name, err = bobs.Login(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return ticktest.Pass(t, pass)
+}
+
 // Bob does not see which jobs of ann's use rows of his. What they use stays all the same, whatever removes it.
 func TestWhatAnotherOwnerUsesStays(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -96,6 +109,45 @@ func TestWhatAnotherOwnerUsesStays(t *testing.T) {
 		}
 		if _, err := d.Job(t.Context(), ann+"/linked"); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// Bob changes his calendar, by a command or by SQL, and his passes plan with the new days. A schedule of ann's has the same calendar:
+// the next pass that sees it plans with the new days, too.
+func TestACalendarOfAnotherOwnerIsEdited(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		_, _, bobs := connected(t, d)
+		ticktest.DecideOnly(t, d)
+		for how, edit := range map[string]func(day string) error{
+			"command": func(day string) error {
+				_, err := bobs.AlterCalendar(t.Context(), "bobs", store.AlterOptions{}, func(c *store.Calendar) (store.Calendar, error) {
+					c.Days = []string{day}
+					return *c, nil
+				})
+				return err
+			},
+			"SQL": func(day string) error {
+				_, err := storetest.SQL(t, bobs).ExecContext(t.Context(), "UPDATE dbjobs.calendars SET days = $1", day)
+				return err
+			},
+		} {
+			today := d.Clock.Now()
+			if err := edit(today.Format(time.DateOnly)); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				asBob(t, bobs)
+				ticktest.DecideOnly(t, d)
+			}
+			has := store.Calendar{Days: []string{today.Format(time.DateOnly)}}
+			if n := d.Int(t, "SELECT count(*) FROM dbjobs.plan_rules r JOIN dbjobs.schedules s ON s.id = r.schedule_id AND s.plan_input = r.input WHERE s.calendar = 'bobs' AND s.calendar_version = $1", has.Version()); n != 1 {
+				t.Errorf("%s: the plan of ann's job has other days", how)
+			}
+			if n := d.Int(t, "SELECT count(*) FROM dbjobs.calendars WHERE planned IS DISTINCT FROM plan_input"); n != 0 {
+				t.Errorf("%s: a pass that sees all leaves the calendar unseen", how)
+			}
+			d.Clock.Set(today.AddDate(0, 0, 1))
 		}
 	})
 }

@@ -9,5 +9,6 @@ func besidesPostgres(tables []string) (before, after []string) {
   FOR p IN SELECT schemaname, tablename, policyname FROM pg_catalog.pg_policies WHERE schemaname || '.' || tablename IN ('` + strings.Join(tables, "', '") + `') LOOP
     EXECUTE pg_catalog.format('DROP POLICY %I ON %I.%I', p.policyname, p.schemaname, p.tablename);
   END LOOP;
-END $$`}, []string{"DROP FUNCTION IF EXISTS dbjobs.refuse_reference()", "DROP FUNCTION IF EXISTS dbjobs.refuse_name()", "DROP FUNCTION IF EXISTS dbjobs.refuse_removal()"}
+END $$`}, []string{"DROP FUNCTION IF EXISTS dbjobs.refuse_reference()", "DROP FUNCTION IF EXISTS dbjobs.refuse_name()", "DROP FUNCTION IF EXISTS dbjobs.refuse_removal()",
+			"DROP FUNCTION IF EXISTS dbjobs.leave_unseen()"}
 }

@@ -222,6 +222,19 @@ CREATE TRIGGER refuse_removal BEFORE UPDATE OF removed_at ON dbjobs.jobs FOR EAC
 DROP TRIGGER IF EXISTS refuse_deletion ON dbjobs.jobs;
 CREATE TRIGGER refuse_deletion BEFORE DELETE ON dbjobs.jobs FOR EACH ROW WHEN (OLD.removed_at IS NULL AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_removal();
 
+-- A session tells the new days of a calendar to the schedules that it sees, and then marks the calendar as seen. Where schedules of
+-- other owners have the calendar, it stays unseen until a session tells them that sees all.
+CREATE OR REPLACE FUNCTION dbjobs.leave_unseen() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$ BEGIN
+  IF EXISTS (SELECT 1 FROM dbjobs.schedules s LEFT JOIN dbjobs.jobs j ON j.id = s.job_id WHERE s.calendar = NEW.name AND s.calendar <> '' AND coalesce(j.owner, s.owner) <> session_user::text) THEN
+    NEW.planned := NULL
+  ; END IF
+  ; RETURN NEW
+; END $$;
+
+COMMENT ON FUNCTION dbjobs.leave_unseen() IS 'for triggers: with owners, a calendar is seen when the schedules of all owners know its days';
+DROP TRIGGER IF EXISTS leave_unseen ON dbjobs.calendars;
+CREATE TRIGGER leave_unseen BEFORE UPDATE OF planned ON dbjobs.calendars FOR EACH ROW WHEN (pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.leave_unseen();
+
 -- The roles that reach all rows. A policy that is always true costs nothing.
 DROP POLICY IF EXISTS every ON dbjobs.jobs;
 CREATE POLICY every ON dbjobs.jobs TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
