@@ -113,6 +113,30 @@ func TestWhatAnotherOwnerUsesStays(t *testing.T) {
 	})
 }
 
+// A pass of bob's login does not see the runs of ann's jobs. Those that have a place in a group of his keep it.
+func TestAGroupCountsTheRunsOfAnotherOwner(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, _, bobs := connected(t, d)
+		d.Exec(t, "UPDATE dbjobs.jobs SET group_name = 'bobs' WHERE name = 'bobs'")
+		ticktest.DecideOnly(t, d)
+		r := ticktest.RunNow(t, d, ann+"/grouped", store.Request{})
+		d.Exec(t, "UPDATE dbjobs.runs SET state = 'queued' WHERE id = '"+r.ID+"'")
+		mine, err := bobs.RunNow(t.Context(), "bobs", store.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{store.Waiting, store.Succeeded} {
+			asBob(t, bobs)
+			if got, err := d.Run(t.Context(), mine.ID); err != nil || got.State != want {
+				t.Errorf("bob's run: %v, %v; want %s", err, got.State, want)
+			}
+			d.Exec(t, "UPDATE dbjobs.runs SET state = 'cancelled', finished_at = created_at, settled_at = created_at WHERE id = '"+r.ID+"'")
+			d.Exec(t, "UPDATE dbjobs.runs SET held_by = NULL WHERE id = '"+mine.ID+"'") // as the pass does that settles the other run
+			d.Clock.Add(time.Minute)
+		}
+	})
+}
+
 // Bob changes his calendar, by a command or by SQL, and his passes plan with the new days. A schedule of ann's has the same calendar:
 // the next pass that sees it plans with the new days, too.
 func TestACalendarOfAnotherOwnerIsEdited(t *testing.T) {

@@ -10,5 +10,5 @@ func besidesPostgres(tables []string) (before, after []string) {
     EXECUTE pg_catalog.format('DROP POLICY %I ON %I.%I', p.policyname, p.schemaname, p.tablename);
   END LOOP;
 END $$`}, []string{"DROP FUNCTION IF EXISTS dbjobs.refuse_reference()", "DROP FUNCTION IF EXISTS dbjobs.refuse_name()", "DROP FUNCTION IF EXISTS dbjobs.refuse_removal()",
-			"DROP FUNCTION IF EXISTS dbjobs.leave_unseen()"}
+			"DROP FUNCTION IF EXISTS dbjobs.leave_unseen()", "DROP FUNCTION IF EXISTS dbjobs.keep_cap()"}
 }

@@ -235,6 +235,31 @@ COMMENT ON FUNCTION dbjobs.leave_unseen() IS 'for triggers: with owners, a calen
 DROP TRIGGER IF EXISTS leave_unseen ON dbjobs.calendars;
 CREATE TRIGGER leave_unseen BEFORE UPDATE OF planned ON dbjobs.calendars FOR EACH ROW WHEN (pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.leave_unseen();
 
+-- A pass of one login counts the runs of its own jobs in a group, and has the lock of the group. Where runs of other owners have places
+-- there, too, a run that finds none waits for the group, as the pass would have decided.
+CREATE OR REPLACE FUNCTION dbjobs.keep_cap() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  named text
+; cap bigint
+; taken bigint
+; others bigint
+; BEGIN
+  SELECT g.name, g.max_running INTO named, cap FROM dbjobs.jobs j JOIN dbjobs.groups g ON g.name = j.group_name WHERE j.id = NEW.job_id
+  ; IF named IS NOT NULL THEN
+    SELECT count(*), count(*) FILTER (WHERE j.owner <> session_user::text) INTO taken, others FROM dbjobs.jobs j JOIN dbjobs.runs r ON r.settled_at IS NULL AND r.job_id = j.id
+    WHERE j.group_name = named AND r.id <> NEW.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL)
+  ; IF others > 0 AND taken >= cap THEN
+      NEW.state := 'waiting'
+    ; NEW.held_by := 'group'
+    ; END IF
+  ; END IF
+  ; RETURN NEW
+; END $$;
+
+COMMENT ON FUNCTION dbjobs.keep_cap() IS 'for triggers: with owners, a group counts the runs of all owners';
+DROP TRIGGER IF EXISTS keep_cap ON dbjobs.runs;
+CREATE TRIGGER keep_cap BEFORE INSERT OR UPDATE OF state ON dbjobs.runs FOR EACH ROW WHEN (NEW.state = 'queued' AND NEW.started_at IS NULL AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.keep_cap();
+
 -- The roles that reach all rows. A policy that is always true costs nothing.
 DROP POLICY IF EXISTS every ON dbjobs.jobs;
 CREATE POLICY every ON dbjobs.jobs TO dbjobs_admin, dbjobs_ticker USING (true) WITH CHECK (true);
