@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"database/sql"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,44 @@ func TestACalendarOfAnotherOwnerIsEdited(t *testing.T) {
 				t.Errorf("%s: a pass that sees all leaves the calendar unseen", how)
 			}
 			d.Clock.Set(today.AddDate(0, 0, 1))
+		}
+	})
+}
+
+// In a transaction that keeps its snapshot, ann still sees a group and a calendar that were hers. By now they are bob's, and no row of
+// hers gets them.
+func TestAnOldSnapshotGivesNoReference(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, s, _ := connected(t, d)
+		d.Exec(t, "INSERT INTO dbjobs.groups (name, max_running, owner) VALUES ('hers', 1, '"+ann+"')")
+		d.Exec(t, "INSERT INTO dbjobs.calendars (name, owner) VALUES ('hers', '"+ann+"')")
+		for _, c := range []struct{ of, statement string }{
+			{"groups", "INSERT INTO dbjobs.jobs (name, group_name) VALUES ('new', 'hers')"},
+			{"groups", "UPDATE dbjobs.jobs SET group_name = 'hers' WHERE name = 'alone'"},
+			{"calendars", "INSERT INTO dbjobs.schedules (name, rule, calendar) VALUES ('new', 'every 5m', 'hers')"},
+			{"calendars", "UPDATE dbjobs.schedules SET calendar = 'hers' WHERE job_id = (SELECT id FROM dbjobs.jobs WHERE name = 'alone')"},
+		} {
+			now := storetest.SQL(t, s)
+			if _, err := now.ExecContext(t.Context(), "BEGIN; "+c.statement+"; ROLLBACK"); err != nil {
+				t.Errorf("%s while it is hers: %v", c.statement, err)
+			}
+			old, err := now.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := old.QueryRowContext(t.Context(), "SELECT count(*) FROM dbjobs.groups").Scan(new(int)); err != nil {
+				t.Fatal(err)
+			}
+			columns := map[string]string{"groups": "name, max_running, owner) SELECT name, max_running, ", "calendars": "name, owner) SELECT name, "}[c.of]
+			d.Exec(t, "SELECT * INTO public.gone FROM dbjobs."+c.of+" WHERE name = 'hers'")
+			d.Exec(t, "DELETE FROM dbjobs."+c.of+" WHERE name = 'hers'")
+			d.Exec(t, "INSERT INTO dbjobs."+c.of+" ("+columns+"'bob' FROM public.gone")
+			if _, err := old.ExecContext(t.Context(), c.statement); err == nil || !strings.Contains(err.Error(), "40001") {
+				t.Errorf("%s: %v", c.statement, err)
+			}
+			_ = old.Rollback()
+			d.Exec(t, "DROP TABLE public.gone")
+			d.Exec(t, "UPDATE dbjobs."+c.of+" SET owner = '"+ann+"' WHERE name = 'hers'")
 		}
 	})
 }

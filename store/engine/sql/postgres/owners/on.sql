@@ -112,7 +112,8 @@ CREATE POLICY hold ON dbjobs.installation FOR UPDATE USING (true) WITH CHECK (fa
 -- A row may refer to what belongs to another login: an administrator can connect the two, and owners can be switched on later.
 -- A pass of one login parks such a job, and has to write its marks, or it would fail with every job of that login. So the
 -- policies own hold for new rows, and where a row that is there gets another reference, a trigger looks whether the login
--- sees it. What the row had before may stay, also beside another reference.
+-- sees it. What the row had before may stay, also beside another reference. A group and a calendar are found by name: a trigger
+-- locks the one that is named, also for a new row, because in an old snapshot a name may still be that of the login's own.
 CREATE OR REPLACE FUNCTION dbjobs.refuse_reference() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   seen boolean
@@ -125,8 +126,16 @@ DECLARE
   ; seen := (NEW.group_name IS NULL OR NOT back AND NEW.group_name IS NOT DISTINCT FROM OLD.group_name OR NEW.group_name IN (SELECT name FROM dbjobs.groups))
       AND NOT EXISTS (SELECT 1 FROM unnest(ARRAY[NEW.on_failed, NEW.on_recovered, NEW.on_missed, NEW.on_late, NEW.on_lost, NEW.on_parked, NEW.on_paused], ARRAY[OLD.on_failed, OLD.on_recovered, OLD.on_missed, OLD.on_late, OLD.on_lost, OLD.on_parked, OLD.on_paused]) AS h(hook, was)
         WHERE (back OR h.hook IS DISTINCT FROM h.was) AND strpos(h.hook, '/') > 0 AND split_part(h.hook, '/', 1) <> session_user)
+  ; IF seen AND NEW.group_name IS NOT NULL AND (back OR NEW.group_name IS DISTINCT FROM OLD.group_name) THEN
+      PERFORM g.name FROM dbjobs.groups g WHERE g.name = NEW.group_name FOR KEY SHARE
+    ; seen := FOUND
+    ; END IF
   ; ELSIF TG_TABLE_NAME = 'schedules' THEN
     seen := NEW.calendar = '' OR NEW.calendar IN (SELECT name FROM dbjobs.calendars)
+  ; IF seen AND NEW.calendar <> '' THEN
+      PERFORM c.name FROM dbjobs.calendars c WHERE c.name = NEW.calendar FOR KEY SHARE
+    ; seen := FOUND
+    ; END IF
   ; ELSIF TG_TABLE_NAME = 'job_schedules' THEN
     seen := NEW.schedule_id IN (SELECT id FROM dbjobs.schedules)
   ; ELSE
@@ -147,6 +156,10 @@ DROP POLICY IF EXISTS kept ON dbjobs.schedules;
 CREATE POLICY kept ON dbjobs.schedules FOR UPDATE USING ((job_id IS NULL AND owner = session_user::text AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK ((job_id IS NULL AND owner = session_user::text AND owner = current_user) OR job_id IN (SELECT id FROM dbjobs.jobs));
 DROP TRIGGER IF EXISTS refuse_reference ON dbjobs.schedules;
 CREATE TRIGGER refuse_reference BEFORE UPDATE OF calendar ON dbjobs.schedules FOR EACH ROW WHEN (OLD.calendar IS DISTINCT FROM NEW.calendar) EXECUTE FUNCTION dbjobs.refuse_reference();
+DROP TRIGGER IF EXISTS refuse_old_reference ON dbjobs.jobs;
+CREATE TRIGGER refuse_old_reference BEFORE INSERT ON dbjobs.jobs FOR EACH ROW WHEN (NEW.group_name IS NOT NULL AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_reference();
+DROP TRIGGER IF EXISTS refuse_old_reference ON dbjobs.schedules;
+CREATE TRIGGER refuse_old_reference BEFORE INSERT ON dbjobs.schedules FOR EACH ROW WHEN (NEW.calendar <> '' AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_reference();
 DROP POLICY IF EXISTS kept ON dbjobs.job_schedules;
 CREATE POLICY kept ON dbjobs.job_schedules FOR UPDATE USING (job_id IN (SELECT id FROM dbjobs.jobs)) WITH CHECK (job_id IN (SELECT id FROM dbjobs.jobs));
 DROP TRIGGER IF EXISTS refuse_reference ON dbjobs.job_schedules;
