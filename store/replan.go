@@ -35,6 +35,12 @@ func (s *Store) AheadOf(ctx context.Context, now time.Time, list []Trigger) (n i
 	return n, until.Time, err
 }
 
+// Replanned is what Replan did.
+type Replanned struct {
+	Jobs   int `json:"jobs"`             // planned again from now
+	Pauses int `json:"pauses,omitempty"` // begun or ended now, and not by the wrong clock
+}
+
 // replanSize bounds the jobs of one transaction of Replan.
 const replanSize = 500
 
@@ -43,15 +49,22 @@ const replanSize = 500
 // executed stay on record, and while they do, their occurrences do not run twice. Open runs continue by the correct
 // clock: waits and leases are over, an end wakes the job, and repeat_after counts from now. That includes a run that was
 // taken or requested by the wrong clock, although no pass decided about its job then. A run that was requested for a later
-// time still waits for it. A time to come that was skipped stays skipped. The next pass plans the jobs. Replan returns the number of jobs.
-func (s *Store) Replan(ctx context.Context, name string, who Author) (n int, err error) {
+// time still waits for it. A time to come that was skipped stays skipped. A pause that the wrong clock has begun or ended begins
+// or ends now: one of the named job, or any pause. The next pass plans the jobs.
+func (s *Store) Replan(ctx context.Context, name string, who Author) (n Replanned, err error) {
 	var job int64
 	if name != "" {
 		j, err := s.findJob(ctx, s.db, name)
 		if err != nil {
-			return 0, err
+			return n, err
 		}
 		job = j.ID
+	}
+	if err := s.change(ctx, who, func(a *applier) (err error) {
+		n.Pauses, err = a.replanPauses(ctx, job)
+		return err
+	}); err != nil {
+		return Replanned{}, err
 	}
 	for {
 		found := 0
@@ -59,11 +72,38 @@ func (s *Store) Replan(ctx context.Context, name string, who Author) (n int, err
 			found, err = a.replan(ctx, job)
 			return err
 		})
-		n += found
+		n.Jobs += found
 		if err != nil || found < replanSize {
 			return n, err
 		}
 	}
+}
+
+// replanPauses lets the pauses that the wrong clock has begun or ended begin or end now. Otherwise, one that somebody has ended
+// would go on holding its jobs, and one that has begun would hold runs, but not the times of those. A pause that this login may
+// not change stays as it is.
+func (a *applier) replanPauses(ctx context.Context, job int64) (n int, err error) {
+	ahead := engine.Args{"now": a.now, "job": job, "later_ms": skewed.Milliseconds(), "limit": maxPauses}
+	list, err := readPauses(ctx, a.tx, "pauses_ahead", ahead)
+	if err != nil {
+		return 0, err
+	}
+	for i := range list {
+		p := &list[i]
+		changed, err := a.tx.Exec(ctx, "rewind_pause", engine.Args{"now": a.now, "id": p.ID})
+		if err != nil {
+			return 0, err
+		}
+		if changed == 0 {
+			continue
+		}
+		n++
+		kind, name := Subject{p.Scope, p.Subject}.logged()
+		if err := a.record(kind, name, "replan", p.SubjectID, nil, nil); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
 }
 
 func (a *applier) replan(ctx context.Context, job int64) (int, error) {

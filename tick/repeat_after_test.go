@@ -214,8 +214,8 @@ func TestRepeatAfterAClockThatWasAhead(t *testing.T) {
 					decideAnd(t, d)
 				}
 				d.Clock.Set(right)
-				if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n != 1 {
-					t.Fatalf("%d, %v", n, err)
+				if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n.Jobs != 1 {
+					t.Fatalf("%+v, %v", n, err)
 				}
 				decideAnd(t, d)
 				if !ends {
@@ -246,8 +246,8 @@ func TestRepeatAfterInPlaceOfARuleAfterAClockThatWasAhead(t *testing.T) {
 			ticktest.Run(t, d)
 		}
 		d.Clock.Set(right.Add(time.Minute))
-		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n != 1 {
-			t.Fatalf("%d, %v", n, err)
+		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n.Jobs != 1 {
+			t.Fatalf("%+v, %v", n, err)
 		}
 		ticktest.Run(t, d)
 		will, err := d.Job(t.Context(), "again")

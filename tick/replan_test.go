@@ -29,8 +29,8 @@ func TestReplanKeepsRequestsForALaterTime(t *testing.T) {
 		ask(time.Time{})
 		d.Clock.Set(right.Add(time.Minute))
 		ask(at.Add(2 * time.Minute))
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != 1 {
-			t.Fatalf("%d, %v", n, err)
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 1 {
+			t.Fatalf("%+v, %v", n, err)
 		}
 		for range 3 { // the run that was made ahead, and the request for no time
 			ticktest.Run(t, d)
@@ -60,8 +60,8 @@ func TestReplanKeepsSkips(t *testing.T) {
 		d.Clock.Set(right.Add(150 * time.Minute)) // two of them come
 		decideAnd(t, d)
 		d.Clock.Set(right.Add(time.Minute))
-		if n, err := d.Replan(t.Context(), "", store.Author{By: "bob"}); err != nil || n != 1 {
-			t.Fatalf("%d, %v", n, err)
+		if n, err := d.Replan(t.Context(), "", store.Author{By: "bob"}); err != nil || n.Jobs != 1 {
+			t.Fatalf("%+v, %v", n, err)
 		}
 		v, err := d.Job(t.Context(), "job")
 		if err != nil || len(v.Skips) != 3 || !v.Skips[0].At.Equal(right.Add(time.Hour)) || v.Skips[0].By != "bob" || v.Skips[2].By != "ada" {
@@ -108,11 +108,11 @@ func TestReplanOfRunsThatBeganAhead(t *testing.T) {
 		if r := decideAnd(t, d); r.Made != 0 {
 			t.Fatalf("%+v", r)
 		}
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != 3 {
-			t.Fatalf("%d, %v", n, err)
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 3 {
+			t.Fatalf("%+v, %v", n, err)
 		}
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != 0 {
-			t.Fatalf("again: %d, %v", n, err)
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 0 {
+			t.Fatalf("again: %+v, %v", n, err)
 		}
 		d.Clock.Add(time.Minute) // a lease that has just ended might still be extended
 		for range 2 {
@@ -148,8 +148,8 @@ func TestReplanLeavesAWaitOfTheRightClock(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.Clock.Set(right.Add(time.Minute))
-			if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != want {
-				t.Fatalf("%d, %v, want %d", n, err, want)
+			if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != want {
+				t.Fatalf("%+v, %v, want %d", n, err, want)
 			}
 			decideAnd(t, d)
 		}
@@ -162,4 +162,93 @@ func TestReplanLeavesAWaitOfTheRightClock(t *testing.T) {
 // fiveMinutely is a job whose runs a tick executes.
 func fiveMinutely(name string) store.Job {
 	return store.Job{Name: name, Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}
+}
+
+// A pause that was ended while the clock was ahead has ended: its end does not hold the job until that instant.
+func TestReplanOfPausesThatEndedAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{fiveMinutely("job")}})
+		ticktest.DecideOnly(t, d)
+		right := d.Clock.Now()
+		subjects := []store.Subject{{Scope: store.ScopeAll}, {Scope: store.ScopeJob, Name: "job"}}
+		for _, on := range subjects {
+			ticktest.Pause(t, d, on, time.Time{})
+		}
+		d.Clock.Set(right.AddDate(1, 0, 0))
+		ticktest.DecideOnly(t, d) // while everything is frozen, it decides nothing
+		for _, on := range subjects {
+			ticktest.Resume(t, d, on, false)
+		}
+		d.Clock.Set(right.Add(time.Minute))
+		if r := decideAnd(t, d); r.Ahead != 1 || !r.AheadUntil.Equal(right.AddDate(1, 0, 0)) {
+			t.Errorf("%d jobs sleep until %v", r.Ahead, r.AheadUntil)
+		}
+		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n != (store.Replanned{Pauses: 2}) {
+			t.Fatalf("%+v, %v", n, err)
+		}
+		changes, err := d.Changes(t.Context(), "pause", "", 1)
+		if err != nil || len(changes) != 1 || changes[0].Action != "replan" || changes[0].By != "ada" {
+			t.Errorf("%v, %+v", err, changes)
+		}
+		d.Clock.Set(right.Add(10 * time.Minute))
+		if r := ticktest.Run(t, d); r.Succeeded != 1 || r.Ahead != 0 {
+			t.Errorf("%+v", r)
+		}
+		if got := yearly(t, d, "job"); got != "2026-01-05T08:10 succeeded; missed (2026-01-05T08:00:59.999999, 2026-01-05T08:09:59.999999]; next 2026-01-05T08:15" {
+			t.Error(got)
+		}
+	})
+}
+
+// A pause that began while the clock was ahead holds the times from the correction on: they become its gap, and no runs that
+// wait for its end.
+func TestReplanOfPausesThatBeganAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		all, one := store.Subject{Scope: store.ScopeAll}, store.Subject{Scope: store.ScopeJob, Name: "one"}
+		var jobs []store.Job
+		for _, name := range []string{"one", "other"} {
+			j := fiveMinutely(name)
+			j.Overlap, j.Missed, j.MissedLimit = store.OverlapWaitAll, "all", 10
+			jobs = append(jobs, j)
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: jobs})
+		ticktest.DecideOnly(t, d)
+		right := d.Clock.Now()
+		d.Clock.Set(right.AddDate(1, 0, 0))
+		ticktest.Pause(t, d, one, time.Time{})
+		d.Clock.Set(right)
+		if n, err := d.Replan(t.Context(), "other", store.Author{}); err != nil || n != (store.Replanned{}) {
+			t.Fatalf("of the other job: %+v, %v", n, err)
+		}
+		if n, err := d.Replan(t.Context(), "one", store.Author{}); err != nil || n != (store.Replanned{Pauses: 1}) {
+			t.Fatalf("of the job: %+v, %v", n, err)
+		}
+		for range 3 {
+			d.Clock.Add(5 * time.Minute)
+			ticktest.DecideOnly(t, d)
+		}
+		ticktest.Resume(t, d, one, false)
+		d.Clock.Add(time.Minute)
+		ticktest.DecideOnly(t, d)
+		if got := yearly(t, d, "one"); got != "2026-01-05T08:15 queued; paused (2026-01-05T08:00:00, 2026-01-05T08:14:59.999999]; next 2026-01-05T08:20" {
+			t.Error(got)
+		}
+
+		right = d.Clock.Now()
+		d.Clock.Set(right.AddDate(1, 0, 0))
+		ticktest.Pause(t, d, all, time.Time{})
+		d.Clock.Set(right)
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != (store.Replanned{Pauses: 1}) {
+			t.Fatalf("of all: %+v, %v", n, err)
+		}
+		d.Clock.Add(10 * time.Minute)
+		ticktest.DecideOnly(t, d)
+		ticktest.Resume(t, d, all, false)
+		d.Clock.Add(time.Minute)
+		ticktest.DecideOnly(t, d)
+		if got := yearly(t, d, "other"); got != "2026-01-05T08:05 queued; 2026-01-05T08:10 waiting predecessor; 2026-01-05T08:15 waiting predecessor; "+
+			"paused (2026-01-05T08:15:59.999999, 2026-01-05T08:25:59.999999]; next 2026-01-05T08:30" {
+			t.Error(got)
+		}
+	})
 }

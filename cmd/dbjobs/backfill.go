@@ -81,7 +81,8 @@ func (c *cli) jobReplan() *cobra.Command {
 		Long: `Use this after the database's clock was ahead and has been corrected. Without it, a job does not run before the time
 up to which it was decided. replan plans one job, or without NAME all jobs, again from now: their gaps end now, and their
 next nominal times are after now. Runs that were taken, tried or requested by that clock no longer wait for its time; those
-requested for a later time do. The runs that took place stay on record. Other jobs are not changed.`,
+requested for a later time do. A pause that began or ended by that clock begins or ends now: one of the job, or without NAME
+any pause, and a freeze. The runs that took place stay on record. Other jobs are not changed.`,
 		Example: `  dbjobs job replan --reason "the clock was a year ahead"`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
@@ -92,14 +93,18 @@ requested for a later time do. The runs that took place stay on record. Other jo
 			}
 		}
 		n, err := s.Replan(ctx, name, c.author(s))
-		if err != nil && n == 0 {
+		if err != nil && n == (store.Replanned{}) {
 			return err
 		}
-		printed := c.print(report.Replanned{Jobs: n}, func() error {
-			if n == 0 {
+		printed := c.print(n, func() error {
+			if n.Pauses > 0 {
+				c.say("corrected %s that began or ended beyond the database's clock", report.Plural(n.Pauses, "pause"))
+			}
+			switch {
+			case n.Jobs > 0:
+				c.say("the next dbjobs tick plans %s again from now", report.Plural(n.Jobs, "job"))
+			case n.Pauses == 0:
 				c.say("no job was decided beyond the database's clock")
-			} else {
-				c.say("the next dbjobs tick plans %s again from now", report.Plural(n, "job"))
 			}
 			return nil
 		})

@@ -61,7 +61,7 @@ var printed = []struct {
 	{"job history", []store.Change{}},
 	{"job list", []store.JobStatus{}},
 	{"job remove", report.Removed{}},
-	{"job replan", report.Replanned{}},
+	{"job replan", store.Replanned{}},
 	{"job run-now", store.Run{}},
 	{"job show", report.JobDetail{}},
 	{"migrate", report.Schema{}},

@@ -27,6 +27,9 @@ var shared = map[string]string{
 	// the database was ahead.
 	"@is_ahead": "(r.wake_at > @later AND COALESCE((SELECT b.started_at FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > @later)",
 
+	// A pause p that a clock that was ahead has begun or ended, and that still has an effect.
+	"@pause_is_ahead": "p.ends_at > @later AND (p.resumed_at IS NOT NULL OR p.since > @later)",
+
 	// A plan that is due, and for which a pass can decide. One that is parked for a cause outside of its job stays due until the
 	// repair, although passes come.
 	"@late": "next_run <= @now AND parked IS NULL",

@@ -187,11 +187,6 @@ type RemovedSchedule struct {
 	Altered
 }
 
-// Replanned is what job replan did.
-type Replanned struct {
-	Jobs int `json:"jobs"` // planned again from now
-}
-
 // Backfilled is the result of job backfill.
 type Backfilled struct {
 	Job       string           `json:"job"`

@@ -1400,17 +1400,38 @@ DELETE FROM dbjobs.ticks WHERE since <= :through AND last_at < @later;
 -- ----------------------------------------------------------------------------------- a clock that was ahead
 
 -- A job lies ahead if it is decided beyond the clock, or if a run of it waits beyond the clock whose last attempt began there, or that
--- was made there. A run of a later time, and the long lease of a worker, are none.
+-- was made there. A run of a later time, and the long lease of a worker, are none. A job also lies ahead if a pause holds it that began
+-- or ended there.
 
 -- name: count_ahead
-SELECT COUNT(*), MAX(CASE WHEN p.decided_through > @later THEN p.decided_through
-  ELSE (SELECT MAX(r.wake_at) FROM dbjobs.runs r WHERE r.job_id = p.job_id AND @is_ahead) END)
-FROM dbjobs.plans p WHERE p.decided_through > @later OR p.job_id IN (SELECT r.job_id FROM dbjobs.runs r WHERE @is_ahead);
+SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
+  SELECT p.job_id, CASE WHEN p.decided_through > @later THEN p.decided_through
+    ELSE (SELECT MAX(r.wake_at) FROM dbjobs.runs r WHERE r.job_id = p.job_id AND @is_ahead) END AS until_at
+  FROM dbjobs.plans p WHERE p.decided_through > @later OR p.job_id IN (SELECT r.job_id FROM dbjobs.runs r WHERE @is_ahead)
+  UNION ALL
+  SELECT j.id, CASE WHEN p.resumed_at IS NULL THEN p.since ELSE p.ends_at END FROM dbjobs.pauses p @by_end
+  JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag
+    OR p.scope = 'schedule' AND j.id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = p.subject_id)
+  WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @pause_is_ahead AND j.removed_at IS NULL
+) u;
 
 -- name: lock_ahead
 SELECT p.job_id, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.job_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.job_id)
 FROM dbjobs.plans p WHERE (p.decided_through > @later OR p.job_id IN (SELECT r.job_id FROM dbjobs.runs r WHERE @is_ahead))
   AND (p.job_id = :job OR :job = 0) ORDER BY p.job_id LIMIT :limit @lock;
+
+-- name: pauses_ahead
+SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs.pauses p @by_end
+WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @pause_is_ahead AND (p.subject_id = :job AND p.scope = 'job' OR :job = 0)
+ORDER BY p.id LIMIT :limit;
+
+-- name: rewind_pause
+UPDATE dbjobs.pauses SET since = CASE WHEN since > @now THEN @now ELSE since END,
+  resumed_at = CASE WHEN resumed_at > @now THEN @now ELSE resumed_at END
+WHERE id = :id;
 
 -- The times to come that were skipped, and that a decision by the wrong clock has turned into gaps.
 

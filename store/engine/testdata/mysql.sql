@@ -204,10 +204,17 @@ SELECT COUNT(*), COUNT(CASE WHEN state = 'running' THEN 1 END) FROM dbjobs_runs;
 SELECT COUNT(*) FROM dbjobs_schedules WHERE job_id IS NULL;
 
 -- name: count_ahead
--- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms
-SELECT COUNT(*), MAX(CASE WHEN p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN p.decided_through
-  ELSE (SELECT MAX(r.wake_at) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))) END)
-FROM dbjobs_plans p WHERE p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)));
+-- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms
+SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
+  SELECT p.job_id, CASE WHEN p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN p.decided_through
+    ELSE (SELECT MAX(r.wake_at) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))) END AS until_at
+  FROM dbjobs_plans p WHERE p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)))
+  UNION ALL
+  SELECT j.id, CASE WHEN p.resumed_at IS NULL THEN p.since ELSE p.ends_at END FROM dbjobs_pauses p FORCE INDEX (pauses_ends)
+  JOIN dbjobs_jobs j ON p.scope = 'all' OR p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND JSON_SEARCH(j.tags, 'one', REPLACE(REPLACE(REPLACE(p.subject, '|', '||'), '%', '|%'), '_', '|_'), '|') IS NOT NULL
+    OR p.scope = 'schedule' AND j.id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = p.subject_id)
+  WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (p.resumed_at IS NOT NULL OR p.since > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)) AND j.removed_at IS NULL
+) u;
 
 -- name: count_jobs
 SELECT COUNT(*) FROM dbjobs_jobs WHERE live_name IS NOT NULL;
@@ -1294,6 +1301,15 @@ LEFT JOIN dbjobs_jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs_schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
 ORDER BY p.id DESC LIMIT ?;
 
+-- name: pauses_ahead
+-- arguments: now, later_ms, now, later_ms, job, job, limit
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs_pauses p FORCE INDEX (pauses_ends)
+WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (p.resumed_at IS NOT NULL OR p.since > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)) AND (p.subject_id = ? AND p.scope = 'job' OR ? = 0)
+ORDER BY p.id LIMIT ?;
+
 -- name: pauses_among
 -- arguments: now, each_ids
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
@@ -1479,6 +1495,12 @@ UPDATE dbjobs_runs SET lease_until = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATET
 -- name: rewind_open
 -- arguments: now, each_ids, now, later_ms
 UPDATE dbjobs_runs SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
+
+-- name: rewind_pause
+-- arguments: now, now, now, now, id
+UPDATE dbjobs_pauses SET since = CASE WHEN since > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE since END,
+  resumed_at = CASE WHEN resumed_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE resumed_at END
+WHERE id = ?;
 
 -- name: rewind_plans
 -- arguments: now, now, now, now, now, now, each_ids

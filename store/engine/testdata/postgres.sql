@@ -229,9 +229,16 @@ SELECT pg_catalog.COUNT(*) FROM dbjobs.schedules WHERE job_id IS NULL;
 
 -- name: count_ahead
 -- arguments: now, later_ms
-SELECT pg_catalog.COUNT(*), pg_catalog.MAX(CASE WHEN p.decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN p.decided_through
-  ELSE (SELECT pg_catalog.MAX(r.wake_at) FROM dbjobs.runs r WHERE r.job_id = p.job_id AND (r.wake_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND COALESCE((SELECT b.started_at FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'))) END)
-FROM dbjobs.plans p WHERE p.decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR p.job_id IN (SELECT r.job_id FROM dbjobs.runs r WHERE (r.wake_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND COALESCE((SELECT b.started_at FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')));
+SELECT pg_catalog.COUNT(DISTINCT u.job_id), pg_catalog.MAX(u.until_at) FROM (
+  SELECT p.job_id, CASE WHEN p.decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN p.decided_through
+    ELSE (SELECT pg_catalog.MAX(r.wake_at) FROM dbjobs.runs r WHERE r.job_id = p.job_id AND (r.wake_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND COALESCE((SELECT b.started_at FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'))) END AS until_at
+  FROM dbjobs.plans p WHERE p.decided_through > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR p.job_id IN (SELECT r.job_id FROM dbjobs.runs r WHERE (r.wake_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND COALESCE((SELECT b.started_at FROM dbjobs.attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')))
+  UNION ALL
+  SELECT j.id, CASE WHEN p.resumed_at IS NULL THEN p.since ELSE p.ends_at END FROM dbjobs.pauses p 
+  JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND j.tags @> pg_catalog.jsonb_build_array(p.subject)
+    OR p.scope = 'schedule' AND j.id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = p.subject_id)
+  WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (p.resumed_at IS NOT NULL OR p.since > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')) AND j.removed_at IS NULL
+) u;
 
 -- name: count_jobs
 SELECT pg_catalog.COUNT(*) FROM dbjobs.jobs WHERE removed_at IS NULL AND name IS NOT NULL;
@@ -1386,6 +1393,15 @@ LEFT JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs.schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
 ORDER BY p.id DESC LIMIT $1;
 
+-- name: pauses_ahead
+-- arguments: now, later_ms, job, limit
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs.pauses p 
+WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (p.resumed_at IS NOT NULL OR p.since > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')) AND (p.subject_id = $3 AND p.scope = 'job' OR $3 = 0)
+ORDER BY p.id LIMIT $4;
+
 -- name: pauses_among
 -- arguments: now, ids
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
@@ -1612,6 +1628,12 @@ UPDATE dbjobs.runs SET lease_until = coalesce($1::timestamptz, pg_catalog.statem
 -- name: rewind_open
 -- arguments: now, ids, later_ms
 UPDATE dbjobs.runs SET created_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE settled_at IS NULL AND job_id = ANY($2::bigint[]) AND created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
+
+-- name: rewind_pause
+-- arguments: now, id
+UPDATE dbjobs.pauses SET since = CASE WHEN since > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE since END,
+  resumed_at = CASE WHEN resumed_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE resumed_at END
+WHERE id = $2;
 
 -- name: rewind_plans
 -- arguments: now, ids

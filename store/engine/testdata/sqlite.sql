@@ -201,9 +201,16 @@ SELECT COUNT(*) FROM dbjobs_schedules WHERE job_id IS NULL;
 
 -- name: count_ahead
 -- arguments: now, later_ms
-SELECT COUNT(*), MAX(CASE WHEN p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN p.decided_through
-  ELSE (SELECT MAX(r.wake_at) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND (r.wake_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'))) END)
-FROM dbjobs_plans p WHERE p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')));
+SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
+  SELECT p.job_id, CASE WHEN p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN p.decided_through
+    ELSE (SELECT MAX(r.wake_at) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND (r.wake_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'))) END AS until_at
+  FROM dbjobs_plans p WHERE p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')))
+  UNION ALL
+  SELECT j.id, CASE WHEN p.resumed_at IS NULL THEN p.since ELSE p.ends_at END FROM dbjobs_pauses p 
+  JOIN dbjobs_jobs j ON p.scope = 'all' OR p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)
+    OR p.scope = 'schedule' AND j.id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = p.subject_id)
+  WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (p.resumed_at IS NOT NULL OR p.since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND j.removed_at IS NULL
+) u;
 
 -- name: count_jobs
 SELECT COUNT(*) FROM dbjobs_jobs WHERE removed_at IS NULL AND name IS NOT NULL;
@@ -1290,6 +1297,15 @@ LEFT JOIN dbjobs_jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs_schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
 ORDER BY p.id DESC LIMIT ?1;
 
+-- name: pauses_ahead
+-- arguments: now, later_ms, job, limit
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+  (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs_pauses p 
+WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (p.resumed_at IS NOT NULL OR p.since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND (p.subject_id = ?3 AND p.scope = 'job' OR ?3 = 0)
+ORDER BY p.id LIMIT ?4;
+
 -- name: pauses_among
 -- arguments: now, ids
 SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
@@ -1475,6 +1491,12 @@ UPDATE dbjobs_runs SET lease_until = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000
 -- name: rewind_open
 -- arguments: now, ids, later_ms
 UPDATE dbjobs_runs SET created_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?2)) AND created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds');
+
+-- name: rewind_pause
+-- arguments: now, id
+UPDATE dbjobs_pauses SET since = CASE WHEN since > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE since END,
+  resumed_at = CASE WHEN resumed_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE resumed_at END
+WHERE id = ?2;
 
 -- name: rewind_plans
 -- arguments: now, ids
