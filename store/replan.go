@@ -50,7 +50,7 @@ const replanSize = 500
 // clock: waits and leases are over, an end wakes the job, and repeat_after counts from now. That includes a run that was
 // taken or requested by the wrong clock, although no pass decided about its job then. A run that was requested for a later
 // time still waits for it. A time to come that was skipped stays skipped. A pause that the wrong clock has begun or ended begins
-// or ends now: one of the named job, or any pause. The next pass plans the jobs.
+// or ends now: one of the named job, or any pause. What was created by it counts from now. The next pass plans the jobs.
 func (s *Store) Replan(ctx context.Context, name string, who Author) (n Replanned, err error) {
 	var job int64
 	if name != "" {
@@ -60,23 +60,62 @@ func (s *Store) Replan(ctx context.Context, name string, who Author) (n Replanne
 		}
 		job = j.ID
 	}
+	done := map[int64]bool{}
 	if err := s.change(ctx, who, func(a *applier) (err error) {
-		n.Pauses, err = a.replanPauses(ctx, job)
+		if n.Pauses, err = a.replanPauses(ctx, job); err == nil {
+			done, err = a.replanCreated(ctx, job)
+		}
 		return err
 	}); err != nil {
 		return Replanned{}, err
 	}
 	for {
-		found := 0
-		err := s.change(ctx, who, func(a *applier) (err error) {
-			found, err = a.replan(ctx, job)
+		n.Jobs = len(done)
+		var ids []int64
+		if err := s.change(ctx, who, func(a *applier) (err error) {
+			ids, err = a.replan(ctx, job, done)
 			return err
-		})
-		n.Jobs += found
-		if err != nil || found < replanSize {
+		}); err != nil {
 			return n, err
 		}
+		for _, id := range ids {
+			done[id] = true
+		}
+		if n.Jobs = len(done); len(ids) < replanSize {
+			return n, nil
+		}
 	}
+}
+
+// replanCreated lets the jobs and schedules that the wrong clock has created count from now: the times of repeat_after, start
+// and of some rules begin with the creation. It returns the jobs.
+func (a *applier) replanCreated(ctx context.Context, job int64) (map[int64]bool, error) {
+	ahead := engine.Args{"now": a.now, "job": job, "later_ms": skewed.Milliseconds()}
+	ids, err := a.recordReplan(ctx, "created_ahead", ahead, nil)
+	done := make(map[int64]bool, len(ids))
+	for _, id := range ids {
+		done[id] = true
+	}
+	if err != nil || len(ids) == 0 {
+		return done, err
+	}
+	return done, execAll(ctx, a.tx, ahead, "rewind_rules", "rewind_schedules", "rewind_jobs")
+}
+
+// recordReplan reads the jobs that a statement finds, and records the change of those that are not done.
+func (a *applier) recordReplan(ctx context.Context, statement string, args engine.Args, done map[int64]bool) (ids []int64, err error) {
+	names := map[int64]string{}
+	var j Job
+	err = a.tx.Query(ctx, statement, args, engine.Reads(&j.ID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name)).Each(func(string) {
+		ids, names[j.ID] = append(ids, j.ID), j.FullName()
+		j = Job{}
+	}))
+	for _, id := range ids {
+		if err == nil && !done[id] {
+			err = a.record("job", names[id], "replan", id, nil, nil)
+		}
+	}
+	return ids, err
 }
 
 // replanPauses lets the pauses that the wrong clock has begun or ended begin or end now. Otherwise, one that somebody has ended
@@ -106,30 +145,16 @@ func (a *applier) replanPauses(ctx context.Context, job int64) (n int, err error
 	return n, nil
 }
 
-func (a *applier) replan(ctx context.Context, job int64) (int, error) {
-	var ids []int64
-	names := map[int64]string{}
+func (a *applier) replan(ctx context.Context, job int64, done map[int64]bool) ([]int64, error) {
 	later := engine.Args{"now": a.now, "job": job, "later_ms": skewed.Milliseconds(), "limit": replanSize}
-	var j Job
-	err := a.tx.Query(ctx, "lock_ahead", later, engine.Reads(&j.ID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name)).Each(func(string) {
-		ids, names[j.ID] = append(ids, j.ID), j.FullName()
-		j = Job{}
-	}))
+	ids, err := a.recordReplan(ctx, "lock_ahead", later, done)
 	if err != nil || len(ids) == 0 {
-		return 0, err
+		return nil, err
 	}
 	if err := a.restoreSkips(ctx, ids); err != nil {
-		return 0, err
+		return nil, err
 	}
-	if err := execAll(ctx, a.tx, later.With("ids", ids), "rewind_plans", "drop_gaps_ahead", "end_gaps_now", "rewind_waits", "rewind_open", "rewind_leases"); err != nil {
-		return 0, err
-	}
-	for _, id := range ids {
-		if err := a.record("job", names[id], "replan", id, nil, nil); err != nil {
-			return 0, err
-		}
-	}
-	return len(ids), nil
+	return ids, execAll(ctx, a.tx, later.With("ids", ids), "rewind_plans", "drop_gaps_ahead", "end_gaps_now", "rewind_waits", "rewind_open", "rewind_leases")
 }
 
 // restoreSkips puts back into the plans what somebody has skipped and the wrong clock has turned into a gap, before the gap

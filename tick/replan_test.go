@@ -8,6 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -251,4 +252,59 @@ func TestReplanOfPausesThatBeganAhead(t *testing.T) {
 			t.Error(got)
 		}
 	})
+}
+
+// What was created while the clock was ahead counts from the correction, whether a pass has planned it meanwhile or not.
+func TestReplanOfWhatWasCreatedAhead(t *testing.T) {
+	for _, planned := range []bool{false, true} {
+		t.Run(map[bool]string{false: "new", true: "planned"}[planned], func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				job := func(name, rule string, with store.Job) store.Job {
+					with.Name, with.Steps = name, []store.Step{ticktest.Nop("")}
+					if rule != "" {
+						with.Own = &store.Schedule{Rule: rule}
+					}
+					return with
+				}
+				jobs := []store.Job{job("interval", "I 0:05", store.Job{}), job("rrule", "RRULE:FREQ=MINUTELY;INTERVAL=5", store.Job{}),
+					job("again", "", store.Job{RepeatAfter: store.Duration(10 * time.Minute)}), job("shared", "", store.Job{Schedules: []string{"often"}}),
+					job("start", "every 5m", store.Job{Start: "daily at 08:30"})}
+				right := d.Clock.Now()
+				d.Clock.Set(right.AddDate(1, 0, 0))
+				defs := store.Definitions{Jobs: jobs, Schedules: []store.Schedule{{Name: "often", Rule: "I 0:05"}}}
+				if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{Start: decide.Start}); err != nil {
+					t.Fatal(err)
+				}
+				if planned {
+					ticktest.DecideOnly(t, d)
+				}
+				d.Clock.Set(right)
+				if planned {
+					if r := decideAnd(t, d); r.Ahead != len(jobs) {
+						t.Errorf("%d jobs sleep", r.Ahead)
+					}
+				}
+				if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != len(jobs) {
+					t.Fatalf("%+v, %v", n, err)
+				}
+				if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 0 {
+					t.Fatalf("again: %+v, %v", n, err)
+				}
+				for range 4 {
+					ticktest.Run(t, d)
+					d.Clock.Add(7 * time.Minute)
+				}
+				for _, j := range jobs {
+					if got := ticktest.States(t, d, j.Name); (len(got) > 0) == (j.Name == "start") {
+						t.Errorf("%s: %v", j.Name, got)
+					}
+				}
+				d.Clock.Add(7 * time.Minute)
+				ticktest.Run(t, d)
+				if got := ticktest.States(t, d, "start"); len(got) != 1 {
+					t.Errorf("start: %v", got)
+				}
+			})
+		})
+	}
 }

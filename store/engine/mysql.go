@@ -37,6 +37,7 @@ var mysqlEngine = &Engine{
 		"@false":    "0",
 		// The mark of a change that the row itself does not show. The old text stays readable.
 		"@touched": "CONCAT(planned, '.')",
+		"@unread":  "CONCAT(input, ' edited')",
 		// With JSON_CONTAINS, MariaDB compares a tag as it is written, and SQL may write it with escapes.
 		"@has_tag":    "JSON_SEARCH(j.tags, 'one', REPLACE(REPLACE(REPLACE(p.subject, '|', '||'), '%', '|%'), '_', '|_'), '|') IS NOT NULL",
 		"@knows":      "INSTR(p.startup_ids, CONCAT(CHAR(10), :startup, CHAR(10))) > 0",

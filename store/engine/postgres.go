@@ -46,6 +46,7 @@ var postgres = &Engine{
 		"@false": "false",
 		// The mark of a change that the row itself does not show. The old text stays readable.
 		"@touched":    "planned || '.'",
+		"@unread":     "input || ' edited'",
 		"@has_tag":    "j.tags @> pg_catalog.jsonb_build_array(p.subject)",
 		"@knows":      "pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || :startup::text || pg_catalog.chr(10)) > 0",
 		"@stale_link": "planned IS DISTINCT FROM schedule_id", "@stale_after": "planned IS DISTINCT FROM after_job_id",

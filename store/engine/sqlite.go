@@ -43,6 +43,7 @@ var sqlite = &Engine{
 		"@false":    "0",
 		// The mark of a change that the row itself does not show. The old text stays readable.
 		"@touched":    "planned || '.'",
+		"@unread":     "input || ' edited'",
 		"@has_tag":    "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)",
 		"@knows":      "instr(p.startup_ids, char(10) || :startup || char(10)) > 0",
 		"@stale_link": "planned IS NOT schedule_id", "@stale_after": "planned IS NOT after_job_id", "@keyless": "@false", "@hidden": "@false",

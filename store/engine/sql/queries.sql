@@ -1401,7 +1401,7 @@ DELETE FROM dbjobs.ticks WHERE since <= :through AND last_at < @later;
 
 -- A job lies ahead if it is decided beyond the clock, or if a run of it waits beyond the clock whose last attempt began there, or that
 -- was made there. A run of a later time, and the long lease of a worker, are none. A job also lies ahead if a pause holds it that began
--- or ended there.
+-- or ended there, or if its next time comes after its creation, or that of a schedule of it, and that lies there.
 
 -- name: count_ahead
 SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
@@ -1413,6 +1413,13 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag
     OR p.scope = 'schedule' AND j.id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = p.subject_id)
   WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @pause_is_ahead AND j.removed_at IS NULL
+  UNION ALL
+  SELECT p.job_id, j.created_at FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
+  WHERE j.created_at > @later AND j.removed_at IS NULL AND p.next_run >= j.created_at
+  UNION ALL
+  SELECT p.job_id, s.created_at FROM dbjobs.schedules s
+  JOIN dbjobs.plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id)
+  WHERE s.created_at > @later AND p.next_run >= s.created_at
 ) u;
 
 -- name: lock_ahead
@@ -1432,6 +1439,31 @@ ORDER BY p.id LIMIT :limit;
 UPDATE dbjobs.pauses SET since = CASE WHEN since > @now THEN @now ELSE since END,
   resumed_at = CASE WHEN resumed_at > @now THEN @now ELSE resumed_at END
 WHERE id = :id;
+
+-- The jobs that were created by such a clock, and those of a schedule that was. A schedule counts also if other jobs use it.
+
+-- name: created_ahead
+SELECT j.id, j.owner, j.name FROM dbjobs.jobs j
+WHERE (j.id = :job OR :job = 0) AND j.removed_at IS NULL AND (j.created_at > @later
+  OR j.id IN (SELECT s.job_id FROM dbjobs.schedules s WHERE s.job_id IS NOT NULL AND s.created_at > @later)
+  OR j.id IN (SELECT l.job_id FROM dbjobs.schedules s JOIN dbjobs.job_schedules l ON l.schedule_id = s.id WHERE s.created_at > @later))
+ORDER BY j.id;
+
+-- Their plans may have the beginning in the text of a rule: see Rule.Reread.
+
+-- name: rewind_rules
+UPDATE dbjobs.plan_rules SET input = @unread WHERE schedule_id IN (SELECT s.id FROM dbjobs.schedules s WHERE s.created_at > @later
+  AND (s.job_id = :job OR s.id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = :job) OR :job = 0));
+
+-- name: rewind_schedules
+UPDATE dbjobs.schedules SET created_at = @now, planned = @touched WHERE created_at > @later
+  AND (job_id = :job OR id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = :job) OR :job = 0);
+
+-- A job with a start was resolved from its creation. Without not_before, a decision resolves it anew.
+
+-- name: rewind_jobs
+UPDATE dbjobs.jobs SET created_at = @now, planned = @touched, not_before = CASE WHEN start_rule IS NULL THEN not_before END
+WHERE created_at > @later AND removed_at IS NULL AND (id = :job OR :job = 0);
 
 -- The times to come that were skipped, and that a decision by the wrong clock has turned into gaps.
 

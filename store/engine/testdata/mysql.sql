@@ -204,7 +204,7 @@ SELECT COUNT(*), COUNT(CASE WHEN state = 'running' THEN 1 END) FROM dbjobs_runs;
 SELECT COUNT(*) FROM dbjobs_schedules WHERE job_id IS NULL;
 
 -- name: count_ahead
--- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms
+-- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms
 SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   SELECT p.job_id, CASE WHEN p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN p.decided_through
     ELSE (SELECT MAX(r.wake_at) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))) END AS until_at
@@ -214,6 +214,13 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   JOIN dbjobs_jobs j ON p.scope = 'all' OR p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND JSON_SEARCH(j.tags, 'one', REPLACE(REPLACE(REPLACE(p.subject, '|', '||'), '%', '|%'), '_', '|_'), '|') IS NOT NULL
     OR p.scope = 'schedule' AND j.id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = p.subject_id)
   WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (p.resumed_at IS NOT NULL OR p.since > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)) AND j.removed_at IS NULL
+  UNION ALL
+  SELECT p.job_id, j.created_at FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
+  WHERE j.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND j.removed_at IS NULL AND p.next_run >= j.created_at
+  UNION ALL
+  SELECT p.job_id, s.created_at FROM dbjobs_schedules s
+  JOIN dbjobs_plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id)
+  WHERE s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND p.next_run >= s.created_at
 ) u;
 
 -- name: count_jobs
@@ -241,6 +248,14 @@ SELECT u.jobs, j.owner, j.name FROM (
   SELECT COUNT(DISTINCT p.job_id) AS jobs, MIN(p.job_id) AS id FROM dbjobs_pauses i FORCE INDEX (pauses_ends) JOIN dbjobs_plans p ON p.job_id = i.subject_id
   WHERE i.scope = 'job' AND i.paused_by = 'dbjobs itself' AND i.resumed_at IS NULL AND i.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND p.job_id NOT IN (SELECT p.subject_id FROM dbjobs_pauses p WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))) AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope IN ('owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND (p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND JSON_SEARCH(j.tags, 'one', REPLACE(REPLACE(REPLACE(p.subject, '|', '||'), '%', '|%'), '_', '|_'), '|') IS NOT NULL)) AND (EXISTS (SELECT 1 FROM dbjobs_schedules o WHERE o.job_id = j.id) OR EXISTS (SELECT 1 FROM dbjobs_job_schedules l JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL AND s.id NOT IN (SELECT p.subject_id FROM dbjobs_pauses p WHERE p.scope = 'schedule' AND p.subject_id IS NOT NULL AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)))) OR NOT EXISTS (SELECT 1 FROM dbjobs_job_schedules l JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL))) = 1) u
 JOIN dbjobs_jobs j ON j.id = u.id;
+
+-- name: created_ahead
+-- arguments: job, job, now, later_ms, now, later_ms, now, later_ms
+SELECT j.id, j.owner, j.name FROM dbjobs_jobs j
+WHERE (j.id = ? OR ? = 0) AND j.removed_at IS NULL AND (j.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
+  OR j.id IN (SELECT s.job_id FROM dbjobs_schedules s WHERE s.job_id IS NOT NULL AND s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))
+  OR j.id IN (SELECT l.job_id FROM dbjobs_schedules s JOIN dbjobs_job_schedules l ON l.schedule_id = s.id WHERE s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)))
+ORDER BY j.id;
 
 -- name: crowd_runs
 -- arguments: job, time, opened, from, to, limit
@@ -1488,6 +1503,11 @@ STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d
 SET r.state = CASE WHEN r.cancel_at IS NULL THEN 'queued' ELSE 'waiting' END, r.held_by = NULL, r.lease_until = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
   r.attempt = r.attempt - 1, r.attempts = r.attempts - 1, r.started_at = CASE WHEN d.fresh = 1 THEN NULL ELSE r.started_at END, r.error = d.error;
 
+-- name: rewind_jobs
+-- arguments: now, now, later_ms, job, job
+UPDATE dbjobs_jobs SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), planned = CONCAT(planned, '.'), not_before = CASE WHEN start_rule IS NULL THEN not_before END
+WHERE created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND removed_at IS NULL AND (id = ? OR ? = 0);
+
 -- name: rewind_leases
 -- arguments: now, each_ids, now, later_ms
 UPDATE dbjobs_runs SET lease_until = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND state = 'running' AND lease_until > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
@@ -1509,6 +1529,16 @@ UPDATE dbjobs_plans SET decided_through = CASE WHEN decided_through > CAST(COALE
   last_scheduled_for = CASE WHEN last_scheduled_for > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN NULL ELSE last_scheduled_for END,
   repeat_from = CASE WHEN repeat_from > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE repeat_from END
 WHERE job_id IN (each_);
+
+-- name: rewind_rules
+-- arguments: now, later_ms, job, job, job
+UPDATE dbjobs_plan_rules SET input = CONCAT(input, ' edited') WHERE schedule_id IN (SELECT s.id FROM dbjobs_schedules s WHERE s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
+  AND (s.job_id = ? OR s.id IN (SELECT l.schedule_id FROM dbjobs_job_schedules l WHERE l.job_id = ?) OR ? = 0));
+
+-- name: rewind_schedules
+-- arguments: now, now, later_ms, job, job, job
+UPDATE dbjobs_schedules SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), planned = CONCAT(planned, '.') WHERE created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
+  AND (job_id = ? OR id IN (SELECT l.schedule_id FROM dbjobs_job_schedules l WHERE l.job_id = ?) OR ? = 0);
 
 -- name: rewind_waits
 -- arguments: now, each_ids, now, later_ms

@@ -238,6 +238,13 @@ SELECT pg_catalog.COUNT(DISTINCT u.job_id), pg_catalog.MAX(u.until_at) FROM (
   JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND j.tags @> pg_catalog.jsonb_build_array(p.subject)
     OR p.scope = 'schedule' AND j.id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = p.subject_id)
   WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (p.resumed_at IS NOT NULL OR p.since > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')) AND j.removed_at IS NULL
+  UNION ALL
+  SELECT p.job_id, j.created_at FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
+  WHERE j.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND j.removed_at IS NULL AND p.next_run >= j.created_at
+  UNION ALL
+  SELECT p.job_id, s.created_at FROM dbjobs.schedules s
+  JOIN dbjobs.plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id)
+  WHERE s.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND p.next_run >= s.created_at
 ) u;
 
 -- name: count_jobs
@@ -265,6 +272,14 @@ SELECT u.jobs, j.owner, j.name FROM (
   SELECT pg_catalog.COUNT(DISTINCT p.job_id) AS jobs, pg_catalog.MIN(p.job_id) AS id FROM dbjobs.pauses i  JOIN dbjobs.plans p ON p.job_id = i.subject_id
   WHERE i.scope = 'job' AND i.paused_by = 'dbjobs itself' AND i.resumed_at IS NULL AND i.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND p.job_id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp())) AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope IN ('owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND (p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND j.tags @> pg_catalog.jsonb_build_array(p.subject))) AND (EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id) OR EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL AND s.id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p WHERE p.scope = 'schedule' AND p.subject_id IS NOT NULL AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()))) OR NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL))) = true) u
 JOIN dbjobs.jobs j ON j.id = u.id;
+
+-- name: created_ahead
+-- arguments: job, now, later_ms
+SELECT j.id, j.owner, j.name FROM dbjobs.jobs j
+WHERE (j.id = $1 OR $1 = 0) AND j.removed_at IS NULL AND (j.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')
+  OR j.id IN (SELECT s.job_id FROM dbjobs.schedules s WHERE s.job_id IS NOT NULL AND s.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond'))
+  OR j.id IN (SELECT l.job_id FROM dbjobs.schedules s JOIN dbjobs.job_schedules l ON l.schedule_id = s.id WHERE s.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')))
+ORDER BY j.id;
 
 -- name: crowd_runs
 -- arguments: job, time, opened, from, to, limit
@@ -1621,6 +1636,11 @@ UPDATE dbjobs.runs AS r SET state = CASE WHEN r.cancel_at IS NULL THEN 'queued' 
 FROM pg_catalog.json_to_recordset($2::json) AS d(id uuid, fence int, number int, fresh boolean, error text)
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
+-- name: rewind_jobs
+-- arguments: now, later_ms, job
+UPDATE dbjobs.jobs SET created_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), planned = planned || '.', not_before = CASE WHEN start_rule IS NULL THEN not_before END
+WHERE created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND removed_at IS NULL AND (id = $3 OR $3 = 0);
+
 -- name: rewind_leases
 -- arguments: now, ids, later_ms
 UPDATE dbjobs.runs SET lease_until = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE settled_at IS NULL AND job_id = ANY($2::bigint[]) AND state = 'running' AND lease_until > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
@@ -1642,6 +1662,16 @@ UPDATE dbjobs.plans SET decided_through = CASE WHEN decided_through > coalesce($
   last_scheduled_for = CASE WHEN last_scheduled_for > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN NULL ELSE last_scheduled_for END,
   repeat_from = CASE WHEN repeat_from > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE repeat_from END
 WHERE job_id = ANY($2::bigint[]);
+
+-- name: rewind_rules
+-- arguments: now, later_ms, job
+UPDATE dbjobs.plan_rules SET input = input || ' edited' WHERE schedule_id IN (SELECT s.id FROM dbjobs.schedules s WHERE s.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')
+  AND (s.job_id = $3 OR s.id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = $3) OR $3 = 0));
+
+-- name: rewind_schedules
+-- arguments: now, later_ms, job
+UPDATE dbjobs.schedules SET created_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), planned = planned || '.' WHERE created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')
+  AND (job_id = $3 OR id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = $3) OR $3 = 0);
 
 -- name: rewind_waits
 -- arguments: now, ids, later_ms

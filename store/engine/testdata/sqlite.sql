@@ -210,6 +210,13 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   JOIN dbjobs_jobs j ON p.scope = 'all' OR p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)
     OR p.scope = 'schedule' AND j.id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = p.subject_id)
   WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (p.resumed_at IS NOT NULL OR p.since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND j.removed_at IS NULL
+  UNION ALL
+  SELECT p.job_id, j.created_at FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
+  WHERE j.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND j.removed_at IS NULL AND p.next_run >= j.created_at
+  UNION ALL
+  SELECT p.job_id, s.created_at FROM dbjobs_schedules s
+  JOIN dbjobs_plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id)
+  WHERE s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND p.next_run >= s.created_at
 ) u;
 
 -- name: count_jobs
@@ -237,6 +244,14 @@ SELECT u.jobs, j.owner, j.name FROM (
   SELECT COUNT(DISTINCT p.job_id) AS jobs, MIN(p.job_id) AS id FROM dbjobs_pauses i  JOIN dbjobs_plans p ON p.job_id = i.subject_id
   WHERE i.scope = 'job' AND i.paused_by = 'dbjobs itself' AND i.resumed_at IS NULL AND i.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND p.job_id NOT IN (SELECT p.subject_id FROM dbjobs_pauses p WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))) AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope IN ('owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND (p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject))) AND (EXISTS (SELECT 1 FROM dbjobs_schedules o WHERE o.job_id = j.id) OR EXISTS (SELECT 1 FROM dbjobs_job_schedules l JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL AND s.id NOT IN (SELECT p.subject_id FROM dbjobs_pauses p WHERE p.scope = 'schedule' AND p.subject_id IS NOT NULL AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))) OR NOT EXISTS (SELECT 1 FROM dbjobs_job_schedules l JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL))) = 1) u
 JOIN dbjobs_jobs j ON j.id = u.id;
+
+-- name: created_ahead
+-- arguments: job, now, later_ms
+SELECT j.id, j.owner, j.name FROM dbjobs_jobs j
+WHERE (j.id = ?1 OR ?1 = 0) AND j.removed_at IS NULL AND (j.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')
+  OR j.id IN (SELECT s.job_id FROM dbjobs_schedules s WHERE s.job_id IS NOT NULL AND s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds'))
+  OR j.id IN (SELECT l.job_id FROM dbjobs_schedules s JOIN dbjobs_job_schedules l ON l.schedule_id = s.id WHERE s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')))
+ORDER BY j.id;
 
 -- name: crowd_runs
 -- arguments: job, time, opened, from, to, limit
@@ -1484,6 +1499,11 @@ UPDATE dbjobs_runs AS r SET state = CASE WHEN r.cancel_at IS NULL THEN 'queued' 
 FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'number' AS number, value ->> 'fresh' AS fresh, value ->> 'error' AS error FROM jsonb_each(?2)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts = d.number;
 
+-- name: rewind_jobs
+-- arguments: now, later_ms, job
+UPDATE dbjobs_jobs SET created_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), planned = planned || '.', not_before = CASE WHEN start_rule IS NULL THEN not_before END
+WHERE created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND removed_at IS NULL AND (id = ?3 OR ?3 = 0);
+
 -- name: rewind_leases
 -- arguments: now, ids, later_ms
 UPDATE dbjobs_runs SET lease_until = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?2)) AND state = 'running' AND lease_until > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds');
@@ -1505,6 +1525,16 @@ UPDATE dbjobs_plans SET decided_through = CASE WHEN decided_through > coalesce(?
   last_scheduled_for = CASE WHEN last_scheduled_for > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN NULL ELSE last_scheduled_for END,
   repeat_from = CASE WHEN repeat_from > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE repeat_from END
 WHERE job_id IN (SELECT value FROM json_each(?2));
+
+-- name: rewind_rules
+-- arguments: now, later_ms, job
+UPDATE dbjobs_plan_rules SET input = input || ' edited' WHERE schedule_id IN (SELECT s.id FROM dbjobs_schedules s WHERE s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')
+  AND (s.job_id = ?3 OR s.id IN (SELECT l.schedule_id FROM dbjobs_job_schedules l WHERE l.job_id = ?3) OR ?3 = 0));
+
+-- name: rewind_schedules
+-- arguments: now, later_ms, job
+UPDATE dbjobs_schedules SET created_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), planned = planned || '.' WHERE created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')
+  AND (job_id = ?3 OR id IN (SELECT l.schedule_id FROM dbjobs_job_schedules l WHERE l.job_id = ?3) OR ?3 = 0);
 
 -- name: rewind_waits
 -- arguments: now, ids, later_ms
