@@ -221,13 +221,13 @@ func (p *pass) giveWay(ctx context.Context) error {
 
 // overdue returns a context that ends at the timeout of the run. over is that instant by the host's
 // clock; zero: the run has no timeout. The timeout counts from the first delivery, over all steps, all
-// attempts and the waits between them.
+// attempts and the waits between them. A start in the future is that of a clock that was ahead, and counts as now.
 func (p *pass) overdue(ctx context.Context, t *store.Task) (within context.Context, over time.Time, release context.CancelFunc) {
 	limit := time.Duration(t.Job.Timeout)
 	if limit <= 0 {
 		return ctx, time.Time{}, func() {}
 	}
-	left := limit - t.Now.Sub(t.Run.StartedAt)
+	left := min(limit, limit-t.Now.Sub(t.Run.StartedAt))
 	within, release = context.WithTimeoutCause(ctx, left, errOverdue)
 	return within, p.t.Now().Add(left), release
 }

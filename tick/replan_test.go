@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/decide"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -307,4 +309,38 @@ func TestReplanOfWhatWasCreatedAhead(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The timeout of a run that was taken by the wrong clock counts from the correction, at the latest.
+func TestReplanOfRunsWithATimeout(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "tried", Timeout: store.Duration(time.Hour), Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Request(t, d, "tried")
+		ticktest.DecideOnly(t, d)
+		h, right := store.Holder{Name: "h", Lease: time.Minute}, d.Clock.Now()
+		d.Clock.Set(right.AddDate(1, 0, 0))
+		tasks, err := d.Take(t.Context(), "tick", 1, h)
+		if err != nil || len(tasks) != 1 {
+			t.Fatal(err, tasks)
+		}
+		if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Failed, Retry: true, Backoff: time.Minute}, h); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Set(right.Add(time.Minute))
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 1 {
+			t.Fatalf("%+v, %v", n, err)
+		}
+		tk := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+			if end, ok := ctx.Deadline(); !ok || end.After(time.Now().Add(time.Hour)) {
+				t.Errorf("it may execute until %v", end)
+			}
+			return executor.Result{}, nil
+		})
+		if r := ticktest.Pass(t, tk); r.Succeeded != 1 {
+			t.Errorf("%+v", r)
+		}
+		if run := ticktest.LastRun(t, d, "tried"); !run.StartedAt.Equal(right.Add(time.Minute)) {
+			t.Errorf("it started at %v", run.StartedAt)
+		}
+	})
 }

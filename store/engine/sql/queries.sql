@@ -1491,10 +1491,12 @@ UPDATE dbjobs.gaps SET through_at = @now WHERE job_id @these AND through_at > @n
 UPDATE dbjobs.runs SET ready_at = @now WHERE @open @these AND state = 'waiting' AND ready_at > @later
   AND (started_at IS NOT NULL OR scheduled_for IS NULL OR scheduled_for < ready_at OR scheduled_for <= created_at);
 
--- When such a run has ended, it wakes its job as of created_at.
+-- When such a run has ended, it wakes its job as of created_at. Its timeout counts from started_at.
 
 -- name: rewind_open
-UPDATE dbjobs.runs SET created_at = @now WHERE @open @these AND created_at > @later;
+UPDATE dbjobs.runs SET created_at = CASE WHEN created_at > @later THEN @now ELSE created_at END,
+  started_at = CASE WHEN started_at > @later THEN @now ELSE started_at END
+WHERE @open @these AND (created_at > @later OR started_at > @later);
 
 -- name: rewind_leases
 UPDATE dbjobs.runs SET lease_until = @now WHERE @open @these AND state = 'running' AND lease_until > @later;

@@ -1513,8 +1513,10 @@ WHERE created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), 
 UPDATE dbjobs_runs SET lease_until = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND state = 'running' AND lease_until > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
 
 -- name: rewind_open
--- arguments: now, each_ids, now, later_ms
-UPDATE dbjobs_runs SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
+-- arguments: now, later_ms, now, now, later_ms, now, each_ids, now, later_ms, now, later_ms
+UPDATE dbjobs_runs SET created_at = CASE WHEN created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE created_at END,
+  started_at = CASE WHEN started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE started_at END
+WHERE open_job_id IN (each_) AND (created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND));
 
 -- name: rewind_pause
 -- arguments: now, now, now, now, id

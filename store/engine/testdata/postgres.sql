@@ -1646,8 +1646,10 @@ WHERE created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) 
 UPDATE dbjobs.runs SET lease_until = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE settled_at IS NULL AND job_id = ANY($2::bigint[]) AND state = 'running' AND lease_until > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
 
 -- name: rewind_open
--- arguments: now, ids, later_ms
-UPDATE dbjobs.runs SET created_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()) WHERE settled_at IS NULL AND job_id = ANY($2::bigint[]) AND created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond');
+-- arguments: now, later_ms, ids
+UPDATE dbjobs.runs SET created_at = CASE WHEN created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE created_at END,
+  started_at = CASE WHEN started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE started_at END
+WHERE settled_at IS NULL AND job_id = ANY($3::bigint[]) AND (created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'));
 
 -- name: rewind_pause
 -- arguments: now, id

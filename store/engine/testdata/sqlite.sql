@@ -1509,8 +1509,10 @@ WHERE created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%
 UPDATE dbjobs_runs SET lease_until = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?2)) AND state = 'running' AND lease_until > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds');
 
 -- name: rewind_open
--- arguments: now, ids, later_ms
-UPDATE dbjobs_runs SET created_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?2)) AND created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds');
+-- arguments: now, later_ms, ids
+UPDATE dbjobs_runs SET created_at = CASE WHEN created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE created_at END,
+  started_at = CASE WHEN started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE started_at END
+WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?3)) AND (created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'));
 
 -- name: rewind_pause
 -- arguments: now, id
