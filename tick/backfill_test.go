@@ -158,6 +158,27 @@ func TestRequestsBeforeTheFirstPass(t *testing.T) {
 	})
 }
 
+// A backfill asks for no time that is still to come, whatever the clock was when the job was made: its tick decides those times.
+func TestBackfillOfAJobThatWasMadeAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		right := d.Clock.Now()
+		d.Clock.Set(right.AddDate(0, 0, 1))
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{fiveMinutely("job")}})
+		d.Clock.Set(right)
+		if got, more := fills(t, d, "07:50", "", 2, false); got != "07:45-07:50 07:50-07:55 " || !more {
+			t.Errorf("before the first pass: %q, %v", got, more)
+		}
+		ticktest.DecideOnly(t, d)
+		d.Clock.Add(7 * time.Minute)
+		if got, more := fills(t, d, "07:50", "", 9, false); got != "07:55-08:00 " || more {
+			t.Errorf("%q, %v", got, more)
+		}
+		if got, more := fills(t, d, "07:50", "08:07", 9, false); got != "" || more {
+			t.Errorf("what the next pass decides: %q, %v", got, more)
+		}
+	})
+}
+
 // Two users who backfill the same range at the same time request each nominal time once.
 func TestBackfillByTwoAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -22,7 +22,11 @@ type Chosen struct {
 // tick.
 func Backfill(f *store.BackfillInput, from, to time.Time, limit int) (c Chosen, err error) {
 	subject := "job " + f.Job.FullName()
-	decided := later(f.Job.CreatedAt, f.Job.DecidedThrough)
+	decided := f.Job.DecidedThrough
+	if decided.IsZero() { // no pass has seen the job: its own times come after its creation
+		decided = f.Job.CreatedAt
+	}
+	decided = earlier(f.Now, decided) // the clock may have been ahead
 	switch {
 	case len(f.Rules) == 0:
 		return c, &store.FieldError{Subject: subject, Field: "schedule", Problem: "it has none, so it has no nominal times; `dbjobs job run-now` requests a run"}
