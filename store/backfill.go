@@ -122,7 +122,7 @@ func (a *applier) fill(ctx context.Context, j *Job, chosen []Interval, again boo
 func (s *Store) covered(ctx context.Context, q engine.Runner, job int64, within Interval) ([]Interval, error) {
 	var list []Interval
 	var n Interval
-	err := q.Query(ctx, "intervals", engine.Args{"job": job, "from": within.Start, "to": within.End}, engine.Reads(engine.At(&n.Start), engine.At(&n.End)).Each(func(fault string) {
+	err := q.Query(ctx, "intervals", engine.Args{"now": s.now(), "job": job, "from": within.Start, "to": within.End}, engine.Reads(engine.At(&n.Start), engine.At(&n.End)).Each(func(fault string) {
 		if fault != "" { // the interval of this run is unknown
 			n = Interval{}
 			return

@@ -179,6 +179,34 @@ func TestBackfillOfAJobThatWasMadeAhead(t *testing.T) {
 	})
 }
 
+// A run of a time that has not come covers none of the times before it: a clock that was ahead made it.
+func TestBackfillBehindARunOfAClockThatWasAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{fiveMinutely("job")}})
+		ticktest.Run(t, d)
+		d.Clock.Add(5 * time.Minute) // the interval of the next run begins here
+		ticktest.Run(t, d)
+		right := d.Clock.Now()
+		d.Clock.Set(right.AddDate(1, 0, 0))
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
+			t.Fatalf("%+v", r)
+		}
+		d.Clock.Set(right.Add(time.Minute))
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 1 {
+			t.Fatalf("%+v, %v", n, err)
+		}
+		ticktest.DecideOnly(t, d)
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeAll}, time.Time{})
+		d.Clock.Set(right.Add(15 * time.Minute))
+		ticktest.Resume(t, d, store.Subject{Scope: store.ScopeAll}, false)
+		d.Clock.Add(time.Minute)
+		ticktest.Run(t, d)
+		if got, more := fills(t, d, "08:06", "08:17", 9, false); got != "08:05-08:10 08:10-08:15 " || more {
+			t.Errorf("%q, %v", got, more)
+		}
+	})
+}
+
 // Two users who backfill the same range at the same time request each nominal time once.
 func TestBackfillByTwoAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

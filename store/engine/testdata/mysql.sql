@@ -833,9 +833,10 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', position INT P
 SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs_installation WHERE id = 1;
 
 -- name: intervals
--- arguments: job, from, to
+-- arguments: job, from, to, now
 SELECT interval_start, interval_end FROM dbjobs_runs
-WHERE job_id = ? AND interval_end >= ? AND (interval_start IS NULL OR interval_start < ?);
+WHERE job_id = ? AND interval_end >= ? AND (interval_start IS NULL OR interval_start < ?)
+  AND (interval_end <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) OR occurrence NOT LIKE 'at:%');
 
 -- name: is_recorded
 -- arguments: id, number, fence

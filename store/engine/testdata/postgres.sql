@@ -901,9 +901,10 @@ FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, position int, na
 SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs.installation WHERE id = 1;
 
 -- name: intervals
--- arguments: job, from, to
+-- arguments: job, from, to, now
 SELECT interval_start, interval_end FROM dbjobs.runs
-WHERE job_id = $1 AND interval_end >= $2 AND (interval_start IS NULL OR interval_start < $3);
+WHERE job_id = $1 AND interval_end >= $2 AND (interval_start IS NULL OR interval_start < $3)
+  AND (interval_end <= coalesce($4::timestamptz, pg_catalog.statement_timestamp()) OR occurrence NOT LIKE 'at:%');
 
 -- name: is_recorded
 -- arguments: id, number, fence

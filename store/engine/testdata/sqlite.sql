@@ -825,9 +825,10 @@ FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'position' AS position, val
 SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs_installation WHERE id = 1;
 
 -- name: intervals
--- arguments: job, from, to
+-- arguments: job, from, to, now
 SELECT interval_start, interval_end FROM dbjobs_runs
-WHERE job_id = ?1 AND interval_end >= ?2 AND (interval_start IS NULL OR interval_start < ?3);
+WHERE job_id = ?1 AND interval_end >= ?2 AND (interval_start IS NULL OR interval_start < ?3)
+  AND (interval_end <= coalesce(?4, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) OR occurrence NOT LIKE 'at:%');
 
 -- name: is_recorded
 -- arguments: id, number, fence
