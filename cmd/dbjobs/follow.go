@@ -123,12 +123,15 @@ func (f *follower) warnNoTick(ctx context.Context) error {
 	if err == nil {
 		_, err = f.lastPass(ctx, f.s, "", &h)
 	}
+	h.PassOver(now.Add(noTick))
 	switch age := now.Sub(h.LastPass).Truncate(time.Second); {
 	case err != nil:
 		return err
 	case h.PassesHidden: // a tick of another login may come
 	case h.LastPass.IsZero():
 		f.say("no dbjobs tick has ever come to this database; the run waits until somebody starts one")
+	case age < -noTick:
+		f.say("no dbjobs tick has come since the clock of the database was set back; the run waits until somebody starts one")
 	case age > noTick:
 		f.say("the last dbjobs tick came %s ago; the run waits until somebody starts one", store.Duration(age))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // told is the output of a command so far, for a test that reads it while the command runs.
@@ -79,6 +81,26 @@ func TestWaitForARun(t *testing.T) {
 			defer s.Close()
 			if is := state(t, s, strings.TrimSpace(second.String())); is != store.Waiting {
 				t.Errorf("the run of somebody who stopped waiting is %s", is)
+			}
+		})
+	}
+}
+
+// TestWaitAfterTheClockWasSetBack: a pass that a clock recorded while it was ahead is no sign that ticks come.
+func TestWaitAfterTheClockWasSetBack(t *testing.T) {
+	t.Parallel()
+	for _, engine := range storetest.Engines(t) {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, engine, store.Options{})
+			d.Clock.Add(time.Hour)
+			ticktest.DecideOnly(t, d)
+			d.Clock.Add(-time.Hour)
+			var said bytes.Buffer
+			c := newCLI(nil, io.Discard, &said, onlyHome(t.TempDir()))
+			f := &follower{cli: c, s: d.Store}
+			if err := f.warnNoTick(t.Context()); err != nil || !strings.Contains(said.String(), "no dbjobs tick has come since the clock of the database was set back") {
+				t.Errorf("%v: %q", err, said.String())
 			}
 		})
 	}

@@ -137,7 +137,7 @@ func (h *Health) Judge(lastPass, overdue, running time.Duration) {
 		h.Level = max(h.Level, l)
 		h.Problems = append(h.Problems, fmt.Sprintf(format, args...))
 	}
-	h.passOver(h.Now.Add(lastPass))
+	h.PassOver(h.Now.Add(lastPass))
 	age := h.Now.Sub(h.LastPass).Truncate(time.Second)
 	h.unseen = h.PassesHidden && (h.LastPass.IsZero() || age > lastPass)
 	switch {
@@ -197,9 +197,9 @@ func (h *Health) Judge(lastPass, overdue, running time.Duration) {
 	}
 }
 
-// passOver takes another trigger's last pass, if the latest one lies in the future: a clock that was ahead recorded it, and
+// PassOver takes another trigger's last pass, if the latest one lies in the future: a clock that was ahead recorded it, and
 // it does not show that ticks come.
-func (h *Health) passOver(future time.Time) {
+func (h *Health) PassOver(future time.Time) {
 	if !h.LastPass.After(future) {
 		return
 	}
