@@ -95,7 +95,9 @@ func (c *cli) hostDatabase(ctx context.Context) (url, from string, err error) {
 
 // permissions returns what the host allows to steps that are defined in the store.
 func (c *cli) permissions(set *host.Settings, s *store.Store) *executor.Host {
-	h := set.Leaves(c.db.Secrets())
+	known := c.db.Secrets()
+	known.Share(c.given)
+	h := set.Leaves(known)
 	h.Own = own(s.Where())
 	h.Direct = c.direct()
 	return h

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
+	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
@@ -189,5 +193,48 @@ func TestServeBesideADatabaseThatCannotBeFound(t *testing.T) {
 	var out told
 	if code := run(t.Context(), []string{"run", "list", "--database", good}, strings.NewReader(""), &out, &talk, env, nil); code != exitDone || !strings.Contains(out.String(), "succeeded") {
 		t.Errorf("%d: %s%s", code, &out, &talk)
+	}
+}
+
+// TestASecretOfAnotherDatabase: a program of a job prints the secret that another program, of a job in another database of the
+// same pass, has left in a file. No record has it.
+func TestASecretOfAnotherDatabase(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	value := "Xq7pLm2Rt9wz"
+	vars := map[string]string{"HOME": home, host.SecretPrefix + "TOKEN": value}
+	dbjobs := func(args ...string) string {
+		t.Helper()
+		var out, talk told
+		env := func(name string) (string, bool) { v, ok := vars[name]; return v, ok }
+		environ := []string{host.SecretPrefix + "TOKEN=" + value, "PATH=" + os.Getenv("PATH")}
+		if code := run(t.Context(), args, strings.NewReader(""), &out, &talk, env, environ); code != exitDone {
+			t.Fatalf("%q: %d: %s", args, code, talk.String())
+		}
+		return out.String() + talk.String()
+	}
+	left, one, other := filepath.Join(home, "left"), "sqlite:"+home+"/one.db", "sqlite:"+home+"/other.db"
+	for url, step := range map[string]any{
+		one:   map[string]any{"run": `printf "%s, " "$T" >"` + left + `.new" && mv "` + left + `.new" "` + left + `"`, "env": map[string]string{"T": "${secret:TOKEN}"}},
+		other: map[string]any{"run": `until [ -s "` + left + `" ]; do sleep 0.01; done; cat "` + left + `"`},
+	} {
+		text, err := json.Marshal(map[string]any{"jobs": map[string]any{"job": map[string]any{"on_startup": true, "shell": step}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(home, "jobs.yaml")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dbjobs("migrate", "--database", url)
+		dbjobs("apply", "-f", file, "--database", url)
+	}
+	dbjobs("tick", "--startup-id", "1", "--database", one, "--database", other)
+	var runs []store.Run
+	if err := json.Unmarshal([]byte(dbjobs("run", "list", "--json", "--database", other)), &runs); err != nil || len(runs) != 1 {
+		t.Fatalf("%d runs, %v", len(runs), err)
+	}
+	if said := dbjobs("run", "show", runs[0].ID, "--database", other); strings.Contains(said, value) || !strings.Contains(said, "[hidden], ") {
+		t.Error(said)
 	}
 }

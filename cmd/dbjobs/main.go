@@ -100,7 +100,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func newCLI(stdin io.Reader, stdout, stderr io.Writer, env settings.Lookup) *cli {
 	return &cli{stdin: stdin, stdout: report.To(stdout, env), answers: stdout, stderr: stderr, env: env,
-		secrets: &secret.Known{}, began: time.Now(), logFormat: logs.Default(logs.Lookup(env))}
+		secrets: &secret.Known{}, given: &secret.Known{}, began: time.Now(), logFormat: logs.Default(logs.Lookup(env))}
 }
 
 // execute runs one command line.
@@ -153,6 +153,7 @@ type cli struct {
 	db         settings.Database
 	settings   *host.Settings // the settings of the host; nil until a caller needs them
 	secrets    *secret.Known  // secrets among the arguments and variables, wherever they stand
+	given      *secret.Known  // secrets that this process gave to steps, whichever database these are in
 	found      bool           // a command was found and its flags are valid: errors are the command's own
 	ran        *cobra.Command // the command that was asked for
 	words      []string       // the arguments that may still name a command that was not made yet

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/secret"
 )
 
 const (
@@ -32,13 +33,14 @@ type service struct {
 	examined bool  // the process has looked for variables with mistyped names
 	warm     *warm // nil: no connection is kept between invocations
 	begun    sync.Once
+	given    secret.Known // see cli.given
 }
 
 // invocation returns the program for one invocation, and the buffer that will contain its answer.
 func (s *service) invocation(attrs ...slog.Attr) (*cli, *bytes.Buffer) {
 	answer := &bytes.Buffer{}
 	c := newCLI(bytes.NewReader(nil), answer, s.stderr, s.env)
-	c.warm, c.environ = s.warm, s.environ
+	c.warm, c.environ, c.given = s.warm, s.environ, &s.given
 	cold := false
 	s.begun.Do(func() { cold = true })
 	c.examined = s.examined || !cold // so mistyped variables are reported once

@@ -20,6 +20,7 @@ type Known struct {
 	login    string            // who is not separate
 	of       map[string]*Known // by owner
 	whole    *Known            // of one that For returns for such an owner: it learns the same; nil: this is the whole
+	shared   *Known            // see Share
 }
 
 // issuedMost is a token for each of the connections of some passes. No server is known to quote an older one.
@@ -88,6 +89,9 @@ func (k *Known) Use(value string) {
 func (k *Known) add(value string, entire bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.shared != nil {
+		k.shared.add(value, true)
+	}
 	for _, part := range append(parts(value), value) {
 		writings := []string{part, strings.Trim(strconv.Quote(part), `"`), url.QueryEscape(part)}
 		for _, quote := range []string{"''", `'\''`, `'"'"'`} { // as in SQL, and as shells and programs write a command
@@ -129,8 +133,13 @@ func (k *Known) Hide(text string) string {
 	}
 	if k != nil {
 		k.mu.Lock()
-		list := slices.Concat(k.fixed, k.issued)
+		list, shared := slices.Concat(k.fixed, k.issued), k.shared
 		k.mu.Unlock()
+		if shared != nil {
+			shared.mu.Lock()
+			list = append(list, shared.fixed...)
+			shared.mu.Unlock()
+		}
 		// The longest secret comes first: another one may be a part of it.
 		slices.SortFunc(list, func(a, b pattern) int { return len(b.text) - len(a.text) })
 		text = besideOurs(text, func(part string) string {

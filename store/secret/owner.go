@@ -10,6 +10,18 @@ func (k *Known) Separate(on bool, login string) {
 	k.separate, k.login = on, login
 }
 
+// Share makes the secrets that are given out from now on known to all that share the same Known, such as those of the databases
+// of one process. Where a secret was not given out, it is hidden only as a whole: the owners of jobs there could otherwise guess
+// it letter by letter.
+func (k *Known) Share(with *Known) {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.shared = with
+}
+
 // For returns what hides the secrets in a text of an owner's job. Of an owner who is separate, that is only what was added by it:
 // who writes a text, and sees which parts of it were hidden, could otherwise guess the secrets of others letter by letter. That
 // holds for each owner, known to this host or not: something is recorded, too, about jobs that are not executed here.

@@ -62,3 +62,28 @@ func TestKnownThatAnOwnerCannotRead(t *testing.T) {
 		t.Error("a secret that ann can read, too, is not hidden at a cut")
 	}
 }
+
+// A secret is known in the whole process, also where it was not given out: there, as a whole.
+func TestKnownInOneProcess(t *testing.T) {
+	process, one, other := &Known{}, &Known{}, &Known{}
+	for range 2 {
+		one.Share(process)
+		other.Share(process)
+	}
+	other.Separate(true, "")
+	one.Separate(true, "")
+	one.Add("given-to-a-step-of-one")
+	one.For("bob").Add("given-to-a-step-of-bob")
+	one.AddURL("postgres://u:password-of-one@h/d")
+	const text = "given-to-a-step-of-one given-to-a-step-of-bob password-of-one given-to…"
+	for got, want := range map[string]string{
+		one.Hide(text):              "[hidden] [hidden] [hidden] [hidden]…",
+		other.Hide(text):            "[hidden] [hidden] password-of-one given-to…",
+		other.For("ann").Hide(text): text,
+		one.For("bob").Hide(text):   "given-to-a-step-of-one [hidden] password-of-one [hidden]…",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
