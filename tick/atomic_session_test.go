@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,55 @@ func TestAtomicStepMayChangeItsSession(t *testing.T) {
 		}
 	})
 }
+
+// A login that has its rights by its default role has that role again for the record, also if a procedure sets another one.
+func TestAtomicStepMaySetItsRole(t *testing.T) {
+	if !slices.Contains(storetest.Engines(t), "mariadb") {
+		t.Skip("TestAtomicStepMayChangeItsSession has the roles of PostgreSQL; SQLite has none")
+	}
+	d := storetest.Open(t, "mariadb", store.Options{})
+	login, as := d.Account(t, "ticker")
+	grants, err := store.Grants("ticker", d.Direct(), login, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Exec(t, "CREATE TABLE effects (n int)")
+	d.Exec(t, "CREATE PROCEDURE becomes() SQL SECURITY INVOKER SET ROLE "+login+"_other")
+	for _, role := range []string{login + "_role", login + "_other"} {
+		d.Exec(t, "CREATE ROLE "+role)
+		t.Cleanup(func() { d.Exec(t, "DROP ROLE "+role) })
+		d.Exec(t, "GRANT "+role+" TO "+login)
+		d.Exec(t, "GRANT INSERT ON effects TO "+role)
+	}
+	for _, st := range storetest.Statements(grants) {
+		d.Exec(t, roleOf.ReplaceAllString(st, "TO "+login+"_role"))
+	}
+	d.Exec(t, "GRANT EXECUTE ON PROCEDURE becomes TO "+login+"_role")
+	if _, err := storetest.OpenSQL(t, as).Exec("SET DEFAULT ROLE " + login + "_role"); err != nil {
+		t.Fatal(err)
+	}
+	d.Exec(t, "REVOKE ALL PRIVILEGES, GRANT OPTION FROM "+login)
+	d.Exec(t, "GRANT "+login+"_role TO "+login)
+	d.Exec(t, "GRANT "+login+"_other TO "+login)
+	s, err := store.Open(t.Context(), as, store.Options{Clock: d.Clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var defs store.Definitions
+	for i, change := range []string{"SET ROLE " + login + "_other", "SET ROLE NONE; SET ROLE '" + login + "_other'", "CALL becomes()"} {
+		defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint("job", i), Owner: login, Steps: []store.Step{ticktest.AtomicStep(append(strings.Split(change, "; "), "INSERT INTO effects VALUES (1)")...)}})
+	}
+	ticktest.Apply(t, d, defs)
+	for _, j := range defs.Jobs {
+		ticktest.Request(t, d, login+"/"+j.Name)
+	}
+	if r, err := ticktest.New(t, s).Run(t.Context()); err != nil || r.Succeeded != len(defs.Jobs) {
+		t.Errorf("%v: %+v", err, r.Runs)
+	}
+}
+
+var roleOf = regexp.MustCompile(`TO \S+@\S+`)
 
 // A step that sets the clock of its session, as a replayed log does, does not date its record by it, also if a procedure sets it.
 func TestAtomicStepThatSetsItsClock(t *testing.T) {

@@ -32,7 +32,7 @@ type jobSQL struct {
 	tableOptions    string                                                              // of a temporary table that knows transactions
 	describe        func(err error, text string) (Failure, bool)
 
-	forRecord func(database string, plain, others []string) []string // see Session.ForRecord; nil: nothing is needed
+	forRecord func(database, look string, plain, others []string) []string // see Session.ForRecord; nil: nothing is needed
 
 	// reset makes a session like a new one, and returns the answer to look. If it is nil, no session is used again.
 	reset func(context.Context, *sql.Conn) (number int64, what string, err error)

@@ -58,12 +58,19 @@ func mysqlTransactionOpen(ctx context.Context, conn *sql.Conn) (open bool, err e
 	return open, err
 }
 
-// mysqlForRecord undoes USE and SET. A procedure may set something, too. Plain statements cannot.
-func mysqlForRecord(database string, _, texts []string) (list []string) {
+// mysqlForRecord undoes SET ROLE, USE and SET. A procedure may set something, too. Plain statements cannot. look is the answer to
+// mysqlLook.
+func mysqlForRecord(database, look string, _, texts []string) (list []string) {
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, words...) || hasWord(text, "call", "execute") })
+	}
+	if role, _, ok := strings.Cut(look, "\n"); ok && has("role") { // at first: the other role may not use the database
+		list = append(list, "SET ROLE "+role)
+	}
 	if slices.ContainsFunc(texts, func(text string) bool { return verb(text) == "USE" }) {
 		list = append(list, "USE `"+strings.ReplaceAll(database, "`", "``")+"`")
 	}
-	if slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, "set", "call", "execute") }) {
+	if has("set") {
 		list = append(list, mysqlOfRecord)
 	}
 	return list

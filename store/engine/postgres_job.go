@@ -60,7 +60,7 @@ func postgresTransactionOpen(_ context.Context, conn *sql.Conn) (open bool, err 
 // postgresForRecord undoes SET ROLE and the like, and another encoding. A procedure may set something, too, and so may set_config,
 // or an update of pg_settings: what they set may be an argument, or a value of a table.
 // What waits for the end of the transaction, such as deferred constraints, is still done in that role.
-func postgresForRecord(_ string, plain, others []string) (list []string) {
+func postgresForRecord(_, _ string, plain, others []string) (list []string) {
 	sets := func(text string) bool { return hasWord(text, "set_config", "pg_settings") }
 	all := slices.ContainsFunc(slices.Concat(plain, others), sets)
 	has := func(words ...string) bool {

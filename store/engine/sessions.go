@@ -191,7 +191,7 @@ func (s *Session) ForRecord(plain, others []string) []string {
 	if u, err := url.Parse(s.of.db.url); err == nil {
 		database = strings.TrimPrefix(u.Path, "/")
 	}
-	return s.of.e.jobs.forRecord(database, plain, others)
+	return s.of.e.jobs.forRecord(database, s.look, plain, others)
 }
 
 // alive reports whether a session that has waited can still be used, as far as that is known without a trip.
