@@ -8,7 +8,6 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
-	"github.com/dbjobs/dbjobs/tick"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -61,14 +60,14 @@ func connected(t *testing.T, d *storetest.DB) (ann string, s, bobs *store.Store)
 }
 
 // asBob is a pass of bob's login, with a name that rights allow.
-func asBob(t *testing.T, bobs *store.Store) tick.Report {
+func asBob(t *testing.T, bobs *store.Store) {
 	t.Helper()
 	pass := ticktest.New(t, bobs)
 	var err error
 	if pass.Name, err = bobs.Login(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return ticktest.Pass(t, pass)
+	ticktest.Pass(t, pass)
 }
 
 // Bob does not see which jobs of ann's use rows of his. What they use stays all the same, whatever removes it.
