@@ -256,10 +256,10 @@ func TestReplanOfPausesThatBeganAhead(t *testing.T) {
 	})
 }
 
-// What was created while the clock was ahead counts from the correction, whether a pass has planned it meanwhile or not.
+// What was created while the clock was ahead counts from the correction, whether a pass has planned it or not, and by which clock.
 func TestReplanOfWhatWasCreatedAhead(t *testing.T) {
-	for _, planned := range []bool{false, true} {
-		t.Run(map[bool]string{false: "new", true: "planned"}[planned], func(t *testing.T) {
+	for _, planned := range []string{"not", "ahead", "since"} {
+		t.Run("planned "+planned, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				job := func(name, rule string, with store.Job) store.Job {
 					with.Name, with.Steps = name, []store.Step{ticktest.Nop("")}
@@ -272,18 +272,19 @@ func TestReplanOfWhatWasCreatedAhead(t *testing.T) {
 					job("again", "", store.Job{RepeatAfter: store.Duration(10 * time.Minute)}), job("shared", "", store.Job{Schedules: []string{"often"}}),
 					job("start", "every 5m", store.Job{Start: "daily at 08:30"})}
 				right := d.Clock.Now()
-				d.Clock.Set(right.AddDate(1, 0, 0))
+				d.Clock.Set(right.AddDate(1, 0, 0).Add(123 * time.Millisecond)) // nominal times have whole seconds
+				ticktest.DecideOnly(t, d)
 				defs := store.Definitions{Jobs: jobs, Schedules: []store.Schedule{{Name: "often", Rule: "I 0:05"}}}
 				if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{Start: decide.Start}); err != nil {
 					t.Fatal(err)
 				}
-				if planned {
+				if planned == "ahead" {
 					ticktest.DecideOnly(t, d)
 				}
 				d.Clock.Set(right)
-				if planned {
-					if r := decideAnd(t, d); r.Ahead != len(jobs) {
-						t.Errorf("%d jobs sleep", r.Ahead)
+				if planned != "not" {
+					if r := decideAnd(t, d); r.Ahead != len(jobs) || r.AheadUntil.Before(right.AddDate(1, 0, 0)) {
+						t.Errorf("%d jobs sleep until %v", r.Ahead, r.AheadUntil)
 					}
 				}
 				if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != len(jobs) {

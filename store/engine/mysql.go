@@ -38,6 +38,8 @@ var mysqlEngine = &Engine{
 		// The mark of a change that the row itself does not show. The old text stays readable.
 		"@touched": "CONCAT(planned, '.')",
 		"@unread":  "CONCAT(input, ' edited')",
+		// The second after the next time of a plan p: nominal times have whole seconds, and a creation has not.
+		"@after_next_run": "DATE_ADD(p.next_run, INTERVAL 1 SECOND)",
 		// With JSON_CONTAINS, MariaDB compares a tag as it is written, and SQL may write it with escapes.
 		"@has_tag":    "JSON_SEARCH(j.tags, 'one', REPLACE(REPLACE(REPLACE(p.subject, '|', '||'), '%', '|%'), '_', '|_'), '|') IS NOT NULL",
 		"@knows":      "INSTR(p.startup_ids, CONCAT(CHAR(10), :startup, CHAR(10))) > 0",

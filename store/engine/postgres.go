@@ -45,11 +45,13 @@ var postgres = &Engine{
 		"@true":  "true",
 		"@false": "false",
 		// The mark of a change that the row itself does not show. The old text stays readable.
-		"@touched":    "planned || '.'",
-		"@unread":     "input || ' edited'",
-		"@has_tag":    "j.tags @> pg_catalog.jsonb_build_array(p.subject)",
-		"@knows":      "pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || :startup::text || pg_catalog.chr(10)) > 0",
-		"@stale_link": "planned IS DISTINCT FROM schedule_id", "@stale_after": "planned IS DISTINCT FROM after_job_id",
+		"@touched": "planned || '.'",
+		"@unread":  "input || ' edited'",
+		// The second after the next time of a plan p: nominal times have whole seconds, and a creation has not.
+		"@after_next_run": "(p.next_run + interval '1 second')",
+		"@has_tag":        "j.tags @> pg_catalog.jsonb_build_array(p.subject)",
+		"@knows":          "pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || :startup::text || pg_catalog.chr(10)) > 0",
+		"@stale_link":     "planned IS DISTINCT FROM schedule_id", "@stale_after": "planned IS DISTINCT FROM after_job_id",
 		"@stale":     "planned IS DISTINCT FROM plan_input",
 		"@queued":    "state = 'queued' AND queue",
 		"@queue_key": "queue",

@@ -42,11 +42,13 @@ var sqlite = &Engine{
 		"@true":     "1",
 		"@false":    "0",
 		// The mark of a change that the row itself does not show. The old text stays readable.
-		"@touched":    "planned || '.'",
-		"@unread":     "input || ' edited'",
-		"@has_tag":    "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)",
-		"@knows":      "instr(p.startup_ids, char(10) || :startup || char(10)) > 0",
-		"@stale_link": "planned IS NOT schedule_id", "@stale_after": "planned IS NOT after_job_id", "@keyless": "@false", "@hidden": "@false",
+		"@touched": "planned || '.'",
+		"@unread":  "input || ' edited'",
+		// The second after the next time of a plan p: nominal times have whole seconds, and a creation has not.
+		"@after_next_run": "strftime('%Y-%m-%dT%H:%M:%f000Z', p.next_run, '1 seconds')",
+		"@has_tag":        "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)",
+		"@knows":          "instr(p.startup_ids, char(10) || :startup || char(10)) > 0",
+		"@stale_link":     "planned IS NOT schedule_id", "@stale_after": "planned IS NOT after_job_id", "@keyless": "@false", "@hidden": "@false",
 		"@stale":     "planned IS NOT plan_input",
 		"@queued":    "state = 'queued' AND queue",
 		"@queue_key": "queue",

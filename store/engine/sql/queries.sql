@@ -1418,11 +1418,11 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @pause_is_ahead AND j.removed_at IS NULL
   UNION ALL
   SELECT p.job_id, j.created_at FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
-  WHERE j.created_at > @later AND j.removed_at IS NULL AND p.next_run >= j.created_at
+  WHERE j.created_at > @later AND j.removed_at IS NULL AND @after_next_run > j.created_at
   UNION ALL
   SELECT p.job_id, s.created_at FROM dbjobs.schedules s
   JOIN dbjobs.plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id)
-  WHERE s.created_at > @later AND p.next_run >= s.created_at
+  WHERE s.created_at > @later AND @after_next_run > s.created_at
 ) u;
 
 -- name: lock_ahead

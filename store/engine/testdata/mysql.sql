@@ -216,11 +216,11 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (p.resumed_at IS NOT NULL OR p.since > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)) AND j.removed_at IS NULL
   UNION ALL
   SELECT p.job_id, j.created_at FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
-  WHERE j.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND j.removed_at IS NULL AND p.next_run >= j.created_at
+  WHERE j.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND j.removed_at IS NULL AND DATE_ADD(p.next_run, INTERVAL 1 SECOND) > j.created_at
   UNION ALL
   SELECT p.job_id, s.created_at FROM dbjobs_schedules s
   JOIN dbjobs_plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id)
-  WHERE s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND p.next_run >= s.created_at
+  WHERE s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND DATE_ADD(p.next_run, INTERVAL 1 SECOND) > s.created_at
 ) u;
 
 -- name: count_jobs

@@ -240,11 +240,11 @@ SELECT pg_catalog.COUNT(DISTINCT u.job_id), pg_catalog.MAX(u.until_at) FROM (
   WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (p.resumed_at IS NOT NULL OR p.since > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')) AND j.removed_at IS NULL
   UNION ALL
   SELECT p.job_id, j.created_at FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
-  WHERE j.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND j.removed_at IS NULL AND p.next_run >= j.created_at
+  WHERE j.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND j.removed_at IS NULL AND (p.next_run + interval '1 second') > j.created_at
   UNION ALL
   SELECT p.job_id, s.created_at FROM dbjobs.schedules s
   JOIN dbjobs.plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id)
-  WHERE s.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND p.next_run >= s.created_at
+  WHERE s.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (p.next_run + interval '1 second') > s.created_at
 ) u;
 
 -- name: count_jobs

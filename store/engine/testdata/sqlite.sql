@@ -212,11 +212,11 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (p.resumed_at IS NOT NULL OR p.since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND j.removed_at IS NULL
   UNION ALL
   SELECT p.job_id, j.created_at FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
-  WHERE j.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND j.removed_at IS NULL AND p.next_run >= j.created_at
+  WHERE j.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND j.removed_at IS NULL AND strftime('%Y-%m-%dT%H:%M:%f000Z', p.next_run, '1 seconds') > j.created_at
   UNION ALL
   SELECT p.job_id, s.created_at FROM dbjobs_schedules s
   JOIN dbjobs_plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id)
-  WHERE s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND p.next_run >= s.created_at
+  WHERE s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND strftime('%Y-%m-%dT%H:%M:%f000Z', p.next_run, '1 seconds') > s.created_at
 ) u;
 
 -- name: count_jobs
