@@ -15,6 +15,9 @@ import (
 type Known struct {
 	mu       sync.Mutex
 	fixed    []pattern         // of URLs, and from Add
+	places   map[string]int    // of the first pattern of each text in fixed; its others follow
+	added    map[string]bool   // by value; whether it is hidden as a whole
+	index    *index            // of fixed; nil: it has changed
 	issued   []pattern         // the newest ones from Issue
 	separate bool              // see Separate
 	login    string            // who is not separate
@@ -35,7 +38,7 @@ func (k *Known) AddURL(raw string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, s := range ofURL(raw) {
-		k.fixed = added(k.fixed, s, k.whole != nil)
+		k.put(s, k.whole != nil)
 	}
 }
 
@@ -53,7 +56,7 @@ func (k *Known) Issue(password string) {
 		entire = entire && (p.text != password || p.entire)
 		return p.text == password
 	})
-	k.issued = added(k.issued, password, entire)
+	k.issued = append(k.issued, patterns(password, entire)...)
 	texts := 0 // each with one or several patterns
 	for i := len(k.issued) - 1; i >= 0; i-- {
 		if i == len(k.issued)-1 || k.issued[i].text != k.issued[i+1].text {
@@ -92,6 +95,13 @@ func (k *Known) add(value string, entire bool) {
 	if k.shared != nil {
 		k.shared.add(value, true)
 	}
+	if before, known := k.added[value]; known && (!before || entire) { // each attempt that names the secret adds it
+		return
+	}
+	if k.added == nil {
+		k.added = map[string]bool{}
+	}
+	k.added[value] = entire
 	for _, part := range append(parts(value), value) {
 		writings := []string{part, strings.Trim(strconv.Quote(part), `"`), url.QueryEscape(part)}
 		for _, quote := range []string{"''", `'\''`, `'"'"'`} { // as in SQL, and as shells and programs write a command
@@ -100,10 +110,36 @@ func (k *Known) add(value string, entire bool) {
 		slices.Sort(writings)
 		for _, written := range slices.Compact(writings) { // forms encodes each of them
 			for _, form := range forms(written) {
-				k.fixed = added(k.fixed, form, entire)
+				k.put(form, entire)
 			}
 		}
 	}
+}
+
+// put adds the patterns of a text. One that its owner can read, too, is not only hidden as a whole. The caller holds k.mu.
+func (k *Known) put(text string, entire bool) {
+	at, known := k.places[text]
+	if !known {
+		if at = len(k.fixed); k.places == nil {
+			k.places = map[string]int{}
+		}
+		k.places[text] = at
+		k.fixed = append(k.fixed, patterns(text, entire)...)
+	}
+	for ; at < len(k.fixed) && k.fixed[at].text == text; at++ {
+		k.fixed[at].entire = k.fixed[at].entire && entire
+	}
+	k.index = nil
+}
+
+// indexed returns the index of the fixed patterns.
+func (k *Known) indexed() *index {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.index == nil {
+		k.index = newIndex(k.fixed)
+	}
+	return k.index
 }
 
 // forms returns a value, its hexadecimal digits, and the parts of its base64 that do not depend on the
@@ -133,16 +169,19 @@ func (k *Known) Hide(text string) string {
 	}
 	if k != nil {
 		k.mu.Lock()
-		list, shared := slices.Concat(k.fixed, k.issued), k.shared
+		issued, shared := slices.Clone(k.issued), k.shared
 		k.mu.Unlock()
+		indexes := []*index{k.indexed()}
 		if shared != nil {
-			shared.mu.Lock()
-			list = append(list, shared.fixed...)
-			shared.mu.Unlock()
+			indexes = append(indexes, shared.indexed())
 		}
-		// The longest secret comes first: another one may be a part of it.
-		slices.SortFunc(list, func(a, b pattern) int { return len(b.text) - len(a.text) })
 		text = besideOurs(text, func(part string) string {
+			list := issued[:len(issued):len(issued)]
+			for _, x := range indexes {
+				list = append(list, x.in(part)...)
+			}
+			// The longest secret comes first: another one may be a part of it.
+			slices.SortStableFunc(list, func(a, b pattern) int { return len(b.text) - len(a.text) })
 			for _, p := range list {
 				part = p.hide(part)
 			}

@@ -38,26 +38,16 @@ type pattern struct {
 	entire bool // is hidden only as a whole, see For
 }
 
-// added adds a secret to a list. One that its owner can read, too, is not only hidden as a whole.
-func added(list []pattern, text string, entire bool) []pattern {
+// patterns returns those of a text. There are two if a part of it may look like an escape: it is then escaped once more.
+func patterns(text string, entire bool) (all []pattern) {
 	if len(text) < leastAlone {
-		return list
+		return nil
 	}
-	known := false
-	for i := range list {
-		if p := &list[i]; p.text == text {
-			p.entire, known = p.entire && entire, true
-		}
+	all = append(all, newPattern(text, fold(text, letter), entire))
+	if literal := fold(text, character); literal != all[0].folded {
+		all = append(all, newPattern(text, literal, entire))
 	}
-	if known {
-		return list
-	}
-	list = append(list, newPattern(text, fold(text, letter), entire))
-	// A part of the secret may look like an escape. It is then escaped once more.
-	if literal := fold(text, character); literal != list[len(list)-1].folded {
-		list = append(list, newPattern(text, literal, entire))
-	}
-	return list
+	return all
 }
 
 func newPattern(text, folded string, entire bool) pattern {

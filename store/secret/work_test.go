@@ -1,7 +1,9 @@
 package secret
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -51,7 +53,7 @@ func TestHideLikePlainSearch(t *testing.T) {
 			}
 		}
 		text := b.String()
-		for _, p := range added(nil, secrets[random.IntN(len(secrets))], false) {
+		for _, p := range patterns(secrets[random.IntN(len(secrets))], false) {
 			got, want := p.hide(text), plainHide(p, text)
 			if got != want {
 				t.Fatalf("%q in %q: %q, want %q", p.text, text, got, want)
@@ -137,4 +139,54 @@ func plainValue(text string) int {
 		return next[0]
 	}
 	return len(value)
+}
+
+// To learn a secret of many lines again, and to search a text for it, takes about the time of reading both. With a comparison of
+// each line with each other one, and a search of the text for each line, this would take minutes.
+func TestASecretOfManyLines(t *testing.T) {
+	var lines, words strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&lines, "%x of a bundle of keys\n", 7919*i)
+		fmt.Fprintf(&words, "word%d ", i)
+	}
+	k := &Known{}
+	for range 20 {
+		k.Add(lines.String())
+		if got := k.Hide(words.String() + "f18c41 of a bundle of keys"); got != words.String()+Hidden {
+			t.Fatalf("%.100q", got[max(0, len(got)-100):])
+		}
+	}
+}
+
+// What an index leaves out is not in a text.
+func TestIndexLeavesOutNothing(t *testing.T) {
+	parts := []string{"…", " ", "\n", "a", "b", "A", "ab", "abab", `\u0061`, `\u00`, "%61", "%6", "%25", "&#97;", "&am", ";", "+", `\`, "c", "d", "://", "x", "-----"}
+	var k Known
+	for i, s := range []string{"ababab", "ab&cd;ab", "abcabcabdabcabcabdabcabcabd", "ab%61ab cd", "a…abxx", "abc", "+ab-----abab", strings.Repeat("aab", 20), "b://abababab", `abx\u00`, "%61bxa%6"} {
+		if i%3 == 0 {
+			k.Issue(s)
+		} else {
+			k.put(s, i%3 == 1)
+		}
+	}
+	all := slices.Concat(k.fixed, k.issued)
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 20000 {
+		var b strings.Builder
+		for range 1 + random.IntN(16) {
+			if random.IntN(4) == 0 {
+				s := all[random.IntN(len(all))].text
+				from := random.IntN(len(s))
+				b.WriteString(s[from : from+1+random.IntN(len(s)-from)])
+			} else {
+				b.WriteString(parts[random.IntN(len(parts))])
+			}
+		}
+		some := newIndex(all).in(b.String())
+		for _, p := range all {
+			if p.hide(b.String()) != b.String() && !slices.Contains(some, p) {
+				t.Fatalf("%q in %q", p.text, b.String())
+			}
+		}
+	}
 }
