@@ -32,7 +32,7 @@ func backslashes(text string) int { return len(text) - len(strings.TrimRight(tex
 // only if that was open before its name.
 func valueOf(text string, opened quotes) (open string, length int) {
 	if open = quote.FindString(text); open != "" {
-		if twice := open + open; len(open) == 1 && strings.HasPrefix(text, twice) && strings.IndexAny(text[2:min(3, len(text))], ends+",;)}]&") < 0 && len(text) > 2 {
+		if twice := open + open; len(open) == 1 && strings.HasPrefix(text, twice) && len(text) > len(twice) && !strings.ContainsAny(text[2:3], ends+",;)}]&") {
 			return twice, lengthInTwo(text, twice)
 		}
 		return open, lengthIn(text, open)
