@@ -184,6 +184,18 @@ func TestSettingsOfTheDepthOfAChain(t *testing.T) {
 			if r, err := ticktest.New(t, s).Run(t.Context()); err != nil || len(r.Parked) > 0 {
 				t.Fatalf("%v: %+v", err, r)
 			}
+			through := storetest.OpenSQL(t, storetest.Settings(t, d.URL, setting)) // by a routine, in the session of its caller
+			through.SetMaxOpenConns(1)
+			if _, err := through.Exec(`CALL dbjobs_alter_job('job0', '{"after": "job3"}', NULL)`); err == nil || !strings.Contains(err.Error(), "in a circle") {
+				t.Errorf("a routine makes a circle of four jobs: %v", err)
+			}
+			if _, err := through.Exec(`CALL dbjobs_alter_job('job3', '{"after": ["job1", "job2"], "steps": [{"name": "a", "sql": "SELECT 1"}, {"name": "b", "sql": "SELECT 1"}, {"name": "c", "sql": "SELECT 1"}]}', NULL)`); err != nil {
+				t.Errorf("a routine writes two jobs and three steps: %v", err)
+			}
+			var depth int
+			if err := through.QueryRow("SELECT @@" + strings.Fields(setting)[0]).Scan(&depth); err != nil || depth != 1 {
+				t.Errorf("the session of the caller has the depth %d, %v", depth, err)
+			}
 			id := func(n int) string { return fmt.Sprintf("(SELECT id FROM dbjobs_jobs WHERE name = 'job%d')", n) }
 			d.Exec(t, "INSERT INTO dbjobs_job_after (job_id, after_job_id) VALUES ("+id(0)+", "+id(3)+")")
 			ticktest.Request(t, d, "job0")

@@ -43,12 +43,13 @@ BEGIN
       SET i = i + 1;
     END WHILE;
   END IF;
-  SET kept = (WITH RECURSIVE up AS (
+  -- A chain may be longer than the usual limit of levels, and than that of the session of the caller.
+  /*M! SET STATEMENT max_recursive_iterations = 4294967295 FOR */ WITH RECURSIVE up AS (
     SELECT a.after_job_id AS id FROM dbjobs_job_after a WHERE a.job_id = its_id
     UNION
     SELECT a.after_job_id FROM up JOIN dbjobs_job_after a ON a.job_id = up.id
   )
-  SELECT COUNT(*) FROM up WHERE up.id = its_id);
+  SELECT /*+ SET_VAR(cte_max_recursion_depth = 4294967295) */ COUNT(*) INTO kept FROM up WHERE up.id = its_id;
   IF kept > 0 THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': after: the jobs run after each other in a circle; leave one out'));
   END IF;

@@ -21,7 +21,8 @@ BEGIN
   IF odd IS NOT NULL THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 40), ', step ', LEFT(odd, 20), ': leads to no step; give next, succeed, fail, or step:NAME'));
   END IF;
-  WITH RECURSIVE way AS (
+  -- For the limit of levels, see dbjobs_put_after.
+  /*M! SET STATEMENT max_recursive_iterations = 4294967295 FOR */ WITH RECURSIVE way AS (
     SELECT s.position AS here, COALESCE((SELECT o.position FROM dbjobs_steps o WHERE o.job_id = its_id
       AND IF(s.on_success = 'next', o.position = s.position + 1, s.on_success = CONCAT('step:', o.name))), 0) AS there
     FROM dbjobs_steps s WHERE s.job_id = its_id
@@ -34,7 +35,7 @@ BEGIN
   ), ends AS (
     SELECT 0 AS here UNION SELECT way.here FROM ends JOIN way ON way.there = ends.here
   )
-  SELECT MIN(s.name) INTO odd FROM dbjobs_steps s JOIN comes ON comes.here = s.position WHERE s.job_id = its_id AND s.position NOT IN (SELECT ends.here FROM ends);
+  SELECT /*+ SET_VAR(cte_max_recursion_depth = 4294967295) */ MIN(s.name) INTO odd FROM dbjobs_steps s JOIN comes ON comes.here = s.position WHERE s.job_id = its_id AND s.position NOT IN (SELECT ends.here FROM ends);
   IF odd IS NOT NULL THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 40), ', step ', LEFT(odd, 20), ': no path leads to an end: the steps form a circle'));
   END IF;
