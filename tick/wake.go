@@ -103,8 +103,8 @@ func (t *Tick) arm(ctx context.Context, r *Report, began time.Time, failure erro
 
 // armMidway sets an alarm while runs still execute: for what becomes due in the meantime, and for the end of the runs'
 // leases, so that another pass comes and recovers the runs if this process dies. That pass sets the next alarm, and so on.
-func (p *pass) armMidway(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, alarmPatience)
+func (p *pass) armMidway(runs context.Context) {
+	ctx, cancel := context.WithTimeout(runs, alarmPatience)
 	defer cancel()
 	probe, err := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)
 	if err == nil {
@@ -114,14 +114,25 @@ func (p *pass) armMidway(ctx context.Context) {
 		}
 		r.left = nil // this pass is working on it
 		var at time.Time
-		if at, err = p.t.wakeAt(ctx, &r, nil); !at.IsZero() {
-			_, unset := p.t.Alarm.Set(ctx, at)
-			err = errors.Join(err, unset)
+		if at, err = p.t.wakeAt(ctx, &r, nil); !at.IsZero() && ctx.Err() == nil {
+			err = errors.Join(err, p.setMidway(runs, at))
 		}
 	}
 	if err != nil && ctx.Err() == nil { // the end of the pass also sets an alarm
 		p.log.Warn("no alarm could be set while runs execute: what becomes due meanwhile waits for their end, or for the safety trigger", "error", err)
 	}
+}
+
+// setMidway sets an alarm. If the last run ends meanwhile, it still has stoppedPatience: a program that sets alarms may be between its
+// note of the alarm and the alarm itself.
+func (p *pass) setMidway(runs context.Context, at time.Time) error {
+	ctx, release := p.until(runs, p.last, closing)
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, alarmPatience)
+	defer cancel()
+	defer context.AfterFunc(runs, func() { time.AfterFunc(stoppedPatience, cancel) })()
+	_, err := p.t.Alarm.Set(ctx, at)
+	return err
 }
 
 // wakeAt is when the next pass is needed, by the host's clock, minus the lead; zero: no such time is known. What is left is looked
