@@ -23,7 +23,7 @@ type services struct {
 	answers time.Duration
 }
 
-func (s *services) Tell(ctx context.Context, to executor.Heartbeat, n executor.News) error {
+func (s *services) Tell(ctx context.Context, to executor.Heartbeat, _ executor.News) error {
 	server := strings.Split(to.URL, "/")[2]
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
