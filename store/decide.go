@@ -111,9 +111,6 @@ const (
 	mostRuns = 5000
 )
 
-// errManyRuns says that the decisions of a page make more than mostRuns.
-var errManyRuns = errors.New("the jobs of a page have too many runs to make in one transaction")
-
 // deciding has the state of the decisions for one page.
 type deciding struct {
 	s *Store
@@ -129,13 +126,15 @@ func (d *deciding) decide(ctx context.Context, p *Page) (Batch, error) {
 		return passedOver(p), nil
 	}
 	b, err := d.once(ctx, p)
+	var many manyRunsError
 	switch alone := len(p.jobs) == 1; {
 	case err == nil:
 		d.decided = d.decided || b.Decided > 0
 		return b, nil
 	case ctx.Err() != nil:
 		return b, err
-	case errors.Is(err, errManyRuns):
+	case errors.As(err, &many):
+		return d.divide(ctx, many.sorted(p), false)
 	case d.s.Locked(err) && !d.s.db.Engine().OneWriter:
 		if d.waits--; alone {
 			return passedOver(p), nil
@@ -150,7 +149,7 @@ func (d *deciding) decide(ctx context.Context, p *Page) (Batch, error) {
 	default:
 		return b, err
 	}
-	return d.divide(ctx, p)
+	return d.divide(ctx, p, true)
 }
 
 // refused parks the one job of a page, because the database refused the decision. If a hook may be the reason, it first
@@ -166,12 +165,16 @@ func (d *deciding) refused(ctx context.Context, p *Page, why error) (Batch, erro
 	return d.decide(ctx, &again)
 }
 
-// divide decides for the parts of a page, in random order: where there are more waits than a page may have, it is not
-// always the same jobs that are passed over.
-func (d *deciding) divide(ctx context.Context, p *Page) (Batch, error) {
+// divide decides for the parts of a page. They are shuffled where others hold up some: where there are more waits than a page
+// may have, it is not always the same jobs that are passed over.
+func (d *deciding) divide(ctx context.Context, p *Page, shuffled bool) (Batch, error) {
 	all := newBatch(p.now)
 	size := (len(p.jobs) + parts - 1) / parts
-	for _, i := range rand.Perm((len(p.jobs) + size - 1) / size) {
+	order := rand.Perm((len(p.jobs) + size - 1) / size)
+	if !shuffled {
+		slices.Sort(order)
+	}
+	for _, i := range order {
 		part := *p
 		part.jobs, part.due = p.jobs[i*size:min(len(p.jobs), (i+1)*size)], p.due[i*size:min(len(p.due), (i+1)*size)]
 		b, err := d.decide(ctx, &part)
@@ -263,7 +266,7 @@ type decisions struct {
 }
 
 // all decides for the snapshots. It does not change them, so it can be called again for the same snapshots. If several of them
-// make too many runs, it stops with errManyRuns.
+// make too many runs, it stops with manyRunsError.
 func (d *deciding) all(now time.Time, snapshots []Snapshot) (made decisions, err error) {
 	var grouped []GroupDecision
 	runs := 0
@@ -272,7 +275,7 @@ func (d *deciding) all(now time.Time, snapshots []Snapshot) (made decisions, err
 		c := &snapshots[i]
 		m := GroupDecision{c, d.Job(now, c)}
 		if runs += len(m.Decision.Made); runs > mostRuns && len(snapshots) > 1 {
-			return made, errManyRuns
+			return made, tooManyRuns(snapshots)
 		}
 		m.Decision.Plan.Parked = d.s.kept(c.Job.Owner, m.Decision.Plan.Parked)
 		for i := range m.Decision.Events {

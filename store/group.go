@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -184,4 +185,31 @@ func (s *Store) wakeHeld(ctx context.Context, tx *engine.Tx, runs []string) erro
 	}
 	_, err := tx.Exec(ctx, "wake_held", engine.Args{"ids": runs})
 	return err
+}
+
+// manyRunsError says that the decisions of a page make more than mostRuns. It has the priorities of the jobs that have a group.
+type manyRunsError map[int64]int
+
+func (manyRunsError) Error() string {
+	return "the jobs of a page have too many runs to make in one transaction"
+}
+
+// sorted returns the page in the order in which its parts are decided for: what has a high priority gets the places of its group
+// before others ask for them. Otherwise the jobs stay in the order in which they are due.
+func (m manyRunsError) sorted(p *Page) *Page {
+	q := *p
+	q.jobs = slices.Clone(p.jobs)
+	slices.SortStableFunc(q.jobs, func(x, y int64) int { return cmp.Compare(m[y], m[x]) })
+	q.due = p.dueOf(q.jobs)
+	return &q
+}
+
+func tooManyRuns(snapshots []Snapshot) manyRunsError {
+	m := manyRunsError{}
+	for i := range snapshots {
+		if c := &snapshots[i]; c.Group != nil {
+			m[c.Plan.JobID] = c.Job.Priority
+		}
+	}
+	return m
 }

@@ -106,3 +106,32 @@ func TestCatchUpInSeveralTransactions(t *testing.T) {
 		})
 	}
 }
+
+// A catch-up in several transactions gives the place of a group to the run of the highest priority, wherever its job is.
+func TestCatchUpOfAGroup(t *testing.T) {
+	t.Parallel()
+	const jobs, each = 16, 700
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.Open(t, e, store.Options{})
+			defs := store.Definitions{Groups: []store.Group{{Name: "reports", MaxRunning: 1}}}
+			for i := range jobs {
+				defs.Jobs = append(defs.Jobs, store.Job{Name: fmt.Sprint("job ", i), Queue: "nobody", Group: "reports", Missed: "all", MissedLimit: each,
+					Own: &store.Schedule{Rule: "every 1m"}, Steps: []store.Step{ticktest.Step("", "SELECT 1")}})
+			}
+			defs.Jobs[jobs-1].Priority = 10
+			ticktest.Apply(t, d, defs)
+			ticktest.Run(t, d)
+			d.Clock.Add(each * time.Minute)
+			if r := ticktest.Run(t, d); r.Made != jobs*each {
+				t.Fatalf("%+v", r)
+			}
+			const queued = " FROM %s r JOIN %s j ON j.id = r.job_id WHERE r.state = 'queued'"
+			all, best := fmt.Sprintf("SELECT count(*)"+queued, d.Table("runs"), d.Table("jobs")), fmt.Sprintf("SELECT coalesce(max(j.priority), -1)"+queued, d.Table("runs"), d.Table("jobs"))
+			if n, priority := d.Int(t, all), d.Int(t, best); n != 1 || priority != 10 {
+				t.Errorf("%d runs have a place, and the best one has priority %d", n, priority)
+			}
+		})
+	}
+}
