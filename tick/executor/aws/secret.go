@@ -40,14 +40,20 @@ func Secret(ctx context.Context, env Lookup, id string) (text string, err error)
 	ctx, cancel := context.WithTimeout(ctx, secretPatience)
 	defer cancel()
 	passing := false
+	var answered error                                                          // that of the extension to an earlier request
 	err = again.Until(ctx, func(ctx context.Context) (passes bool, err error) { // Secrets Manager may throttle, or fail for a moment
 		for {
 			text, passes, err = askExtension(ctx, env, id)
+			if answered != nil && ctx.Err() != nil && err != nil { // the end of the time has cut this request, and says less
+				return true, answered
+			}
 			if _, waits := errors.AsType[notReadyError](err); !waits {
 				passing = passes
 				return passes, err
 			}
-			passing = passing || passes // it is there, if it has taken one request
+			if passing = passing || passes; passes { // it is there, as it has taken a request
+				answered = err
+			}
 			select {
 			case <-ctx.Done():
 				return false, err

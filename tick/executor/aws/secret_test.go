@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -103,5 +104,25 @@ func TestASecretOfAnExtensionThatIsMissing(t *testing.T) {
 				t.Errorf("%v: it passes: %v", err, momentary)
 			}
 		})
+	}
+}
+
+// TestASecretOfAnExtensionThatFallsSilent: the error is what the extension has said, and not that a later request was cut.
+func TestASecretOfAnExtensionThatFallsSilent(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked == 1 {
+			http.Error(w, "not ready to serve traffic, please wait", http.StatusBadRequest)
+			return
+		}
+		cancel()
+		<-r.Context().Done()
+	}))
+	t.Cleanup(s.Close)
+	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
+	_, err := Secret(ctx, environment(map[string]string{"PARAMETERS_SECRETS_EXTENSION_HTTP_PORT": port}), "arn:jobs")
+	if err == nil || !strings.Contains(err.Error(), "is not ready to read arn:jobs") {
+		t.Errorf("%v", err)
 	}
 }
