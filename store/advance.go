@@ -82,6 +82,7 @@ type (
 		State      string `json:"state"`
 		HeldBy     string `json:"held_by,omitempty"`
 		Queue      string `json:"queue"`
+		Priority   int    `json:"priority"`
 		ReadyAt    string `json:"ready_at"`
 		Number     int64  `json:"number,omitempty"`
 		Losses     int    `json:"losses"`
@@ -193,7 +194,7 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 			w.buried = append(w.buried, buryRow{r.ID, r.State, m.From, at(m.LeaseRead), at(m.ExpiresAt), clip(r.Error)})
 			continue
 		}
-		w.moves = append(w.moves, moveRow{r.ID, r.Fence, m.From, at(m.LeaseRead), r.State, r.HeldBy, r.Queue, at(r.ReadyAt), r.Number, r.Losses,
+		w.moves = append(w.moves, moveRow{r.ID, r.Fence, m.From, at(m.LeaseRead), r.State, r.HeldBy, r.Queue, r.Priority, at(r.ReadyAt), r.Number, r.Losses,
 			at(r.FinishedAt), at(r.SettledAt), at(m.ExpiresAt), r.Error})
 	}
 	for _, g := range d.Gaps {

@@ -13,7 +13,7 @@ import (
 )
 
 // PlannedPolicies are policies with which a job was last planned. They decide about the nominal
-// times before the policies were changed.
+// times before the policies were changed, and tell which runs have the job's earlier priority.
 type PlannedPolicies struct {
 	Known               bool // false: it was never planned, or nothing has changed
 	Disabled            bool
@@ -23,6 +23,7 @@ type PlannedPolicies struct {
 	Start, StartZone    string
 	Owner               string
 	Tags                []string
+	Priority            int
 }
 
 // PlannedJob has what a job that was changed since its last plan was planned with, and when it was changed.
@@ -55,7 +56,7 @@ func (s *Store) PlannedJobs(ctx context.Context, ids []int64) (map[int64]Planned
 // PlannedAs returns the policies with which a job that has this definition is planned.
 func (j *Job) PlannedAs() PlannedPolicies {
 	return PlannedPolicies{Known: true, Disabled: j.Disabled, NotBefore: j.NotBefore, NotAfter: j.NotAfter, MaxRuns: j.MaxRuns,
-		RepeatAfter: j.RepeatAfter, Start: j.Start, StartZone: j.StartZone, Owner: j.Owner, Tags: j.Tags}
+		RepeatAfter: j.RepeatAfter, Start: j.Start, StartZone: j.StartZone, Owner: j.Owner, Tags: j.Tags, Priority: j.Priority}
 }
 
 // Equal reports whether a job that was planned with some policies has the same nominal times with others, held by the same pauses.
@@ -91,6 +92,7 @@ func readPlanned(planned string) PlannedPolicies {
 	repeat, _ := strconv.ParseInt(field("repeat_after_ms"), 10, 64)
 	w.RepeatAfter = Duration(time.Duration(repeat) * time.Millisecond)
 	w.StartZone, w.Start, w.Owner = field("start_zone"), field("start_rule"), field("owner")
+	w.Priority, _ = strconv.Atoi(field("priority"))
 	_ = (tags{&w.Tags}).Scan(field("tags")) // what cannot be read is no tag
 	w.Known = before && after
 	return w

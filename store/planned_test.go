@@ -58,7 +58,7 @@ func TestPlanInputIsReadByName(t *testing.T) {
 		}
 		at := time.Date(2031, 2, 3, 4, 5, 6, 789_012_000, time.UTC)
 		want := store.PlannedPolicies{Known: true, Disabled: true, NotBefore: at, NotAfter: at, MaxRuns: number("max_runs"), RepeatAfter: store.Duration(number("repeat_after_ms")) * store.Duration(time.Millisecond),
-			Start: "other start", StartZone: "other start_zone", Owner: "someone", Tags: []string{"other"}}
+			Start: "other start", StartZone: "other start_zone", Owner: "someone", Tags: []string{"other"}, Priority: int(number("priority"))}
 		if got := store.ReadPlanned(strings.Join(before, "\x1f")); !reflect.DeepEqual(got, want) {
 			t.Errorf("read as %+v, want %+v", got, want)
 		}

@@ -92,6 +92,51 @@ func TestRunsFollowTheQueueOfTheirJob(t *testing.T) {
 	})
 }
 
+// A job that becomes more urgent is so with its runs that nobody has taken: those that are queued, and those that wait for a group.
+// A run that plain SQL has given a priority of its own keeps it.
+func TestRunsFollowThePriorityOfTheirJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		var defs store.Definitions
+		for _, name := range []string{"a", "b", "c"} {
+			grouped := ticktest.Grouped("grouped "+name, "g", 0)
+			grouped.Queue = "groups"
+			defs.Jobs = append(defs.Jobs, grouped, ticktest.Grouped(name, "", 0))
+		}
+		defs.Groups = []store.Group{{Name: "g", MaxRunning: 1}}
+		ticktest.Apply(t, d, defs)
+		ticktest.DecideOnly(t, d)
+		d.Clock.Add(5 * time.Minute)
+		ticktest.DecideOnly(t, d)
+		h := store.Holder{Name: "h", Lease: time.Hour}
+		took := func(queue, want string) *store.Task {
+			t.Helper()
+			tasks, err := d.Take(t.Context(), queue, 1, h)
+			if err != nil || len(tasks) != 1 || tasks[0].Job.Name != want {
+				t.Fatalf("%v: %s, want a run of %s", err, standing(t, d), want)
+			}
+			return &tasks[0]
+		}
+		first := took("groups", "grouped a")
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET priority = 7 WHERE job_id IN (SELECT id FROM %s WHERE name LIKE '%%b')", d.Table("runs"), d.Table("jobs")))
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET priority = 5 WHERE name LIKE '%b'")
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET priority = 10 WHERE name LIKE '%c'")
+		ticktest.DecideOnly(t, d)
+		for _, name := range []string{"c", "b", "a"} {
+			took("another", name)
+		}
+		for _, name := range []string{"grouped c", "grouped b"} {
+			if err := d.EndStep(t.Context(), first, store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
+				t.Fatal(err)
+			}
+			ticktest.DecideOnly(t, d)
+			first = took("groups", name)
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE priority = 7"); n != 2 {
+			t.Errorf("%d of 2 runs keep their own priority", n)
+		}
+	})
+}
+
 // A worker that names no queue takes from each in turn, and leaves that of the ticks alone.
 func TestQueuesAreTakenFromInTurn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

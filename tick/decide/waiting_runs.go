@@ -87,7 +87,8 @@ func (d *decision) countUnderWay() (n int) {
 }
 
 // cancelOrHold cancels a run on request, or if the job is gone. While a pause applies, it holds back a
-// run that has not begun; after the pause it releases that run. A run that nobody executes is in the queue of its job.
+// run that has not begun; after the pause it releases that run. A run that nobody executes is in the queue of its job, and has
+// its priority.
 func (d *decision) cancelOrHold(r *store.Run) {
 	cancel := func(why string) {
 		r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, why
@@ -111,6 +112,9 @@ func (d *decision) cancelOrHold(r *store.Run) {
 	}
 	if q := d.job().Queue; q != "" { // the job's queue has changed, or plain SQL has requested the run without naming it
 		r.Queue = q
+		if was := &d.snapshot.Planned; was.Known && r.Priority == was.Priority { // otherwise plain SQL has given the run its own
+			r.Priority = d.job().Priority
+		}
 	}
 }
 
@@ -135,7 +139,8 @@ func (d *decision) update(r *openRun) {
 		return
 	}
 	// A run that was given back is updated once, even if nothing else changes.
-	same := !givenBack(&r.Run) && r.State == was.State && r.HeldBy == was.HeldBy && r.Number == was.Number && r.Queue == was.Queue
+	same := !givenBack(&r.Run) && r.State == was.State && r.HeldBy == was.HeldBy && r.Number == was.Number &&
+		r.Queue == was.Queue && r.Priority == was.Priority
 	if same && r.HeldBy != store.HeldByGroup {
 		return
 	}

@@ -1529,11 +1529,11 @@ WHERE (SELECT g.job_id FROM dbjobs.gaps g WHERE g.job_id = d.job_id AND g.schedu
 -- name: update_runs
 -- overridden: mysql, postgres
 UPDATE dbjobs.runs AS r
-SET state = d.state, held_by = d.held_by, queue = d.queue, ready_at = d.ready_at, number = d.number, losses = d.losses,
+SET state = d.state, held_by = d.held_by, queue = d.queue, priority = d.priority, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
   lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
-FROM @rows(id uuid, fence int, was text, lease instant, state text, held_by text, queue text, ready_at instant,
+FROM @rows(id uuid, fence int, was text, lease instant, state text, held_by text, queue text, priority int, ready_at instant,
   number bigint, losses int, finished_at instant, settled_at instant, expires_at instant, error text)
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
   AND (d.state <> 'queued' OR r.cancel_at IS NULL);

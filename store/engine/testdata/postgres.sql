@@ -2031,11 +2031,11 @@ FROM pg_catalog.json_to_recordset($1::json) AS d(id bigint, rule text, zone text
 -- arguments: rows
 WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
-  queue text, ready_at timestamptz, number bigint, losses int, finished_at timestamptz, settled_at timestamptz,
-  expires_at timestamptz, error text)
+  queue text, priority int, ready_at timestamptz, number bigint, losses int, finished_at timestamptz,
+  settled_at timestamptz, expires_at timestamptz, error text)
 )
 UPDATE dbjobs.runs AS r
-SET state = d.state, held_by = d.held_by, queue = d.queue, ready_at = d.ready_at, number = d.number, losses = d.losses,
+SET state = d.state, held_by = d.held_by, queue = d.queue, priority = d.priority, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
   lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END

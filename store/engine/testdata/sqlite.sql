@@ -1866,13 +1866,13 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'rule' AS rule, value ->> 'zone' AS
 -- name: update_runs
 -- arguments: rows
 UPDATE dbjobs_runs AS r
-SET state = d.state, held_by = d.held_by, queue = d.queue, ready_at = d.ready_at, number = d.number, losses = d.losses,
+SET state = d.state, held_by = d.held_by, queue = d.queue, priority = d.priority, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
   lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
 FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'was' AS was, value ->> 'lease' AS lease, value ->> 'state' AS state, value ->> 'held_by' AS held_by,
-  value ->> 'queue' AS queue, value ->> 'ready_at' AS ready_at, value ->> 'number' AS number, value ->> 'losses' AS losses, value ->> 'finished_at' AS finished_at, value ->> 'settled_at' AS settled_at,
-  value ->> 'expires_at' AS expires_at, value ->> 'error' AS error FROM jsonb_each(?1)) AS d
+  value ->> 'queue' AS queue, value ->> 'priority' AS priority, value ->> 'ready_at' AS ready_at, value ->> 'number' AS number, value ->> 'losses' AS losses, value ->> 'finished_at' AS finished_at,
+  value ->> 'settled_at' AS settled_at, value ->> 'expires_at' AS expires_at, value ->> 'error' AS error FROM jsonb_each(?1)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
   AND (d.state <> 'queued' OR r.cancel_at IS NULL);
 

@@ -182,11 +182,11 @@ ON DUPLICATE KEY UPDATE job_id = dbjobs_runs.job_id;
 -- locks of other rows.
 
 -- name: update_runs
-UPDATE @rows(id uuid, fence int, was text, lease instant, state text, held_by text, queue text, ready_at instant,
+UPDATE @rows(id uuid, fence int, was text, lease instant, state text, held_by text, queue text, priority int, ready_at instant,
   number bigint, losses int, finished_at instant, settled_at instant, expires_at instant, error text)
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
   AND (d.state <> 'queued' OR r.cancel_at IS NULL)
-SET r.state = d.state, r.held_by = d.held_by, r.queue = d.queue, r.ready_at = d.ready_at, r.number = d.number, r.losses = d.losses,
+SET r.state = d.state, r.held_by = d.held_by, r.queue = d.queue, r.priority = d.priority, r.ready_at = d.ready_at, r.number = d.number, r.losses = d.losses,
   r.finished_at = d.finished_at, r.settled_at = d.settled_at, r.expires_at = d.expires_at, r.error = d.error,
   r.lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
   r.attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END;

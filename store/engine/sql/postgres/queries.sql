@@ -110,11 +110,11 @@ WHERE g.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND g.through_at = ANY(ARRAY(S
 
 -- name: update_runs
 WITH d AS (
-  SELECT * FROM @rows(id uuid, fence int, was text, lease instant, state text, held_by text, queue text, ready_at instant,
+  SELECT * FROM @rows(id uuid, fence int, was text, lease instant, state text, held_by text, queue text, priority int, ready_at instant,
   number bigint, losses int, finished_at instant, settled_at instant, expires_at instant, error text)
 )
 UPDATE dbjobs.runs AS r
-SET state = d.state, held_by = d.held_by, queue = d.queue, ready_at = d.ready_at, number = d.number, losses = d.losses,
+SET state = d.state, held_by = d.held_by, queue = d.queue, priority = d.priority, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
   lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
