@@ -207,6 +207,45 @@ func TestBackfillBehindARunOfAClockThatWasAhead(t *testing.T) {
 	})
 }
 
+// A run that was cancelled before it did anything covers nothing: no other run has its interval. Neither a newer time that replaced it
+// nor a person who cancelled it has made up for it. One that had begun covers its interval, and so does one of a backfill.
+func TestBackfillOfRunsThatNeverBegan(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		j := fiveMinutely("job")
+		j.Queue, j.Overlap = "others", store.OverlapReplace
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		ticktest.Run(t, d)
+		h := store.Holder{Name: "another", Lease: time.Hour}
+		for minute := 5; minute <= 20; minute += 5 { // 08:05 is replaced, 08:10 is stopped, 08:15 is replaced behind it
+			d.Clock.Set(ticktest.Morning(8, minute))
+			ticktest.DecideOnly(t, d)
+			if minute != 10 {
+				continue
+			}
+			if tasks, err := d.Take(t.Context(), "others", 1, h); err != nil || len(tasks) != 1 {
+				t.Fatalf("%v: %+v", err, tasks)
+			}
+		}
+		if got := standing(t, d); got != "job cancelled, job cancelled, job running, job waiting predecessor" {
+			t.Fatal(got)
+		}
+		want := "08:00-08:05 08:10-08:15 "
+		if got, _ := fills(t, d, "08:02", "08:20", 9, false); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if got, _ := fills(t, d, "08:02", "08:20", 9, false); got != "" {
+			t.Errorf("made up for already: %q", got)
+		}
+		if _, err := d.AbortJob(t.Context(), "job", true, store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.DecideOnly(t, d)
+		if got, _ := fills(t, d, "08:02", "08:20", 9, false); got != "08:15-08:20 " {
+			t.Errorf("after a person has cancelled all of them: %q", got)
+		}
+	})
+}
+
 // Two users who backfill the same range at the same time request each nominal time once.
 func TestBackfillByTwoAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

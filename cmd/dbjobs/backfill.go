@@ -23,8 +23,9 @@ yet. The runs wait behind the job's open runs, the oldest first. The data interv
 before it. Times before the job was created are included. Without --to, the range ends at the last time that has been
 decided.
 
-A failed run keeps its interval, so backfill leaves it out: use dbjobs run retry. With --again, every nominal time of
-the range gets a run.
+A failed run keeps its interval, so backfill leaves it out: use dbjobs run retry. So does a cancelled run of a backfill; any
+other run that was cancelled before its first try has no interval any more. With --again, every nominal time of the range
+gets a run.
 
 Runs that keep has deleted are not known: the answer says so, and from when on runs are kept, if the range has earlier times
 that may have run.`,

@@ -1205,12 +1205,15 @@ UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step 
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
 WHERE id = :id AND state IN ('failed', 'cancelled', 'lost') AND settled_at IS NOT NULL;
 
--- A run of a nominal time that has not come was made by a clock that was ahead. The times in its interval have not run.
+-- A run of a nominal time that has not come was made by a clock that was ahead. The times in its interval have not run. Nor
+-- have those of a run that was cancelled before any attempt, as by a newer time with overlap: replace. One of a backfill counts
+-- nevertheless: another backfill can make no second run for its time.
 
 -- name: intervals
 SELECT interval_start, interval_end FROM dbjobs.runs
 WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR interval_start < :to)
-  AND (interval_end <= @now OR occurrence NOT LIKE 'at:%');
+  AND (interval_end <= @now OR occurrence NOT LIKE 'at:%')
+  AND (state <> 'cancelled' OR attempts > 0 OR occurrence LIKE 'fill:%');
 
 -- name: runs
 SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id

@@ -836,7 +836,8 @@ SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs_in
 -- arguments: job, from, to, now
 SELECT interval_start, interval_end FROM dbjobs_runs
 WHERE job_id = ? AND interval_end >= ? AND (interval_start IS NULL OR interval_start < ?)
-  AND (interval_end <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) OR occurrence NOT LIKE 'at:%');
+  AND (interval_end <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) OR occurrence NOT LIKE 'at:%')
+  AND (state <> 'cancelled' OR attempts > 0 OR occurrence LIKE 'fill:%');
 
 -- name: is_recorded
 -- arguments: id, number, fence

@@ -904,7 +904,8 @@ SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs.in
 -- arguments: job, from, to, now
 SELECT interval_start, interval_end FROM dbjobs.runs
 WHERE job_id = $1 AND interval_end >= $2 AND (interval_start IS NULL OR interval_start < $3)
-  AND (interval_end <= coalesce($4::timestamptz, pg_catalog.statement_timestamp()) OR occurrence NOT LIKE 'at:%');
+  AND (interval_end <= coalesce($4::timestamptz, pg_catalog.statement_timestamp()) OR occurrence NOT LIKE 'at:%')
+  AND (state <> 'cancelled' OR attempts > 0 OR occurrence LIKE 'fill:%');
 
 -- name: is_recorded
 -- arguments: id, number, fence

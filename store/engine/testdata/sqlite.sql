@@ -828,7 +828,8 @@ SELECT version, oldest, repeatable, instance, owners, migrated_at FROM dbjobs_in
 -- arguments: job, from, to, now
 SELECT interval_start, interval_end FROM dbjobs_runs
 WHERE job_id = ?1 AND interval_end >= ?2 AND (interval_start IS NULL OR interval_start < ?3)
-  AND (interval_end <= coalesce(?4, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) OR occurrence NOT LIKE 'at:%');
+  AND (interval_end <= coalesce(?4, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) OR occurrence NOT LIKE 'at:%')
+  AND (state <> 'cancelled' OR attempts > 0 OR occurrence LIKE 'fill:%');
 
 -- name: is_recorded
 -- arguments: id, number, fence
