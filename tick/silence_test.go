@@ -249,3 +249,31 @@ func TestSilenceOfATriggerThatCameAFewTimes(t *testing.T) {
 		silent("a few passes after a few", time.Time{})
 	})
 }
+
+// A pass for another instance leaves no record: it hides no silence of the trigger of the same name, and the first right pass
+// of the hour still looks at all plans.
+func TestPassForAnotherInstanceIsNotOnRecord(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tk := silentHost(t, d, "tell")
+		since := d.Clock.Now().Add(-time.Hour - time.Minute)
+		records := "SELECT COALESCE(SUM(passes), 0) FROM " + d.Table("ticks")
+		before := d.Int(t, records)
+		wrong := ticktest.New(t, d.Store)
+		wrong.Instance, wrong.Holder, wrong.Version = "elsewhere", "another host", "v0"
+		if _, err := wrong.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing was done") {
+			t.Fatal(err)
+		}
+		if n := d.Int(t, records); n != before {
+			t.Errorf("%d passes are on record, %d before", n, before)
+		}
+		if triggers, err := d.Triggers(t.Context()); err != nil || len(triggers) != 1 || triggers[0].Holder == wrong.Holder || !triggers[0].LastAt.Equal(since) {
+			t.Errorf("%v: %+v, want the last pass at %s", err, triggers, since)
+		}
+		if probe, err := d.Probe(t.Context(), tk.Name, tick.OwnQueue); err != nil || !probe.CheckDue() {
+			t.Errorf("%v: the check of the hour is no longer due", err)
+		}
+		if r := ticktest.Pass(t, tk); !r.SilentSince.Equal(since) {
+			t.Errorf("silent since %v, want %s", r.SilentSince, since)
+		}
+	})
+}

@@ -195,7 +195,8 @@ func (p *pass) end(ctx context.Context, err error) (Report, error) {
 }
 
 // close records the pass, and reads what the report says beside its work. A pass that finds nothing to do makes only two round
-// trips in total.
+// trips in total. A pass for another instance is no pass of a trigger of this database: its record would hide that the one
+// of the same name comes no more.
 func (p *pass) close(ctx context.Context, err error) error {
 	asked := errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := p.afterWork(ctx)
@@ -203,7 +204,7 @@ func (p *pass) close(ctx context.Context, err error) error {
 	if errors.Is(err, store.ErrNoAnswer) {
 		err = fmt.Errorf("%w; %s", err, p.t.Store.LockHolders(ctx))
 	}
-	if p.probe == nil {
+	if p.probe == nil || !p.report.meant {
 		return err
 	}
 	if p.t.DryRun {
