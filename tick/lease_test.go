@@ -180,9 +180,15 @@ func TestLeaseOutlivesARestart(t *testing.T) {
 		"postgres": storetest.RefusedError{Err: &pgconn.PgError{Code: "25006", Message: "cannot execute UPDATE in a read-only transaction"}},
 		"mariadb":  storetest.RefusedError{Err: &mysql.MySQLError{Number: 1290, Message: "running with the --read-only option"}},
 	}
+	proxy := map[string]error{ // as PgBouncer and ProxySQL tell it, whose connection to the client stays
+		"postgres": storetest.RefusedError{Err: &pgconn.PgError{Code: "08P01", Message: "query_wait_timeout", Severity: "FATAL"}},
+		"mariadb": storetest.RefusedError{Err: &mysql.MySQLError{Number: 9001, SQLState: [5]byte([]byte("HY000")),
+			Message: "Max connect timeout reached while reaching hostgroup 0 after 10000ms"}},
+	}
 	for name, failure := range map[string]func(engine string) error{
 		"restart": func(string) error { return away },
 		"standby": func(engine string) error { return standby[strings.Replace(engine, "mysql", "mariadb", 1)] },
+		"proxy":   func(engine string) error { return proxy[strings.Replace(engine, "mysql", "mariadb", 1)] },
 	} {
 		t.Run(name, func(t *testing.T) {
 			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {

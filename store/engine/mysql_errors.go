@@ -41,6 +41,10 @@ func classifyMySQL(err error) class {
 			}
 		case 1053, 1077, 1079, 1927:
 			return unreachable
+		case 2006, 2013, 9001, 9002, 9501: // so ProxySQL and RDS Proxy tell that the server is away; a routine may use these numbers
+			if !passedOnByMySQL(me) {
+				return unreachable
+			}
 		case 1047: // a node of a Galera cluster that has lost the others; else a command that the server does not know
 			if strings.Contains(me.Message, "WSREP") {
 				return unreachable
@@ -61,8 +65,8 @@ func classifyMySQL(err error) class {
 	return other
 }
 
-// passedOnByMySQL reports whether SIGNAL has raised an error that is read-only by its number, as far as it shows: the server does
-// not tell who raised an error, but itself gives it the SQLSTATE HY000 or 25006. A routine mostly gives 45000, whatever the number.
+// passedOnByMySQL reports whether SIGNAL has raised an error that is read-only or unreachable by its number, as far as it shows: the
+// server does not tell who raised an error, but itself gives it the SQLSTATE HY000 or 25006. A routine mostly gives 45000, whatever the number.
 func passedOnByMySQL(err error) bool {
 	e, told := errors.AsType[*mysql.MySQLError](err)
 	return told && string(e.SQLState[:]) != "HY000" && string(e.SQLState[:]) != "25006"

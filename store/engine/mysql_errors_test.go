@@ -55,6 +55,32 @@ func TestErrorsOfMySQLServers(t *testing.T) {
 	}
 }
 
+// TestErrorsOfMySQLProxies: the texts are those of ProxySQL and of RDS Proxy, which keep the connection of the client while the
+// server behind them is away. A routine of a job may give its own errors the same numbers.
+func TestErrorsOfMySQLProxies(t *testing.T) {
+	db, err := New("mysql://u:p@127.0.0.1:1/d", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for number, message := range map[uint16]string{
+		2006: "MySQL server has gone away",
+		2013: "Lost connection to MySQL server during query",
+		9001: "Max connect timeout reached while reaching hostgroup 0 after 10000ms",
+		9002: "Max connect failure while reaching hostgroup 0",
+		9501: "Timed-out waiting to acquire database connection",
+	} {
+		answer := &mysql.MySQLError{Number: number, SQLState: [5]byte([]byte("HY000")), Message: message}
+		told := db.Wrap("asking", answer)
+		if !errors.Is(told, ErrUnreachable) || !db.e.Broken(told) || !errors.Is(db.inDoubt(told), ErrInDoubt) || !db.e.Transient(db.interrupted(t.Context(), told)) {
+			t.Errorf("%v", told)
+		}
+		answer.SQLState = [5]byte([]byte("45000"))
+		if told := db.Wrap("asking", answer); errors.Is(told, ErrUnreachable) || db.e.Broken(told) || !db.e.Refused(told) {
+			t.Errorf("raised by a routine: %v", told)
+		}
+	}
+}
+
 // A password may be a word of the advice. The advice stays as it is, and the password is hidden in all else, however often the
 // text is searched.
 func TestAdviceStaysAsItIs(t *testing.T) {
