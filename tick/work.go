@@ -138,13 +138,16 @@ func (p *pass) endOnce(ctx context.Context, t *store.Task, end store.StepEnd, tr
 
 // temporary reports whether the same statement may succeed a little later. A server that does not take writes
 // is a standby that has not yet taken over, a disk that is full gets room when a job that fills it has tidied up, and a right
-// that is missing may be one that migrate is about to give. A file that was replaced does not come back.
+// that is missing may be one that migrate is about to give. Whatever else the database tells may pass, too, such as a timeout or a
+// lack of memory, unless the row is at fault. A file that was replaced does not come back, and neither does a delivery.
 func (p *pass) temporary(err error) bool {
-	if errors.Is(err, store.ErrReplaced) {
+	if errors.Is(err, store.ErrReplaced) || errors.Is(err, store.ErrOutdated) || errors.Is(err, store.ErrSchema) {
 		return false
 	}
-	return errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrDenied) || errors.Is(err, context.DeadlineExceeded) || p.t.Store.Transient(err) ||
-		errors.Is(err, store.ErrReadOnly)
+	e := p.t.Store.Engine()
+	_, told := e.Describe(err, "")
+	return told && !e.Refused(err) || errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrDenied) ||
+		errors.Is(err, context.DeadlineExceeded) || e.Transient(err) || errors.Is(err, store.ErrReadOnly)
 }
 
 // fileLocked reports whether an error says that another process has an SQLite file locked. It may stay
