@@ -1,9 +1,7 @@
 package store
 
 import (
-	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -231,6 +229,7 @@ type Page struct {
 	id    any
 	jobs  []int64
 	due   []time.Time
+	ahead []candidate // the jobs of the next pages, as far as they were read
 	now   time.Time
 	last  bool
 	upTo  time.Time
@@ -292,56 +291,4 @@ func NewPage(n Need, upTo time.Time, u *Unmarked) *Page {
 		p.id = engine.ID("00000000-0000-0000-0000-000000000000")
 	}
 	return p
-}
-
-// Next reads the next jobs that need a decision, at most limit, without a lock. It returns false if there are none. It
-// reads again if the statement lost against another one after its first rows, as it may in a session that is
-// serializable by default.
-func (s *Store) Next(ctx context.Context, p *Page, limit int) (more bool, err error) {
-	p.jobs, p.due = nil, nil // not cleared in place: a copy of the page may still be in use
-	if p.last {
-		return false, nil
-	}
-	var read Page
-	err = s.db.Retry(ctx, func() (err error) {
-		read = *p
-		more, err = s.next(ctx, &read, limit)
-		return err
-	})
-	*p = read
-	return more, err
-}
-
-func (s *Store) next(ctx context.Context, p *Page, limit int) (bool, error) {
-	if !p.begun {
-		p.at, p.begun = engine.Earliest{}, true
-	}
-	seen, rows := make(map[int64]bool, limit), 0
-	a := engine.Args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "zones": p.Zones, "owner": engine.Null(p.Owner), "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
-	if p.wide {
-		a["wide"] = p.id
-	}
-	var job, id int64
-	var run string
-	var due, woken engine.Moment
-	columns := []any{engine.At(&p.now), &job, &due, &id}
-	if p.need == RunWakes {
-		columns = append(columns[:3], &run, &woken)
-	}
-	err := s.db.Query(ctx, p.need.statement(), a, engine.Reads(columns...).Each(func(string) {
-		if due.Set() {
-			p.at = due.Raw
-		}
-		p.id = id
-		if p.need == RunWakes {
-			p.id, due = engine.ID(run), woken
-		}
-		rows++
-		if !seen[job] && !p.Without[job] {
-			seen[job] = true
-			p.jobs, p.due = append(p.jobs, job), append(p.due, due.Time)
-		}
-	}))
-	p.last = rows < limit
-	return len(p.jobs) > 0 || err == nil && !p.last, err
 }
