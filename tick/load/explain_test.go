@@ -376,6 +376,9 @@ func wholeTables(engine, query string, plan []string, n extent) (found []string)
 				found = append(found, m[0])
 			}
 		}
+		if strings.HasPrefix(query, "WITH s AS ") || strings.HasPrefix(query, "WITH p AS ") {
+			most = max(most, 100*n.batch) // need_schedule and need_pause read the jobs of a hundred pages
+		}
 		for _, m := range sorts.FindAllStringSubmatch(all, -1) {
 			if rows, _ := strconv.Atoi(m[1]); rows > most {
 				found = append(found, m[0])
