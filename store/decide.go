@@ -345,10 +345,11 @@ func (s *Store) lockMoved(ctx context.Context, tx *engine.Tx, made *decisions, k
 
 // write writes the decisions.
 func (d *deciding) write(ctx context.Context, w *writer, made decisions, noHooks string, b *Batch) error {
-	if err := w.s.wakeHeld(ctx, w.tx, made.wake); err != nil {
+	woken, err := w.s.wakeHeld(ctx, w.tx, made.wake)
+	if err != nil {
 		return err
 	}
-	b.Moved, b.Woken, b.Decided = b.Moved+len(made.wake), len(made.wake), len(made.members)
+	b.Moved, b.Woken, b.Decided = b.Moved+int(woken), int(woken), len(made.members)
 	for i := range made.members {
 		c := made.members[i].Snapshot
 		w.addEnds(c, &made.members[i].Decision)

@@ -178,13 +178,12 @@ func readLeft(ctx context.Context, tx *engine.Tx, byJob map[int64]*Snapshot, cap
 }
 
 // wakeHeld lets runs of jobs that are not in the batch ask for their group again: the decisions for those jobs let
-// them go.
-func (s *Store) wakeHeld(ctx context.Context, tx *engine.Tx, runs []string) error {
+// them go. It returns how many ask: with owners, the database keeps those for which runs of other owners leave no place.
+func (s *Store) wakeHeld(ctx context.Context, tx *engine.Tx, runs []string) (int64, error) {
 	if len(runs) == 0 {
-		return nil
+		return 0, nil
 	}
-	_, err := tx.Exec(ctx, "wake_held", engine.Args{"ids": runs})
-	return err
+	return tx.Exec(ctx, "wake_held", engine.Args{"ids": runs})
 }
 
 // manyRunsError says that the decisions of a page make more than mostRuns. It has the priorities of the jobs that have a group.

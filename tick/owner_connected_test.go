@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"context"
 	"database/sql"
 	"strings"
 	"testing"
@@ -133,6 +134,42 @@ func TestAGroupCountsTheRunsOfAnotherOwner(t *testing.T) {
 			d.Exec(t, "UPDATE dbjobs.runs SET state = 'cancelled', finished_at = created_at, settled_at = created_at WHERE id = '"+r.ID+"'")
 			d.Exec(t, "UPDATE dbjobs.runs SET held_by = NULL WHERE id = '"+mine.ID+"'") // as the pass does that settles the other run
 			d.Clock.Add(time.Minute)
+		}
+	})
+}
+
+// Bob's group is full of runs of ann's, which his pass does not see. It lets his runs wait, whichever of his jobs come first, and ends.
+func TestAPassEndsWhereAGroupIsFullOfTheRunsOfAnotherOwner(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, _, bobs := connected(t, d)
+		if _, err := bobs.Apply(t.Context(), store.Definitions{Jobs: []store.Job{{Name: "bobs2", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}, store.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		d.Exec(t, "UPDATE dbjobs.groups SET max_running = 2")
+		d.Exec(t, "UPDATE dbjobs.jobs SET group_name = 'bobs' WHERE name IN ('bobs', 'bobs2', 'alone')")
+		ticktest.DecideOnly(t, d)
+		for _, name := range []string{"grouped", "alone"} {
+			r := ticktest.RunNow(t, d, ann+"/"+name, store.Request{})
+			d.Exec(t, "UPDATE dbjobs.runs SET state = 'queued' WHERE id = '"+r.ID+"'")
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 15*time.Second) // it decided for ever
+		defer stop()
+		for _, name := range []string{"bobs", "bobs2"} {
+			mine, err := bobs.RunNow(t.Context(), name, store.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass := ticktest.New(t, bobs)
+			if pass.Name, err = bobs.Login(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := pass.Run(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := d.Run(t.Context(), mine.ID); err != nil || got.State != store.Waiting || got.HeldBy != store.HeldByGroup {
+				t.Errorf("the run of %s: %v, %s %s", name, err, got.State, got.HeldBy)
+			}
+			d.Clock.Add(time.Second)
 		}
 	})
 }

@@ -249,7 +249,8 @@ DROP TRIGGER IF EXISTS leave_unseen ON dbjobs.calendars;
 CREATE TRIGGER leave_unseen BEFORE UPDATE OF planned ON dbjobs.calendars FOR EACH ROW WHEN (pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.leave_unseen();
 
 -- A pass of one login counts the runs of its own jobs in a group, and has the lock of the group. Where runs of other owners have places
--- there, too, a run that finds none waits for the group, as the pass would have decided.
+-- there, too, a run that finds none waits for the group, as the pass would have decided. Nor does it ask for the group again, or the
+-- pass would decide for it without an end. Only a run that asks again has no other hold, and the ready_at that it had.
 CREATE OR REPLACE FUNCTION dbjobs.keep_cap() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   named text
@@ -262,7 +263,10 @@ DECLARE
     SELECT count(*), count(*) FILTER (WHERE j.owner <> session_user::text) INTO taken, others FROM dbjobs.jobs j JOIN dbjobs.runs r ON r.settled_at IS NULL AND r.job_id = j.id
     WHERE j.group_name = named AND r.id <> NEW.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL)
   ; IF others > 0 AND taken >= cap THEN
-      NEW.state := 'waiting'
+      IF NEW.state = 'waiting' THEN
+        RETURN NULL
+      ; END IF
+    ; NEW.state := 'waiting'
     ; NEW.held_by := 'group'
     ; END IF
   ; END IF
@@ -272,6 +276,8 @@ DECLARE
 COMMENT ON FUNCTION dbjobs.keep_cap() IS 'for triggers: with owners, a group counts the runs of all owners';
 DROP TRIGGER IF EXISTS keep_cap ON dbjobs.runs;
 CREATE TRIGGER keep_cap BEFORE INSERT OR UPDATE OF state ON dbjobs.runs FOR EACH ROW WHEN (NEW.state = 'queued' AND NEW.started_at IS NULL AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.keep_cap();
+DROP TRIGGER IF EXISTS keep_held ON dbjobs.runs;
+CREATE TRIGGER keep_held BEFORE UPDATE OF held_by ON dbjobs.runs FOR EACH ROW WHEN (OLD.state = 'waiting' AND NEW.state = 'waiting' AND OLD.held_by = 'group' AND NEW.held_by IS NULL AND NEW.started_at IS NULL AND OLD.ready_at = NEW.ready_at AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.keep_cap();
 
 -- The roles that reach all rows. A policy that is always true costs nothing.
 DROP POLICY IF EXISTS every ON dbjobs.jobs;
