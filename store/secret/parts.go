@@ -61,9 +61,13 @@ var (
 // members returns the values in a text of JSON, in lines NAME=value or name: value, and in user:password, each with its own
 // parts.
 func members(value string) (all []string) {
-	var tree any
-	if text := strings.TrimSpace(value); text != "" && (text[0] == '{' || text[0] == '[') && json.Unmarshal([]byte(text), &tree) == nil {
-		return inTree("", tree)
+	if text := strings.TrimSpace(value); text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text)) {
+		var tree any
+		with := json.NewDecoder(strings.NewReader(text))
+		with.UseNumber() // all digits of a number are secret
+		if with.Decode(&tree) == nil {
+			return inTree("", tree)
+		}
 	}
 	lines := strings.Split(strings.TrimSpace(value), "\n")
 	for _, line := range lines {
@@ -83,11 +87,13 @@ func members(value string) (all []string) {
 	return all
 }
 
-// inTree returns the texts of a member of JSON, and those of its members.
+// inTree returns the texts and numbers of a member of JSON, and those of its members.
 func inTree(name string, tree any) (all []string) {
 	switch v := tree.(type) {
 	case string:
 		return ofMember(name, v)
+	case json.Number:
+		return ofMember(name, v.String())
 	case []any:
 		for _, each := range v {
 			all = append(all, inTree(name, each)...)

@@ -359,6 +359,11 @@ func TestMembersOfSecrets(t *testing.T) {
 			"a service_account of project-of-ann":                     "a service_account of project-of-ann",
 			"POST https://oauth2.googleapis.com/token: no such host ": "POST https://oauth2.googleapis.com/token: no such host ",
 		},
+		`{"user":"ann","pin":48151623,"tokens":[900719925474099312,42],"port":54321234}`: {
+			"pin 48151623 refused":           "pin [hidden] refused",
+			"no token 900719925474099312":    "no token [hidden]",
+			"42 tries of ann, port 54321234": "42 tries of ann, port 54321234",
+		},
 		"# of the API\nNODE_ENV=production\nLOG=verbosely\nexport API_KEY='abcdef0123456789'\nDB_HOST=db.example.com\nDB_PASSWORD=\"geheimnis\"\nDSN=postgres://ann:heimlich@h/d\n": {
 			"unknown key abcdef0123456789":              "unknown key [hidden]",
 			"not geheimnis, heimlich":                   "not [hidden], [hidden]",
