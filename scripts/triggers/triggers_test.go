@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rhysd/actionlint"
 	batchv1 "k8s.io/api/batch/v1"
@@ -79,13 +80,27 @@ func TestWhatHangsEndsWhereStartsWait(t *testing.T) {
 		"kubernetes.yaml":            `args: \[tick, .*--budget, \d+m\]`,
 		"github-actions.yaml":        `(?m)^ +run: .*dbjobs tick .*--budget \d+m`,
 		"ecs/main.tf":                `"tick", "--budget", "\d+m"`,
-		"fly.toml":                   `(?m)^  tick = "tick .*--budget \d+m"`,
+		"fly.toml":                   `(?m)^  tick = "tick .*--budget \d+[hm]"`,
 		"render.yaml":                `(?m)^ +- key: DBJOBS_BUDGET\n +value: \d+m`,
 		"../../cmd/dbjobs/README.md": `(?m)^schtasks .*\n.*dbjobs\.exe tick .*--budget \d+m`,
 	} {
 		if !regexp.MustCompile(budget).MatchString(read(t, name)) {
 			t.Errorf("%s: the tick has no budget", name)
 		}
+	}
+}
+
+// TestARunBeginsAtAnyTimeOfTheHour: the budget of a process counts from its beginning, and a run may begin near the end of --for. What
+// the budget has beyond that is all that such a run has, whatever its process has done before.
+func TestARunBeginsAtAnyTimeOfTheHour(t *testing.T) {
+	lasts := regexp.MustCompile(`(?m)^  tick = "tick .*--for (\w+) --budget (\w+)"`).FindStringSubmatch(read(t, "fly.toml"))
+	if lasts == nil {
+		t.Fatal("fly.toml: no tick with --for and --budget")
+	}
+	length, err := time.ParseDuration(lasts[1])
+	budget, unread := time.ParseDuration(lasts[2])
+	if err != nil || unread != nil || budget-length < 30*time.Minute {
+		t.Errorf("fly.toml: a run that begins at the end of %s has %s, want 30m at least; %v, %v", lasts[1], budget-length, err, unread)
 	}
 }
 
