@@ -11,24 +11,24 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// readSnapshots locks the plans and reads the rest. It also returns the instant of the database at which it locked them.
-func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) (snapshots []Snapshot, at time.Time, err error) {
+// readSnapshots locks the plans and reads the rest.
+func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) (snapshots []Snapshot, err error) {
 	whatever := 0
 	if p.need != Due { // a due job has a plan; the others may have none yet
 		whatever = 1
 		if _, err := tx.Exec(ctx, "enlist", engine.Args{"ids": p.jobs}); err != nil {
-			return nil, at, err
+			return nil, err
 		}
 	}
 	snapshots = make([]Snapshot, 0, len(p.jobs))
 	var l Plan
-	rd := engine.Reads(append(scanPlan(&l), engine.At(&at))...) // made once for all rows: there may be thousands of them, with dozens of columns each
-	err = tx.Query(ctx, "batch_plans", engine.Args{"now": s.now(), "ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, rd.Each(func(fault string) {
+	rd := engine.Reads(scanPlan(&l)...) // made once for all rows: there may be thousands of them, with dozens of columns each
+	err = tx.Query(ctx, "batch_plans", engine.Args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, rd.Each(func(fault string) {
 		snapshots = append(snapshots, Snapshot{Plan: l, PlanFault: fault})
 		l = Plan{}
 	}))
 	if err != nil || len(snapshots) == 0 {
-		return nil, at, err
+		return nil, err
 	}
 	locked := make([]int64, len(snapshots))
 	byJob := make(map[int64]*Snapshot, len(snapshots))
@@ -37,9 +37,9 @@ func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) (snap
 		byJob[locked[i]] = &snapshots[i]
 	}
 	if err := s.recall(ctx, tx, p.need, snapshots); err != nil {
-		return nil, at, err
+		return nil, err
 	}
-	return snapshots, at, s.readDefinitions(ctx, tx, p, locked, byJob)
+	return snapshots, s.readDefinitions(ctx, tx, p, locked, byJob)
 }
 
 func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids []int64, byJob map[int64]*Snapshot) error {
@@ -91,6 +91,33 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 			}
 		}
 	}))
+}
+
+// lastEnd returns the last instant at which a run of the snapshots has ended, or now if that is later. A process may stand still
+// between the read of a page and its decisions. Runs that follow from an end are created at its instant, so that they stay
+// behind those that other processes have made from earlier ends. An end counts up to the present: a run may say that it ended
+// later, by a wrong clock or a worker in SQL, and the runs of other jobs do not wait for that. The clock is read after the runs,
+// since a run can end as long as they are not read.
+func (s *Store) lastEnd(ctx context.Context, tx *engine.Tx, snapshots []Snapshot, now time.Time) (last time.Time, err error) {
+	last = now
+	for i := range snapshots {
+		for k := range snapshots[i].Runs {
+			if at := snapshots[i].Runs[k].FinishedAt; at.After(last) {
+				last = at
+			}
+		}
+	}
+	if last.Equal(now) {
+		return now, nil
+	}
+	var present time.Time
+	if err := tx.Row(ctx, "read_now", engine.Args{"now": s.now()}, engine.At(&present)); err != nil {
+		return now, err
+	}
+	if last.After(present) {
+		last = later(now, present)
+	}
+	return last, nil
 }
 
 // fault records that a value from which the decision is made cannot be read.

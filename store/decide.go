@@ -211,7 +211,7 @@ func (d *deciding) once(ctx context.Context, p *Page) (b Batch, err error) {
 
 func (d *deciding) inTx(ctx context.Context, tx *engine.Tx, p *Page, b *Batch) error {
 	s := d.s
-	snapshots, locked, err := s.readSnapshots(ctx, tx, p)
+	snapshots, err := s.readSnapshots(ctx, tx, p)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,9 @@ func (d *deciding) inTx(ctx context.Context, tx *engine.Tx, p *Page, b *Batch) e
 		}
 		if len(taken) == 0 {
 			w := newWriter(s, tx, p.now, len(snapshots))
-			w.created = lastEnd(snapshots, p.now, locked)
+			if w.created, err = s.lastEnd(ctx, tx, snapshots, p.now); err != nil {
+				return err
+			}
 			b.Now = w.created
 			err = d.write(ctx, w, made, p.noHooks, b)
 			b.passOver(p, snapshots, "")
@@ -238,25 +240,6 @@ func (d *deciding) inTx(ctx context.Context, tx *engine.Tx, p *Page, b *Batch) e
 	}
 	b.passOver(p, nil, "")
 	return nil
-}
-
-// lastEnd returns the last instant at which a run of the snapshots has ended, or now if that is later. A process may stand still
-// between the read of a page and its decisions. Runs that follow from an end are created at its instant, so that they stay
-// behind those that other processes have made from earlier ends. An end counts up to the instant at which the plans were locked:
-// a run may say that it ended later, by a wrong clock or a worker in SQL, and the runs of other jobs do not wait for that.
-func lastEnd(snapshots []Snapshot, now, locked time.Time) time.Time {
-	last := now
-	for i := range snapshots {
-		for k := range snapshots[i].Runs {
-			if at := snapshots[i].Runs[k].FinishedAt; at.After(last) {
-				last = at
-			}
-		}
-	}
-	if last.After(locked) {
-		return later(now, locked)
-	}
-	return last
 }
 
 // decisions are the decisions for the snapshots of a page, which are made together.

@@ -53,3 +53,34 @@ func TestAfterAnEndInTheFuture(t *testing.T) {
 		}
 	})
 }
+
+// A run ends while the decision for its job waits for the row of its group, long after the plan was locked. What follows from
+// that end is made no earlier than the end, so that it stays behind what other processes have made from earlier ends.
+func TestAfterAnEndDuringAWaitForAGroup(t *testing.T) {
+	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+		nop := []store.Step{ticktest.Nop("")}
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "g", MaxRunning: 1}}, Jobs: []store.Job{
+			hooked(store.Job{Name: "a", Queue: "others", Group: "g", Steps: nop}), {Name: "tell", Steps: nop},
+			{Name: "load", After: []store.After{{Job: "a", On: store.OnFailure}}, Steps: nop},
+		}})
+		ticktest.Request(t, d, "a")
+		ticktest.DecideOnly(t, d)
+		h := store.Holder{Name: "another", Lease: time.Hour}
+		tasks, err := d.Take(t.Context(), "others", 1, h)
+		if err != nil || len(tasks) != 1 {
+			t.Fatalf("%v: %+v", err, tasks)
+		}
+		ticktest.RunNow(t, d, "a", store.Request{}) // it wakes the job
+		decideBeside(t, d, "group_plans WHERE ", func() {
+			d.Clock.Add(3 * time.Second)
+			if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Failed, Final: store.Failed}, h); err != nil {
+				t.Error(err)
+			}
+		})
+		for _, name := range []string{"tell", "load"} {
+			if run := ticktest.LastRun(t, d, name); run.CreatedAt.Before(d.Clock.Now()) {
+				t.Errorf("the run of %s is made at %s, before the end from which it follows, at %s", name, run.CreatedAt, d.Clock.Now())
+			}
+		}
+	})
+}

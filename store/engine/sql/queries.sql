@@ -375,7 +375,7 @@ SELECT @now, u.id, NULL, u.id FROM (
 
 -- name: batch_plans
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips, @now
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips
 FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
 
 -- name: write_skips

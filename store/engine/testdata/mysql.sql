@@ -97,9 +97,9 @@ SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p
 WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > ? AND (p.scope <> 'job' OR p.subject_id IN (each_)) ORDER BY p.id;
 
 -- name: batch_plans
--- arguments: now, each_ids, whatever, up_to
+-- arguments: each_ids, whatever, up_to
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips
 FROM dbjobs_plans WHERE job_id IN (each_) AND (? = 1 OR next_run <= ?) ORDER BY job_id FOR UPDATE SKIP LOCKED;
 
 -- name: batch_rules

@@ -109,10 +109,10 @@ SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p
 WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > $1 AND (p.scope <> 'job' OR p.subject_id = ANY($2::bigint[])) ORDER BY p.id;
 
 -- name: batch_plans
--- arguments: now, ids, whatever, up_to
+-- arguments: ids, whatever, up_to
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips, coalesce($1::timestamptz, pg_catalog.statement_timestamp())
-FROM dbjobs.plans WHERE job_id = ANY($2::bigint[]) AND ($3 = 1 OR next_run <= $4) ORDER BY job_id FOR UPDATE SKIP LOCKED;
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips
+FROM dbjobs.plans WHERE job_id = ANY($1::bigint[]) AND ($2 = 1 OR next_run <= $3) ORDER BY job_id FOR UPDATE SKIP LOCKED;
 
 -- name: batch_rules
 -- arguments: ids

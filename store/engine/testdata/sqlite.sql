@@ -99,10 +99,10 @@ SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p
 WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > ?1 AND (p.scope <> 'job' OR p.subject_id IN (SELECT value FROM json_each(?2))) ORDER BY p.id;
 
 -- name: batch_plans
--- arguments: now, ids, whatever, up_to
+-- arguments: ids, whatever, up_to
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips, coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-FROM dbjobs_plans WHERE job_id IN (SELECT value FROM json_each(?2)) AND (?3 = 1 OR next_run <= ?4) ORDER BY job_id ;
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips
+FROM dbjobs_plans WHERE job_id IN (SELECT value FROM json_each(?1)) AND (?2 = 1 OR next_run <= ?3) ORDER BY job_id ;
 
 -- name: batch_rules
 -- arguments: ids
