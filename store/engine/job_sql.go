@@ -27,6 +27,7 @@ type jobSQL struct {
 	unsent          func(error) bool       // see Engine.Unsent
 	held            func(error) bool       // see Engine.Held
 	savepointGone   func(error) bool
+	routineGone     func(error) bool                                                    // see Engine.RoutineGone; nil: a routine is replaced in one transaction
 	commitsNothing  func(text string) bool                                              // see Engine.CommitsNothing; nil: nothing is known of a text
 	undone          func(ctx context.Context, tx *sql.Tx, err error, stopped bool) bool // nil: see Witness
 	tableOptions    string                                                              // of a temporary table that knows transactions
@@ -113,6 +114,12 @@ func (e *Engine) Held(err error) bool { return e.jobs.held != nil && e.jobs.held
 
 // SavepointGone reports whether an error says that the transaction in which a savepoint was set has ended.
 func (e *Engine) SavepointGone(err error) bool { return e.jobs.savepointGone(err) }
+
+// RoutineGone reports whether a routine of dbjobs is not there, or the right to call it has gone with it, as while `dbjobs migrate`
+// replaces the routine.
+func (e *Engine) RoutineGone(err error) bool {
+	return e.jobs.routineGone != nil && e.jobs.routineGone(err)
+}
 
 // Undone reports whether the engine itself has rolled back the whole transaction at an error. stopped
 // says that somebody stopped the statement.

@@ -81,6 +81,24 @@ func TestErrorsOfMySQLProxies(t *testing.T) {
 	}
 }
 
+// TestRoutineThatIsReplaced: MySQL tells another error where the right to call the routine was one on that routine alone.
+func TestRoutineThatIsReplaced(t *testing.T) {
+	for message, c := range map[string]struct {
+		number uint16
+		gone   bool
+	}{
+		"PROCEDURE shop.dbjobs_end_own does not exist":                                       {1305, true},
+		"execute command denied to user 'ann'@'%' for routine 'shop.dbjobs_end_own'":         {1370, true},
+		"SAVEPOINT dbjobs_0123456789abcdef does not exist":                                   {1305, false},
+		"PROCEDURE shop.rollup does not exist":                                               {1305, false},
+		"INSERT command denied to user 'ann'@'%' for table `shop`.`dbjobs_attempts_of_hers`": {1142, false},
+	} {
+		if got := mysqlEngine.RoutineGone(&mysql.MySQLError{Number: c.number, Message: message}); got != c.gone {
+			t.Errorf("%s: %v", message, got)
+		}
+	}
+}
+
 // A password may be a word of the advice. The advice stays as it is, and the password is hidden in all else, however often the
 // text is searched.
 func TestAdviceStaysAsItIs(t *testing.T) {

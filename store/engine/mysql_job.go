@@ -24,6 +24,7 @@ var mysqlJobs = jobSQL{
 	stop:            "KILL QUERY %d",
 	transactionOpen: mysqlTransactionOpen,
 	savepointGone:   mysqlSavepointGone,
+	routineGone:     mysqlRoutineGone,
 	unsent:          func(err error) bool { return classifyMySQL(err) == gone },
 	undone:          undoneByMySQL,
 	forRecord:       mysqlForRecord,
@@ -90,6 +91,12 @@ var mysqlOfRecord = func() string {
 func mysqlSavepointGone(err error) bool {
 	var me *mysql.MySQLError
 	return errors.As(err, &me) && me.Number == 1305
+}
+
+// mysqlRoutineGone recognizes a routine that was dropped, and the grants on that single routine, which go with it.
+func mysqlRoutineGone(err error) bool {
+	var me *mysql.MySQLError
+	return errors.As(err, &me) && (me.Number == 1305 || me.Number == 1370) && strings.Contains(me.Message, ".dbjobs_")
 }
 
 // undoneByMySQL reports whether the engine undid the whole transaction at an error: at a conflict, or because it has no room for

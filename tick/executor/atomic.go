@@ -46,7 +46,9 @@ func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Requ
 	if err := g.release(tx); err != nil {
 		return res, err
 	}
-	if err := r.EndIn(s.statements, tx, res); err != nil {
+	if err := r.EndIn(s.statements, tx, res); d.engine.RoutineGone(err) { // the text has not ended the transaction, so all is rolled back
+		return res, nothingDone("the routine that records the end is being replaced", err)
+	} else if err != nil {
 		return res, err
 	}
 	if err := tx.Commit(); err != nil {
