@@ -119,8 +119,8 @@ func (a *applier) recordReplan(ctx context.Context, statement string, args engin
 }
 
 // replanPauses lets the pauses that the wrong clock has begun or ended begin or end now. Otherwise, one that somebody has ended
-// would go on holding its jobs, and one that has begun would hold runs, but not the times of those. A pause that this login may
-// not change stays as it is.
+// would go on holding its jobs, and one that has begun would hold runs, but not the times of those. One that begins and has an
+// end lasts as long as it was to: its end, too, was of the wrong clock. A pause that this login may not change stays as it is.
 func (a *applier) replanPauses(ctx context.Context, job int64) (n int, err error) {
 	ahead := engine.Args{"now": a.now, "job": job, "later_ms": skewed.Milliseconds(), "limit": maxPauses}
 	list, err := readPauses(ctx, a.tx, "pauses_ahead", ahead)
@@ -129,7 +129,7 @@ func (a *applier) replanPauses(ctx context.Context, job int64) (n int, err error
 	}
 	for i := range list {
 		p := &list[i]
-		changed, err := a.tx.Exec(ctx, "rewind_pause", engine.Args{"now": a.now, "id": p.ID})
+		changed, err := a.tx.Exec(ctx, "rewind_pause", engine.Args{"now": a.now, "id": p.ID, "later_ms": p.Until.Sub(p.Since).Milliseconds()})
 		if err != nil {
 			return 0, err
 		}

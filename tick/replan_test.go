@@ -256,6 +256,31 @@ func TestReplanOfPausesThatBeganAhead(t *testing.T) {
 	})
 }
 
+// A pause with an end that began while the clock was ahead holds its jobs from the correction on for as long as it was to.
+func TestReplanOfPausesThatWouldEndAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{fiveMinutely("job")}})
+		ticktest.DecideOnly(t, d)
+		right := d.Clock.Now()
+		ahead := right.AddDate(1, 0, 0)
+		d.Clock.Set(ahead)
+		for _, on := range []store.Subject{{Scope: store.ScopeAll}, {Scope: store.ScopeJob, Name: "job"}} {
+			ticktest.Pause(t, d, on, ahead.Add(2*time.Hour))
+		}
+		d.Clock.Set(right.Add(time.Minute))
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != (store.Replanned{Pauses: 2}) {
+			t.Fatalf("%+v, %v", n, err)
+		}
+		for _, want := range []int{0, 1} {
+			d.Clock.Add(119 * time.Minute)
+			if r := ticktest.Run(t, d); r.Succeeded != want {
+				t.Errorf("at %v: %+v", d.Clock.Now(), r)
+			}
+			d.Clock.Add(6 * time.Minute)
+		}
+	})
+}
+
 // What was created while the clock was ahead counts from the correction, whether a pass has planned it or not, and by which clock.
 func TestReplanOfWhatWasCreatedAhead(t *testing.T) {
 	for _, planned := range []string{"not", "ahead", "since"} {

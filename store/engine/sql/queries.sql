@@ -1441,8 +1441,11 @@ FROM dbjobs.pauses p @by_end
 WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @pause_is_ahead AND (p.subject_id = :job AND p.scope = 'job' OR :job = 0)
 ORDER BY p.id LIMIT :limit;
 
+-- MySQL assigns from left to right: until_at looks at since as it was.
+
 -- name: rewind_pause
-UPDATE dbjobs.pauses SET since = CASE WHEN since > @now THEN @now ELSE since END,
+UPDATE dbjobs.pauses SET until_at = CASE WHEN since > @now AND until_at IS NOT NULL THEN @later ELSE until_at END,
+  since = CASE WHEN since > @now THEN @now ELSE since END,
   resumed_at = CASE WHEN resumed_at > @now THEN @now ELSE resumed_at END
 WHERE id = :id;
 

@@ -1654,10 +1654,11 @@ UPDATE dbjobs.runs SET created_at = CASE WHEN created_at > (coalesce($1::timesta
 WHERE settled_at IS NULL AND job_id = ANY($3::bigint[]) AND (created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'));
 
 -- name: rewind_pause
--- arguments: now, id
-UPDATE dbjobs.pauses SET since = CASE WHEN since > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE since END,
+-- arguments: now, later_ms, id
+UPDATE dbjobs.pauses SET until_at = CASE WHEN since > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND until_at IS NOT NULL THEN (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') ELSE until_at END,
+  since = CASE WHEN since > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE since END,
   resumed_at = CASE WHEN resumed_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE resumed_at END
-WHERE id = $2;
+WHERE id = $3;
 
 -- name: rewind_plans
 -- arguments: now, ids

@@ -1517,10 +1517,11 @@ UPDATE dbjobs_runs SET created_at = CASE WHEN created_at > strftime('%Y-%m-%dT%H
 WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?3)) AND (created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'));
 
 -- name: rewind_pause
--- arguments: now, id
-UPDATE dbjobs_pauses SET since = CASE WHEN since > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE since END,
+-- arguments: now, later_ms, id
+UPDATE dbjobs_pauses SET until_at = CASE WHEN since > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND until_at IS NOT NULL THEN strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') ELSE until_at END,
+  since = CASE WHEN since > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE since END,
   resumed_at = CASE WHEN resumed_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE resumed_at END
-WHERE id = ?2;
+WHERE id = ?3;
 
 -- name: rewind_plans
 -- arguments: now, ids
