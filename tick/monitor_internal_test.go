@@ -144,3 +144,24 @@ func TestASilentServiceIsLeftAlone(t *testing.T) {
 		m.wait(0)
 	})
 }
+
+// The secret of a heartbeat may be in a file on a file server that is away. The end of the passes waits for that no longer than for a
+// service.
+func TestASignalWhoseSecretCannotBeRead(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		away := make(chan string)
+		defer close(away)
+		x := executor.NewHTTP(&executor.Host{Secrets: map[string]executor.Secret{"KEY": {Value: func(context.Context) (string, error) { return <-away, nil }}}})
+		defer x.Close()
+		m := newMonitor(t.Context(), x)
+		succeeds(m, "https://ping.example.org/${secret:KEY}", 1)
+		began := time.Now()
+		m.wait(signalPatience)
+		if took := time.Since(began); took != signalPatience || m.signals != 2 {
+			t.Errorf("waited for %s, and %d signals are untold: %+v", took, m.signals, m.untold)
+		}
+		if last := m.untold[len(m.untold)-1].Error; !strings.Contains(last, "https://ping.example.org: it was not sent") && !strings.Contains(last, "https://ping.example.org: "+errUntold.Error()) {
+			t.Errorf("the end of the run: %s", last)
+		}
+	})
+}

@@ -71,7 +71,12 @@ func (c *cli) endHeartbeat(ctx context.Context, h *heartbeat, most time.Duration
 	defer cancel()
 	half := time.AfterFunc(most/2, func() { h.stop(late) }) // a start that nobody takes leaves time for the end
 	defer half.Stop()
-	began := <-h.begun
+	var began error
+	select {
+	case began = <-h.begun:
+	case <-ctx.Done(): // the address, or a secret in it, is in a file on a file server that is away
+		return context.Cause(ctx)
+	}
 	defer h.http.Close()
 	signal := executor.Success
 	if code := exitCode(context.Background(), failure); code != exitDone && code != exitJobFailed {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 	"github.com/dbjobs/dbjobs/tick"
 )
 
@@ -219,4 +220,15 @@ func TestHeartbeatOfSeveralDatabasesThatIsNotTold(t *testing.T) {
 			t.Errorf("%s: %s", d.Database, d.Report)
 		}
 	}
+}
+
+// The address of the heartbeat may be in a file on a file server that is away, so that the beginning never comes.
+func TestHeartbeatWhoseAddressCannotBeRead(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		h := &heartbeat{begun: make(chan error, 1), stop: func(error) {}}
+		err := (&cli{}).endHeartbeat(t.Context(), h, heartbeatPatience, "", nil)
+		if err == nil || err.Error() != "no answer within 5s" {
+			t.Errorf("%v: want that nothing answered", err)
+		}
+	})
 }

@@ -159,6 +159,9 @@ func (e *HTTP) Tell(ctx context.Context, to Heartbeat, n News) error {
 	if err := to.Check(slices.Collect(maps.Keys(n.Facts))); err != nil { // a file or plain SQL may hold anything
 		return err
 	}
+	if err := context.Cause(ctx); err != nil { // it may not be sent
+		return &UntoldError{fmt.Sprintf("%s: %v", to.Service(n.Signal), err), err}
+	}
 	n.Line = e.host.line(n.Owner, n.Line)
 	u, err := e.address(ctx, text, n)
 	if err != nil {

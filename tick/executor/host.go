@@ -45,9 +45,24 @@ func (o Owners) Include(owner string) bool { return len(o) == 0 || slices.Contai
 // longer for a service than ctx lasts.
 type Read func(ctx context.Context) (string, error)
 
-// within reads. An error after the end of ctx says why ctx has ended: the service that was asked is not to blame.
-func (r Read) within(ctx context.Context) (string, error) {
-	v, err := r(ctx)
+// within reads, no longer than ctx lasts. The read may go on after that: the file may be on a file server that is away, and nothing can
+// stop that. An error after the end of ctx says why ctx has ended: the service that was asked is not to blame.
+func (r Read) within(ctx context.Context) (v string, err error) {
+	type answer struct {
+		v   string
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		v, err := r(ctx)
+		answers <- answer{v, err}
+	}()
+	select {
+	case a := <-answers:
+		v, err = a.v, a.err
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
 	if err != nil && ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}

@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -233,4 +235,32 @@ func TestUsedButNotRead(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
+}
+
+// A secret may be in a file on a file server that is away. Nothing ends the read of it, but whoever waits for it waits no longer than
+// his own time lasts.
+func TestReadThatHangs(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		away := make(chan string)
+		defer close(away)
+		hangs := func(context.Context) (string, error) { return <-away, nil }
+		h := &executor.Host{Secrets: map[string]executor.Secret{"HOOK": {Value: hangs}}, Targets: map[string]executor.Target{"far": {URL: hangs}},
+			Mailer: &executor.MailServer{Password: hangs}}
+		m, err := h.Mail("ann")
+		if err != nil {
+			t.Fatal(err)
+		}
+		over := errors.New("the time of the step is over")
+		for name, read := range map[string]executor.Read{
+			"secret":   func(ctx context.Context) (string, error) { return h.Secret(ctx, "ann", "HOOK") },
+			"target":   func(ctx context.Context) (string, error) { return h.Target(ctx, "ann", "far") },
+			"password": m.Password,
+		} {
+			ctx, end := context.WithTimeoutCause(t.Context(), time.Minute, over)
+			if v, err := read(ctx); v != "" || !errors.Is(err, over) {
+				t.Errorf("%s: %q, %v; want that the time is over", name, v, err)
+			}
+			end()
+		}
+	})
 }
