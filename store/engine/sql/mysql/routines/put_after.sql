@@ -5,6 +5,7 @@ BEGIN
   DECLARE one longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE t, way, other_owner, other_name text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE other bigint;
+  DECLARE depth bigint unsigned;
   DECLARE i, old int DEFAULT 0;
   DECLARE kept int DEFAULT 0;
   DECLARE EXIT HANDLER FOR 1062 CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': after: names a job twice; name each once'));
@@ -43,13 +44,18 @@ BEGIN
       SET i = i + 1;
     END WHILE;
   END IF;
-  -- A chain may be longer than the usual limit of levels, and than that of the session of the caller.
-  /*M! SET STATEMENT max_recursive_iterations = 4294967295 FOR */ WITH RECURSIVE up AS (
+  -- A chain may be longer than the usual limit of levels, and than that of the session of the caller. The subquery of a SET reads
+  -- what is there now; a SELECT INTO would read what the transaction of the caller sees.
+  /*M! SET depth = @@SESSION.max_recursive_iterations, SESSION max_recursive_iterations = 4294967295; */
+  /*!80003 SET depth = @@SESSION.cte_max_recursion_depth, SESSION cte_max_recursion_depth = 4294967295; */
+  SET kept = (WITH RECURSIVE up AS (
     SELECT a.after_job_id AS id FROM dbjobs_job_after a WHERE a.job_id = its_id
     UNION
     SELECT a.after_job_id FROM up JOIN dbjobs_job_after a ON a.job_id = up.id
   )
-  SELECT /*+ SET_VAR(cte_max_recursion_depth = 4294967295) */ COUNT(*) INTO kept FROM up WHERE up.id = its_id;
+  SELECT COUNT(*) FROM up WHERE up.id = its_id);
+  /*M! SET SESSION max_recursive_iterations = depth; */
+  /*!80003 SET SESSION cte_max_recursion_depth = depth; */
   IF kept > 0 THEN
     CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': after: the jobs run after each other in a circle; leave one out'));
   END IF;
