@@ -79,12 +79,10 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 		}
 	}
 	var pause Pause
+	of := covered{all: byJob}
 	return tx.Query(ctx, "batch_pauses", engine.Args{"ids": ids, "since": since(byJob).Add(time.Microsecond)}, engine.Reads(scanPause(&pause)...).Each(func(fault string) {
 		defer func() { pause = Pause{} }()
-		for _, c := range byJob {
-			if !pause.Covers(c) {
-				continue
-			}
+		for _, c := range of.pause(&pause) {
 			c.Pauses = append(c.Pauses, pause)
 			if fault != "" && pause.Scope == ScopeJob { // one pause of one job must not stop all jobs: other pauses hold by the values that can be read
 				c.fault(fmt.Sprintf("pause %d", pause.ID), fault)
@@ -240,38 +238,6 @@ func (s *Store) readJobs(ctx context.Context, tx *engine.Tx, k *kinds, ids []int
 		c.fault("its definition", c.Job.fault)
 	}
 	return err
-}
-
-// Covers reports whether a pause is about a job, as the job is now or as it was planned. A pause of a schedule is kept with
-// the job's other pauses: the reader applies it to the times of that schedule only.
-func (p *Pause) Covers(c *Snapshot) bool {
-	switch p.Scope {
-	case ScopeAll:
-		return true
-	case ScopeJob:
-		return p.SubjectID == c.Plan.JobID
-	case ScopeOwner, ScopeTag:
-		return p.Names(c.Job.Owner, c.Job.Tags) || c.Planned.Known && p.Names(c.Planned.Owner, c.Planned.Tags)
-	case ScopeSchedule:
-		for i := range c.Rules {
-			if c.Rules[i].ScheduleID == p.SubjectID {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// Names reports whether a pause of an owner, or of a tag, names this owner, or one of these tags. A pause of something else does
-// not depend on them.
-func (p *Pause) Names(owner string, tags []string) bool {
-	switch p.Scope {
-	case ScopeOwner:
-		return p.Subject == owner
-	case ScopeTag:
-		return slices.Contains(tags, p.Subject)
-	}
-	return true
 }
 
 // readRules reads the rules as they were planned. For jobs that may have changed since they were planned, it also

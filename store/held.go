@@ -17,12 +17,13 @@ type Held struct {
 // readHeld reads the pauses in force that may hold one of these jobs.
 func (s *Store) readHeld(ctx context.Context, q engine.Runner, ids []int64) (h Held, err error) {
 	h.of = map[int64][]Pause{}
+	wide := 1 // the first part has all that are not of single jobs
 	for part := range slices.Chunk(ids, page) {
-		list, err := readPauses(ctx, q, "pauses_among", engine.Args{"now": s.now(), "ids": part})
+		list, err := readPauses(ctx, q, "pauses_among", engine.Args{"now": s.now(), "ids": part, "wide": wide})
 		if err != nil {
 			return h, err
 		}
-		h.wide = nil // each part has all of them
+		wide = 0
 		for _, p := range list {
 			if p.Scope == ScopeJob {
 				h.of[p.SubjectID] = append(h.of[p.SubjectID], p)

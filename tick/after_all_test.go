@@ -324,7 +324,7 @@ func TestAfterAllBesideAnEndThatIsMadeAgain(t *testing.T) {
 		request("two")
 		endOne(t, d, "two")
 		decideFor(t, d, store.RunWakes)
-		decideBeside(t, d, "p.scope IN ('all', 'job', 'owner', 'schedule', 'tag')", func() { // the ends were read just before
+		decideBeside(t, d, "p.scope IN ('all', 'owner', 'schedule', 'tag')", func() { // the ends were read just before
 			endOne(t, d, "one")
 			decideFor(t, d, store.RunWakes)
 		})

@@ -59,7 +59,8 @@ var mysqlEngine = &Engine{
 		// for each job.
 		"@by_subject": "FORCE INDEX (changes_subject)",
 		// Pauses are wanted by id; MySQL would rather read all pauses on record than sort the few that hold.
-		"@by_end": "FORCE INDEX (pauses_ends)", "@by_stale": "FORCE INDEX (pauses_stale)", "@by_since": "FORCE INDEX (ticks_since)",
+		"@by_end": "FORCE INDEX (pauses_ends)", "@by_paused": "FORCE INDEX (pauses_subject)", "@by_end_or_paused": "FORCE INDEX (pauses_ends, pauses_subject)",
+		"@by_stale": "FORCE INDEX (pauses_stale)", "@by_since": "FORCE INDEX (ticks_since)",
 		"@served":     "CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)",
 		"@runnable":   "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = @served OR j.owner IN (:each_owners))) IS NOT NULL",
 		"@plan_owner": "j.owner",

@@ -57,7 +57,7 @@ var sqlite = &Engine{
 		"@urgency":   "priority DESC",
 		"@open":      "settled_at IS NULL AND job_id",
 		"@by_open":   "", "@by_number": "",
-		"@by_subject": "", "@by_end": "", "@by_stale": "", "@by_since": "",
+		"@by_subject": "", "@by_end": "", "@by_paused": "", "@by_end_or_paused": "", "@by_stale": "", "@by_since": "",
 		"@served":      "''",
 		"@runnable":    "1 = 1",
 		"@plan_owner":  "''",

@@ -482,8 +482,9 @@ ORDER BY r.created_at, r.id LIMIT :limit;
 SELECT id FROM dbjobs.runs WHERE id @among_runs ORDER BY id @skip;
 
 -- name: batch_pauses
-SELECT @pause_columns FROM dbjobs.pauses p @by_end
-WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > :since AND (p.scope <> 'job' OR p.subject_id @among) ORDER BY p.id;
+SELECT @pause_columns FROM dbjobs.pauses p @by_paused WHERE p.scope = 'job' AND p.subject_id @among AND p.ends_at > :since
+UNION ALL
+SELECT @pause_columns FROM dbjobs.pauses p @by_end WHERE p.scope IN ('all', 'owner', 'schedule', 'tag') AND p.ends_at > :since ORDER BY 1;
 
 -- name: lock_groups
 SELECT name FROM dbjobs.group_plans WHERE name @among_names ORDER BY name @lock;
@@ -1109,7 +1110,7 @@ INSERT INTO dbjobs.pauses (scope, subject_id, subject, reason, paused_by, since,
 VALUES (:scope, :subject_id, :subject, :reason, :paused_by, @now, :until_at);
 
 -- name: open_pause
-SELECT @pause_columns FROM dbjobs.pauses p @by_end
+SELECT @pause_columns FROM dbjobs.pauses p @by_end_or_paused
 WHERE p.scope = :scope AND (p.subject_id = :subject_id OR :subject_id = 0) AND (:subject = '' OR p.subject = :subject) AND @holds ORDER BY p.id;
 
 -- name: resume
@@ -1139,14 +1140,14 @@ SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject
 FROM dbjobs.pauses p @by_end
 WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds ORDER BY CASE p.scope WHEN 'all' THEN 0 ELSE 1 END, p.id DESC LIMIT :limit;
 
--- The pauses in force, of single jobs only those of some jobs.
+-- The pauses in force of some jobs and, with :wide = 1, all that are not of single jobs.
 
 -- name: pauses_among
-SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
-  (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
-  (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
-FROM dbjobs.pauses p @by_end
-WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @holds AND (p.scope <> 'job' OR p.subject_id @among) ORDER BY p.id DESC;
+SELECT @pause_columns, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id), NULL
+FROM dbjobs.pauses p @by_paused WHERE p.scope = 'job' AND p.subject_id @among AND @holds
+UNION ALL
+SELECT @pause_columns, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs.pauses p @by_end WHERE :wide = 1 AND p.scope IN ('schedule', 'tag', 'owner', 'all') AND @holds ORDER BY 1 DESC;
 
 -- The pauses that somebody has ended, and no pass has seen that yet.
 

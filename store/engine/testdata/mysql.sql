@@ -92,9 +92,10 @@ FROM dbjobs_schedules s
 WHERE s.job_id IN (each_) AND (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.job_id = s.job_id AND l.schedule_id = s.id) IS NULL;
 
 -- name: batch_pauses
--- arguments: since, each_ids
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_ends)
-WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > ? AND (p.scope <> 'job' OR p.subject_id IN (each_)) ORDER BY p.id;
+-- arguments: each_ids, since, since
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_subject) WHERE p.scope = 'job' AND p.subject_id IN (each_) AND p.ends_at > ?
+UNION ALL
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_ends) WHERE p.scope IN ('all', 'owner', 'schedule', 'tag') AND p.ends_at > ? ORDER BY 1;
 
 -- name: batch_plans
 -- arguments: each_ids, whatever, up_to
@@ -1258,7 +1259,7 @@ SELECT MIN(first) FROM (SELECT MIN(ready_at) AS first FROM dbjobs_runs WHERE que
 
 -- name: open_pause
 -- arguments: scope, subject_id, subject_id, subject, subject, now
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_ends)
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_ends, pauses_subject)
 WHERE p.scope = ? AND (p.subject_id = ? OR ? = 0) AND (? = '' OR p.subject = ?) AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY p.id;
 
 -- name: open_runs
@@ -1328,12 +1329,12 @@ WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > DATE
 ORDER BY p.id LIMIT ?;
 
 -- name: pauses_among
--- arguments: now, each_ids
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
-  (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
-  (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
-FROM dbjobs_pauses p FORCE INDEX (pauses_ends)
-WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND (p.scope <> 'job' OR p.subject_id IN (each_)) ORDER BY p.id DESC;
+-- arguments: each_ids, now, wide, now
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id), NULL
+FROM dbjobs_pauses p FORCE INDEX (pauses_subject) WHERE p.scope = 'job' AND p.subject_id IN (each_) AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+UNION ALL
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs_pauses p FORCE INDEX (pauses_ends) WHERE ? = 1 AND p.scope IN ('schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY 1 DESC;
 
 -- name: pauses_held
 -- arguments: now, limit

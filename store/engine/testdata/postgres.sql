@@ -104,9 +104,10 @@ SELECT i.id, l.* FROM pg_catalog.unnest($1::bigint[]) AS i(id) CROSS JOIN LATERA
   OFFSET 0) AS l;
 
 -- name: batch_pauses
--- arguments: since, ids
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p 
-WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > $1 AND (p.scope <> 'job' OR p.subject_id = ANY($2::bigint[])) ORDER BY p.id;
+-- arguments: ids, since
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p  WHERE p.scope = 'job' AND p.subject_id = ANY($1::bigint[]) AND p.ends_at > $2
+UNION ALL
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p  WHERE p.scope IN ('all', 'owner', 'schedule', 'tag') AND p.ends_at > $2 ORDER BY 1;
 
 -- name: batch_plans
 -- arguments: ids, whatever, up_to
@@ -1420,12 +1421,12 @@ WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > (coa
 ORDER BY p.id LIMIT $4;
 
 -- name: pauses_among
--- arguments: now, ids
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
-  (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
-  (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
-FROM dbjobs.pauses p 
-WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND (p.scope <> 'job' OR p.subject_id = ANY($2::bigint[])) ORDER BY p.id DESC;
+-- arguments: ids, now, wide
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id), NULL
+FROM dbjobs.pauses p  WHERE p.scope = 'job' AND p.subject_id = ANY($1::bigint[]) AND p.resumed_at IS NULL AND p.ends_at > coalesce($2::timestamptz, pg_catalog.statement_timestamp())
+UNION ALL
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs.pauses p  WHERE $3 = 1 AND p.scope IN ('schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > coalesce($2::timestamptz, pg_catalog.statement_timestamp()) ORDER BY 1 DESC;
 
 -- name: pauses_held
 -- arguments: now, limit

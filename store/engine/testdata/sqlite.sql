@@ -94,9 +94,10 @@ FROM dbjobs_schedules s
 WHERE s.job_id IN (SELECT value FROM json_each(?1)) AND (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.job_id = s.job_id AND l.schedule_id = s.id) IS NULL;
 
 -- name: batch_pauses
--- arguments: since, ids
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p 
-WHERE p.scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND p.ends_at > ?1 AND (p.scope <> 'job' OR p.subject_id IN (SELECT value FROM json_each(?2))) ORDER BY p.id;
+-- arguments: ids, since
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p  WHERE p.scope = 'job' AND p.subject_id IN (SELECT value FROM json_each(?1)) AND p.ends_at > ?2
+UNION ALL
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p  WHERE p.scope IN ('all', 'owner', 'schedule', 'tag') AND p.ends_at > ?2 ORDER BY 1;
 
 -- name: batch_plans
 -- arguments: ids, whatever, up_to
@@ -1324,12 +1325,12 @@ WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > strf
 ORDER BY p.id LIMIT ?4;
 
 -- name: pauses_among
--- arguments: now, ids
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
-  (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
-  (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
-FROM dbjobs_pauses p 
-WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND (p.scope <> 'job' OR p.subject_id IN (SELECT value FROM json_each(?2))) ORDER BY p.id DESC;
+-- arguments: ids, now, wide
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id), NULL
+FROM dbjobs_pauses p  WHERE p.scope = 'job' AND p.subject_id IN (SELECT value FROM json_each(?1)) AND p.resumed_at IS NULL AND p.ends_at > coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
+UNION ALL
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+FROM dbjobs_pauses p  WHERE ?3 = 1 AND p.scope IN ('schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ORDER BY 1 DESC;
 
 -- name: pauses_held
 -- arguments: now, limit

@@ -207,6 +207,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   planned    text,  -- the plan_input that its jobs have seen
   stale tinyint GENERATED ALWAYS AS (CASE WHEN planned <=> plan_input THEN NULL ELSE 1 END) STORED,
   KEY pauses_ends (scope, ends_at),
+  KEY pauses_subject (scope, subject_id, ends_at),
   KEY pauses_stale (stale, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

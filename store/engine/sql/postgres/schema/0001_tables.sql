@@ -205,6 +205,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.pauses (
   planned    text                                              -- the plan_input that its jobs have seen
 );
 CREATE INDEX IF NOT EXISTS pauses_ends ON dbjobs.pauses (scope, ends_at);
+CREATE INDEX IF NOT EXISTS pauses_subject ON dbjobs.pauses (scope, subject_id, ends_at);
 CREATE INDEX IF NOT EXISTS pauses_stale ON dbjobs.pauses (id) WHERE planned IS DISTINCT FROM plan_input;
 
 -- ------------------------------------------------------------------------------------------------------- plans

@@ -199,6 +199,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   planned    text                                              -- the plan_input that its jobs have seen
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_pauses_ends ON dbjobs_pauses (scope, ends_at);
+CREATE INDEX IF NOT EXISTS dbjobs_pauses_subject ON dbjobs_pauses (scope, subject_id, ends_at);
 CREATE INDEX IF NOT EXISTS dbjobs_pauses_stale ON dbjobs_pauses (id) WHERE planned IS NOT plan_input;
 
 -- ------------------------------------------------------------------------------------------------------- plans
