@@ -75,7 +75,7 @@
 //     that some plan is due: the earliest next_run is not after now.
 //  3. pass.decideAndExecute (tick/tick.go) goes through the needs, Need (store/plan.go). For the need
 //     Due, pass.decideOf (tick/needs.go) reads a page of ids of due jobs with Store.Next
-//     (store/plan.go), without a lock.
+//     (store/plan_next.go), without a lock.
 //  4. pass.decidePage (tick/needs.go) calls Store.Decide (store/decide.go). In one transaction,
 //     Store.readSnapshots (store/batch.go) locks the plans of the page and reads what the
 //     decisions need: one Snapshot (store/plan.go) for each job.
