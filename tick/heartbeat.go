@@ -10,7 +10,7 @@ import (
 )
 
 // beat sends heartbeats for the runs that this pass holds, until all of them have ended. Between heartbeats it looks for runs
-// that somebody wants cancelled. It stops these runs, and the runs that this pass no longer holds. A heartbeat is due by the
+// that somebody wants cancelled, or that this pass no longer holds, and stops them. A heartbeat is due by the
 // clock, however long the looks take, because a database that answers slowly must not let the leases end.
 func (p *pass) beat(ctx context.Context) {
 	ctx, p.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -20,6 +20,7 @@ func (p *pass) beat(ctx context.Context) {
 		due := time.NewTimer(heartbeat)
 		defer due.Stop()
 		failed := 0 // heartbeats in a row
+		var gone map[delivery]bool
 		for n := 1; ; n++ {
 			select {
 			case <-ctx.Done():
@@ -47,7 +48,7 @@ func (p *pass) beat(ctx context.Context) {
 				}
 				due.Reset(next)
 			default:
-				p.lookForCancels(ctx, ids, asked)
+				gone = p.lookForStops(ctx, ids, asked, gone)
 			}
 		}
 	})
@@ -90,16 +91,26 @@ func (p *pass) extend(ctx context.Context, ids []string, asked []delivery, faile
 	return last, nil
 }
 
-// lookForCancels stops the runs that somebody wants cancelled. If the database does not answer, the next look tries again.
-func (p *pass) lookForCancels(ctx context.Context, ids []string, asked []delivery) {
+// lookForStops stops the runs that somebody wants cancelled, and those that this pass no longer holds: after a failover, another
+// process may execute them at the same time. It returns the latter ones. The look before has to have missed them, too (before),
+// because a server of several may be a little behind. If the database does not answer, the next look tries again.
+func (p *pass) lookForStops(ctx context.Context, ids []string, asked []delivery, before map[delivery]bool) (gone map[delivery]bool) {
 	ctx, cancel := context.WithTimeout(ctx, heartbeat/2)
 	defer cancel()
 	signs, err := p.t.Store.Held(ctx, ids, p.holder)
 	if err != nil {
-		p.log.Debug("looking for runs to be cancelled", "error", err)
-		return
+		p.log.Debug("looking for runs to be stopped", "error", err)
+		return nil
 	}
-	p.heed(slices.DeleteFunc(asked, func(h delivery) bool { return !signs[h.run].Cancel }), signs)
+	gone = map[delivery]bool{}
+	p.heed(slices.DeleteFunc(asked, func(h delivery) bool {
+		if sign, held := signs[h.run]; held && sign.Fence == h.fence {
+			return !sign.Cancel
+		}
+		gone[h] = true
+		return !before[h]
+	}), signs)
+	return gone
 }
 
 func (p *pass) heed(asked []delivery, signs map[string]store.Sign) {

@@ -1,12 +1,18 @@
 package tick_test
 
 import (
+	"context"
 	"errors"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
+	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
 // A standby takes over that has not got the last delivery of a run. Then it gives the same fence to another process. No end of
@@ -59,4 +65,47 @@ func TestTwoHoldersOfOneFence(t *testing.T) {
 			t.Errorf("%d runs of the second holder are as they were, want 3", n)
 		}
 	})
+}
+
+// A run that this process no longer holds is stopped by the looks for cancels, long before a heartbeat: another process executes it
+// at the same time. One look that does not find it may have asked a server that is a little behind.
+func TestRunOfAnotherHolderIsStoppedSoon(t *testing.T) {
+	storetest.Needs(t, "sqlite") // any will do, and only SQLite works in a bubble
+	for name, unseen := range map[string]int{"for good": 0, "once": 1} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				var looks, beats atomic.Int32
+				var stopped atomic.Bool
+				calls := storetest.Calls{Before: func(c storetest.Call) error {
+					if c.Kind == storetest.Exec && strings.Contains(c.SQL, "SET lease_until =") {
+						beats.Add(1)
+					}
+					return nil
+				}, Rewrite: func(text string) string {
+					if strings.HasPrefix(text, "SELECT id, fence, cancel_at FROM") && (unseen == 0 || int(looks.Add(1)) <= unseen) {
+						return strings.Replace(text, "WHERE", "WHERE 1 = 0 AND", 1)
+					}
+					return text
+				}}
+				d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Call("")}}}})
+				ticktest.Request(t, d, "job")
+				r, err := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {
+					if unseen == 0 {
+						d.Exec(t, "UPDATE dbjobs_runs SET holder = 'second'")
+					}
+					select {
+					case <-ctx.Done():
+						stopped.Store(true)
+						return executor.Result{}, ctx.Err()
+					case <-time.After(20 * time.Second):
+						return executor.Result{}, nil
+					}
+				}).Run(t.Context())
+				if err != nil || r.Outdated != 1-unseen || r.Succeeded != unseen || beats.Load() > 0 || stopped.Load() == (unseen > 0) {
+					t.Errorf("%v: %d outdated, %d succeeded, stopped: %v, after %d heartbeats", err, r.Outdated, r.Succeeded, stopped.Load(), beats.Load())
+				}
+			})
+		})
+	}
 }
