@@ -88,7 +88,7 @@ func (s *Store) Replan(ctx context.Context, name string, who Author) (n Replanne
 }
 
 // replanCreated lets the jobs and schedules that the wrong clock has created count from now: the times of repeat_after, start
-// and of some rules begin with the creation. It returns the jobs.
+// and of some rules begin with the creation. A job that got its start by that clock counts from now, too. It returns the jobs.
 func (a *applier) replanCreated(ctx context.Context, job int64) (map[int64]bool, error) {
 	ahead := engine.Args{"now": a.now, "job": job, "later_ms": skewed.Milliseconds()}
 	ids, err := a.recordReplan(ctx, "created_ahead", ahead, nil)

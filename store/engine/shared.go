@@ -30,6 +30,9 @@ var shared = map[string]string{
 	// A pause p that a clock that was ahead has begun or ended, and that still has an effect.
 	"@pause_is_ahead": "p.ends_at > @later AND (p.resumed_at IS NOT NULL OR p.since > @later)",
 
+	// A job whose start a command has resolved while the clock of the database was ahead.
+	"@start_is_ahead": "start_rule IS NOT NULL AND not_before > @later AND changed_at > @later",
+
 	// A plan that is due, and for which a pass can decide. One that is parked for a cause outside of its job stays due until the
 	// repair, although passes come.
 	"@late": "next_run <= @now AND parked IS NULL",

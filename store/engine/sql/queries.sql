@@ -1408,7 +1408,8 @@ DELETE FROM dbjobs.ticks WHERE since <= :through AND last_at < @later;
 
 -- A job lies ahead if it is decided beyond the clock, or if a run of it waits beyond the clock whose last attempt began there, or that
 -- was made there. A run of a later time, and the long lease of a worker, are none. A job also lies ahead if a pause holds it that began
--- or ended there, or if its next time comes after its creation, or that of a schedule of it, and that lies there.
+-- or ended there, or if its next time comes after its creation, or that of a schedule of it, and that lies there. So does one that got
+-- its start there.
 
 -- name: count_ahead
 SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
@@ -1427,6 +1428,8 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   SELECT p.job_id, s.created_at FROM dbjobs.schedules s
   JOIN dbjobs.plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id)
   WHERE s.created_at > @later AND @after_next_run > s.created_at
+  UNION ALL
+  SELECT id, not_before FROM dbjobs.jobs WHERE @start_is_ahead AND removed_at IS NULL
 ) u;
 
 -- name: lock_ahead
@@ -1450,11 +1453,11 @@ UPDATE dbjobs.pauses SET until_at = CASE WHEN since > @now AND until_at IS NOT N
   resumed_at = CASE WHEN resumed_at > @now THEN @now ELSE resumed_at END
 WHERE id = :id;
 
--- The jobs that were created by such a clock, and those of a schedule that was. A schedule counts also if other jobs use it.
+-- The jobs that were created by such a clock or got their start by it, and those of a schedule that was. A schedule counts also if other jobs use it.
 
 -- name: created_ahead
 SELECT j.id, j.owner, j.name FROM dbjobs.jobs j
-WHERE (j.id = :job OR :job = 0) AND j.removed_at IS NULL AND (j.created_at > @later
+WHERE (j.id = :job OR :job = 0) AND j.removed_at IS NULL AND (j.created_at > @later OR @start_is_ahead
   OR j.id IN (SELECT s.job_id FROM dbjobs.schedules s WHERE s.job_id IS NOT NULL AND s.created_at > @later)
   OR j.id IN (SELECT l.job_id FROM dbjobs.schedules s JOIN dbjobs.job_schedules l ON l.schedule_id = s.id WHERE s.created_at > @later))
 ORDER BY j.id;
@@ -1473,7 +1476,7 @@ UPDATE dbjobs.schedules SET created_at = @now, planned = @touched WHERE created_
 
 -- name: rewind_jobs
 UPDATE dbjobs.jobs SET created_at = @now, planned = @touched, not_before = CASE WHEN start_rule IS NULL THEN not_before END
-WHERE created_at > @later AND removed_at IS NULL AND (id = :job OR :job = 0);
+WHERE (created_at > @later OR @start_is_ahead) AND removed_at IS NULL AND (id = :job OR :job = 0);
 
 -- The times to come that were skipped, and that a decision by the wrong clock has turned into gaps.
 

@@ -205,7 +205,7 @@ SELECT COUNT(*), COUNT(CASE WHEN state = 'running' THEN 1 END) FROM dbjobs_runs;
 SELECT COUNT(*) FROM dbjobs_schedules WHERE job_id IS NULL;
 
 -- name: count_ahead
--- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms
+-- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms
 SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   SELECT p.job_id, CASE WHEN p.decided_through > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN p.decided_through
     ELSE (SELECT MAX(r.wake_at) FROM dbjobs_runs r WHERE r.job_id = p.job_id AND (r.wake_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))) END AS until_at
@@ -222,6 +222,8 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   SELECT p.job_id, s.created_at FROM dbjobs_schedules s
   JOIN dbjobs_plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id)
   WHERE s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND DATE_ADD(p.next_run, INTERVAL 1 SECOND) > s.created_at
+  UNION ALL
+  SELECT id, not_before FROM dbjobs_jobs WHERE start_rule IS NOT NULL AND not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND changed_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND removed_at IS NULL
 ) u;
 
 -- name: count_jobs
@@ -251,9 +253,9 @@ SELECT u.jobs, j.owner, j.name FROM (
 JOIN dbjobs_jobs j ON j.id = u.id;
 
 -- name: created_ahead
--- arguments: job, job, now, later_ms, now, later_ms, now, later_ms
+-- arguments: job, job, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms
 SELECT j.id, j.owner, j.name FROM dbjobs_jobs j
-WHERE (j.id = ? OR ? = 0) AND j.removed_at IS NULL AND (j.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
+WHERE (j.id = ? OR ? = 0) AND j.removed_at IS NULL AND (j.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR start_rule IS NOT NULL AND not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND changed_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
   OR j.id IN (SELECT s.job_id FROM dbjobs_schedules s WHERE s.job_id IS NOT NULL AND s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))
   OR j.id IN (SELECT l.job_id FROM dbjobs_schedules s JOIN dbjobs_job_schedules l ON l.schedule_id = s.id WHERE s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)))
 ORDER BY j.id;
@@ -1507,9 +1509,9 @@ SET r.state = CASE WHEN r.cancel_at IS NULL THEN 'queued' ELSE 'waiting' END, r.
   r.attempt = r.attempt - 1, r.attempts = r.attempts - 1, r.started_at = CASE WHEN d.fresh = 1 THEN NULL ELSE r.started_at END, r.error = d.error;
 
 -- name: rewind_jobs
--- arguments: now, now, later_ms, job, job
+-- arguments: now, now, later_ms, now, later_ms, now, later_ms, job, job
 UPDATE dbjobs_jobs SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), planned = CONCAT(planned, '.'), not_before = CASE WHEN start_rule IS NULL THEN not_before END
-WHERE created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND removed_at IS NULL AND (id = ? OR ? = 0);
+WHERE (created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR start_rule IS NOT NULL AND not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND changed_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)) AND removed_at IS NULL AND (id = ? OR ? = 0);
 
 -- name: rewind_leases
 -- arguments: now, each_ids, now, later_ms

@@ -246,6 +246,8 @@ SELECT pg_catalog.COUNT(DISTINCT u.job_id), pg_catalog.MAX(u.until_at) FROM (
   SELECT p.job_id, s.created_at FROM dbjobs.schedules s
   JOIN dbjobs.plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id)
   WHERE s.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (p.next_run + interval '1 second') > s.created_at
+  UNION ALL
+  SELECT id, not_before FROM dbjobs.jobs WHERE start_rule IS NOT NULL AND not_before > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND changed_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND removed_at IS NULL
 ) u;
 
 -- name: count_jobs
@@ -277,7 +279,7 @@ JOIN dbjobs.jobs j ON j.id = u.id;
 -- name: created_ahead
 -- arguments: job, now, later_ms
 SELECT j.id, j.owner, j.name FROM dbjobs.jobs j
-WHERE (j.id = $1 OR $1 = 0) AND j.removed_at IS NULL AND (j.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')
+WHERE (j.id = $1 OR $1 = 0) AND j.removed_at IS NULL AND (j.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond') OR start_rule IS NOT NULL AND not_before > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond') AND changed_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')
   OR j.id IN (SELECT s.job_id FROM dbjobs.schedules s WHERE s.job_id IS NOT NULL AND s.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond'))
   OR j.id IN (SELECT l.job_id FROM dbjobs.schedules s JOIN dbjobs.job_schedules l ON l.schedule_id = s.id WHERE s.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')))
 ORDER BY j.id;
@@ -1642,7 +1644,7 @@ WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts =
 -- name: rewind_jobs
 -- arguments: now, later_ms, job
 UPDATE dbjobs.jobs SET created_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), planned = planned || '.', not_before = CASE WHEN start_rule IS NULL THEN not_before END
-WHERE created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND removed_at IS NULL AND (id = $3 OR $3 = 0);
+WHERE (created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR start_rule IS NOT NULL AND not_before > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND changed_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')) AND removed_at IS NULL AND (id = $3 OR $3 = 0);
 
 -- name: rewind_leases
 -- arguments: now, ids, later_ms

@@ -218,6 +218,8 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   SELECT p.job_id, s.created_at FROM dbjobs_schedules s
   JOIN dbjobs_plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id)
   WHERE s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND strftime('%Y-%m-%dT%H:%M:%f000Z', p.next_run, '1 seconds') > s.created_at
+  UNION ALL
+  SELECT id, not_before FROM dbjobs_jobs WHERE start_rule IS NOT NULL AND not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND removed_at IS NULL
 ) u;
 
 -- name: count_jobs
@@ -249,7 +251,7 @@ JOIN dbjobs_jobs j ON j.id = u.id;
 -- name: created_ahead
 -- arguments: job, now, later_ms
 SELECT j.id, j.owner, j.name FROM dbjobs_jobs j
-WHERE (j.id = ?1 OR ?1 = 0) AND j.removed_at IS NULL AND (j.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')
+WHERE (j.id = ?1 OR ?1 = 0) AND j.removed_at IS NULL AND (j.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds') OR start_rule IS NOT NULL AND not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds') AND changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')
   OR j.id IN (SELECT s.job_id FROM dbjobs_schedules s WHERE s.job_id IS NOT NULL AND s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds'))
   OR j.id IN (SELECT l.job_id FROM dbjobs_schedules s JOIN dbjobs_job_schedules l ON l.schedule_id = s.id WHERE s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')))
 ORDER BY j.id;
@@ -1505,7 +1507,7 @@ WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts =
 -- name: rewind_jobs
 -- arguments: now, later_ms, job
 UPDATE dbjobs_jobs SET created_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), planned = planned || '.', not_before = CASE WHEN start_rule IS NULL THEN not_before END
-WHERE created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND removed_at IS NULL AND (id = ?3 OR ?3 = 0);
+WHERE (created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR start_rule IS NOT NULL AND not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND removed_at IS NULL AND (id = ?3 OR ?3 = 0);
 
 -- name: rewind_leases
 -- arguments: now, ids, later_ms
