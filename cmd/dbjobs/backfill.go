@@ -85,7 +85,7 @@ next nominal times are after now. Runs that were taken, tried or requested by th
 requested for a later time do. A pause that began or ended by that clock begins or ends now: one of the job, or without NAME
 any pause, and a freeze; if it has an end, it lasts as long as it was to. A job or a schedule that was created by that clock
 counts from now, and so does a job that got its start by it. The runs that took place stay on record. Other jobs are not
-changed.`,
+changed, except that a schedule of the job that was created by that clock counts from now for all jobs that use it.`,
 		Example: `  dbjobs job replan --reason "the clock was a year ahead"`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
