@@ -267,8 +267,9 @@ func (k *counter) part(day, from, to int, b *budget) (n int64) {
 }
 
 // countAfter lets the COUNTs of a rule that begins at its creation, made, count the times after it: a job owes no other. The
-// canonical text, whose DTSTART is the creation, counts from there, so its COUNTs are larger.
-func (r *Rule) countAfter(made int64) {
+// canonical text, whose DTSTART is the creation, counts from there, so its COUNTs are larger. A creation that is zero is the beginning
+// of the rule. One in the first pass of a fold comes before the beginning, where the policy reads it as a time of the last pass.
+func (r *Rule) countAfter(made time.Time) {
 	r.past = map[*recur]int{}
 	b := budget{searchSteps} // a rule that uses it up has no time near that moment
 	for _, list := range [2][]recur{r.includes, r.excludes} {
@@ -279,7 +280,11 @@ func (r *Rule) countAfter(made int64) {
 			}
 			s := compile(c, r.zone, r.policy, r.start)
 			most := int64(partBounds["COUNT"].high - c.count)
-			past := int(min(s.count(s.start, max(made, s.start), &b), most))
+			until := floor(made)
+			if made.IsZero() {
+				until = s.start
+			}
+			past := int(min(s.count(s.start, until, &b), most))
 			c.count += past
 			r.past[c] = past
 		}

@@ -83,7 +83,7 @@ func Parse(text string, d Defaults) (*Rule, error) {
 		return nil, elsewhere(zoneInText(err, text), text)
 	}
 	if in.made {
-		r.countAfter(floor(in.start))
+		r.countAfter(in.start)
 	}
 	if err := r.setCalendar(d.Calendar, d.OnHoliday, z); err != nil {
 		return nil, err

@@ -91,6 +91,7 @@ func TestExceptionOfASkippedTime(t *testing.T) {
 
 // COUNT of a rule that names no start counts the times after the moment at which it was made: that moment is no time of a job.
 func TestCountWithoutAStart(t *testing.T) {
+	const last = "Europe/Berlin, whose folds are read as last"
 	for _, c := range []struct {
 		rule, zone, made, canonical string
 		want                        []string
@@ -99,11 +100,17 @@ func TestCountWithoutAStart(t *testing.T) {
 		{"FREQ=DAILY;COUNT=1", "", "2026-12-01T12:00:00Z", "COUNT=2", []string{"2026-12-02T12:00:00Z"}},
 		{"FREQ=DAILY;COUNT=1;BYHOUR=13", "", "2026-12-01T12:00:00Z", "COUNT=1", []string{"2026-12-01T13:00:00Z"}},
 		{"RRULE:FREQ=DAILY;COUNT=3\nEXRULE:FREQ=DAILY;COUNT=1", "", "2026-12-01T12:00:00Z", "COUNT=4", []string{"2026-12-03T12:00:00Z", "2026-12-04T12:00:00Z"}},
+		{"FREQ=HOURLY;COUNT=3", last, "2027-10-31T00:30:00Z", "COUNT=3", []string{"2027-10-31T01:30:00Z", "2027-10-31T02:30:00Z", "2027-10-31T03:30:00Z"}}, // for the first time
+		{"FREQ=HOURLY;COUNT=2", last, "2027-10-31T01:30:00Z", "COUNT=3", []string{"2027-10-31T02:30:00Z", "2027-10-31T03:30:00Z"}},
 		{"FREQ=HOURLY;COUNT=2", "Europe/Berlin", "2027-10-31T01:30:00Z", "COUNT=4", []string{"2027-10-31T02:30:00Z", "2027-10-31T03:30:00Z"}}, // 02:30 for the second time
 		{"FREQ=DAILY;COUNT=2147483647", "", "2026-12-01T12:00:00Z", "COUNT=2147483647", nil},
 	} {
 		made := time.Unix(instant(t, c.made), 7e8)
-		r := mustParse(t, c.rule, Defaults{Zone: c.zone, Start: made})
+		d := Defaults{Zone: c.zone, Start: made}
+		if c.zone == last {
+			d.Zone, d.Ambiguous = "Europe/Berlin", "last"
+		}
+		r := mustParse(t, c.rule, d)
 		if !strings.Contains(r.String(), c.canonical+";") && !strings.Contains(r.String()+"\n", c.canonical+"\n") {
 			t.Errorf("%s: no %s in\n%s", c.rule, c.canonical, r)
 		}
