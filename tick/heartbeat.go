@@ -19,8 +19,9 @@ func (p *pass) beat(ctx context.Context) {
 		defer every.Stop()
 		due := time.NewTimer(heartbeat)
 		defer due.Stop()
-		failed := 0 // heartbeats in a row
 		var gone map[delivery]bool
+		failed := 0       // heartbeats in a row
+		arms := wakeBeats // the look with which an alarm is to be set
 		for n := 1; ; n++ {
 			select {
 			case <-ctx.Done():
@@ -33,8 +34,8 @@ func (p *pass) beat(ctx context.Context) {
 				ids, asked = append(ids, h.run), append(asked, h)
 			}
 			p.mu.Unlock()
-			if n == wakeBeats && p.t.Alarm != nil {
-				p.armMidway(ctx)
+			if n == arms && p.t.Alarm != nil && !p.armMidway(ctx, n == wakeBeats) {
+				arms += int(heartbeat / look)
 			}
 			select {
 			case <-due.C:

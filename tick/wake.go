@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -103,24 +104,30 @@ func (t *Tick) arm(ctx context.Context, r *Report, began time.Time, failure erro
 
 // armMidway sets an alarm while runs still execute: for what becomes due in the meantime, and for the end of the runs'
 // leases, so that another pass comes and recovers the runs if this process dies. That pass sets the next alarm, and so on.
-func (p *pass) armMidway(runs context.Context) {
+// It reports whether that was done. Only the first try that fails is a warning.
+func (p *pass) armMidway(runs context.Context, first bool) (done bool) {
 	ctx, cancel := context.WithTimeout(runs, alarmPatience)
 	defer cancel()
 	probe, err := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)
 	if err == nil {
 		r := Report{mayWake: true, StartedAt: p.report.StartedAt}
 		if r.next(probe, p.t.Now()); r.Frozen {
-			return
+			return true
 		}
 		r.left = nil // this pass is working on it
 		var at time.Time
-		if at, err = p.t.wakeAt(ctx, &r, nil); !at.IsZero() && ctx.Err() == nil {
+		if at, err = p.t.wakeAt(ctx, &r, nil); !at.IsZero() && runs.Err() == nil {
 			err = errors.Join(err, p.setMidway(runs, at))
 		}
 	}
-	if err != nil && ctx.Err() == nil { // the end of the pass also sets an alarm
-		p.log.Warn("no alarm could be set while runs execute: what becomes due meanwhile waits for their end, or for the safety trigger", "error", err)
+	if err != nil && runs.Err() == nil { // the end of the pass also sets an alarm
+		level := slog.LevelDebug
+		if first {
+			level = slog.LevelWarn
+		}
+		p.log.Log(runs, level, "no alarm could be set while runs execute: what becomes due meanwhile waits for their end, or for the safety trigger", "error", err)
 	}
+	return err == nil
 }
 
 // setMidway sets an alarm. If the last run ends meanwhile, it still has stoppedPatience: a program that sets alarms may be between its

@@ -1,7 +1,11 @@
 package tick_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,4 +65,43 @@ func (b *slowBell) Set(ctx context.Context, at time.Time) (time.Time, error) {
 		b.cut = true
 	}
 	return at, ctx.Err()
+}
+
+// A platform that does not answer while a run executes is asked again before the run ends, and somebody learns of it.
+func TestAlarmThatIsNotAnsweredWhileARunExecutes(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		d := storetest.Open(t, "sqlite", store.Options{})
+		tk, _ := waking(t, d)
+		var log lockedText
+		tk.Log = slog.New(slog.NewTextHandler(&log, nil))
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: &store.Schedule{Rule: "every 1h"}, Steps: []store.Step{ticktest.Call("")}}}})
+		ticktest.Pass(t, tk)
+		d.Clock.Set(ticktest.Morning(9, 0))
+		b := &slowBell{begun: make(chan bool), takes: time.Hour}
+		tk.Alarm = b
+		asked := 0
+		tk.Executors["doing"] = ticktest.Doing(func(context.Context, executor.Request) (executor.Result, error) {
+			time.Sleep(time.Minute)
+			asked = b.asked
+			return executor.Result{}, nil
+		})
+		if r := ticktest.Pass(t, tk); r.Succeeded != 1 || asked != 2 {
+			t.Errorf("asked %d times while the run executed, want twice; %+v", asked, r)
+		}
+		if !strings.Contains(log.String(), "no alarm could be set while runs execute") {
+			t.Errorf("nothing says so:\n%s", log.String())
+		}
+	})
+}
+
+// lockedText is a text that several goroutines write.
+type lockedText struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (l *lockedText) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.Buffer.Write(b)
 }
