@@ -34,8 +34,9 @@ type monitor struct {
 // signals do not pile up.
 type service struct {
 	slots  chan struct{} // bounds its signals that are sent at the same time
+	one    chan struct{} // the same while it is silent: one signal at a time asks whether it answers again
 	took   int           // how many signals it took
-	silent bool          // it is left alone for now
+	silent bool          // it did not answer
 }
 
 // The bounds of signals.
@@ -43,7 +44,6 @@ const (
 	signalPatience = 5 * time.Second // for one signal, with all tries; also for all signals that are left at the end
 	leastPatience  = 500 * time.Millisecond
 	signalAge      = 30 * time.Second // how long a signal waits for a slot: a service takes a signal for one of now
-	leftAlone      = 10 * time.Second // how long a service that does not answer gets no signal
 
 	togetherOfService = 32
 	togetherOfAll     = 128 // each takes a connection
@@ -51,8 +51,7 @@ const (
 
 var (
 	errUntold = errors.New("no answer before the end of the pass")
-	errAged   = fmt.Errorf("it was not sent within %s, since too many other signals were before it", signalAge)
-	errSilent = fmt.Errorf("it was not sent, since another signal to this service got no answer within %s; the service is left alone for %s", signalPatience, leftAlone)
+	errAged   = fmt.Errorf("it was not sent within %s, since too many other signals were before it, or had no answer", signalAge)
 )
 
 // monitored runs passes, sets the alarm for what is next, and then waits for the signals of their runs that are still to be
@@ -145,10 +144,11 @@ func (m *monitor) tell(job string, to executor.Heartbeat, n executor.News) {
 	defer m.mu.Unlock()
 	if err == nil {
 		s.took++
+		s.silent = false
 		return
 	}
 	if within.Err() != nil && ctx.Err() == nil && s.took == took {
-		m.leave(s)
+		s.silent = true // none of the signals that were sent in the meantime got an answer
 	}
 	if m.signals++; len(m.untold) < named {
 		m.untold = append(m.untold, Untold{Job: job, Error: err.Error()})
@@ -159,7 +159,7 @@ func (m *monitor) service(name string) *service {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.services[name] == nil {
-		m.services[name] = &service{slots: make(chan struct{}, togetherOfService)}
+		m.services[name] = &service{slots: make(chan struct{}, togetherOfService), one: make(chan struct{}, 1)}
 	}
 	return m.services[name]
 }
@@ -171,18 +171,22 @@ func (m *monitor) turn(s *service) (ctx context.Context, release func()) {
 	aged := time.AfterFunc(signalAge, func() { end(errAged) })
 	defer aged.Stop()
 	var has []chan struct{}
-	for _, slots := range []chan struct{}{s.slots, m.slots} { // who waits for its service has none of the slots for all
+	take := func(slots chan struct{}, needed func() bool) {
 		select {
 		case slots <- struct{}{}:
-			has = append(has, slots)
+			if has = append(has, slots); !needed() {
+				<-slots
+				has = has[:len(has)-1]
+			}
 		case <-ctx.Done():
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s.silent {
-		end(errSilent)
+	always, silent := func() bool { return true }, func() bool { return m.isSilent(s) }
+	take(s.slots, always) // who waits for its service has none of the slots for all
+	if silent() {
+		take(s.one, silent) // the service may answer again meanwhile
 	}
+	take(m.slots, always)
 	return ctx, func() {
 		end(nil)
 		for _, slots := range has {
@@ -191,12 +195,8 @@ func (m *monitor) turn(s *service) (ctx context.Context, release func()) {
 	}
 }
 
-// leave leaves a service alone for a while: none of the signals that were sent in the meantime got an answer.
-func (m *monitor) leave(s *service) {
-	s.silent = true
-	time.AfterFunc(leftAlone, func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		s.silent = false
-	})
+func (m *monitor) isSilent(s *service) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return s.silent
 }

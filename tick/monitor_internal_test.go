@@ -21,6 +21,7 @@ type services struct {
 	asked   map[string]int // by server
 	heard   map[string]int
 	answers time.Duration
+	until   time.Time // back answers no earlier
 }
 
 func (s *services) Tell(ctx context.Context, to executor.Heartbeat, _ executor.News) error {
@@ -34,6 +35,9 @@ func (s *services) Tell(ctx context.Context, to executor.Heartbeat, _ executor.N
 	answer := wait.C
 	if server == "dead" {
 		answer = nil
+	}
+	if server == "back" {
+		wait.Reset(max(s.answers, time.Until(s.until)))
 	}
 	select {
 	case <-answer:
@@ -124,23 +128,26 @@ func TestSignalsDoNotPileUp(t *testing.T) {
 	}
 }
 
-// A service that does not answer is left alone for a while, and each signal that it does not get then has a reason.
-func TestASilentServiceIsLeftAlone(t *testing.T) {
+// A service that does not answer gets one signal at a time, and each signal that it does not get then has a reason.
+func TestASilentServiceGetsOneSignalAtATime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &services{answers: time.Millisecond}
 		m := newMonitor(t.Context(), s)
-		succeeds(m, "https://dead", 1)
-		time.Sleep(signalPatience + time.Millisecond)
+		for n := range 20 {
+			succeeds(m, "https://dead", n)
+		}
+		for more := range 3 {
+			time.Sleep(signalPatience)
+			if synctest.Wait(); s.asked["dead"] != 21+more {
+				t.Errorf("asked %d times, want %d", s.asked["dead"], 21+more)
+			}
+		}
+		time.Sleep(signalAge)
 		m.mu.Lock()
-		if s.asked["dead"] != 1 || m.signals != 2 || m.untold[1].Error != errSilent.Error() {
-			t.Errorf("asked %d times, %d untold: %+v", s.asked["dead"], m.signals, m.untold)
+		if m.signals != 40 {
+			t.Errorf("%d signals are untold after %s, want 40", m.signals, signalAge)
 		}
 		m.mu.Unlock()
-		time.Sleep(leftAlone)
-		succeeds(m, "https://dead", 2)
-		if synctest.Wait(); s.asked["dead"] != 2 {
-			t.Errorf("asked %d times, want another time after %s", s.asked["dead"], leftAlone)
-		}
 		m.wait(0)
 	})
 }
@@ -160,8 +167,22 @@ func TestASignalWhoseSecretCannotBeRead(t *testing.T) {
 		if took := time.Since(began); took != signalPatience || m.signals != 2 {
 			t.Errorf("waited for %s, and %d signals are untold: %+v", took, m.signals, m.untold)
 		}
-		if last := m.untold[len(m.untold)-1].Error; !strings.Contains(last, "https://ping.example.org: it was not sent") && !strings.Contains(last, "https://ping.example.org: "+errUntold.Error()) {
-			t.Errorf("the end of the run: %s", last)
+	})
+}
+
+// A service that did not answer for some seconds, and then does, hears what comes next: its silence ends with its first answer, and one
+// signal at a time asks for that.
+func TestAServiceThatAnswersAgain(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := &services{answers: 20 * time.Millisecond, until: time.Now().Add(signalPatience + 300*time.Millisecond)}
+		m := newMonitor(t.Context(), s)
+		for n := range 20 {
+			succeeds(m, "https://back", n)
+		}
+		time.Sleep(3 * signalPatience)
+		m.wait(signalPatience)
+		if s.heard["back"] != 20 || m.signals != 20 {
+			t.Errorf("heard %d ends, and %d signals are untold: %+v; want 20 and 20, the starts", s.heard["back"], m.signals, m.untold)
 		}
 	})
 }
