@@ -237,8 +237,8 @@ func TestUsedButNotRead(t *testing.T) {
 	}
 }
 
-// A secret may be in a file on a file server that is away. Nothing ends the read of it, but everybody who waits for it waits no longer than
-// his own time lasts.
+// A secret may be in a file on a file server that is away. Nothing ends the read of it, but a step waits for it no longer
+// than its own time lasts.
 func TestReadThatHangs(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		away := make(chan string)
