@@ -92,7 +92,7 @@ func TestWhatAnotherOwnerUsesStays(t *testing.T) {
 		d.Exec(t, "DELETE FROM dbjobs.job_ends")
 		d.Exec(t, "DELETE FROM dbjobs.job_after")
 		refused("a hook", bobs.RemoveJob(t.Context(), "bobs", store.Author{}))
-		for _, statement := range []string{"SELECT dbjobs.drop_unused_schedules()", "DELETE FROM dbjobs.schedules WHERE name = 'bobs'", "DELETE FROM dbjobs.calendars", "UPDATE dbjobs.jobs SET removed_at = now()", "DELETE FROM dbjobs.jobs"} {
+		for _, statement := range []string{"SELECT dbjobs.drop_unused_schedules()", "DELETE FROM dbjobs.schedules WHERE name = 'bobs'", "DELETE FROM dbjobs.calendars", "UPDATE dbjobs.calendars SET name = 'other'", "DELETE FROM dbjobs.groups", "UPDATE dbjobs.groups SET name = 'other'", "UPDATE dbjobs.jobs SET removed_at = now()", "UPDATE dbjobs.jobs SET name = 'other'", "DELETE FROM dbjobs.jobs"} {
 			_, err := storetest.SQL(t, bobs).ExecContext(t.Context(), statement)
 			refused(statement, err)
 		}

@@ -199,8 +199,8 @@ CREATE TRIGGER refuse_name AFTER INSERT OR UPDATE OF name ON dbjobs.groups FOR E
 DROP TRIGGER IF EXISTS refuse_name ON dbjobs.calendars;
 CREATE TRIGGER refuse_name AFTER INSERT OR UPDATE OF name ON dbjobs.calendars FOR EACH ROW WHEN (pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_name();
 
--- An owner does not see which jobs of others use what belongs to it. A function that sees all rows keeps that. A job that removes
--- itself when it is done goes all the same.
+-- An owner does not see which jobs of others use what belongs to it. A function that sees all rows keeps that, and its name where
+-- others have that: groups, calendars and hooks are found by name. A job that removes itself when it is done goes all the same.
 CREATE OR REPLACE FUNCTION dbjobs.refuse_removal() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   what text
@@ -212,13 +212,16 @@ DECLARE
   ; ELSIF TG_TABLE_NAME = 'calendars' THEN
     what := 'calendar'
   ; used := EXISTS (SELECT 1 FROM dbjobs.schedules s LEFT JOIN dbjobs.jobs j ON j.id = s.job_id WHERE s.calendar = OLD.name AND s.calendar <> '' AND coalesce(j.owner, s.owner) <> session_user::text)
+  ; ELSIF TG_TABLE_NAME = 'groups' THEN
+    what := 'group'
+  ; used := EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.group_name = OLD.name AND j.removed_at IS NULL AND j.owner <> session_user::text)
   ; ELSE
     what := 'job'
-  ; used := EXISTS (SELECT 1 FROM dbjobs.job_after a JOIN dbjobs.jobs f ON f.id = a.job_id WHERE a.after_job_id = OLD.id AND f.removed_at IS NULL AND f.owner <> session_user::text)
+  ; used := TG_NAME <> 'refuse_renaming' AND EXISTS (SELECT 1 FROM dbjobs.job_after a JOIN dbjobs.jobs f ON f.id = a.job_id WHERE a.after_job_id = OLD.id AND f.removed_at IS NULL AND f.owner <> session_user::text)
       OR EXISTS (SELECT 1 FROM dbjobs.jobs f WHERE f.removed_at IS NULL AND f.owner <> session_user::text AND OLD.owner || '/' || OLD.name IN (f.on_failed, f.on_recovered, f.on_missed, f.on_late, f.on_lost, f.on_parked, f.on_paused))
   ; END IF
   ; IF used THEN
-    RAISE EXCEPTION '% "%" cannot be removed: a job of another owner uses it, which this login does not see; ask an administrator', what, OLD.name USING ERRCODE = 'JB004'
+    RAISE EXCEPTION '% "%" cannot be removed or renamed: a job of another owner uses it, which this login does not see; ask an administrator', what, OLD.name USING ERRCODE = 'JB004'
   ; ELSIF TG_OP = 'DELETE' THEN
     RETURN OLD
   ; END IF
@@ -234,6 +237,14 @@ DROP TRIGGER IF EXISTS refuse_removal ON dbjobs.jobs;
 CREATE TRIGGER refuse_removal BEFORE UPDATE OF removed_at ON dbjobs.jobs FOR EACH ROW WHEN (OLD.removed_at IS NULL AND NEW.removed_at IS NOT NULL AND NOT OLD.remove_when_done AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_removal();
 DROP TRIGGER IF EXISTS refuse_deletion ON dbjobs.jobs;
 CREATE TRIGGER refuse_deletion BEFORE DELETE ON dbjobs.jobs FOR EACH ROW WHEN (OLD.removed_at IS NULL AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_removal();
+DROP TRIGGER IF EXISTS refuse_removal ON dbjobs.groups;
+CREATE TRIGGER refuse_removal BEFORE DELETE ON dbjobs.groups FOR EACH ROW WHEN (pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_removal();
+DROP TRIGGER IF EXISTS refuse_renaming ON dbjobs.calendars;
+CREATE TRIGGER refuse_renaming BEFORE UPDATE OF name ON dbjobs.calendars FOR EACH ROW WHEN (OLD.name <> NEW.name AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_removal();
+DROP TRIGGER IF EXISTS refuse_renaming ON dbjobs.groups;
+CREATE TRIGGER refuse_renaming BEFORE UPDATE OF name ON dbjobs.groups FOR EACH ROW WHEN (OLD.name <> NEW.name AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_removal();
+DROP TRIGGER IF EXISTS refuse_renaming ON dbjobs.jobs;
+CREATE TRIGGER refuse_renaming BEFORE UPDATE OF name ON dbjobs.jobs FOR EACH ROW WHEN (OLD.name <> NEW.name AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.refuse_removal();
 
 -- A session tells the new days of a calendar to the schedules that it sees, and then marks the calendar as seen. Where schedules of
 -- other owners have the calendar, it stays unseen until a session tells them that sees all.
