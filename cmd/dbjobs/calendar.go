@@ -37,6 +37,8 @@ that recurs becomes single days for ten years.
 	cmd.Flags().StringVarP(&file, "file", "f", "", "file to read")
 	cmd.Flags().StringVar(&cal.WorkingDays, "working-days", "", "working days of the week, such as MO-FR (as before; for a new calendar: all)")
 	cmd.Flags().StringVar(&cal.Description, "description", "", "what it is for (as before)")
+	mayBeEmpty(cmd, "working-days")
+	mayBeEmpty(cmd, "description")
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
 		if file == "" {
 			return badInput("import needs a file of days; give it with -f holidays.ics")

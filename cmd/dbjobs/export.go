@@ -40,6 +40,7 @@ zones. Schedules that run more than 24 times a day are left out, unless --job na
 		Args: positional(),
 	}
 	cmd.Flags().StringVar(&o.manifest, "manifest", "", "only definitions that belong to this manifest")
+	mayBeEmpty(cmd, "manifest")
 	cmd.Flags().BoolVar(&o.all, "all", false, "the definitions of all manifests, as one file that names no manifest")
 	cmd.Flags().StringVar(&o.owner, "owner", "", "only jobs of this owner")
 	feed.flags(cmd)

@@ -192,6 +192,9 @@ func (c *cli) do(fn func(cmd *cobra.Command, args []string) error) func(*cobra.C
 		if err := c.misplaced(cmd, args); err != nil {
 			return err
 		}
+		if err := emptied(cmd); err != nil {
+			return err
+		}
 		c.mistyped()
 		return fn(cmd, args)
 	}

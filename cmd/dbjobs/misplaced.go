@@ -84,6 +84,50 @@ func valueOf(f *pflag.Flag) string {
 	return f.Value.String()
 }
 
+// emptyAnnotation marks a flag for which an empty text has a meaning of its own.
+const emptyAnnotation = "dbjobs_empty"
+
+// mayBeEmpty lets a flag have an empty text.
+func mayBeEmpty(cmd *cobra.Command, flag string) {
+	f := cmd.Flag(flag)
+	if f.Annotations == nil {
+		f.Annotations = map[string][]string{}
+	}
+	f.Annotations[emptyAnnotation] = []string{"true"}
+}
+
+// emptied refuses a flag whose value is empty, as that of a shell's variable that is not set. Many flags narrow or delay what a
+// command does, or give it an end: without their value, it would do the widest thing, at once or for ever.
+func emptied(cmd *cobra.Command) (err error) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if err != nil || f.Annotations[emptyAnnotation] != nil || !isEmpty(f) {
+			return
+		}
+		instead := ", or leave it out"
+		if no := cmd.Flag("no-" + f.Name); no != nil {
+			instead = ", leave it out, or use --" + no.Name
+		}
+		err = badInput("--%s is empty; give it a value%s", f.Name, instead)
+	})
+	return err
+}
+
+// isEmpty reports whether a flag was given without a value, or with one among several that is empty. Package manifest judges the
+// values that describe a definition.
+func isEmpty(f *pflag.Flag) bool {
+	v := f.Value
+	if o, ok := v.(*onceFlag); ok {
+		v = o.Value
+	}
+	switch v := v.(type) {
+	case definitionFlag:
+		return false
+	case pflag.SliceValue: // a variable may have set it, too
+		return f.Changed && len(v.GetSlice()) == 0 || slices.Contains(v.GetSlice(), "")
+	}
+	return f.Changed && v.String() == ""
+}
+
 // foreign matches variables that other programs set: Kubernetes for a service named dbjobs, and our tests.
 var foreign = lazyregexp.New(`_SERVICE_(HOST|PORT)|_PORT(_|$)|^DBJOBS_(TEST_|PROVE$|CRASH$|MODEL_SEED$|REQUIRE_(RACE|IMPORTS)$)`)
 

@@ -18,6 +18,8 @@ func (c *cli) authored(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVar(&c.who.Reason, "reason", "", "why you make this change, for the change log")
 	cmd.Flags().StringVar(&c.who.By, "by", "", "who makes this change, for the change log; default: the database login, on SQLite the operating system's user")
 	fromVariables(cmd, "by")
+	mayBeEmpty(cmd, "reason")
+	mayBeEmpty(cmd, "by")
 	return cmd
 }
 

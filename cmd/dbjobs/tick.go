@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,20 +116,6 @@ Any number of workers may run at the same time. A worker that finds nothing prin
 	return c.prints(cmd)
 }
 
-// names refuses empty names, such as from a shell variable that is not set, and names that nothing can have.
-func (f *tickFlags) names(cmd *cobra.Command) error {
-	flags := cmd.Flags()
-	switch {
-	case f.name == "" && flags.Changed("name"):
-		return badInput("--name is empty; leave it out or give a name")
-	case f.startupID == "" && flags.Changed("startup-id"):
-		return badInput("--startup-id is empty; leave it out, or give the identity of this start")
-	case len(f.queues) == 0 && flags.Changed("queue"), slices.Contains(f.queues, ""):
-		return badInput("--queue is empty; give the name of a queue, or leave it out to take from all queues but tick")
-	}
-	return store.CheckTrigger(f.name, f.startupID, f.queues)
-}
-
 // nameOfTicks returns the name for the ticks that the alarms of a pass start; empty: their default. A tick hands its own on. That
 // of a worker is not for ticks.
 func (c *cli) nameOfTicks(cmd *cobra.Command, f *tickFlags) string {
@@ -206,7 +191,7 @@ func (c *cli) pass(f *tickFlags, run passFunc, human printFunc) func(*cobra.Comm
 			return badInput("--limit and --concurrency must be 0 or more")
 		}
 		c.nameWorker(cmd, f)
-		if err := f.names(cmd); err != nil {
+		if err := store.CheckTrigger(f.name, f.startupID, f.queues); err != nil {
 			return err
 		}
 		if err := checkMetrics(f.metrics); err != nil {
