@@ -91,9 +91,7 @@ changed, except that a schedule of the job that was created by that clock counts
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
 		name := ""
 		if len(args) > 0 {
-			if name = args[0]; name == "" { // an empty shell variable must not mean all jobs
-				return badInput("job replan: NAME is empty; leave it out to plan all jobs again")
-			}
+			name = args[0]
 		}
 		n, err := s.Replan(ctx, name, c.author(s))
 		if err != nil && n == (store.Replanned{}) {

@@ -358,7 +358,8 @@ func unknownFlagHint(cmd *cobra.Command, problem string) string {
 	return hint
 }
 
-// positional demands exactly the named arguments. An argument whose name ends with ? is optional.
+// positional demands exactly the named arguments. An argument whose name ends with ? is optional. None is empty, as that of a
+// shell's variable that is not set: it would name all of a kind where it may be left out, or any one of them.
 func positional(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		least := 0
@@ -381,6 +382,9 @@ func positional(names ...string) cobra.PositionalArgs {
 				e.hint = `a rule is given with --rule, and a value that has blanks in quotes, as in --rule "every 5m"`
 			}
 			return e
+		}
+		if i := slices.Index(args, ""); i >= 0 {
+			return badInput("%s: %s is empty", cmd.CommandPath(), strings.TrimSuffix(names[i], "?"))
 		}
 		return nil
 	}
