@@ -79,10 +79,11 @@ func (c *cli) importing(cmd *cobra.Command, zone string, read func(cmd *cobra.Co
 	return c.prints(cmd)
 }
 
-// deliver writes the manifest. It never replaces an existing file: somebody may have edited it.
+// deliver writes the manifest. It never replaces an existing file: somebody may have edited it. Only its owner can read a new one:
+// the source may be as private, and may have passwords.
 func (c *cli) deliver(result *intake.Result, output string) error {
 	if output != "" {
-		f, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		f, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			return badInput("%s exists already; remove it, or give another name with -o", output)
 		}
