@@ -45,7 +45,7 @@ type imports struct {
 func (c *cli) importing(cmd *cobra.Command, zone string, read func(cmd *cobra.Command, args []string, f *imports, from time.Time) (*intake.Result, error)) *cobra.Command {
 	f := &imports{}
 	cmd.Flags().StringVar(&f.zone, "zone", "", zone)
-	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file to write; it must not exist yet (standard output)")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "-", "file to write, which must not exist yet; - means standard output")
 	cmd.Flags().StringVar(&f.from, "changes-from", "", "comments name the clock changes of the year after this day (today)")
 	cmd.Flags().StringVar(&f.prefix, "prefix", "", "text before the name of each job and schedule, where another source has the same names: web1-")
 	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) (err error) {
@@ -82,7 +82,7 @@ func (c *cli) importing(cmd *cobra.Command, zone string, read func(cmd *cobra.Co
 // deliver writes the manifest. It never replaces an existing file: somebody may have edited it. Only its owner can read a new one:
 // the source may be as private, and may have passwords.
 func (c *cli) deliver(result *intake.Result, output string) error {
-	if output != "" {
+	if output != "-" {
 		f, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if errors.Is(err, fs.ErrExist) {
 			return badInput("%s exists already; remove it, or give another name with -o", output)
@@ -98,7 +98,7 @@ func (c *cli) deliver(result *intake.Result, output string) error {
 	case c.asJSON:
 		result.Head, result.Items = report.List(result.Head), report.List(result.Items)
 		return report.JSON(c.stdout, result)
-	case output == "":
+	case output == "-":
 		return result.Write(c.stdout)
 	}
 	return nil
