@@ -13,16 +13,20 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// lately is how far missed, and errors of all jobs, look back without --since.
-const lately = "24h"
+// lookBack is how far missed, and errors of all jobs, look back without --since: from now, and errors from --until, if that is
+// earlier. lately is the same as a text.
+const (
+	lookBack = 24 * time.Hour
+	lately   = "24h"
+)
 
 func (c *cli) failures() *cobra.Command {
 	var f store.FailureFilter
 	var since, until string
 	cmd := &cobra.Command{
 		Use: "errors", Short: "List the attempts that failed, each with the number of its error", Args: positional(),
-		Long: `Lists the attempts that failed within the last 24 hours, or since --since, the newest first; with --job and
-without --since, all of the job that are on record. A run that succeeded later is among them. If it was made before
+		Long: `Lists the attempts that failed within the last 24 hours, or within the 24 hours before --until, or since --since, the
+newest first; with --job and without --since, all of the job that are on record. A run that succeeded later is among them. If it was made before
 --since, it is listed only with --job. If no attempt on record says why a run failed, because a worker has ended it
 by SQL, the run itself is listed, without a step.
 
@@ -33,7 +37,7 @@ line of the statement, if the database reports it.`,
   dbjobs errors --job rollup --since yesterday --json`,
 	}
 	cmd.Flags().StringVar(&f.Job, "job", "", "only attempts of this job; if it was removed, of the last job with that name")
-	cmd.Flags().StringVar(&since, "since", lately, "only attempts that ended since then: 2h, yesterday, 2026-12-01T08:00:00Z; with --job there is no default")
+	cmd.Flags().StringVar(&since, "since", lately, "only attempts that ended since then: 2h, yesterday, 2026-12-01T08:00:00Z; the default counts back from --until, and with --job there is none")
 	cmd.Flags().StringVar(&until, "until", "", "only attempts that ended before this time")
 	cmd.Flags().IntVar(&f.Limit, "limit", 50, "show at most `N` attempts")
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, cmd *cobra.Command, _ []string) (err error) {
@@ -46,8 +50,16 @@ line of the statement, if the database reports it.`,
 		if f.Until, err = instantIn(ctx, s, "until", until, ago); err != nil {
 			return err
 		}
-		if f.Job != "" && !cmd.Flags().Changed("since") { // a job may run once a month
+		switch {
+		case cmd.Flags().Changed("since"):
+			err = inOrder(f.Since, f.Until)
+		case f.Job != "": // a job may run once a month
 			f.Since = time.Time{}
+		case !f.Until.IsZero() && f.Until.Before(f.Since.Add(lookBack)):
+			f.Since = f.Until.Add(-lookBack)
+		}
+		if err != nil {
+			return err
 		}
 		list, err := s.Failures(ctx, f)
 		if err != nil {

@@ -53,6 +53,14 @@ func instantFrom(flag, text string, d direction, now time.Time) (time.Time, erro
 	return t.UTC(), nil
 }
 
+// inOrder refuses a span of --since and --until in which there is no time.
+func inOrder(since, until time.Time) error {
+	if !since.IsZero() && !until.IsZero() && !since.Before(until) {
+		return badInput("--until: %s is not after %s", report.Instant(until), report.Instant(since))
+	}
+	return nil
+}
+
 // exactInstant reads a time that is the same in each zone.
 func exactInstant(text string, now time.Time, d direction) (time.Time, bool) {
 	text = strings.TrimSpace(text)

@@ -47,6 +47,9 @@ func (c *cli) runList() *cobra.Command {
 		if f.Until, err = instantIn(ctx, s, "until", until, ago); err != nil {
 			return err
 		}
+		if err := inOrder(f.Since, f.Until); err != nil {
+			return err
+		}
 		runs, err := s.Runs(ctx, f)
 		if err != nil {
 			return err
