@@ -86,9 +86,9 @@ same time. What fails for one stops none of the others.`,
 	f.register(cmd, c.env)
 	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) {
 		switch {
-		case f.length > 0 && f.dryRun:
+		case f.length > 0 && f.dryRun && flags.Changed("for"):
 			return tick.Report{}, badInput("--for and --dry-run exclude each other")
-		case f.length > 0:
+		case f.length > 0 && !f.dryRun: // a variable is for the passes of this host
 			return t.RunFor(ctx, time.Duration(f.length))
 		}
 		return t.Run(ctx)
@@ -167,10 +167,10 @@ func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
 }
 
 // unlessQuiet returns print. With --quiet, print gets only what went wrong, and is not called if
-// nothing did.
+// nothing did. A dry run was asked for its answer, and has no other one.
 func (f *tickFlags) unlessQuiet(print func(io.Writer, tick.Report) error) func(io.Writer, tick.Report) error {
 	return func(w io.Writer, r tick.Report) error {
-		if f.quiet {
+		if f.quiet && !r.DryRun {
 			if r = report.Wrong(r); r.Failed+r.Lost == 0 {
 				return nil
 			}
