@@ -89,6 +89,12 @@ func (c *cli) simulated(cmd *cobra.Command, o *simulation) (in simulate.Input, o
 	if o.limit < 1 {
 		return in, opts, badInput("--limit: found %d, want at least 1", o.limit)
 	}
+	switch {
+	case o.slow && len(o.file) > 0:
+		return in, opts, badInput("--slow does not go together with -f: a file has no runs to learn from; see --took")
+	case o.runs && len(o.diff) > 0:
+		return in, opts, badInput("--runs does not go together with --diff")
+	}
 	if o.every < store.Duration(time.Second) {
 		return in, opts, badInput("--every: found %s, want at least 1s", o.every)
 	}
