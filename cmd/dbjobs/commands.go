@@ -55,10 +55,7 @@ login lacks a right there, 130 interrupted. check, diff and doctor have codes of
 	root.SetOut(c.stdout)
 	root.SetErr(c.stderr)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	root.PersistentFlags().StringArrayVar(&c.databases, "database", nil, "`URL` of the database, or its name in the settings of the host; tick, work and serve take several (DBJOBS_DATABASE_URL)")
-	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "format of messages on standard error: text, json, or gcp for Google Cloud")
-	fromVariables(root, "log-format")
-	root.PersistentFlags().BoolVar(&c.utc, "utc", false, "show and read times in UTC, instead of in the zone of this machine (TZ)")
+	c.anywhere(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
 		if bad, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 			return badInput("--%s: %s", bad.GetFlag().Name, badValue(bad.GetFlag(), bad.GetValue(), errors.Unwrap(bad)))
@@ -88,6 +85,14 @@ login lacks a right there, 130 interrupted. check, diff and doctor have codes of
 	}
 	c.versionFlag(group(root))
 	return root
+}
+
+// anywhere adds the flags that each command has, and that may stand before its name.
+func (c *cli) anywhere(root *cobra.Command) {
+	root.PersistentFlags().StringArrayVar(&c.databases, "database", nil, "`URL` of the database, or its name in the settings of the host; tick, work and serve take several (DBJOBS_DATABASE_URL)")
+	root.PersistentFlags().StringVar(&c.logFormat, "log-format", c.logFormat, "format of messages on standard error: text, json, or gcp for Google Cloud")
+	fromVariables(root, "log-format")
+	root.PersistentFlags().BoolVar(&c.utc, "utc", false, "show and read times in UTC, instead of in the zone of this machine (TZ)")
 }
 
 // helpCommand is like the help command of cobra, but an unknown command is an error, with the exit code of one.

@@ -78,9 +78,12 @@ func listen() context.Context {
 func outlivePipe() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
 // isPass reports whether a command line runs one pass or several. The command line of a Lambda function is
-// empty.
+// empty. Only the first word names a command: others are names and values, and may read like one.
 func isPass(args []string) bool {
-	return len(args) == 0 || slices.ContainsFunc(args, func(a string) bool { return a == "tick" || a == "work" || a == "serve" })
+	root := &cobra.Command{}
+	newCLI(nil, io.Discard, io.Discard, func(string) (string, bool) { return "", false }).anywhere(root)
+	named := words(root, args)
+	return len(args) == 0 || len(named) > 0 && slices.Contains([]string{"tick", "work", "serve"}, named[0])
 }
 
 // run is the whole program. It returns the exit code. If the program is the bootstrap of a Lambda function, it

@@ -120,3 +120,29 @@ func TestAChangeWhoseReaderIsGone(t *testing.T) {
 		t.Errorf("no alarm is set: %v", err)
 	}
 }
+
+// TestPassIsNamedByTheCommandAlone: a name or a value that reads like a command makes no pass of another command.
+func TestPassIsNamedByTheCommandAlone(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		"":                                    true, // of a Lambda function
+		"tick":                                true,
+		"work --queue reports":                true,
+		"serve":                               true,
+		"--database sqlite:a.db tick --quiet": true,
+		"--database=sqlite:a.db --utc work":   true,
+		"--log-format json serve":             true,
+		"-- tick":                             true,
+		"check --trigger tick --json":         false,
+		"run list --job work":                 false,
+		"job history tick":                    false,
+		"--database work job list":            false,
+		"--nosuch":                            false,
+		"help tick":                           false,
+		"job list":                            false,
+	} {
+		if got := isPass(strings.Fields(line)); got != want {
+			t.Errorf("%q is a pass: %t, want %t", line, got, want)
+		}
+	}
+}
