@@ -210,6 +210,12 @@ func TestRoutinesDoWhatCommandsDo(t *testing.T) {
 		as(`job create clean --sql|SELECT 2|--schedule nightly --schedule weekdays --on-failed load`, "create_job", "clean", "SELECT 2", nil, `{"schedules": ["weekdays", "nightly"], "on": {"failed": "load"}}`),
 		as(`job create then --sql|SELECT 3|--after load --atomic`, "create_job", "then", "SELECT 3", nil, `{"after": "load", "atomic": true}`),
 		as(`job create both --sql|SELECT 4|--after load --after|{job: clean, on: end}`, "create_job", "both", "SELECT 4", nil, `{"after": ["load", {"job": "clean", "on": "end"}]}`),
+		as(`job create one --sql|DELETE FROM carts WHERE state = ?|--arg|paid|--atomic`, "create_job", "one", "DELETE FROM carts WHERE state = ?", nil, `{"args": ["paid"], "atomic": true}`),
+		as(`job alter one --sql|DELETE FROM old_carts WHERE state = ?`, "alter_job", "one", `{"sql": "DELETE FROM old_carts WHERE state = ?"}`), // what the step has beside it, stays
+		as(`job alter one --arg|old`, "alter_job", "one", `{"args": ["old"]}`),
+		as(`job alter one --sql|DELETE FROM old_carts|--reset arg --reset atomic`, "alter_job", "one", `{"sql": "DELETE FROM old_carts", "args": null, "atomic": null}`),
+		refused(`job alter one --timeout never --atomic`, "alter_job", "one", `{"timeout": "never", "atomic": true}`),
+		as(`job remove one`, "drop_job", "one"),
 		refused(`job alter both --after load --after load`, "alter_job", "both", `{"after": ["load", "load"]}`),
 		both(`tick`),
 		as(`job alter load --rule|every 8h|--timeout 90s --backoff 1.5s --reset tag`, "alter_job", "load", `{"rule": "every 8h", "timeout": "90s", "retry": {"backoff": "1.5s"}, "tags": null}`),

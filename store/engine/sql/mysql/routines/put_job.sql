@@ -3,8 +3,9 @@ CREATE PROCEDURE dbjobs_put_job(IN subject text CHARACTER SET utf8mb4 COLLATE ut
 MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: writes what options give of a job'
 BEGIN
   DECLARE c, v longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-  DECLARE its_owner, a_zone text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE its_owner, a_zone, path text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE touched boolean DEFAULT false;
+  DECLARE i int DEFAULT 0;
   CALL dbjobs_check_options(subject, options, JSON_MERGE_PRESERVE('["rule", "zone", "schedule", "schedules", "after", "steps", "sql", "args", "atomic", "fail_if", "target"]', JSON_ARRAY(
     SUBSTRING_INDEX('@key', '.', 1)
   )));
@@ -26,20 +27,27 @@ BEGIN
   UPDATE dbjobs_jobs t SET t.changed_at = UTC_TIMESTAMP(6),
     t.@column = JSON_UNQUOTE(JSON_EXTRACT(c, '$.@column'))
   WHERE t.id = its_id;
-  IF JSON_EXTRACT(options, '$.sql') IS NOT NULL THEN
+  IF JSON_CONTAINS_PATH(options, 'one', '$.sql', '$.args', '$.atomic', '$.fail_if', '$.target') THEN -- what a step that is SQL already has, stays
+    SET v = JSON_OBJECT();
+    IF EXISTS (SELECT 1 FROM dbjobs_steps s WHERE s.job_id = its_id) THEN
+      CALL dbjobs_step_document(its_id, (SELECT MIN(s.position) FROM dbjobs_steps s WHERE s.job_id = its_id), v);
+    END IF;
+    IF JSON_UNQUOTE(JSON_EXTRACT(v, '$.executor')) = 'sql' THEN
+      SET v = JSON_MERGE_PATCH(JSON_REMOVE(v, '$.executor', '$.spec'), JSON_EXTRACT(v, '$.spec'));
+    ELSEIF NOT JSON_CONTAINS_PATH(options, 'one', '$.sql') THEN
+      CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': args, atomic, fail_if, target belong to sql; give sql, too'));
+    END IF;
     IF JSON_EXTRACT(options, '$.steps') IS NOT NULL OR (SELECT COUNT(*) FROM dbjobs_steps s WHERE s.job_id = its_id) > 1 THEN
       CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': sql: there are steps; change one with dbjobs_alter_step'));
     END IF;
-    SET v = JSON_OBJECT();
-    IF EXISTS (SELECT 1 FROM dbjobs_steps s WHERE s.job_id = its_id) THEN
-      CALL dbjobs_step_document(its_id, (SELECT s.position FROM dbjobs_steps s WHERE s.job_id = its_id), v);
-      SET v = JSON_REMOVE(v, '$.executor', '$.spec');
-    END IF;
-    SET v = JSON_MERGE_PATCH(v, JSON_OBJECT('sql', JSON_EXTRACT(options, '$.sql'), 'args', JSON_EXTRACT(options, '$.args'), 'atomic', JSON_EXTRACT(options, '$.atomic'),
-      'fail_if', JSON_EXTRACT(options, '$.fail_if'), 'target', JSON_EXTRACT(options, '$.target')));
+    SET v = JSON_REMOVE(v, '$.executor', '$.spec');
+    WHILE i < 5 DO
+      SET i = i + 1, path = CONCAT('$.', ELT(i, 'sql', 'args', 'atomic', 'fail_if', 'target'));
+      IF JSON_CONTAINS_PATH(options, 'one', path) THEN
+        SET v = JSON_SET(v, path, JSON_EXTRACT(options, path));
+      END IF;
+    END WHILE;
     SET options = JSON_SET(options, '$.steps', JSON_ARRAY(JSON_EXTRACT(v, '$')));
-  ELSEIF JSON_CONTAINS_PATH(options, 'one', '$.args', '$.atomic', '$.fail_if', '$.target') THEN
-    CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': args, atomic, fail_if, target belong to sql; give sql, too'));
   END IF;
   IF JSON_EXTRACT(options, '$.steps') IS NOT NULL THEN
     CALL dbjobs_put_steps(subject, its_id, JSON_EXTRACT(options, '$.steps'));

@@ -4,11 +4,13 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   j dbjobs.jobs;
   c jsonb;
+  is_now jsonb;
+  of_sql CONSTANT text[] := ARRAY['sql', 'args', 'atomic', 'fail_if', 'target'];
   broken text;
   touched boolean := false;
 BEGIN
   PERFORM dbjobs.check_options(subject, options, (SELECT array_agg(DISTINCT split_part(p.key, '.', 1)) FROM dbjobs.policies() p)
-    || ARRAY['rule', 'zone', 'schedule', 'schedules', 'after', 'steps', 'sql', 'args', 'atomic', 'fail_if', 'target']);
+    || ARRAY['rule', 'zone', 'schedule', 'schedules', 'after', 'steps'] || of_sql);
   SELECT * INTO j FROM dbjobs.jobs WHERE id = its_id;
   IF options ? 'start' AND NOT options ? 'start_zone' THEN -- the one that it has, or the zone of the rule; without a start, none
     options := options || jsonb_build_object('start_zone', CASE WHEN options ->> 'start' <> '' THEN coalesce(nullif(j.start_zone, ''), options #>> '{rule,zone}', options ->> 'zone',
@@ -22,14 +24,16 @@ BEGIN
   UPDATE dbjobs.jobs t SET changed_at = statement_timestamp(),
     @column = j.@column
   WHERE t.id = its_id;
-  IF options ? 'sql' THEN
+  IF options ?| of_sql THEN -- what a step that is SQL already has, stays
+    is_now := coalesce(dbjobs.job_document(its_id) #> '{steps,0}', '{}');
+    IF NOT options ? 'sql' AND is_now ->> 'executor' IS DISTINCT FROM 'sql' THEN
+      RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s: args, atomic, fail_if and target belong to sql', subject), HINT = 'Give sql, too, or change a step with dbjobs.alter_step.';
+    END IF;
     IF options ? 'steps' OR (SELECT count(*) FROM dbjobs.steps s WHERE s.job_id = its_id) > 1 THEN
       RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s: sql: there are steps', subject), HINT = 'Give steps alone, or change one with dbjobs.alter_step.';
     END IF;
-    options := options || jsonb_build_object('steps', jsonb_build_array(coalesce((dbjobs.job_document(its_id) #> '{steps,0}') - 'executor' - 'spec', '{}')
-      || (SELECT jsonb_object_agg(o.key, o.value) FROM jsonb_each(options) o WHERE o.key IN ('sql', 'args', 'atomic', 'fail_if', 'target'))));
-  ELSIF options ?| ARRAY['args', 'atomic', 'fail_if', 'target'] THEN
-    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s: args, atomic, fail_if and target belong to sql', subject), HINT = 'Give sql, too, or change a step with dbjobs.alter_step.';
+    options := options || jsonb_build_object('steps', jsonb_build_array(CASE WHEN is_now ->> 'executor' = 'sql' THEN is_now -> 'spec' ELSE '{}' END || (is_now - 'executor' - 'spec')
+      || (SELECT jsonb_object_agg(o.key, o.value) FROM jsonb_each(options) o WHERE o.key = ANY (of_sql))));
   END IF;
   IF options ? 'steps' THEN
     PERFORM dbjobs.put_steps(subject, its_id, options -> 'steps');
