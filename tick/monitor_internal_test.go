@@ -156,9 +156,11 @@ func TestASilentServiceGetsOneSignalAtATime(t *testing.T) {
 // service.
 func TestASignalWhoseSecretCannotBeRead(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		away := make(chan string)
-		defer close(away)
-		x := executor.NewHTTP(&executor.Host{Secrets: map[string]executor.Secret{"KEY": {Value: func(context.Context) (string, error) { return <-away, nil }}}})
+		hangs := func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
+		x := executor.NewHTTP(&executor.Host{Secrets: map[string]executor.Secret{"KEY": {Value: hangs}}})
 		defer x.Close()
 		m := newMonitor(t.Context(), x)
 		succeeds(m, "https://ping.example.org/${secret:KEY}", 1)

@@ -197,7 +197,7 @@ func (c *cli) resolve(cmd *cobra.Command, m *manifest.Manifest, kinds ...string)
 	if len(m.References(kinds...)) == 0 {
 		return c.resolveIn(cmd.Context(), nil, m, kinds...)
 	}
-	if err := c.find(cmd); err != nil {
+	if err := c.find(cmd.Context()); err != nil {
 		return err
 	}
 	if c.db.Embedded && !c.db.Exists() {

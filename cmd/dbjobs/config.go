@@ -44,7 +44,7 @@ func (c *cli) checkConfig(cmd *cobra.Command) error {
 	r := report.Config{Settings: set.From}
 	list, wrong := c.several()
 	if list == nil && wrong == nil {
-		list = []choice{{"", func(context.Context) (settings.Database, error) { err := c.find(cmd); return c.db, err }}}
+		list = []choice{{"", func(ctx context.Context) (settings.Database, error) { err := c.find(ctx); return c.db, err }}}
 	}
 	for i := range list {
 		db, err := list[i].find(cmd.Context())

@@ -31,7 +31,7 @@ const (
 )
 
 // find decides which database the command uses.
-func (c *cli) find(cmd *cobra.Command) error { return unfound(c.findOne(cmd)) }
+func (c *cli) find(ctx context.Context) error { return unfound(c.findOne(ctx)) }
 
 // unfound returns the error for a database that cannot be found. It is bad input, unless it passes without help: then a pass is
 // tried again, as after a failure of the database itself.
@@ -39,19 +39,20 @@ func unfound(err error) error {
 	_, placed := errors.AsType[*manifest.Error](err)
 	_, misused := errors.AsType[*usageError](err)
 	_, passes := errors.AsType[aws.MomentaryError](err)
+	_, unread := errors.AsType[*settings.UnreadError](err)
 	switch {
 	case err == nil, placed, misused:
 		return err
-	case passes:
+	case passes, unread:
 		return fmt.Errorf("%w: %w", store.ErrUnreachable, err)
 	}
 	return &usageError{problem: err.Error()}
 }
 
-func (c *cli) findOne(cmd *cobra.Command) (err error) {
+func (c *cli) findOne(ctx context.Context) (err error) {
 	switch {
 	case c.chosen != nil:
-		c.db, err = c.chosen.find(cmd.Context())
+		c.db, err = c.chosen.find(ctx)
 		return err
 	case len(c.databases) > 1:
 		return badInput("--database was given %d times; only tick, work and serve take several", len(c.databases))
@@ -60,12 +61,12 @@ func (c *cli) findOne(cmd *cobra.Command) (err error) {
 		if err != nil {
 			return err
 		} else if named != nil {
-			c.db, err = named.find(cmd.Context())
+			c.db, err = named.find(ctx)
 			return err
 		}
 	}
 	flag := strings.Join(c.databases, "")
-	c.db, err = settings.Find(cmd.Context(), flag, len(c.databases) > 0, c.env, c.hostDatabase)
+	c.db, err = settings.Find(ctx, flag, len(c.databases) > 0, c.env, c.hostDatabase)
 	return err
 }
 
@@ -145,7 +146,7 @@ func (c *cli) openWithin(ctx context.Context, cmd *cobra.Command, a access) (*st
 
 // connect opens the database that the command uses, and creates it if that is asked for.
 func (c *cli) connect(ctx context.Context, cmd *cobra.Command, a access) (*store.Store, error) {
-	if err := c.find(cmd); err != nil {
+	if err := c.find(ctx); err != nil {
 		return nil, err
 	}
 	missing := c.db.Embedded && !c.db.Exists()

@@ -126,7 +126,7 @@ func (c *cli) offered(set *host.Settings, o manifest.Offer) *choice {
 func (c *cli) findEach(cmd *cobra.Command) error {
 	list, err := c.several()
 	if list == nil && err == nil {
-		return c.find(cmd)
+		return c.find(cmd.Context())
 	}
 	var wrong []error
 	for i := range list {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -193,6 +194,31 @@ func TestServeBesideADatabaseThatCannotBeFound(t *testing.T) {
 	var out told
 	if code := run(t.Context(), []string{"run", "list", "--database", good}, strings.NewReader(""), &out, &talk, env, nil); code != exitDone || !strings.Contains(out.String(), "succeeded") {
 		t.Errorf("%d: %s%s", code, &out, &talk)
+	}
+}
+
+// TestOnePassBesideADatabaseWhoseURLIsAway: the URL of one of two databases is in a file on a file server that is away. The pass ends
+// within its budget, and the other database is served.
+func TestOnePassBesideADatabaseWhoseURLIsAway(t *testing.T) {
+	t.Parallel()
+	good := storetest.URL(t, "sqlite")
+	vars := map[string]string{"HOME": t.TempDir()}
+	env := func(name string) (string, bool) { value, found := vars[name]; return value, found }
+	var talk told
+	for _, args := range [][]string{{"migrate"}, {"job", "create", "job", "--repeat-after", "1d", "--sql", "SELECT 1"}} {
+		if code := run(t.Context(), append(args, "--database", good), strings.NewReader(""), &talk, &talk, env, nil); code != exitDone {
+			t.Fatalf("%q: %d: %s", args, code, &talk)
+		}
+	}
+	path, _ := storetest.Away(t, good)
+	vars["DBJOBS_CONFIG"], vars["GOOD"] = fmt.Sprintf("databases: {shop: {url_file: %q}, mail: {url_env: GOOD}}", path), good
+	var out told
+	code := run(t.Context(), []string{"tick", "--budget", "3s"}, strings.NewReader(""), &out, &talk, env, nil)
+	if code != exitDatabase || !strings.Contains(talk.String(), "shop: database out of reach: ") || !strings.Contains(talk.String(), "was not read in time") {
+		t.Errorf("%d: %s", code, &talk)
+	}
+	if !strings.Contains(out.String(), "mail:") || !strings.Contains(out.String(), "1 succeeded") {
+		t.Errorf("the other database: %s", &out)
 	}
 }
 

@@ -74,7 +74,7 @@ func zoned(zone string) error {
 // readDatabase reads what a scheduler has in the database that --database or the variables name. It writes
 // nothing.
 func (c *cli) readDatabase(cmd *cobra.Command, wanted, what string, read func(ctx context.Context, db *sql.DB) error) (where string, err error) {
-	if err := c.find(cmd); err != nil {
+	if err := c.find(cmd.Context()); err != nil {
 		return "", err
 	}
 	if c.db.Embedded {

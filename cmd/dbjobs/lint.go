@@ -44,7 +44,7 @@ func strict(cmd *cobra.Command, into *bool, what string) {
 // strictly refuses a manifest that has warnings, before anything of it is written. If somebody else changes the
 // database between this check and the write, a new warning is only printed.
 func (c *cli) strictly(cmd *cobra.Command, m *manifest.Manifest, o store.ApplyOptions) error {
-	if err := c.find(cmd); err != nil {
+	if err := c.find(cmd.Context()); err != nil {
 		return err
 	}
 	if c.db.Embedded && !c.db.Exists() {

@@ -97,7 +97,7 @@ reads, user has its own jobs if owners are on.`,
 
 // needsLogins refuses owners where the database knows no logins.
 func (c *cli) needsLogins(cmd *cobra.Command) error {
-	if err := c.find(cmd); err != nil {
+	if err := c.find(cmd.Context()); err != nil {
 		return err
 	}
 	if err := store.HasLogins(c.db.URL); err != nil {
@@ -143,7 +143,7 @@ func noRoles(err error) error {
 const makesNoRole = "this login may make no role"
 
 func (c *cli) printMigrations(cmd *cobra.Command, owners bool) error {
-	if err := c.find(cmd); err != nil {
+	if err := c.find(cmd.Context()); err != nil {
 		return err
 	}
 	text, err := store.MigrationText(c.db.URL, owners)
@@ -158,7 +158,7 @@ func (c *cli) printGrants(cmd *cobra.Command, kind, login string, owners bool) e
 	if !slices.Contains(store.LoginKinds, kind) {
 		return badInput("--print-grants: there is no kind of login %s; want one of %s", shown(kind), strings.Join(store.LoginKinds, ", "))
 	}
-	if err := c.find(cmd); err != nil {
+	if err := c.find(cmd.Context()); err != nil {
 		return err
 	}
 	text, err := store.Grants(kind, c.db.URL, login, owners)

@@ -80,7 +80,7 @@ speaks plain HTTP: let the platform, or a proxy, do TLS. SIGTERM ends it: runs g
 // connection to the database at its start: a wrong setting is found at once, and a sleeping database goes on
 // sleeping.
 func (c *cli) serveHTTP(cmd *cobra.Command, f *serveFlags) error {
-	callers, err := c.callers(f)
+	callers, err := c.callers(cmd.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -129,13 +129,13 @@ func (f *serveFlags) address(env settings.Lookup) string {
 }
 
 // callers reads the credentials that callers may have. A nil gate means that anybody may call.
-func (c *cli) callers(f *serveFlags) (*gate.Gate, error) {
+func (c *cli) callers(ctx context.Context, f *serveFlags) (*gate.Gate, error) {
 	s := gate.Settings{OIDC: f.oidc}
 	var err error
-	if s.Tokens, err = c.credentials(tokenVariable); err != nil {
+	if s.Tokens, err = c.credentials(ctx, tokenVariable); err != nil {
 		return nil, err
 	}
-	if s.Secrets, err = c.credentials(webhookVariable); err != nil {
+	if s.Secrets, err = c.credentials(ctx, webhookVariable); err != nil {
 		return nil, err
 	}
 	callers, err := gate.New(s, time.Now)
@@ -156,8 +156,8 @@ func (c *cli) callers(f *serveFlags) (*gate.Gate, error) {
 }
 
 // credentials returns the secrets in a variable, or in the file that the variable with _FILE names.
-func (c *cli) credentials(variable string) ([]string, error) {
-	text, _, err := settings.Secret(variable, c.env)
+func (c *cli) credentials(ctx context.Context, variable string) ([]string, error) {
+	text, _, err := settings.Secret(ctx, variable, c.env)
 	if err != nil {
 		return nil, &usageError{problem: err.Error()}
 	}

@@ -42,27 +42,12 @@ type Owners []string
 func (o Owners) Include(owner string) bool { return len(o) == 0 || slices.Contains(o, owner) }
 
 // Read returns a text that is read when it is needed, such as a secret from a file that is replaced at each rotation. It waits no
-// longer for a service than ctx lasts.
+// longer for a service, or for a file on a file server that is away, than ctx lasts.
 type Read func(ctx context.Context) (string, error)
 
-// within reads, no longer than ctx lasts. The read may go on after that: the file may be on a file server that is away, and nothing can
-// stop that. An error after the end of ctx says why ctx has ended: the service that was asked is not to blame.
-func (r Read) within(ctx context.Context) (v string, err error) {
-	type answer struct {
-		v   string
-		err error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		v, err := r(ctx)
-		answers <- answer{v, err}
-	}()
-	select {
-	case a := <-answers:
-		v, err = a.v, a.err
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+// within reads. An error after the end of ctx says why ctx has ended: the service that was asked is not to blame.
+func (r Read) within(ctx context.Context) (string, error) {
+	v, err := r(ctx)
 	if err != nil && ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}

@@ -241,9 +241,10 @@ func TestUsedButNotRead(t *testing.T) {
 // than its own time lasts.
 func TestReadThatHangs(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		away := make(chan string)
-		defer close(away)
-		hangs := func(context.Context) (string, error) { return <-away, nil }
+		hangs := func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}
 		h := &executor.Host{Secrets: map[string]executor.Secret{"HOOK": {Value: hangs}}, Targets: map[string]executor.Target{"far": {URL: hangs}},
 			Mailer: &executor.MailServer{Password: hangs}}
 		m, err := h.Mail("ann")

@@ -19,7 +19,6 @@ import (
 	"io"
 	"io/fs"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -123,7 +122,7 @@ func folders(system string, env Lookup) (list []string) {
 }
 
 func (s *Settings) read() error {
-	f, info, err := open(s.From)
+	f, info, err := settings.Open(s.From)
 	if err != nil {
 		return fmt.Errorf("host settings: %w", err)
 	}
@@ -151,26 +150,6 @@ func (s *Settings) read() error {
 		return &manifest.Error{Problems: []manifest.Problem{*at}}
 	}
 	return nil
-}
-
-// open opens a file. It refuses a file that waits for a writer, or that has no end.
-func open(path string) (*os.File, fs.FileInfo, error) {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case !info.Mode().IsRegular():
-		return nil, nil, fmt.Errorf("%s is no regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if info, err = f.Stat(); err != nil { // of the open file, because another file may take its name at any time
-		f.Close()
-		return nil, nil, err
-	}
-	return f, info, nil
 }
 
 func (s *Settings) decode(data []byte) (err error) {
@@ -244,8 +223,10 @@ func (s *Settings) OwnerNames() (names []string) {
 	return names
 }
 
-// URL reads the URL of a database, and returns the place where it is written.
+// URL reads the URL of a database, and returns the place where it is written. It waits no longer than settings.Patiently allows.
 func (s *Settings) URL(ctx context.Context, o manifest.Source) (url, from string, err error) {
+	ctx, cancel := settings.Patiently(ctx)
+	defer cancel()
 	from = where(o.Place)
 	if url, err = s.value(ctx, o); err != nil {
 		return "", "", fmt.Errorf("%s: %w", from, err)
@@ -324,12 +305,7 @@ func (s *Settings) value(ctx context.Context, from manifest.Source) (string, err
 	case from.AWSSecret != "":
 		return s.secretOfAWS(ctx, from)
 	case from.File != "":
-		f, _, err := open(from.File)
-		if err != nil {
-			return "", err
-		}
-		defer f.Close()
-		data, err := io.ReadAll(io.LimitReader(f, most+1))
+		data, err := settings.File(ctx, from.File, most)
 		if err != nil {
 			return "", err
 		}

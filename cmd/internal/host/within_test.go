@@ -3,12 +3,15 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"testing"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
@@ -39,5 +42,48 @@ func TestASecretIsReadWithinTheTimeOfItsReader(t *testing.T) {
 	}()
 	if err := x.Tell(ctx, executor.Heartbeat{URL: "https://hc.example.org/${secret:KEY}"}, executor.News{Signal: executor.Success}); !errors.Is(err, ends) {
 		t.Errorf("%v, want that there was %v", err, ends)
+	}
+}
+
+// A value may be in a file on a file server that is away. Nothing ends the read of it, but whoever waits for it waits no longer than
+// his own time lasts.
+func TestAFileThatIsAway(t *testing.T) {
+	path, _ := storetest.Away(t, "sqlite:away.db")
+	text := `databases: {one: {url_file: %[1]q}}
+secrets: {HOOK: {value_file: %[1]q}}
+targets: {far: {url_file: %[1]q}}
+owners: {ann: {url_file: %[1]q}}
+mail: {server: mx.example.org, from: jobs@example.org, user: jobs, password_file: %[1]q}
+heartbeat: {url_file: %[1]q}
+`
+	s, err := Load(lookup(map[string]string{Variable: fmt.Sprintf(text, path)}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := s.Leaves(&secret.Known{})
+	m, err := h.Mail("ann")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := errors.New("the time of the step is over")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(over)
+	for name, read := range map[string]executor.Read{
+		"secret":   func(ctx context.Context) (string, error) { return h.Secret(ctx, "ann", "HOOK") },
+		"target":   func(ctx context.Context) (string, error) { return h.Target(ctx, "ann", "far") },
+		"password": m.Password,
+		"login":    h.Logins["ann"],
+		"heartbeat": func(ctx context.Context) (string, error) {
+			to, _, err := s.Monitor(ctx, nil)
+			return to.URL, err
+		},
+	} {
+		if v, err := read(ctx); v != "" || !errors.Is(err, over) {
+			t.Errorf("%s: %q, %v; want that the time is over", name, v, err)
+		}
+	}
+	_, _, err = s.URL(ctx, s.Databases[0].Source)
+	if _, unread := errors.AsType[*settings.UnreadError](err); !unread {
+		t.Errorf("the database: %v, want that the file was not read in time", err)
 	}
 }

@@ -125,6 +125,9 @@ func fresh[T any](last T, at time.Time, read func(context.Context) (T, error)) f
 	}
 }
 
+// followPatience is how long a new connection waits for a password that may have changed. A variable for tests.
+var followPatience = 5 * time.Second
+
 // Follow lets new connections log in with the password that the URL has now, in the place from which again reads it: a process
 // may live longer than a password. The password stays as it is while that place cannot be read, as when its file is being
 // written, and where it names another database or another login: that is for the next process.
@@ -138,7 +141,9 @@ func (d *Database) Follow(again func(context.Context) (string, error)) {
 		return
 	}
 	read := fresh(password, time.Now(), func(ctx context.Context) (string, error) {
-		raw, err := again(ctx)
+		soon, cancel := context.WithTimeout(ctx, followPatience)
+		defer cancel()
+		raw, err := again(soon)
 		if err != nil && ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -80,7 +79,7 @@ func Find(ctx context.Context, flag string, flagGiven bool, env Lookup, host fun
 	}
 	d.From = from
 	if !flagGiven { // a flag names another database than the variables do
-		if err := d.findDirect(env); err != nil {
+		if err := d.findDirect(ctx, env); err != nil {
 			return Database{}, err
 		}
 	}
@@ -100,16 +99,16 @@ func (d *Database) follow(flag string, flagGiven bool, env Lookup, host func(con
 		})
 	}
 	if d.Direct != nil && d.Direct.From != DirectVariable {
-		d.Direct.Follow(func(context.Context) (string, error) {
-			raw, _, err := read(DirectVariable, "", env)
+		d.Direct.Follow(func(ctx context.Context) (string, error) {
+			raw, _, err := read(ctx, DirectVariable, "", env)
 			return raw, err
 		})
 	}
 }
 
 // findDirect reads the URL for the SQL of jobs. It uses the same login.
-func (d *Database) findDirect(env Lookup) error {
-	raw, from, err := read(DirectVariable, "", env)
+func (d *Database) findDirect(ctx context.Context, env Lookup) error {
+	raw, from, err := read(ctx, DirectVariable, "", env)
 	if err != nil || from == "" {
 		return err
 	}
@@ -179,7 +178,7 @@ func written(ctx context.Context, flag string, flagGiven bool, env Lookup, host 
 		}
 		return flag, "--database", nil
 	}
-	raw, from, err = read(URLVariable, embeddedInstead, env)
+	raw, from, err = read(ctx, URLVariable, embeddedInstead, env)
 	if err == nil && host != nil && !Named(env) {
 		raw, from, err = host(ctx)
 		raw = strings.TrimSpace(raw)
@@ -192,9 +191,11 @@ const embeddedInstead = " (if none is set, dbjobs uses the embedded database)"
 
 // Secret returns the value of a variable, or of the file that the variable NAME_FILE names, and tells which of
 // the two it was. It returns "" if neither is set. Set but empty is an error. No error quotes the value.
-func Secret(name string, env Lookup) (value, from string, err error) { return read(name, "", env) }
+func Secret(ctx context.Context, name string, env Lookup) (value, from string, err error) {
+	return read(ctx, name, "", env)
+}
 
-func read(name, otherwise string, env Lookup) (value, from string, err error) {
+func read(ctx context.Context, name, otherwise string, env Lookup) (value, from string, err error) {
 	value, found := env(name)
 	value = strings.TrimSpace(value) // the line end of a file's last line is often part of it
 	path, inFile := env(name + "_FILE")
@@ -212,9 +213,17 @@ func read(name, otherwise string, env Lookup) (value, from string, err error) {
 	if path == "" {
 		return "", "", lost(name, otherwise)
 	}
-	text, err := readFile(path)
-	if err != nil {
+	if strings.Contains(path, "://") {
+		return "", "", fmt.Errorf("%s: found a URL; want the path of a file, or put the value into the variable without _FILE", name)
+	}
+	ctx, cancel := Patiently(ctx)
+	defer cancel()
+	text, err := File(ctx, path, fileMost)
+	switch {
+	case err != nil:
 		return "", "", fmt.Errorf("%s: %w", name, err)
+	case len(text) > fileMost:
+		return "", "", fmt.Errorf("%s: the file %s is longer than %d bytes; it must hold the value and nothing else", name, path, fileMost)
 	}
 	if value, err = Text(text); err != nil {
 		return "", "", fmt.Errorf("%s: the file %s %w", name, path, err)
@@ -227,31 +236,6 @@ func read(name, otherwise string, env Lookup) (value, from string, err error) {
 
 // fileMost is the length of the longest secret file that is read. No URL or token is nearly as long.
 const fileMost = 64 << 10
-
-// readFile reads a file with a secret, such as a URL. It must be a regular file: a pipe could make the program wait,
-// and a device may have no end.
-func readFile(path string) ([]byte, error) {
-	if strings.Contains(path, "://") {
-		return nil, errors.New("found a URL; want the path of a file, or put the value into the variable without _FILE")
-	}
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, fileMost+1))
-	if len(text) > fileMost {
-		return nil, fmt.Errorf("the file %s is longer than %d bytes; it must hold the value and nothing else", path, fileMost)
-	}
-	return text, err
-}
 
 // Text returns the text of a file, without the mark that editors of Windows write before it.
 func Text(data []byte) (string, error) {
