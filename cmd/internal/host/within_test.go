@@ -45,8 +45,8 @@ func TestASecretIsReadWithinTheTimeOfItsReader(t *testing.T) {
 	}
 }
 
-// A value may be in a file on a file server that is away. Nothing ends the read of it, but whoever waits for it waits no longer than
-// his own time lasts.
+// A value may be in a file on a file server that is away. Nothing ends the read of it, but a step, a signal or a command waits for it
+// no longer than its own time lasts.
 func TestAFileThatIsAway(t *testing.T) {
 	path, _ := storetest.Away(t, "sqlite:away.db")
 	text := `databases: {one: {url_file: %[1]q}}

@@ -1,8 +1,10 @@
 package settings
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
@@ -53,5 +55,40 @@ func TestPasswordWhoseFileIsAway(t *testing.T) {
 	followPatience = time.Hour
 	if user, password, err := d.Login(t.Context()); user != "ann" || password != "neu" || err != nil {
 		t.Errorf("back: %s, %s, %v", user, password, err)
+	}
+}
+
+// A process that lives on may need a file often while its file server is away. One read of it hangs, and not one for each need, as
+// each keeps a thread of the system. Who waits for it, and still has time when the server is back, reads what the file has then.
+func TestFileThatIsAwayHasOneRead(t *testing.T) {
+	path, back := storetest.Away(t, "geheim")
+	for range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Millisecond, cancel)
+		if data, err := File(ctx, path, fileMost); err == nil {
+			t.Fatalf("read %q, want nothing", data)
+		}
+	}
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	if n := bytes.Count(stacks, []byte("settings.readFile(")); n != 1 {
+		t.Errorf("%d reads are under way, want 1", n)
+	}
+	type answer struct {
+		data []byte
+		err  error
+	}
+	answers := make(chan answer)
+	for range 10 {
+		go func() {
+			data, err := File(t.Context(), path, fileMost)
+			answers <- answer{data, err}
+		}()
+	}
+	back()
+	for range 10 {
+		if a := <-answers; string(a.data) != "geheim" || a.err != nil {
+			t.Errorf("%q, %v", a.data, a.err)
+		}
 	}
 }
