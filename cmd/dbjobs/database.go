@@ -231,6 +231,19 @@ func (c *cli) print(v any, human func() error) error {
 	return human()
 }
 
+// oneMore is the limit with which a list is read for shorten, which has to know whether there is one row more.
+func oneMore(limit int) int { return max(limit, limit+1) } // the greatest number has none after it
+
+// shorten returns a list as long as its limit allows, and says that there are more such rows. With --json, too: an array has no
+// place for that, and a program would take it for all.
+func shorten[T any](c *cli, list []T, limit int, rows string) []T {
+	if len(list) <= limit {
+		return list
+	}
+	c.say("there are more %s; raise --limit", rows)
+	return list[:limit]
+}
+
 // envAnnotation marks a flag that an environment variable can set.
 const envAnnotation = "dbjobs_variable"
 

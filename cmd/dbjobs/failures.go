@@ -61,16 +61,14 @@ line of the statement, if the database reports it.`,
 		if err != nil {
 			return err
 		}
+		limit := f.Limit
+		f.Limit = oneMore(limit)
 		list, err := s.Failures(ctx, f)
 		if err != nil {
 			return err
 		}
-		return c.print(report.List(list), func() error {
-			if len(list) == f.Limit {
-				c.say("there may be more; raise --limit")
-			}
-			return report.Failures(c.stdout, list)
-		})
+		list = shorten(c, list, limit, "attempts")
+		return c.print(report.List(list), func() error { return report.Failures(c.stdout, list) })
 	})
 	return c.prints(cmd)
 }
@@ -106,20 +104,18 @@ The times of a job that is paused, parked or overdue are recorded later. A messa
 		if err != nil {
 			return err
 		}
-		list, err := tick.Missed(ctx, s, job, from, limit)
+		list, err := tick.Missed(ctx, s, job, from, oneMore(limit))
 		if err != nil {
 			return err
 		}
+		if err := errors.Join(c.sayPaused(ctx, s), c.sayUndecided(ctx, s, job)); err != nil {
+			return err
+		}
+		list = shorten(c, list, limit, "gaps")
 		return c.print(list, func() error {
-			if err := errors.Join(c.sayPaused(ctx, s), c.sayUndecided(ctx, s, job)); err != nil {
-				return err
-			}
-			switch {
-			case len(list) == 0:
+			if len(list) == 0 {
 				c.say("no gap is on record since %s", report.Instant(from))
 				return nil
-			case len(list) == limit:
-				c.say("there may be more; raise --limit")
 			}
 			return report.Missed(c.stdout, list)
 		})

@@ -35,10 +35,11 @@ func (c *cli) histories(cmd *cobra.Command, read func(*store.Store, context.Cont
 		if limit < 1 {
 			return badInput("--limit: found %d, want at least 1", limit)
 		}
-		list, err := read(s, ctx, args[0], limit)
+		list, err := read(s, ctx, args[0], oneMore(limit))
 		if err != nil {
 			return err
 		}
+		list = shorten(c, list, limit, "changes")
 		return c.print(report.List(list), func() error { return report.History(c.stdout, list) })
 	})
 	return c.prints(cmd)

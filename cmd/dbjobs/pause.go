@@ -243,10 +243,11 @@ record, the newest first.`,
 		if limit < 1 {
 			return badInput("--limit: found %d, want at least 1", limit)
 		}
-		list, err := s.Pauses(ctx, all, limit)
+		list, err := s.Pauses(ctx, all, oneMore(limit))
 		if err != nil {
 			return err
 		}
+		list = shorten(c, list, limit, "pauses")
 		return c.print(report.List(list), func() error { return report.Pauses(c.stdout, list) })
 	})
 	return c.prints(cmd)

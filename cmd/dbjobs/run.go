@@ -50,6 +50,8 @@ func (c *cli) runList() *cobra.Command {
 		if err := inOrder(f.Since, f.Until); err != nil {
 			return err
 		}
+		limit := f.Limit
+		f.Limit = oneMore(limit)
 		runs, err := s.Runs(ctx, f)
 		if err != nil {
 			return err
@@ -58,6 +60,7 @@ func (c *cli) runList() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		runs = shorten(c, runs, limit, "runs")
 		return c.print(report.List(runs), func() error { return report.Runs(c.stdout, runs, now) })
 	})
 	return c.prints(cmd)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Away makes a file with that text, which can be read only after back was called, as one on a file server that is away: until then,
-// whoever opens it waits. The kernel lets nobody wait longer than fs.lease-break-time, which is 45 s. back may be called several
-// times; the end of the test calls it.
+// Away makes a file with that text, which can be read only after back was called, as one on a file server that is away. Until then,
+// each call that opens it hangs. The kernel lets none hang longer than fs.lease-break-time, which is 45 s. back may be called
+// several times; the end of the test calls it.
 func Away(t testing.TB, text string) (path string, back func()) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "away")

@@ -59,7 +59,7 @@ func TestPasswordWhoseFileIsAway(t *testing.T) {
 }
 
 // A process that lives on may need a file often while its file server is away. One read of it hangs, and not one for each need, as
-// each keeps a thread of the system. Who waits for it, and still has time when the server is back, reads what the file has then.
+// each keeps a thread of the system. A caller that still has time when the server is back reads the file as it is then.
 func TestFileThatIsAwayHasOneRead(t *testing.T) {
 	path, back := storetest.Away(t, "geheim")
 	for range 100 {
