@@ -194,7 +194,7 @@ type OpenRuns struct {
 	State  string    `json:"state"`             // waiting, queued or running
 	HeldBy string    `json:"held_by,omitempty"` // predecessor, group or pause
 	Group  string    `json:"group,omitempty"`   // the group that holds them, if any
-	Begun  bool      `json:"begun"`             // they were executed before, and failed or were given back
+	Begun  bool      `json:"begun"`             // they were executed before, and failed or were stopped
 	Later  bool      `json:"later"`             // their time has not come yet
 	Queue  string    `json:"queue"`             // the queue in which they are executed
 	Runs   int       `json:"runs"`              // how many

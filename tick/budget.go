@@ -149,7 +149,7 @@ func (d *deadlines) until(ctx context.Context, end func() (time.Time, bool), clo
 	return ctx, func() { cancel(); release() }
 }
 
-// budget ends the work a margin before the budget ends, so that runs can still be given back.
+// budget ends the work a margin before the budget ends, so that the ends of runs can still be recorded, and others be given back.
 func (d *deadlines) budget(ctx context.Context) (context.Context, context.CancelFunc) {
 	if d.t.Budget <= 0 {
 		return context.WithCancel(ctx)
