@@ -15,22 +15,22 @@ import (
 	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
-// A program gets the instant, and none of the variables of dbjobs, because they may be secret.
+// A program gets the instant, and of the variables none of dbjobs, because they may be secret.
 func TestAlarmOfAProgram(t *testing.T) {
 	dir := t.TempDir()
 	ring, out := filepath.Join(dir, "ring"), filepath.Join(dir, "out")
-	script := "#!/bin/sh\necho \"$@ $DBJOBS_DATABASE_URL\" >> '" + out + "'\ntest ! -e '" + dir + "/fail' || { echo it is full >&2; exit 3; }\n"
+	script := "#!/bin/sh\necho \"$@ $DBJOBS_DATABASE_URL$DBJOBS_CONFIG $SHOP\" >> '" + out + "'\ntest ! -e '" + dir + "/fail' || { echo it is full >&2; exit 3; }\n"
 	if err := os.WriteFile(ring, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	a, err := New("exec:"+ring, Settings{Env: lookup(nil), Environ: append(os.Environ(), "DBJOBS_DATABASE_URL=geheim"), Now: func() time.Time { return noon }})
+	a, err := New("exec:"+ring, Settings{Env: lookup(nil), Environ: append(os.Environ(), "DBJOBS_DATABASE_URL=geheim", "DBJOBS_CONFIG=/etc/it", "SHOP=shop"), Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if rings, err := a.Set(t.Context(), noon.Add(time.Hour)); err != nil || !rings.Equal(noon.Add(time.Hour)) {
 		t.Errorf("%v, %v", rings, err)
 	}
-	if got, err := os.ReadFile(out); err != nil || string(got) != "2026-11-24T13:00:00Z \n" {
+	if got, err := os.ReadFile(out); err != nil || string(got) != "2026-11-24T13:00:00Z  shop\n" {
 		t.Errorf("%q, %v", got, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "fail"), nil, 0o600); err != nil {
