@@ -43,8 +43,8 @@ func (s *Store) openRun(ctx context.Context, job string) (Run, error) {
 }
 
 // CancelRun requests the end of a run. If the run has not been delivered, the next decision for its job
-// cancels it. If it is running, its holder stops it; holders check for requests every 1.5 seconds. A
-// second request changes nothing. If the run has ended, the error is a *FieldError. The run is returned as the request
+// cancels it. If it is running, its holder stops it; a pass checks for requests every 1.5 seconds, and a worker in SQL when it
+// extends its lease. A second request changes nothing. If the run has ended, the error is a *FieldError. The run is returned as the request
 // leaves it.
 func (s *Store) CancelRun(ctx context.Context, id string, who Author) (Run, error) {
 	found, err := s.runNamed(ctx, id, s.openRun)

@@ -16,8 +16,9 @@ func (c *cli) runCancel() *cobra.Command {
 		Use: "cancel RUN", Short: "Cancel a run, even one that another machine executes", Args: positional("RUN"),
 		Long: `Cancels a run. If it has not started, the next tick cancels it. If it is running, the process that executes it
 checks for this every 1.5 seconds and stops its statement in the database. If that process is dead, ticks
-see that when the run's lease is over, after two minutes at most; then the next tick cancels the run. The job continues
-with its next occurrence.
+see that when the run's lease is over, after two minutes at most; then the next tick cancels the run. A worker in SQL
+sees the request when it extends its lease, which is as long as it asked for. The job continues with its next
+occurrence.
 
 RUN may also be a job that has one open run. If it has several, the command lists them, and cancels none.`,
 		Example: `  dbjobs run cancel rollup#12 --reason "it reads the old table"`,
@@ -36,6 +37,9 @@ RUN may also be a job that has one open run. If it has several, the command list
 			}
 			if r.State == store.Running {
 				what = "the process that executes it stops it within seconds"
+				if r.Queue != tick.OwnQueue { // where such workers are
+					what += ", or a worker in SQL when it extends its lease"
+				}
 				if !r.LeaseUntil.IsZero() {
 					what += "; if that process is dead, the first dbjobs tick after " + report.Instant(tick.Recovers(r.LeaseUntil)) + " does"
 				}
