@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,18 +11,27 @@ import (
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
+// RetriedRun is a run that was opened again.
+type RetriedRun struct {
+	Run
+	StepName string `json:"step_name"` // of the step with which it continues
+}
+
 // RetryRun opens a run again that failed, was cancelled or was lost. The run keeps its id, interval and arguments,
 // and continues at its last step, or at the step given by name or number. It waits behind the job's active runs, like
 // every request. Its attempts and its fence are not reset. If the run cannot be retried, the error is a *FieldError.
 // The run is returned as it was opened again.
 //
+// The last step is found by its name: since the run ended, an edit may have moved the steps, or removed this one.
+//
 // A run that is not settled is refused: if it were open again, its failure would never raise an event or be counted.
-func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (Run, error) {
+func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (RetriedRun, error) {
 	found, err := s.findRun(ctx, id)
 	if err != nil {
-		return Run{}, err
+		return RetriedRun{}, err
 	}
 	var r Run
+	var stepName string
 	err = s.change(ctx, who, func(a *applier) error {
 		if r, err = a.runNow(ctx, found.ID); err != nil { // somebody else may have opened it again just now
 			return err
@@ -41,10 +51,15 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 		if len(list) == 0 {
 			return &FieldError{"run " + r.Label(), "job", r.FullJob() + " was removed"}
 		}
-		step, err := startAt(&r, list[0].Steps, fromStep)
+		last, err := a.lastStep(ctx, &r)
 		if err != nil {
 			return err
 		}
+		step, err := startAt(&r, list[0].Steps, last, fromStep)
+		if err != nil {
+			return err
+		}
+		stepName = list[0].Steps[step-1].Name
 		if err := r.canRetry(); err != nil {
 			return err
 		}
@@ -61,7 +76,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 		r, err = a.runNow(ctx, found.ID)
 		return err
 	})
-	return r, err
+	return RetriedRun{r, stepName}, err
 }
 
 // canRetry returns why a run cannot be opened again.
@@ -78,23 +93,49 @@ func (r *Run) canRetry() error {
 	return &FieldError{"run " + r.Label(), "state", "is " + r.State + why}
 }
 
-// startAt returns the position of the step to begin with, counted from 1.
-func startAt(r *Run, steps []Step, named string) (int, error) {
-	if named == "" {
+// lastStep returns the name of the step in which a run ended. It is empty if the run has begun no step since it was made or opened
+// again, and for a run of a worker, which records no attempts.
+func (a *applier) lastStep(ctx context.Context, r *Run) (name string, err error) {
+	if r.StartedAt.IsZero() {
+		return "", nil
+	}
+	err = a.tx.Row(ctx, "last_step", engine.Args{"id": engine.ID(r.ID), "number": r.Attempts, "step": r.Step}, &name)
+	if errors.Is(err, ErrNotFound) {
+		return "", nil
+	}
+	return name, err
+}
+
+// startAt returns the position of the step to begin with, counted from 1: that of the step that is named, or else of the last step.
+func startAt(r *Run, steps []Step, last, named string) (int, error) {
+	at := func(name string) int {
+		return 1 + slices.IndexFunc(steps, func(st Step) bool { return st.Name == name })
+	}
+	switch {
+	case named == "" && last == "":
 		if r.Step > len(steps) {
 			return 0, &FieldError{"run " + r.Label(), "step", fmt.Sprintf("it was in step %d, but the job has only %d now; choose a step with --from-step", r.Step, len(steps))}
 		}
 		return r.Step, nil
+	case named == "":
+		if n := at(last); n > 0 {
+			return n, nil
+		}
+		return 0, &FieldError{"run " + r.Label(), "step", fmt.Sprintf("it was in step %q, which the job no longer has; choose a step with --from-step; there are %s", last, stepNames(steps))}
 	}
-	if i := slices.IndexFunc(steps, func(st Step) bool { return st.Name == named }); i >= 0 {
-		return i + 1, nil
+	if n := at(named); n > 0 {
+		return n, nil
 	}
 	if n, err := strconv.Atoi(named); err == nil && n >= 1 && n <= len(steps) {
 		return n, nil
 	}
+	return 0, &FieldError{"run " + r.Label(), "step", fmt.Sprintf("there is no step %q; there are %s", named, stepNames(steps))}
+}
+
+func stepNames(steps []Step) string {
 	names := make([]string, len(steps))
 	for i, st := range steps {
 		names[i] = st.Name
 	}
-	return 0, &FieldError{"run " + r.Label(), "step", fmt.Sprintf("there is no step %q; there are %s", named, strings.Join(names, ", "))}
+	return strings.Join(names, ", ")
 }

@@ -189,6 +189,7 @@ var actions = map[string]string{
 	"removed_job":        "look for a removed job",
 	"past_renames":       "look which renames were done before",
 	"removed_jobs":       "read removed jobs",
+	"last_step":          "read in which step a run ended",
 	"reopen":             "open a run again",
 	"reserve_queued":     "lock queued runs",
 	"resume":             "end a pause",

@@ -30,7 +30,7 @@ func TestChangeIsDone(t *testing.T) {
 			code       int
 		}{
 			{"job create new --sql SELECT", "whether a pause holds the job could not be found out", exitDone},
-			{"run retry job#1", "job#1 is open again, from step 1; when it executes could not be found out", exitDone},
+			{"run retry job#1", `job#1 is open again, from step 1, "step 1"; when it executes could not be found out`, exitDone},
 			{"run cancel job#1", "job#1: the next dbjobs tick cancels it", exitDone},
 			{"job backfill job --from 2026-01-01T00:00:00Z --to 2026-01-03T00:00:00Z --again", "when the runs execute could not be found out", exitDone},
 			{"job alter job --timeout 5m", "changed job", exitDone},

@@ -68,6 +68,7 @@ var printed = []struct {
 	{"missed", []tick.MissedTimes{}},
 	{"pauses", []store.Pause{}},
 	{"run list", []store.Run{}},
+	{"run retry", store.RetriedRun{}},
 	{"run show", store.RunDetail{}},
 	{"schedule create", report.CreatedSchedule{}},
 	{"schedule list", []store.ScheduleStatus{}},

@@ -118,8 +118,9 @@ func (c *cli) runRetry() *cobra.Command {
 	var from string
 	cmd := &cobra.Command{
 		Use: "retry RUN", Short: "Retry a run that failed, was cancelled or was lost", Args: positional("RUN"),
-		Long: `Opens a run again: the same run, with its own interval and arguments. It continues at the step it was in, or at
---from-step. The next tick executes it, after the job's open runs.`,
+		Long: `Opens a run again: the same run, with its own interval and arguments. It continues at the step it was in,
+wherever the job has that step now, or at --from-step. If the job has no step of that name any more, the retry is
+refused without --from-step. The next tick executes it, after the job's open runs.`,
 		Example: `  dbjobs run retry rollup#12 --from-step load --reason "the disk has room again"`,
 	}
 	cmd.Flags().StringVar(&from, "from-step", "", "name or number of the step to start with")
@@ -130,19 +131,19 @@ func (c *cli) runRetry() *cobra.Command {
 		}
 		return c.print(r, func() error {
 			p, err := held(ctx, s, r.FullJob())
-			does := ""
+			does, step := "", fmt.Sprintf("from step %d, %q", r.Step, r.StepName)
 			if err == nil && p == nil {
-				does, err = runs(ctx, s, &r, "it")
+				does, err = runs(ctx, s, &r.Run, "it")
 			}
 			switch {
 			case err != nil:
-				c.unknown(fmt.Sprintf("run %s is open again, from step %d; when it executes", r.Label(), r.Step), err)
+				c.unknown(fmt.Sprintf("run %s is open again, %s; when it executes", r.Label(), step), err)
 				return nil
 			case p != nil:
-				c.say("run %s is open again, from step %d: it waits while the job is paused: %s", r.Label(), r.Step, report.Paused(*p))
+				c.say("run %s is open again, %s: it waits while the job is paused: %s", r.Label(), step, report.Paused(*p))
 				return nil
 			}
-			c.say("run %s is open again: the next dbjobs tick %s from step %d", r.Label(), does, r.Step)
+			c.say("run %s is open again: the next dbjobs tick %s %s", r.Label(), does, step)
 			return nil
 		})
 	})

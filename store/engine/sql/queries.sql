@@ -1199,6 +1199,11 @@ VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :at, :from, :to, :
 -- name: keyed_run
 SELECT id FROM dbjobs.runs WHERE job_id = :job AND occurrence = :occurrence;
 
+-- The step of a run's last attempt, if the run is still in that step.
+
+-- name: last_step
+SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = :id AND a.number = :number AND a.step = :step;
+
 -- The fence stays: nobody can end a run that waits, and the next delivery has another fence.
 
 -- name: reopen

@@ -929,6 +929,10 @@ SELECT a.job_id, o.id, o.name, 0, 0, a.after_job_id, o.owner, a.on_end
 FROM dbjobs_job_after a LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id
 WHERE a.job_id IN (each_) ORDER BY 1, 3;
 
+-- name: last_step
+-- arguments: id, number, step
+SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = ? AND a.number = ? AND a.step = ?;
+
 -- name: link_own_rules
 -- arguments: now, each_ids
 INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)

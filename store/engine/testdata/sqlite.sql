@@ -921,6 +921,10 @@ SELECT a.job_id, o.id, o.name, 0, 0, a.after_job_id, o.owner, a.on_end
 FROM dbjobs_job_after a LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id
 WHERE a.job_id IN (SELECT value FROM json_each(?1)) ORDER BY 1, 3;
 
+-- name: last_step
+-- arguments: id, number, step
+SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = ?1 AND a.number = ?2 AND a.step = ?3;
+
 -- name: link_own_rules
 -- arguments: now, ids
 INSERT INTO dbjobs_job_schedules (job_id, schedule_id, created_at)

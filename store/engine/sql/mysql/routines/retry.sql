@@ -5,7 +5,7 @@ BEGIN
   DECLARE mine boolean;
   DECLARE its_id char(36) CHARACTER SET ascii COLLATE ascii_bin;
   DECLARE of_job, removable bigint;
-  DECLARE named, is_state text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE named, is_state, last text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE start_at, steps int;
   DECLARE is_settled boolean;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
@@ -25,11 +25,14 @@ BEGIN
   END IF;
   SELECT r.step, r.state, r.settled_at IS NOT NULL INTO start_at, is_state, is_settled FROM dbjobs_runs r WHERE r.id = its_id FOR UPDATE;
   SELECT COUNT(*) INTO steps FROM dbjobs_steps s WHERE s.job_id = of_job;
-  IF COALESCE(from_step, '') <> '' THEN
+  SET last = (SELECT MAX(a.step_name) FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts AND a.step = r.step WHERE r.id = its_id AND r.started_at IS NOT NULL); -- see applier.lastStep (store/retry.go)
+  IF COALESCE(from_step, '') = '' AND last IS NOT NULL THEN
+    SET start_at = (SELECT COUNT(*) FROM dbjobs_steps s JOIN dbjobs_steps o ON o.job_id = s.job_id AND o.position >= s.position WHERE o.job_id = of_job AND o.name = last);
+  ELSEIF COALESCE(from_step, '') <> '' THEN
     SET start_at = COALESCE(NULLIF((SELECT COUNT(*) FROM dbjobs_steps s JOIN dbjobs_steps o ON o.job_id = s.job_id AND o.position >= s.position WHERE o.job_id = of_job AND o.name = from_step), 0), IF(from_step REGEXP '^[1-9][0-9]{0,8}$', from_step, 0));
   END IF;
   IF start_at < 1 OR start_at > steps THEN
-    CALL dbjobs_refuse('JB003', CONCAT('run ', LEFT(run, 40), ': there is no step ', LEFT(COALESCE(from_step, start_at), 20), '; give from_step, a name or 1 to ', steps));
+    CALL dbjobs_refuse('JB003', CONCAT('run ', LEFT(run, 40), ': there is no step ', LEFT(COALESCE(NULLIF(from_step, ''), last, start_at), 20), '; give from_step, a name or 1 to ', steps));
   END IF;
   UPDATE dbjobs_runs u SET u.state = 'waiting', u.held_by = NULL, u.ready_at = UTC_TIMESTAMP(6), u.step = start_at, u.attempt = 0, u.losses = 0, u.lease_until = NULL,
     u.cancel_at = NULL, u.cancel_by = NULL, u.started_at = NULL, u.finished_at = NULL, u.settled_at = NULL, u.expires_at = NULL, u.error = NULL

@@ -6,6 +6,7 @@ DECLARE
   r dbjobs.runs;
   named text;
   steps text[];
+  last text; -- the name of the step in which the run ended; NULL: see applier.lastStep (store/retry.go)
   start_at integer;
 BEGIN
   PERFORM p.job_id FROM dbjobs.plans p WHERE p.job_id = (SELECT j.id FROM dbjobs.jobs j WHERE j.remove_when_done AND j.id = (SELECT o.job_id FROM dbjobs.runs o WHERE o.id = its_id)) FOR UPDATE; -- see jobToRun (store/request.go)
@@ -15,11 +16,13 @@ BEGIN
   IF named IS NULL THEN
     RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('run %s: its job was removed', retry.run), HINT = 'Create the job again, and request a run of it.';
   END IF;
-  start_at := CASE WHEN coalesce(from_step, '') = '' THEN r.step
+  SELECT a.step_name INTO last FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL;
+  start_at := CASE WHEN coalesce(from_step, '') = '' AND last IS NULL THEN r.step
+    WHEN coalesce(from_step, '') = '' THEN coalesce(array_position(steps, last), 0)
     WHEN array_position(steps, from_step) IS NOT NULL THEN array_position(steps, from_step)
     WHEN from_step ~ '^[1-9][0-9]{0,8}$' THEN from_step::integer ELSE 0 END;
   IF start_at NOT BETWEEN 1 AND coalesce(cardinality(steps), 0) THEN
-    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('run %s: there is no step %s; there are %s', retry.run, coalesce(quote_literal(from_step), r.step::text), array_to_string(steps, ', ')),
+    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('run %s: there is no step %s; there are %s', retry.run, coalesce(quote_literal(nullif(from_step, '')), quote_literal(last), r.step::text), array_to_string(steps, ', ')),
       HINT = 'Choose a step with from_step: its name, or its number.';
   END IF;
   UPDATE dbjobs.runs u SET state = 'waiting', held_by = NULL, ready_at = statement_timestamp(), step = start_at, attempt = 0, losses = 0, lease_until = NULL,

@@ -1,0 +1,124 @@
+package tick_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// retries open a run again: by the command, and by the routine where there is one.
+var retries = map[string]func(t *testing.T, d *storetest.DB, run, from string) error{
+	"the command": func(t *testing.T, d *storetest.DB, run, from string) error {
+		_, err := d.RetryRun(t.Context(), run, from, store.Author{})
+		return err
+	},
+	"the routine": func(t *testing.T, d *storetest.DB, run, from string) error {
+		call := map[string]string{"postgres": "SELECT dbjobs.retry('" + run + "', '" + from + "')", "mariadb": "CALL dbjobs_retry('" + run + "', '" + from + "', NULL)"}[d.Engine]
+		_, err := d.SQL.ExecContext(t.Context(), call)
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET ready_at = created_at WHERE state = 'waiting'") // the routine has the clock of the server
+		return err
+	},
+}
+
+// applySteps applies a job with steps of these names. The one that is broken fails.
+func applySteps(t *testing.T, d *storetest.DB, broken, names string) {
+	t.Helper()
+	j := store.Job{Name: "job"}
+	for name := range strings.FieldsSeq(names) {
+		step := ticktest.Nop(name)
+		if name == broken {
+			step = ticktest.Step(name, "SELECT * FROM nowhere")
+		}
+		j.Steps = append(j.Steps, step)
+	}
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+}
+
+// done returns the steps of the last run that have succeeded, in their order.
+func done(t *testing.T, d *storetest.DB) string {
+	t.Helper()
+	var names []string
+	for _, a := range ticktest.LastRun(t, d, "job").Tries {
+		if a.State == store.Succeeded {
+			names = append(names, a.StepName)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// A run that is opened again continues at the step in which it ended, wherever that step is by now. A run whose step is gone is
+// refused: another step would be left out, or executed a second time, without a word.
+func TestRetryFindsTheStepByItsName(t *testing.T) {
+	const gone = "gone"
+	for after, want := range map[string]string{
+		"fetch load tell":       "fetch load tell",
+		"load tell":             "fetch load tell",
+		"check fetch load tell": "fetch load tell",
+		"tell load":             "fetch load",
+		"fetch tell":            gone,
+		"fetch":                 gone,
+	} {
+		for by, retry := range retries {
+			t.Run(by+", then "+after, func(t *testing.T) {
+				storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+					if by == "the routine" && d.Engine == "sqlite" {
+						return
+					}
+					applySteps(t, d, "load", "fetch load tell")
+					run := ticktest.RunNow(t, d, "job", store.Request{})
+					ticktest.Run(t, d)
+					applySteps(t, d, "", after)
+					err := retry(t, d, run.ID, "")
+					if want == gone {
+						if err == nil || !strings.Contains(err.Error(), "load") || ticktest.LastRun(t, d, "job").State != store.Failed {
+							t.Errorf("%v; want a refusal that names the step", err)
+						}
+						if err := retry(t, d, run.ID, "fetch"); err != nil {
+							t.Error(err)
+						}
+						return
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					ticktest.Run(t, d)
+					if got := done(t, d); ticktest.LastRun(t, d, "job").State != store.Succeeded || got != want {
+						t.Errorf("%s: %q, want %q", ticktest.LastRun(t, d, "job").State, got, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A run that was opened again at a step, and was cancelled before it began, continues at that step.
+func TestRetryKeepsTheStepThatWasChosen(t *testing.T) {
+	for by, retry := range retries {
+		t.Run(by, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				if by == "the routine" && d.Engine == "sqlite" {
+					return
+				}
+				applySteps(t, d, "load", "fetch load tell")
+				run := ticktest.RunNow(t, d, "job", store.Request{})
+				ticktest.Run(t, d)
+				applySteps(t, d, "", "load tell")
+				for _, from := range []string{"tell", ""} {
+					if err := retry(t, d, run.ID, from); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := d.CancelRun(t.Context(), run.ID, store.Author{}); err != nil {
+						t.Fatal(err)
+					}
+					ticktest.Run(t, d)
+				}
+				if got := ticktest.LastRun(t, d, "job"); got.State != store.Cancelled || got.Step != 2 {
+					t.Errorf("%s at step %d; want it to be cancelled at step 2", got.State, got.Step)
+				}
+			})
+		})
+	}
+}
