@@ -66,3 +66,56 @@ func TestRetryAfterIsHeeded(t *testing.T) {
 		}
 	})
 }
+
+// The key of a request belongs to its step, not to the place of the step: if an edit puts another step in front while the run is
+// open, the step keeps its key, and the other one has a key of its own. Otherwise a server would do the work of the step a second
+// time, and would take the request of the other step for one that it has answered.
+func TestIdempotencyKeyFollowsItsStep(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		var mu sync.Mutex
+		keys := map[string][]string{}
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			keys[r.URL.Path] = append(keys[r.URL.Path], r.Header.Get("Idempotency-Key"))
+			if r.URL.Path == "/charge" && len(keys["/charge"]) == 1 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}))
+		defer s.Close()
+		x := executor.NewHTTP(&executor.Host{Addresses: []executor.Addresses{{Range: netip.MustParsePrefix("127.0.0.0/8")}}})
+		defer x.Close()
+		tk := ticktest.New(t, d.Store)
+		tk.Executors["http"] = x
+		tries, wait := store.Attempts(2), store.Duration(time.Second)
+		apply := func(names ...string) {
+			t.Helper()
+			j := store.Job{Name: "job", Retry: store.Retry{Attempts: &tries, Backoff: &wait}}
+			for _, name := range names {
+				spec, err := json.Marshal(executor.HTTPSpec{URL: s.URL + "/" + name})
+				if err != nil {
+					t.Fatal(err)
+				}
+				j.Steps = append(j.Steps, store.Step{Name: name, Executor: "http", Spec: spec})
+			}
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+		}
+		apply("charge", "note")
+		ticktest.Request(t, d, "job")
+		ticktest.Pass(t, tk)
+		apply("audit", "charge", "note")
+		d.Clock.Add(time.Minute)
+		if r := ticktest.Pass(t, tk); r.Succeeded != 1 {
+			t.Fatalf("%+v", r)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		charge, audit := keys["/charge"], keys["/audit"]
+		if len(charge) != 2 || charge[0] == "" || charge[0] != charge[1] {
+			t.Errorf("charge had the keys %q, want the same one twice", charge)
+		}
+		if len(audit) != 1 || audit[0] == charge[0] {
+			t.Errorf("audit had the keys %q, want one that is not that of charge, %q", audit, charge)
+		}
+	})
+}

@@ -3,13 +3,14 @@ package executor
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -43,8 +44,16 @@ func (c *call) prepare(ctx context.Context) (*url.URL, error) {
 }
 
 // requestKey identifies a run's step, for receivers that execute a request only once. It is the same in all tries and
-// deliveries. The id of a run is unique among all databases.
-func requestKey(t *store.Task) string { return t.Run.ID + "-" + strconv.Itoa(t.Run.Step) }
+// deliveries. The id of a run is unique among all databases. The step is identified by its name, because an edit may move it while
+// the run is open; the name itself may be long, or have characters that a key cannot have.
+func requestKey(t *store.Task) string {
+	name := ""
+	if step := t.StepAt(t.Run.Step); step != nil {
+		name = step.Name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return t.Run.ID + "-" + hex.EncodeToString(sum[:6])
+}
 
 // addSecrets adds the secrets that the spec names to the facts.
 func (c *call) addSecrets(ctx context.Context) error {

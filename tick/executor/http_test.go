@@ -34,7 +34,7 @@ func attempt(spec string) Request {
 	t.Run.ID, t.Run.Step, t.Run.Attempt, t.Run.Fence, t.Run.Job, t.Run.Owner = "019a-7", 2, 1, 3, "rollup", "ann"
 	t.Run.ScheduledFor = time.Date(2026, 11, 20, 2, 30, 0, 0, time.UTC)
 	t.Run.Args = `{"day": "a/b?c=d&e #%", "n": 12345678901234567890, "dots": "..", "line": "a\nX-Evil: 1"}`
-	t.Job.Owner = "ann"
+	t.Job.Owner, t.Job.Steps = "ann", []store.Step{{Name: "load"}, {Name: "tell"}}
 	return Request{Task: t, Spec: json.RawMessage(spec), Now: httpNow}
 }
 
@@ -99,7 +99,7 @@ func TestHTTPRequest(t *testing.T) {
 		if line := fmt.Sprintf("%s %s %s %s", r.method, r.uri, r.header.Get("Content-Type"), r.body); line != c.want {
 			t.Errorf("%s: sent\n%s\nwant\n%s", c.spec, line, c.want)
 		}
-		if r.header.Get("Idempotency-Key") != "019a-7-2" || r.header.Get("Accept-Encoding") != "" {
+		if r.header.Get("Idempotency-Key") != "019a-7-879915cfdc2c" || r.header.Get("Accept-Encoding") != "" {
 			t.Errorf("%s: %v", c.spec, r.header)
 		}
 	}
@@ -126,7 +126,7 @@ func TestHTTPLogsIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := got()[before].header
-	if h.Get("webhook-id") != "019a-7-2" || h.Get("webhook-timestamp") != "1795161600" || strings.Count(h.Get("webhook-signature"), "v1,") != 2 {
+	if h.Get("webhook-id") != "019a-7-879915cfdc2c" || h.Get("webhook-timestamp") != "1795161600" || strings.Count(h.Get("webhook-signature"), "v1,") != 2 {
 		t.Error(h)
 	}
 	for spec, want := range map[string]string{

@@ -44,12 +44,12 @@ func TestMail(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
-		if got := s.Mails(t); len(got) != i+1 || !strings.Contains(r.Output, "<019a-7-2@example.org> for ann@example.org, Bob <bob@example.org>, eve@example.org") {
+		if got := s.Mails(t); len(got) != i+1 || !strings.Contains(r.Output, "<019a-7-879915cfdc2c@example.org> for ann@example.org, Bob <bob@example.org>, eve@example.org") {
 			t.Fatalf("%s: %d mails, told %q", kind, len(got), r.Output)
 		}
 	}
 	for _, got := range s.Mails(t) {
-		for _, want := range []string{"ann@example.org", "bob@example.org", "eve@example.org", "Message-ID: <019a-7-2@example.org>", "Auto-Submitted: auto-generated",
+		for _, want := range []string{"ann@example.org", "bob@example.org", "eve@example.org", "Message-ID: <019a-7-879915cfdc2c@example.org>", "Auto-Submitted: auto-generated",
 			"Date: Fri, 20 Nov 2026 08:00:00", "rollup:", "run 019a-7", "2026-11-20T02:30:00.000000Z"} {
 			if !strings.Contains(got, want) {
 				t.Errorf("no %s in\n%s", want, got)
