@@ -13,8 +13,8 @@ import (
 // doneJobs are jobs that remove_when_done has removed, if no other job of that name was created since. If a manifest
 // still contains them, they must not run again.
 type doneJobs struct {
-	jobs   knownJobs                            // id, owner and name only
-	became map[int64]map[string]json.RawMessage // the definition that they had, from the change log
+	jobs knownJobs                              // id, owner and name only
+	were map[int64][]map[string]json.RawMessage // the definitions that they had, from the change log
 }
 
 // findDone reads the done jobs, if the definitions may contain one of them. That is so if they create a job that does
@@ -38,7 +38,7 @@ func (a *applier) findDone(ctx context.Context, jobs []Job) (err error) {
 
 // readDone reads which jobs with these names are done.
 func readDone(ctx context.Context, q engine.Runner, names []string) (doneJobs, error) {
-	d := doneJobs{newKnownJobs(), map[int64]map[string]json.RawMessage{}}
+	d := doneJobs{newKnownJobs(), map[int64][]map[string]json.RawMessage{}}
 	last := map[string]*Job{} // of each full name, the last one that is done
 	for part := range slices.Chunk(legible(names), page) {
 		var j Job
@@ -46,7 +46,10 @@ func readDone(ctx context.Context, q engine.Runner, names []string) (doneJobs, e
 		var became map[string]json.RawMessage
 		err := q.Query(ctx, "removed_jobs", engine.Args{"ids": part}, engine.Reads(&j.ID, &j.Owner, &j.Name, &done, jsonInto{&became}).Each(func(string) {
 			if delete(last, j.FullName()); done {
-				last[j.FullName()], d.became[j.ID] = new(j), became
+				last[j.FullName()] = new(j)
+			}
+			if became != nil {
+				d.were[j.ID] = append(d.were[j.ID], became)
 			}
 			j, became = Job{}, nil
 		}))
@@ -60,21 +63,19 @@ func readDone(ctx context.Context, q engine.Runner, names []string) (doneJobs, e
 	return d, nil
 }
 
-// has reports whether this very job is done, whichever manifest had it. The instant that its start schedule resolved to is not
-// compared: it is not part of what people write. Hooks are compared in the form in which the change log has them.
+// has reports whether this very job is done, whichever manifest had it. It had several definitions if it was altered before, by
+// a command or by a file: with none of them it runs again. Neither its names are compared nor the instant that its start
+// schedule resolved to: that is not part of what people write. Hooks are compared in the form in which the change log has them.
 func (d *doneJobs) has(j Job, known *knownJobs) bool {
 	old := d.jobs.byName[j.FullName()]
-	if old == nil || d.became[old.ID] == nil || !j.RemoveDone {
+	if old == nil || d.were[old.ID] == nil || !j.RemoveDone {
 		return false
 	}
-	was := d.became[old.ID]
 	for _, hook := range j.On.All() {
 		if name, err := known.hook(&j, *hook); err == nil {
 			*hook = name
 		}
 	}
-	j.Manifest = ""
-	delete(was, "manifest")
 	text, err := fields(j)
 	if err != nil {
 		return false
@@ -83,10 +84,11 @@ func (d *doneJobs) has(j Job, known *knownJobs) bool {
 	if err != nil {
 		return false
 	}
-	if j.Start != "" {
-		delete(was, "not_before")
-	}
-	return len(differences(was, is)) == 0
+	return slices.ContainsFunc(d.were[old.ID], func(was map[string]json.RawMessage) bool {
+		return !slices.ContainsFunc(differences(was, is), func(c FieldChange) bool {
+			return c.Field != "name" && c.Field != "manifest" && (c.Field != "not_before" || j.Start == "")
+		})
+	})
 }
 
 // doneOf is a job that a decision removes, because none of its runs is left to be executed.

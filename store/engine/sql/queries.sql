@@ -1003,13 +1003,12 @@ DELETE FROM dbjobs.job_schedules WHERE job_id @these;
 -- name: finish_schedules
 DELETE FROM dbjobs.schedules WHERE job_id @these;
 
--- The last definition of each job, from the change log, if commands made it.
+-- Each job, and each definition that one which is done has had, from the change log, if commands made it.
 
 -- name: removed_jobs
-SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN @false ELSE @true END, c.became
+SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN @false ELSE @true END, l.became
 FROM dbjobs.jobs j
-LEFT JOIN dbjobs.changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id
-  AND @of_definition)
+LEFT JOIN dbjobs.changes l @by_subject ON j.done_at IS NOT NULL AND l.kind = 'job' AND l.subject_id = j.id AND @of_definition
 WHERE j.removed_at IS NOT NULL AND j.name @among_names ORDER BY j.id;
 
 -- Which definitions got these names, and those that they had before. A job has its full name.
@@ -1383,8 +1382,9 @@ DELETE FROM dbjobs.jobs WHERE id @these;
 -- Who needs stretches wants the newest ones, and a decision needs pauses that ended after what its plan covers. A pause that
 -- its jobs have not seen is needed. The latest changes of a job are needed: they say in which state the job is, and what its
 -- definition is, or was when the job was done. A rename says nothing of the state, and makes no earlier change needless. An earlier
--- change is not needed, and neither is any change of a job that is gone, or what says neither state nor definition. But a rename stays,
--- whatever it has renamed, and also when that is gone: renamed_from does it once.
+-- change is not needed, and neither is any change of a job that is gone, or what says neither state nor definition. But each definition
+-- of a job that goes when it is done is needed: a file may have any of them. And a rename stays, whatever it has renamed, and also when
+-- that is gone: renamed_from does it once.
 
 -- name: old_records
 SELECT t.since, NULL, 'tick' FROM (SELECT since FROM dbjobs.ticks @by_since WHERE since < @later AND last_at < @later ORDER BY since LIMIT :limit) AS t
@@ -1398,6 +1398,7 @@ SELECT NULL, c.id, 'change' FROM (
 WHERE c.changed_at < @later AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
   OR EXISTS (SELECT 1 FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
     AND l.action <> 'rename' AND (@of_definition OR c.action IN ('pause', 'resume') AND @of_state))
+    AND (c.action IN ('pause', 'resume') OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND j.remove_when_done = @true))
   OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
 -- name: delete_changes

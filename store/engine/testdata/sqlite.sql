@@ -1232,6 +1232,7 @@ SELECT NULL, c.id, 'change' FROM (
 WHERE c.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
   OR EXISTS (SELECT 1 FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
     AND l.action <> 'rename' AND (l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort') OR c.action IN ('pause', 'resume') AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')))
+    AND (c.action IN ('pause', 'resume') OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = c.subject_id AND j.remove_when_done = 1))
   OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
 
 -- name: oldest_kept
@@ -1465,10 +1466,9 @@ SELECT id FROM dbjobs_jobs WHERE owner = ?1 AND name = ?2 AND removed_at IS NOT 
 
 -- name: removed_jobs
 -- arguments: ids
-SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN 0 ELSE 1 END, c.became
+SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN 0 ELSE 1 END, l.became
 FROM dbjobs_jobs j
-LEFT JOIN dbjobs_changes c ON c.id = (SELECT MAX(l.id) FROM dbjobs_changes l  WHERE l.kind = 'job' AND l.subject_id = j.id
-  AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort'))
+LEFT JOIN dbjobs_changes l  ON j.done_at IS NOT NULL AND l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort')
 WHERE j.removed_at IS NOT NULL AND j.name IN (SELECT value FROM json_each(?1)) ORDER BY j.id;
 
 -- name: rename_job

@@ -1,0 +1,73 @@
+package tick_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A job that is done counts as the entry of a file also where a command has altered the job before it was done. In a definition
+// that the job never had, other steps or other times make it another one.
+func TestRemoveWhenDoneKnowsWhatWasAltered(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		defs := store.Definitions{Jobs: []store.Job{once()}}
+		o := store.ApplyOptions{Manifest: "jobs"}
+		brought(t, d, defs, o)
+		c := &course{DB: d}
+		c.follow(t, "08:00 tick; 08:05 tick take end=failed tick")
+		repair := func(j store.Job) (store.Job, error) {
+			j.Steps, j.Timeout = []store.Step{ticktest.Step("", "SELECT 2")}, store.Duration(2*time.Hour)
+			return j, nil
+		}
+		if _, err := d.AlterJob(t.Context(), "job", store.AlterOptions{}, repair); err != nil {
+			t.Fatal(err)
+		}
+		c.follow(t, "08:10 retry tick take end=succeeded tick")
+		for _, what := range []string{"as the file has it", "as it was altered"} {
+			if got := brought(t, d, defs, o); got != "done job" {
+				t.Fatalf("%s: %s", what, got)
+			}
+			defs.Jobs[0], _ = repair(defs.Jobs[0])
+		}
+		defs.Jobs[0].Steps = []store.Step{ticktest.Step("", "SELECT 3")}
+		if got := brought(t, d, defs, o); got != "create job" {
+			t.Errorf("with other steps: %s", got)
+		}
+	})
+}
+
+// The change log keeps each definition of a job that goes when it is done, also those that were altered long ago. Of other
+// jobs, it keeps the last one.
+func TestPruneKeepsDefinitionsOfDoneJobs(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		first := func() float64 { return 0 } // where a sweep begins
+		sweeps := ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Chance: first})
+		other := store.Job{Name: "other", Steps: []store.Step{ticktest.Nop("")}}
+		defs := store.Definitions{Jobs: []store.Job{once(), other}}
+		o := store.ApplyOptions{Manifest: "jobs"}
+		brought(t, d, defs, o)
+		for _, name := range []string{"job", "other"} {
+			if _, err := d.AlterJob(t.Context(), name, store.AlterOptions{}, func(j store.Job) (store.Job, error) {
+				j.Steps = []store.Step{ticktest.Step("", "SELECT 2")}
+				return j, nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		(&course{DB: d}).follow(t, "08:00 tick; 08:05 tick take end=succeeded tick")
+		d.Clock.Add(401 * 24 * time.Hour)
+		for range 4 {
+			ticktest.Request(t, d, "other")
+			ticktest.Pass(t, ticktest.New(t, sweeps))
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("changes")+" WHERE subject LIKE '%other' AND action <> 'run-now'"); n != 1 {
+			t.Errorf("the other job has %d definitions in the change log", n)
+		}
+		if got := brought(t, d, defs, o); got != "done job, change other" {
+			t.Errorf("after the sweep: %s", got)
+		}
+	})
+}
