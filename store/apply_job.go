@@ -212,7 +212,7 @@ func (a *applier) check(given *fitting, there map[string]*Job, twice func(j Job,
 		a.refuse(err)
 		return nil, nil
 	}
-	if !known && !a.o.CreateOnly && a.done.has(*j, &a.known) {
+	if !known && !a.o.CreateOnly && a.done.has(*j) {
 		a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: "job", Subject: j.FullName(), Action: "done"})
 		return nil, nil
 	}

@@ -64,17 +64,11 @@ func readDone(ctx context.Context, q engine.Runner, names []string) (doneJobs, e
 }
 
 // has reports whether this very job is done, whichever manifest had it. It had several definitions if it was altered before, by
-// a command or by a file: with none of them it runs again. Neither its names are compared nor the instant that its start
-// schedule resolved to: that is not part of what people write. Hooks are compared in the form in which the change log has them.
-func (d *doneJobs) has(j Job, known *knownJobs) bool {
+// a command or by a file: with none of them it runs again.
+func (d *doneJobs) has(j Job) bool {
 	old := d.jobs.byName[j.FullName()]
 	if old == nil || d.were[old.ID] == nil || !j.RemoveDone {
 		return false
-	}
-	for _, hook := range j.On.All() {
-		if name, err := known.hook(&j, *hook); err == nil {
-			*hook = name
-		}
 	}
 	text, err := fields(j)
 	if err != nil {
@@ -84,11 +78,20 @@ func (d *doneJobs) has(j Job, known *knownJobs) bool {
 	if err != nil {
 		return false
 	}
+	another := func(c FieldChange) bool { return !besideWork(c.Field) && (c.Field != "not_before" || j.Start == "") } // to which the start schedule resolved
 	return slices.ContainsFunc(d.were[old.ID], func(was map[string]json.RawMessage) bool {
-		return !slices.ContainsFunc(differences(was, is), func(c FieldChange) bool {
-			return c.Field != "name" && c.Field != "manifest" && (c.Field != "not_before" || j.Start == "")
-		})
+		return !slices.ContainsFunc(differences(was, is), another)
 	})
+}
+
+// besideWork reports whether a job that differs in this field alone is the same piece of work, so that it need not be done again.
+// Such are its names, and all that a file may say for all of its jobs: policies, by which runs are executed, and a zone.
+func besideWork(field string) bool {
+	switch field {
+	case "name", "manifest", "description", "own.zone", "start_zone":
+		return true
+	}
+	return slices.ContainsFunc(policies, func(p Policy) bool { return p.Shared && p.Key == field })
 }
 
 // doneOf is a job that a decision removes, because none of its runs is left to be executed.

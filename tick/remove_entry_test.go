@@ -6,6 +6,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -35,6 +36,54 @@ func TestRemoveWhenDoneKnowsWhatWasAltered(t *testing.T) {
 		defs.Jobs[0].Steps = []store.Step{ticktest.Step("", "SELECT 3")}
 		if got := brought(t, d, defs, o); got != "create job" {
 			t.Errorf("with other steps: %s", got)
+		}
+	})
+}
+
+// Keys that a file may give to all of its jobs make no other job of one that is done: nobody who adds a timeout to the defaults
+// wants each one-off to run again. A job's times and steps do.
+func TestRemoveWhenDoneIsNotUndoneByDefaults(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		j, o := once(), store.ApplyOptions{Manifest: "jobs", Start: decide.Start}
+		j.Own.Rule, j.MaxRuns, j.Start, j.StartZone = "every 5m", 1, "at 2026-01-05T08:03:00", "UTC"
+		alarm := store.Job{Name: "alarm", Steps: j.Steps}
+		with := func(edit func(*store.Job)) string {
+			job := j
+			own := *j.Own
+			job.Own = &own
+			edit(&job)
+			return brought(t, d, store.Definitions{Jobs: []store.Job{job, alarm}}, o)
+		}
+		with(func(*store.Job) {})
+		(&course{DB: d}).follow(t, "08:00 tick; 08:05 tick take end=succeeded tick")
+		o.DryRun = true
+		attempts, backoff := store.Attempts(3), store.Duration(time.Minute)
+		for what, edit := range map[string]func(*store.Job){
+			"timeout":     func(j *store.Job) { j.Timeout = store.Duration(time.Hour) },
+			"keep":        func(j *store.Job) { j.Keep.Runs = 7 },
+			"retry":       func(j *store.Job) { j.Retry = store.Retry{Attempts: &attempts, Backoff: &backoff} },
+			"hooks":       func(j *store.Job) { j.On.Failed = "alarm" },
+			"tags":        func(j *store.Job) { j.Tags = []string{"nightly"} },
+			"heartbeat":   func(j *store.Job) { j.Heartbeat.URL = "https://example.org/ping" },
+			"zone":        func(j *store.Job) { j.Own.Zone, j.StartZone = "Europe/Berlin", "Europe/Berlin" },
+			"description": func(j *store.Job) { j.Description = "made of words" },
+		} {
+			if got := with(edit); got != "done job" {
+				t.Errorf("%s: %s", what, got)
+			}
+		}
+		d.Clock.Set(ticktest.Morning(8, 0)) // a new job needs a start to come
+		for what, edit := range map[string]func(*store.Job){
+			"rule":      func(j *store.Job) { j.Own.Rule = "every 6m" },
+			"start":     func(j *store.Job) { j.Start = "at 2026-01-05T09:03:00" },
+			"not after": func(j *store.Job) { j.NotAfter = ticktest.Morning(23, 0) },
+			"runs":      func(j *store.Job) { j.MaxRuns = 2 },
+			"steps":     func(j *store.Job) { j.Steps = []store.Step{ticktest.Step("", "SELECT 2")} },
+			"no rule":   func(j *store.Job) { j.Own, j.RepeatAfter = nil, store.Duration(time.Minute) },
+		} {
+			if got := with(edit); got != "create job" {
+				t.Errorf("%s: %s", what, got)
+			}
 		}
 	})
 }

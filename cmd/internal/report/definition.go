@@ -110,7 +110,7 @@ func Changes(w io.Writer, a Applied) error {
 	marks := map[string]string{"create": "+", "change": "~", "rename": "~", "remove": "-"}
 	for _, c := range a.Changes {
 		if c.Action == "done" {
-			if _, err := fmt.Fprintf(w, "= %s %s has finished and was removed; it is created again when its entry changes\n", c.Kind, Line(c.Subject)); err != nil {
+			if _, err := fmt.Fprintf(w, "= %s %s has finished and was removed; it is created again when its times or its steps change\n", c.Kind, Line(c.Subject)); err != nil {
 				return err
 			}
 			continue
