@@ -15,7 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/rules"
 )
 
-// years is how far ahead the days of recurring events are listed.
+// years is for how many years ahead the days of recurring events are listed.
 const years = 10
 
 // most is the size, in bytes, of the largest file that is read.
@@ -43,7 +43,8 @@ func ReadFile(name string, open func(string) (io.ReadCloser, error), now time.Ti
 }
 
 // read reads the content of a file, and returns the days in the form that package rules reads. For a recurring event, it returns
-// the days from a year before now to years after now.
+// the days of the last year, of this one, and of the years to come: of whole years, so that a calendar does not change with each
+// apply of the same file.
 func read(data []byte, now time.Time) ([]string, error) {
 	text := string(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if strings.TrimSpace(text) == "" { // as a download that failed leaves it
@@ -208,6 +209,11 @@ func date(name, value string) (time.Time, error) {
 	return t, nil
 }
 
+// newYear returns the first instant of a year, counted from that of an instant.
+func newYear(now time.Time, years int) time.Time {
+	return time.Date(now.UTC().Year()+years, 1, 1, 0, 0, 0, 0, time.UTC)
+}
+
 // days returns the lines for an event.
 func (e *event) days(now time.Time) (list []string, err error) {
 	if e.moved { // also if it is cancelled: the series has that day
@@ -235,7 +241,7 @@ func (e *event) days(now time.Time) (list []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if starts, err = r.Between(now.AddDate(-1, 0, 0), now.AddDate(years, 0, 0), 5000); err != nil {
+		if starts, err = r.Between(newYear(now, -1).Add(-1), newYear(now, years+1).Add(-1), 5000); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +29,7 @@ func TestRead(t *testing.T) {
 		"end at its start": {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nDTEND;VALUE=DATE:20270101\nEND:VEVENT"), "2027-01-01"},
 		"duration":         {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nDURATION:P1W\nEND:VEVENT"), "2027-01-01..2027-01-07"},
 		"yearly": {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20000101\nRRULE:FREQ=YEARLY;UNTIL=20290101\nEXDATE;VALUE=DATE:20280101\nSUMMARY:New Year\nEND:VEVENT"),
-			"2026-01-01 New Year|2027-01-01 New Year|2029-01-01 New Year"},
+			"2025-01-01 New Year|2026-01-01 New Year|2027-01-01 New Year|2029-01-01 New Year"},
 		"start beside the rule": {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261224\nRRULE:FREQ=WEEKLY;BYDAY=SA;UNTIL=20270102\nEXDATE;VALUE=DATE:20261226\nEND:VEVENT"), "2026-12-24|2027-01-02"},
 		"start taken out":       {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20261224\nRRULE:FREQ=DAILY;COUNT=2\nEXDATE;VALUE=DATE:20261224\nEND:VEVENT"), "2026-12-25"},
 		"cancelled":             {calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270101\nSTATUS:CANCELLED\nEND:VEVENT", "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20270102\nEND:VEVENT"), "2027-01-02"},
@@ -39,7 +40,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	forever, err := read(calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20201225\nRRULE:FREQ=YEARLY\nEND:VEVENT"), now)
-	if err != nil || len(forever) != years+1 {
+	if err != nil || len(forever) != years+2 { // of the last year, too
 		t.Errorf("each year: %v, %v", forever, err)
 	}
 	for text, want := range map[string]string{
@@ -59,6 +60,24 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := read([]byte("Christmas"), now); err == nil || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("no day: %v", err)
+	}
+}
+
+// TestReadAgain: the same file has the same days throughout a year, so a second apply changes nothing, also after a day of a
+// recurring event.
+func TestReadAgain(t *testing.T) {
+	file := calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20201225\nRRULE:FREQ=YEARLY\nEND:VEVENT", "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20200601\nRRULE:FREQ=MONTHLY;UNTIL=20400101\nEND:VEVENT")
+	first, err := read(file, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	if err != nil || len(first) == 0 || first[0] != "2025-01-01" || first[len(first)-1] != "2036-12-25" {
+		t.Fatalf("%q, %v", first, err)
+	}
+	for _, at := range []time.Time{now, now.AddDate(0, 0, 34), time.Date(2026, 12, 31, 23, 59, 59, 0, time.UTC)} {
+		if days, err := read(file, at); err != nil || !slices.Equal(days, first) {
+			t.Errorf("on %v: %q, %v", at, days, err)
+		}
+	}
+	if days, err := read(file, now.AddDate(1, 0, 0)); err != nil || days[0] != "2026-01-01" || days[len(days)-1] != "2037-12-25" {
+		t.Errorf("in the next year: %q, %v", days, err)
 	}
 }
 
