@@ -230,3 +230,29 @@ func TestNoTickAlarms(t *testing.T) {
 		}
 	}
 }
+
+// TestAlarmsOfStatesStayDuringAnOutage: a pass that reaches no database knows nothing of the states in it. So no alarm of a state
+// goes off, and none goes on.
+func TestAlarmsOfStatesStayDuringAnOutage(t *testing.T) {
+	passes := make([]*Pass, 120)
+	for minute := range passes {
+		p := quiet(minute)
+		if minute >= 20 && minute < 100 {
+			p.Report.OldestDue, p.Report.OldestQueued = p.Report.StartedAt.Add(-16*time.Minute), p.Report.StartedAt.Add(-16*time.Minute)
+			p.Report.ParkedJobs, p.Report.FailingJobs, p.Report.Paused = 1, 1, 1
+		}
+		if minute >= 40 && minute < 80 {
+			p = &Pass{Name: p.Name, Ended: p.Ended, Failed: true}
+		}
+		passes[minute] = p
+	}
+	for name, a := range readAlarms(t) {
+		at := a.changes(passes)
+		switch name {
+		case "overdue", "queued", "parked", "failing", "paused":
+			if len(at) != 2 || at[0] < 20 || at[0] > 20+a.minutes || at[1] < 100 {
+				t.Errorf("%s goes on and off at %v", name, at)
+			}
+		}
+	}
+}

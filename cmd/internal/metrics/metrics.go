@@ -36,7 +36,7 @@ type figure struct {
 	value      any // int or float64
 }
 
-// figures returns the list. It leaves out figures that are not known.
+// figures returns the list. It leaves out figures that are not known, such as all states if the database has not answered.
 func (p Pass) figures() []figure {
 	r := &p.Report
 	failed := 0
@@ -54,8 +54,10 @@ func (p Pass) figures() []figure {
 		{"missed", "Gaps recorded for nominal times that were missed.", r.Gaps["missed"]},
 		{"lost", "Runs whose last delivery never reported back.", r.Lost},
 		{"errors", "1 if the pass itself failed or was interrupted.", failed},
-		{"late_seconds", "How long the oldest due time of a job that is not parked had been due when the pass began; 0 in a freeze, and counted anew from its end.", p.late().Seconds()},
 		{"duration_seconds", "How long the pass took.", p.Took.Seconds()},
+	}
+	if !r.StartedAt.IsZero() { // a 0 would end the alarm while the database is away
+		list = append(list, figure{"late_seconds", "How long the oldest due time of a job that is not parked had been due when the pass began; 0 in a freeze, and counted anew from its end.", p.late().Seconds()})
 	}
 	if r.States {
 		list = append(list,
