@@ -12,6 +12,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
@@ -127,6 +128,30 @@ func TestBudgetUsedUpInTheLastLookLeavesFiguresOut(t *testing.T) {
 		tk.Now, tk.Budget, tk.Gauges = d.Clock.Now, budget, true
 		if r, err := tk.Run(t.Context()); err != nil || !strings.Contains(r.CutShort, "last look") || r.States {
 			t.Errorf("%v: figures are reported: %t; %+v", err, r.States, r)
+		}
+	})
+}
+
+// Without a budget, the last look has some seconds. A figure that takes longer is left out: what the pass has done is on record.
+func TestLastLookThatTakesTooLongIsNoError(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		asked := false
+		calls := &storetest.Calls{Before: func(c storetest.Call) error {
+			if strings.Contains(c.SQL, "p.scope IN ('all', 'owner', 'tag')") {
+				asked = true
+				time.Sleep(time.Minute)
+			}
+			return nil
+		}}
+		d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
+		tk := ticktest.New(t, d.Store)
+		tk.Gauges = true
+		r, err := tk.Run(t.Context())
+		if err != nil || !asked || !strings.Contains(r.CutShort, "last look") || r.States {
+			t.Errorf("asked: %t; %v: figures are reported: %t; %+v", asked, err, r.States, r)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("ticks")+" WHERE error IS NULL"); n != 1 {
+			t.Errorf("passes on record: %d", n)
 		}
 	})
 }

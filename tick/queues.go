@@ -48,8 +48,11 @@ func (p *pass) leaves(ctx context.Context, failure error) error {
 	ctx, cancel := p.afterWork(ctx)
 	defer cancel()
 	probe, err := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)
-	if err != nil {
+	switch {
+	case err != nil && p.t.Budget > 0:
 		return p.unseen(ctx, err)
+	case err != nil: // without this look, nobody knows when the alarm is due
+		return err
 	}
 	p.report.next(probe, p.t.Now())
 	return nil

@@ -48,7 +48,7 @@ type Report struct {
 	// The states of jobs when the pass ended, whether the pass decided for them or not: the number of jobs
 	// in each state, and the first of these jobs. Removed and disabled jobs do not count, nor do those that
 	// somebody has paused. States is false where they, or figures beside them, were not read: in a worker, in a dry run,
-	// which only counts the jobs, after an error, and where the budget has ended before.
+	// which only counts the jobs, after an error, and where the budget, or the time for the report, has ended before.
 	States      bool            `json:"-"`
 	ParkedJobs  int             `json:"parked_jobs"`      // jobs whose definition cannot be used
 	FailingJobs int             `json:"failing_jobs"`     // jobs of which a run has failed or was lost, and none has succeeded since

@@ -250,14 +250,19 @@ func (p *pass) lastLook(ctx context.Context) error {
 	return p.states(ctx)
 }
 
-// unseen turns an error into a remark in the report if the budget is used up. It is for statements that only the report
-// needs: what the pass has done is on record, and what it has found at its beginning still holds.
+// unseen turns an error into a remark in the report if the budget is used up, or, without one, the time that a pass has after its
+// work. It is for statements that only the report needs: what the pass has done is on record, and what it has found at its
+// beginning still holds.
 func (p *pass) unseen(ctx context.Context, err error) error {
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnreachable)
-	if !ended || p.t.Budget <= 0 || stopped(ctx) == nil {
+	if !ended || stopped(ctx) == nil {
 		return err
 	}
-	p.report.CutShort = cmp.Or(p.report.CutShort, "the budget was used up before the last look at what is due next")
+	why := "the budget was used up before the last look at what is due next"
+	if p.t.Budget <= 0 {
+		why = "the last look at what is due next, and at the states of the jobs, took too long"
+	}
+	p.report.CutShort = cmp.Or(p.report.CutShort, why)
 	return nil
 }
 
