@@ -44,6 +44,7 @@ type Report struct {
 	Jobs     int       `json:"jobs"`
 	Times    int       `json:"nominal_times"`     // the number of times that were compared with runs and gaps
 	Since    time.Time `json:"since"`             // the instant from which these times count
+	Shorter  int       `json:"shorter_jobs"`      // the number of jobs of which not all times since then were compared
 	Stopped  string    `json:"stopped,omitempty"` // why the examination did not come to its end: there may be more findings
 }
 
@@ -90,12 +91,13 @@ type exam struct {
 	frozen  bool      // everything is paused, or was just now
 	report  Report
 	found   map[string]int // by kind
+	shorter map[int64]bool // the jobs that Report.Shorter counts, by id
 }
 
 // Examine examines a database. An error means that it could not continue; the findings up to then are in
 // the report.
 func Examine(ctx context.Context, s *store.Store, o Options) (Report, error) {
-	e := &exam{s: s, o: o, of: map[int64]*store.JobStatus{}, found: map[string]int{}, report: Report{Findings: []Finding{}, Since: o.Since}}
+	e := &exam{s: s, o: o, of: map[int64]*store.JobStatus{}, found: map[string]int{}, shorter: map[int64]bool{}, report: Report{Findings: []Finding{}, Since: o.Since}}
 	err := e.all(ctx)
 	if err != nil {
 		e.report.Stopped = err.Error()

@@ -92,6 +92,22 @@ func TestNothingIsFoundWhereNobodyMeddled(t *testing.T) {
 	})
 }
 
+// What keep has deleted cannot be compared. The report says of how many jobs that is so: of those, nothing is found although a record
+// is gone that was older than the runs that are kept.
+func TestTimesThatAreNotKeptAreNamed(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		lived(t, d)
+		older := " FROM " + d.Table("gaps") + " WHERE job_id = (SELECT id FROM " + d.Table("jobs") + " WHERE name = 'few') AND through_at < " + ticktest.Literal(d, d.Clock.Now().Add(-10*time.Minute))
+		if n := d.Int(t, "SELECT COUNT(*)"+older); n == 0 {
+			t.Fatal("there is no such gap")
+		}
+		d.Exec(t, "DELETE"+older)
+		if found, r := examine(t, d); len(found) > 0 || r.Shorter != 1 {
+			t.Errorf("%d jobs have fewer times: %+v", r.Shorter, r.Findings)
+		}
+	})
+}
+
 // keep.runs deletes the runs beside an old one that is still tried, and those times are accounted for.
 func TestAnOldRunIsStillTried(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

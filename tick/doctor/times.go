@@ -43,27 +43,26 @@ func (e *exam) times(ctx context.Context) error {
 			}
 		}
 	}
+	e.report.Shorter = len(e.shorter)
 	return nil
 }
 
-// since is the instant after which all nominal times of a rule are on record.
-func (e *exam) since(j *store.JobStatus, r *store.Record, rec *store.Recorded) time.Time {
-	since := r.Since
-	for _, t := range []time.Time{e.o.Since, e.now.Add(pruning - time.Duration(j.Keep.Age)), j.NotBefore.Add(-time.Microsecond)} {
-		if t.After(since) {
-			since = t
+// since is the instant after which all nominal times of a rule are on record. shorter says that keep has deleted the record of others
+// that were to be looked at.
+func (e *exam) since(j *store.JobStatus, r *store.Record, rec *store.Recorded) (since time.Time, shorter bool) {
+	all := latest(r.Since, e.o.Since, j.NotBefore.Add(-time.Microsecond))
+	since = latest(all, e.now.Add(pruning-time.Duration(j.Keep.Age)))
+	if rec.Oldest[j.ID] > 1 { // runs were deleted because of the number of runs to keep
+		if first := rec.From[j.ID]; first.IsZero() {
+			since = j.DecidedThrough // all that is left are requests
+		} else {
+			since = latest(since, first)
 		}
 	}
-	if rec.Oldest[j.ID] <= 1 { // no run was deleted because of the number of runs to keep
-		return since
-	}
-	if first := rec.From[j.ID]; first.IsZero() {
-		return j.DecidedThrough // all that is left are requests
-	} else if first.After(since) {
-		since = first
-	}
-	return since
+	return since, since.After(all)
 }
+
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // account looks at the newest nominal times of a rule.
 func (e *exam) account(j *store.JobStatus, r *store.Record, rec *store.Recorded, most int) {
@@ -75,7 +74,8 @@ func (e *exam) account(j *store.JobStatus, r *store.Record, rec *store.Recorded,
 	if _, err := decide.NewNominal(&j.Job, nil); err != nil { // resolves the start schedule of a job made by SQL
 		return
 	}
-	since, end := e.since(j, r, rec), j.DecidedThrough
+	since, shorter := e.since(j, r, rec)
+	end := j.DecidedThrough
 	if !j.NotAfter.IsZero() && j.NotAfter.Before(end) {
 		end = j.NotAfter
 	}
@@ -92,6 +92,9 @@ func (e *exam) account(j *store.JobStatus, r *store.Record, rec *store.Recorded,
 			twice = append(twice, t)
 		}
 		t, err = rule.Prev(t)
+	}
+	if shorter || err == nil && t.After(since) {
+		e.shorter[j.ID] = true
 	}
 	tell := func(check string, times []time.Time, advice, problem string) {
 		if n := len(times); n > 0 {

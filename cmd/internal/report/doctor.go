@@ -21,6 +21,10 @@ func Doctor(w io.Writer, r *doctor.Report) error {
 	if r.Stopped != "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "examined %s and %s since %s: %s\n", Plural(r.Jobs, "job"), Plural(r.Times, "nominal time"), Instant(r.Since), Plural(len(r.Findings), "finding"))
+	shorter := ""
+	if r.Shorter > 0 {
+		shorter = fmt.Sprintf(", of %s only newer ones", Plural(r.Shorter, "job"))
+	}
+	_, err := fmt.Fprintf(w, "examined %s and %s since %s%s: %s\n", Plural(r.Jobs, "job"), Plural(r.Times, "nominal time"), Instant(r.Since), shorter, Plural(len(r.Findings), "finding"))
 	return err
 }
