@@ -21,7 +21,8 @@ func (c *cli) jobBackfill() *cobra.Command {
 		Long: `Requests one run for each nominal time from --from to --to (both included) that is not in the interval of a run
 yet. The runs wait behind the job's open runs, the oldest first. The data interval of each run begins at the nominal time
 before it. Times before the job was created are included. Without --to, the range ends at the last time that has been
-decided.
+decided. It requests --limit runs at most, and says from when on it has left out others: repeat it with that
+instant as --from.
 
 A failed run keeps its interval, so backfill leaves it out: use dbjobs run retry. So does a cancelled run of a backfill; any
 other run that was cancelled before its first try has no interval any more. With --again, every nominal time of the range
