@@ -150,7 +150,7 @@ func (d *Database) Follow(again func(context.Context) (string, error)) {
 		raw = strings.TrimSpace(raw)
 		now, wrong := secret.ParseURL(raw)
 		if err != nil || wrong != nil {
-			return password, nil //nolint:nilerr // as said above
+			return password, nil // as said above
 		}
 		if who, other := secret.Login(now); who == user && withoutLogin(now) == withoutLogin(first) && other != "" && other != password {
 			d.secrets.AddURL(raw)
