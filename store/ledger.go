@@ -164,6 +164,7 @@ type Pause struct {
 	By        string    `json:"paused_by"`
 	Since     time.Time `json:"since"`
 	Until     time.Time `json:"until,omitzero"`
+	UntilAs   string    `json:"-"` // how Until was given: as UntilLength, UntilDay, or else as an instant
 	ResumedAt time.Time `json:"resumed_at,omitzero"`
 	ResumedBy string    `json:"resumed_by,omitempty"`
 	Missed    bool      `json:"missed,omitempty"`     // resumed so that the missed times run

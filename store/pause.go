@@ -22,6 +22,12 @@ const (
 // Itself is the author of what dbjobs does because of a job's runs, such as a pause. No person has this name: see Author.
 const Itself = "dbjobs itself"
 
+// How a person has given the end of a pause, if not as an instant.
+const (
+	UntilLength = "length" // from now on, such as 2h
+	UntilDay    = "day"    // today or tomorrow, with a time of day or without
+)
+
 // Subject is what a pause stops: a job or a schedule by name, the jobs with a tag or of an owner, or all jobs.
 type Subject struct{ Scope, Name string }
 
@@ -43,6 +49,11 @@ func (u Subject) String() string {
 // somebody resumes it. The error wraps ErrExists if the subject is paused already, ErrNotFound if there is no such
 // job, schedule, tag or owner.
 func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Author) (Pause, error) {
+	return s.PauseUntil(ctx, on, until, "", who)
+}
+
+// PauseUntil is Pause with how until was given, such as UntilLength. Replan moves such an end, if the clock was wrong.
+func (s *Store) PauseUntil(ctx context.Context, on Subject, until time.Time, as string, who Author) (Pause, error) {
 	var begun Pause
 	err := s.change(ctx, who, func(a *applier) error {
 		id, subject, err := a.subject(ctx, &on)
@@ -67,7 +78,7 @@ func (s *Store) Pause(ctx context.Context, on Subject, until time.Time, who Auth
 			return &FieldError{on.String(), "until", fmt.Sprintf("%s is in the past: the database's clock says %s", until.Format(time.RFC3339), a.now.Format(time.RFC3339))}
 		}
 		if _, err := a.tx.Exec(ctx, "pause", engine.Args{"now": s.now(), "scope": on.Scope, "subject_id": positive(id), "subject": engine.Null(subject), "reason": a.o.Reason,
-			"paused_by": a.o.By, "until_at": until}); err != nil {
+			"paused_by": a.o.By, "until_at": until, "until_as": engine.Null(as)}); err != nil {
 			return err
 		}
 		begun = Pause{}

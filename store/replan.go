@@ -37,8 +37,14 @@ func (s *Store) AheadOf(ctx context.Context, now time.Time, list []Trigger) (n i
 
 // Replanned is what Replan did.
 type Replanned struct {
-	Jobs   int `json:"jobs"`             // planned again from now
-	Pauses int `json:"pauses,omitempty"` // begun or ended now, and not by the wrong clock
+	Jobs   int              `json:"jobs"`             // planned again from now
+	Pauses []CorrectedPause `json:"pauses,omitempty"` // begun or ended now, and not by the wrong clock
+}
+
+// CorrectedPause is a pause as Replan leaves it, with the end that it had, if that has moved.
+type CorrectedPause struct {
+	Pause
+	WasUntil time.Time `json:"was_until,omitzero"`
 }
 
 // replanSize bounds the jobs of one transaction of Replan.
@@ -50,7 +56,7 @@ const replanSize = 500
 // clock: waits and leases are over, an end wakes the job, and repeat_after counts from now. That includes a run that was
 // taken or requested by the wrong clock, although no pass decided about its job then. A run that was requested for a later
 // time still waits for it. A time to come that was skipped stays skipped. A pause that the wrong clock has begun or ended begins
-// or ends now: one of the named job, or any pause. What was created by it counts from now. The next pass plans the jobs.
+// or ends now: one of the named job, or any pause. Its end moves if it was given as a length or a day. What was created by it counts from now. The next pass plans the jobs.
 func (s *Store) Replan(ctx context.Context, name string, who Author) (n Replanned, err error) {
 	var job int64
 	if name != "" {
@@ -119,30 +125,63 @@ func (a *applier) recordReplan(ctx context.Context, statement string, args engin
 }
 
 // replanPauses lets the pauses that the wrong clock has begun or ended begin or end now. Otherwise, one that somebody has ended
-// would go on holding its jobs, and one that has begun would hold runs, but not the times of those. One that begins and has an
-// end lasts as long as it was to: its end, too, was of the wrong clock. A pause that this login may not change stays as it is.
-func (a *applier) replanPauses(ctx context.Context, job int64) (n int, err error) {
+// would go on holding its jobs, and one that has begun would hold runs, but not the times of those. A pause that this login may
+// not change stays as it is.
+func (a *applier) replanPauses(ctx context.Context, job int64) (out []CorrectedPause, err error) {
 	ahead := engine.Args{"now": a.now, "job": job, "later_ms": skewed.Milliseconds(), "limit": maxPauses}
 	list, err := readPauses(ctx, a.tx, "pauses_ahead", ahead)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for i := range list {
-		p := &list[i]
-		changed, err := a.tx.Exec(ctx, "rewind_pause", engine.Args{"now": a.now, "id": p.ID, "later_ms": p.Until.Sub(p.Since).Milliseconds()})
+		was := &list[i]
+		is := CorrectedPause{Pause: was.rewound(a.now)}
+		changed, err := a.tx.Exec(ctx, "rewind_pause", engine.Args{"now": a.now, "id": was.ID, "until_at": is.Until})
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		if changed == 0 {
 			continue
 		}
-		n++
-		kind, name := Subject{p.Scope, p.Subject}.logged()
-		if err := a.record(kind, name, "replan", p.SubjectID, nil, nil); err != nil {
-			return 0, err
+		if !is.Until.Equal(was.Until) {
+			is.WasUntil = was.Until
+		}
+		out = append(out, is)
+		kind, name := Subject{was.Scope, was.Subject}.logged()
+		if err := a.record(kind, name, "replan", was.SubjectID, was.times(), is.times()); err != nil {
+			return nil, err
 		}
 	}
-	return n, nil
+	return out, nil
+}
+
+// rewound returns a pause that a clock that was ahead has begun or ended as it is by the correct clock. One that begins now and
+// was to last for a length lasts for that. An end of today or tomorrow was of a day of the wrong clock: it moves by whole days, so
+// that it keeps its time of day, and the pause lasts no shorter than it was to. An instant stays: it is the same by any clock.
+func (p Pause) rewound(now time.Time) Pause {
+	if early := p.Since.Sub(now); early > 0 {
+		p.Since = now
+		switch {
+		case p.Until.IsZero():
+		case p.UntilAs == UntilLength:
+			p.Until = p.Until.Add(-early)
+		case p.UntilAs == UntilDay:
+			p.Until = p.Until.Add(-early.Truncate(24 * time.Hour))
+		}
+	}
+	if p.ResumedAt.After(now) {
+		p.ResumedAt = now
+	}
+	return p
+}
+
+// times are the members of a pause that Replan changes, for the change log.
+func (p *Pause) times() any {
+	return struct {
+		Since   time.Time `json:"since"`
+		Until   time.Time `json:"until,omitzero"`
+		Resumed time.Time `json:"resumed_at,omitzero"`
+	}{p.Since, p.Until, p.ResumedAt}
 }
 
 func (a *applier) replan(ctx context.Context, job int64, done map[int64]bool) ([]int64, error) {

@@ -46,7 +46,7 @@ AND (:schedule = @zero OR (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.j
 	attemptColumns = `a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
   a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint`
 
-	pauseColumns = `p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed`
+	pauseColumns = `p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed`
 )
 
 // scanPlan returns the destinations of the columns of batch_plans.
@@ -76,7 +76,7 @@ func scanStep(jobID *int64, position *int, s *Step) []any {
 
 // scanPause returns the destinations of @pause_columns.
 func scanPause(p *Pause) []any {
-	return []any{&p.ID, &p.Scope, engine.Nullable(&p.SubjectID), engine.Nullable(&p.Subject), &p.Reason, &p.By, engine.At(&p.Since), engine.At(&p.Until), engine.At(&p.ResumedAt), engine.Nullable(&p.ResumedBy), &p.Missed}
+	return []any{&p.ID, &p.Scope, engine.Nullable(&p.SubjectID), engine.Nullable(&p.Subject), &p.Reason, &p.By, engine.At(&p.Since), engine.At(&p.Until), engine.Nullable(&p.UntilAs), engine.At(&p.ResumedAt), engine.Nullable(&p.ResumedBy), &p.Missed}
 }
 
 // not scans a boolean into a field that has the opposite meaning.

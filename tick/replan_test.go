@@ -186,7 +186,7 @@ func TestReplanOfPausesThatEndedAhead(t *testing.T) {
 		if r := decideAnd(t, d); r.Ahead != 1 || !r.AheadUntil.Equal(right.AddDate(1, 0, 0)) {
 			t.Errorf("%d jobs sleep until %v", r.Ahead, r.AheadUntil)
 		}
-		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n != (store.Replanned{Pauses: 2}) {
+		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n.Jobs != 0 || len(n.Pauses) != 2 {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		changes, err := d.Changes(t.Context(), "pause", "", 1)
@@ -220,10 +220,10 @@ func TestReplanOfPausesThatBeganAhead(t *testing.T) {
 		d.Clock.Set(right.AddDate(1, 0, 0))
 		ticktest.Pause(t, d, one, time.Time{})
 		d.Clock.Set(right)
-		if n, err := d.Replan(t.Context(), "other", store.Author{}); err != nil || n != (store.Replanned{}) {
+		if n, err := d.Replan(t.Context(), "other", store.Author{}); err != nil || n.Jobs+len(n.Pauses) != 0 {
 			t.Fatalf("of the other job: %+v, %v", n, err)
 		}
-		if n, err := d.Replan(t.Context(), "one", store.Author{}); err != nil || n != (store.Replanned{Pauses: 1}) {
+		if n, err := d.Replan(t.Context(), "one", store.Author{}); err != nil || n.Jobs != 0 || len(n.Pauses) != 1 {
 			t.Fatalf("of the job: %+v, %v", n, err)
 		}
 		for range 3 {
@@ -241,7 +241,7 @@ func TestReplanOfPausesThatBeganAhead(t *testing.T) {
 		d.Clock.Set(right.AddDate(1, 0, 0))
 		ticktest.Pause(t, d, all, time.Time{})
 		d.Clock.Set(right)
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != (store.Replanned{Pauses: 1}) {
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 0 || len(n.Pauses) != 1 {
 			t.Fatalf("of all: %+v, %v", n, err)
 		}
 		d.Clock.Add(10 * time.Minute)
@@ -256,7 +256,7 @@ func TestReplanOfPausesThatBeganAhead(t *testing.T) {
 	})
 }
 
-// A pause with an end that began while the clock was ahead holds its jobs from the correction on for as long as it was to.
+// A pause for a length that began while the clock was ahead holds its jobs from the correction on for that length.
 func TestReplanOfPausesThatWouldEndAhead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{fiveMinutely("job")}})
@@ -265,10 +265,12 @@ func TestReplanOfPausesThatWouldEndAhead(t *testing.T) {
 		ahead := right.AddDate(1, 0, 0)
 		d.Clock.Set(ahead)
 		for _, on := range []store.Subject{{Scope: store.ScopeAll}, {Scope: store.ScopeJob, Name: "job"}} {
-			ticktest.Pause(t, d, on, ahead.Add(2*time.Hour))
+			if _, err := d.PauseUntil(t.Context(), on, ahead.Add(2*time.Hour), store.UntilLength, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		d.Clock.Set(right.Add(time.Minute))
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n != (store.Replanned{Pauses: 2}) {
+		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 0 || len(n.Pauses) != 2 {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		for _, want := range []int{0, 1} {

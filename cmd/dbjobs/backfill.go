@@ -84,9 +84,10 @@ func (c *cli) jobReplan() *cobra.Command {
 up to which it was decided. replan plans one job, or without NAME all jobs, again from now: their gaps end now, and their
 next nominal times are after now. Runs that were taken, tried or requested by that clock no longer wait for its time; those
 requested for a later time do. A pause that began or ended by that clock begins or ends now: one of the job, or without NAME
-any pause, and a freeze; if it has an end, it lasts as long as it was to. A job or a schedule that was created by that clock
-counts from now, and so does a job that got its start by it. The runs that took place stay on record. Other jobs are not
-changed, except that a schedule of the job that was created by that clock counts from now for all jobs that use it.`,
+any pause, and a freeze. If its end was given as a length, it lasts for that from now; an end of today or tomorrow moves by
+whole days; an instant stays. replan prints each end. A job or a schedule that was created by that clock counts from now,
+and so does a job that got its start by it. The runs that took place stay on record. Other jobs are not changed, except
+that a schedule of the job that was created by that clock counts from now for all jobs that use it.`,
 		Example: `  dbjobs job replan --reason "the clock was a year ahead"`,
 	}
 	cmd.RunE = c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {
@@ -95,17 +96,20 @@ changed, except that a schedule of the job that was created by that clock counts
 			name = args[0]
 		}
 		n, err := s.Replan(ctx, name, c.author(s))
-		if err != nil && n == (store.Replanned{}) {
+		if err != nil && n.Jobs+len(n.Pauses) == 0 {
 			return err
 		}
 		printed := c.print(n, func() error {
-			if n.Pauses > 0 {
-				c.say("corrected %s that began or ended beyond the database's clock", report.Plural(n.Pauses, "pause"))
+			if len(n.Pauses) > 0 {
+				c.say("corrected %s that began or ended beyond the database's clock", report.Plural(len(n.Pauses), "pause"))
+			}
+			for _, p := range n.Pauses {
+				c.sayEnd(&p)
 			}
 			switch {
 			case n.Jobs > 0:
 				c.say("the next dbjobs tick plans %s again from now", report.Plural(n.Jobs, "job"))
-			case n.Pauses == 0:
+			case len(n.Pauses) == 0:
 				c.say("no job was decided beyond the database's clock")
 			}
 			return nil
@@ -113,4 +117,16 @@ changed, except that a schedule of the job that was created by that clock counts
 		return errors.Join(err, printed)
 	})
 	return c.prints(c.authored(cmd))
+}
+
+// sayEnd says when a pause ends that replan has let begin now, and how somebody ends it sooner.
+func (c *cli) sayEnd(p *store.CorrectedPause) {
+	on := store.Subject{Scope: p.Scope, Name: p.Subject}
+	switch {
+	case p.Until.IsZero() || !p.ResumedAt.IsZero():
+	case p.WasUntil.IsZero():
+		c.say("the pause of %s still ends at %s, as it was given; `dbjobs %s` ends it sooner", on, report.Instant(p.Until), endsPause(on))
+	default:
+		c.say("the pause of %s ends at %s, and not at %s", on, report.Instant(p.Until), report.Instant(p.WasUntil))
+	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,15 +80,9 @@ func readInstant(text string, now time.Time, d direction) (time.Time, bool) {
 	if t, exact := exactInstant(text, now, d); exact {
 		return t, true
 	}
-	text = strings.TrimSpace(text)
-	day, clock, timed := strings.Cut(text, " ")
-	if !timed {
-		day, clock, timed = strings.Cut(text, "T")
-	}
+	day, clock, timed := cutDay(text)
 	wall := now
-	switch strings.ToLower(day) {
-	case "yesterday", "today", "tomorrow":
-	default:
+	if !countsFromToday(day) {
 		var err error
 		if wall, err = time.Parse(time.DateOnly, day); err != nil {
 			return wall, false
@@ -110,6 +105,34 @@ func readInstant(text string, now time.Time, d direction) (time.Time, bool) {
 		}
 	}
 	return onWall(time.Date(year, month, date, at.Hour(), at.Minute(), at.Second(), 0, time.UTC), now.Location()), true
+}
+
+// cutDay cuts a time into its day and its time of day, if it has one.
+func cutDay(text string) (day, clock string, timed bool) {
+	text = strings.TrimSpace(text)
+	if day, clock, timed = strings.Cut(text, " "); !timed {
+		day, clock, timed = strings.Cut(text, "T")
+	}
+	return day, clock, timed
+}
+
+// countsFromToday reports whether a day is another one tomorrow.
+func countsFromToday(day string) bool {
+	return slices.Contains([]string{"yesterday", "today", "tomorrow"}, strings.ToLower(day))
+}
+
+// untilAs says how a time to come was given, as a pause keeps it: the present decides what a length and tomorrow mean.
+func untilAs(text string) string {
+	exact, ok := exactInstant(text, time.Time{}, ahead)
+	later, _ := exactInstant(text, time.Time{}.Add(time.Second), ahead)
+	day, _, _ := cutDay(text)
+	switch {
+	case ok && !later.Equal(exact):
+		return store.UntilLength
+	case !ok && countsFromToday(day):
+		return store.UntilDay
+	}
+	return ""
 }
 
 // onWall returns the instant at which a clock in a zone shows the date and the time of wall. It reads a time that a clock

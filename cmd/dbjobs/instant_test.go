@@ -85,6 +85,18 @@ func TestInstantsAtClockChangesAreThoseOfRules(t *testing.T) {
 	}
 }
 
+// A pause keeps how its end was given, since a length and a day count from the clock of that moment.
+func TestUntilIsGivenAsALengthOrADayOrAnInstant(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "2h": store.UntilLength, " 90m from now ": store.UntilLength, "tomorrow 08:00": store.UntilDay, "today": store.UntilDay, "Tomorrow 08:00": store.UntilDay,
+		"2026-12-01T08:00:00Z": "", "2026-12-01": "", "2026-12-01 08:00": "", "2026-12-01T08:00": "", "now": store.UntilLength,
+	} {
+		if got := untilAs(text); got != want {
+			t.Errorf("%q is given as %q, want %q", text, got, want)
+		}
+	}
+}
+
 // In a change, a length counts from the clock of the database, which is the one that decides: with the clock of a host that is an
 // hour behind, a pause would end an hour early, and a run for later would execute now. Sessions of MariaDB and MySQL can have a
 // clock of their own.

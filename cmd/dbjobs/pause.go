@@ -147,7 +147,7 @@ func (c *cli) pauses(cmd *cobra.Command, of subjectOf) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p, err := s.Pause(ctx, on, end, c.author(s))
+		p, err := s.PauseUntil(ctx, on, end, untilAs(until), c.author(s))
 		if errors.Is(err, store.ErrExists) {
 			return fmt.Errorf("%w; to pause it anew, end this pause first: `dbjobs %s`", err, endsPause(on))
 		} else if err != nil {

@@ -1105,8 +1105,8 @@ UPDATE dbjobs.runs SET state = 'waiting' WHERE id @these_runs AND state = 'queue
 UPDATE dbjobs.groups SET max_running = :max_running WHERE name = :name;
 
 -- name: pause
-INSERT INTO dbjobs.pauses (scope, subject_id, subject, reason, paused_by, since, until_at)
-VALUES (:scope, :subject_id, :subject, :reason, :paused_by, @now, :until_at);
+INSERT INTO dbjobs.pauses (scope, subject_id, subject, reason, paused_by, since, until_at, until_as)
+VALUES (:scope, :subject_id, :subject, :reason, :paused_by, @now, :until_at, :until_as);
 
 -- name: open_pause
 SELECT @pause_columns FROM dbjobs.pauses p @by_end_or_paused
@@ -1454,7 +1454,7 @@ ORDER BY p.id LIMIT :limit;
 -- MySQL assigns from left to right: until_at looks at since as it was.
 
 -- name: rewind_pause
-UPDATE dbjobs.pauses SET until_at = CASE WHEN since > @now AND until_at IS NOT NULL THEN @later ELSE until_at END,
+UPDATE dbjobs.pauses SET until_at = CASE WHEN since > @now AND until_at IS NOT NULL THEN :until_at ELSE until_at END,
   since = CASE WHEN since > @now THEN @now ELSE since END,
   resumed_at = CASE WHEN resumed_at > @now THEN @now ELSE resumed_at END
 WHERE id = :id;

@@ -93,9 +93,9 @@ WHERE s.job_id IN (each_) AND (SELECT l.job_id FROM dbjobs_job_schedules l WHERE
 
 -- name: batch_pauses
 -- arguments: each_ids, since, since
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_subject) WHERE p.scope = 'job' AND p.subject_id IN (each_) AND p.ends_at > ?
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_subject) WHERE p.scope = 'job' AND p.subject_id IN (each_) AND p.ends_at > ?
 UNION ALL
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_ends) WHERE p.scope IN ('all', 'owner', 'schedule', 'tag') AND p.ends_at > ? ORDER BY 1;
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_ends) WHERE p.scope IN ('all', 'owner', 'schedule', 'tag') AND p.ends_at > ? ORDER BY 1;
 
 -- name: batch_plans
 -- arguments: each_ids, whatever, up_to
@@ -1266,7 +1266,7 @@ SELECT MIN(first) FROM (SELECT MIN(ready_at) AS first FROM dbjobs_runs WHERE que
 
 -- name: open_pause
 -- arguments: scope, subject_id, subject_id, subject, subject, now
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_ends, pauses_subject)
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p FORCE INDEX (pauses_ends, pauses_subject)
 WHERE p.scope = ? AND (p.subject_id = ? OR ? = 0) AND (? = '' OR p.subject = ?) AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY p.id;
 
 -- name: open_runs
@@ -1314,13 +1314,13 @@ SELECT kind, COALESCE(subject_id, 0), subject, was FROM dbjobs_changes WHERE act
 SELECT '', LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())));
 
 -- name: pause
--- arguments: scope, subject_id, subject, reason, paused_by, now, until_at
-INSERT INTO dbjobs_pauses (scope, subject_id, subject, reason, paused_by, since, until_at)
-VALUES (?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?);
+-- arguments: scope, subject_id, subject, reason, paused_by, now, until_at, until_as
+INSERT INTO dbjobs_pauses (scope, subject_id, subject, reason, paused_by, since, until_at, until_as)
+VALUES (?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?);
 
 -- name: pauses
 -- arguments: limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, j.owner, j.name, s.name
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, j.owner, j.name, s.name
 FROM dbjobs_pauses p
 LEFT JOIN dbjobs_jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs_schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
@@ -1328,7 +1328,7 @@ ORDER BY p.id DESC LIMIT ?;
 
 -- name: pauses_ahead
 -- arguments: now, later_ms, now, later_ms, job, job, limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs_pauses p FORCE INDEX (pauses_ends)
@@ -1337,15 +1337,15 @@ ORDER BY p.id LIMIT ?;
 
 -- name: pauses_among
 -- arguments: each_ids, now, wide, now
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id), NULL
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id), NULL
 FROM dbjobs_pauses p FORCE INDEX (pauses_subject) WHERE p.scope = 'job' AND p.subject_id IN (each_) AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
 UNION ALL
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs_pauses p FORCE INDEX (pauses_ends) WHERE ? = 1 AND p.scope IN ('schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY 1 DESC;
 
 -- name: pauses_held
 -- arguments: now, limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs_pauses p FORCE INDEX (pauses_ends)
@@ -1353,7 +1353,7 @@ WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS 
 
 -- name: pauses_left
 -- arguments: limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs_pauses p FORCE INDEX (pauses_stale) WHERE stale = 1 AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT ?;
 
 -- name: predecessors
@@ -1528,8 +1528,8 @@ UPDATE dbjobs_runs SET created_at = CASE WHEN created_at > DATE_ADD(CAST(COALESC
 WHERE open_job_id IN (each_) AND (created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND));
 
 -- name: rewind_pause
--- arguments: now, now, later_ms, now, now, now, now, id
-UPDATE dbjobs_pauses SET until_at = CASE WHEN since > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND until_at IS NOT NULL THEN DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) ELSE until_at END,
+-- arguments: now, until_at, now, now, now, now, id
+UPDATE dbjobs_pauses SET until_at = CASE WHEN since > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND until_at IS NOT NULL THEN ? ELSE until_at END,
   since = CASE WHEN since > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE since END,
   resumed_at = CASE WHEN resumed_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE resumed_at END
 WHERE id = ?;

@@ -105,9 +105,9 @@ SELECT i.id, l.* FROM pg_catalog.unnest($1::bigint[]) AS i(id) CROSS JOIN LATERA
 
 -- name: batch_pauses
 -- arguments: ids, since
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p  WHERE p.scope = 'job' AND p.subject_id = ANY($1::bigint[]) AND p.ends_at > $2
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p  WHERE p.scope = 'job' AND p.subject_id = ANY($1::bigint[]) AND p.ends_at > $2
 UNION ALL
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p  WHERE p.scope IN ('all', 'owner', 'schedule', 'tag') AND p.ends_at > $2 ORDER BY 1;
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p  WHERE p.scope IN ('all', 'owner', 'schedule', 'tag') AND p.ends_at > $2 ORDER BY 1;
 
 -- name: batch_plans
 -- arguments: ids, whatever, up_to
@@ -1348,7 +1348,7 @@ SELECT pg_catalog.row_security_active('dbjobs.ticks') AND NOT EXISTS (SELECT 1 F
 
 -- name: open_pause
 -- arguments: scope, subject_id, subject, now
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p 
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed FROM dbjobs.pauses p 
 WHERE p.scope = $1 AND (p.subject_id = $2 OR $2 = 0) AND ($3 = '' OR p.subject = $3) AND p.resumed_at IS NULL AND p.ends_at > coalesce($4::timestamptz, pg_catalog.statement_timestamp()) ORDER BY p.id;
 
 -- name: open_runs
@@ -1406,13 +1406,13 @@ SELECT kind, COALESCE(subject_id, 0), subject, was FROM dbjobs.changes WHERE act
 SELECT pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(31)), session_user::text;
 
 -- name: pause
--- arguments: scope, subject_id, subject, reason, paused_by, now, until_at
-INSERT INTO dbjobs.pauses (scope, subject_id, subject, reason, paused_by, since, until_at)
-VALUES ($1, $2, $3, $4, $5, coalesce($6::timestamptz, pg_catalog.statement_timestamp()), $7);
+-- arguments: scope, subject_id, subject, reason, paused_by, now, until_at, until_as
+INSERT INTO dbjobs.pauses (scope, subject_id, subject, reason, paused_by, since, until_at, until_as)
+VALUES ($1, $2, $3, $4, $5, coalesce($6::timestamptz, pg_catalog.statement_timestamp()), $7, $8);
 
 -- name: pauses
 -- arguments: limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, j.owner, j.name, s.name
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, j.owner, j.name, s.name
 FROM dbjobs.pauses p
 LEFT JOIN dbjobs.jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs.schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
@@ -1420,7 +1420,7 @@ ORDER BY p.id DESC LIMIT $1;
 
 -- name: pauses_ahead
 -- arguments: now, later_ms, job, limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs.pauses p 
@@ -1429,15 +1429,15 @@ ORDER BY p.id LIMIT $4;
 
 -- name: pauses_among
 -- arguments: ids, now, wide
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id), NULL
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id), (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id), NULL
 FROM dbjobs.pauses p  WHERE p.scope = 'job' AND p.subject_id = ANY($1::bigint[]) AND p.resumed_at IS NULL AND p.ends_at > coalesce($2::timestamptz, pg_catalog.statement_timestamp())
 UNION ALL
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs.pauses p  WHERE $3 = 1 AND p.scope IN ('schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > coalesce($2::timestamptz, pg_catalog.statement_timestamp()) ORDER BY 1 DESC;
 
 -- name: pauses_held
 -- arguments: now, limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT j.name FROM dbjobs.jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs.pauses p 
@@ -1445,7 +1445,7 @@ WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS 
 
 -- name: pauses_left
 -- arguments: limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs.pauses p  WHERE planned IS DISTINCT FROM plan_input AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT $1;
 
 -- name: predecessors
@@ -1661,8 +1661,8 @@ UPDATE dbjobs.runs SET created_at = CASE WHEN created_at > (coalesce($1::timesta
 WHERE settled_at IS NULL AND job_id = ANY($3::bigint[]) AND (created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'));
 
 -- name: rewind_pause
--- arguments: now, later_ms, id
-UPDATE dbjobs.pauses SET until_at = CASE WHEN since > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND until_at IS NOT NULL THEN (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') ELSE until_at END,
+-- arguments: now, until_at, id
+UPDATE dbjobs.pauses SET until_at = CASE WHEN since > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) AND until_at IS NOT NULL THEN $2 ELSE until_at END,
   since = CASE WHEN since > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE since END,
   resumed_at = CASE WHEN resumed_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE resumed_at END
 WHERE id = $3;

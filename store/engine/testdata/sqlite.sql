@@ -95,9 +95,9 @@ WHERE s.job_id IN (SELECT value FROM json_each(?1)) AND (SELECT l.job_id FROM db
 
 -- name: batch_pauses
 -- arguments: ids, since
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p  WHERE p.scope = 'job' AND p.subject_id IN (SELECT value FROM json_each(?1)) AND p.ends_at > ?2
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p  WHERE p.scope = 'job' AND p.subject_id IN (SELECT value FROM json_each(?1)) AND p.ends_at > ?2
 UNION ALL
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p  WHERE p.scope IN ('all', 'owner', 'schedule', 'tag') AND p.ends_at > ?2 ORDER BY 1;
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p  WHERE p.scope IN ('all', 'owner', 'schedule', 'tag') AND p.ends_at > ?2 ORDER BY 1;
 
 -- name: batch_plans
 -- arguments: ids, whatever, up_to
@@ -1257,7 +1257,7 @@ FROM u WHERE u.priority IS NOT NULL;
 
 -- name: open_pause
 -- arguments: scope, subject_id, subject, now
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p 
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed FROM dbjobs_pauses p 
 WHERE p.scope = ?1 AND (p.subject_id = ?2 OR ?2 = 0) AND (?3 = '' OR p.subject = ?3) AND p.resumed_at IS NULL AND p.ends_at > coalesce(?4, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ORDER BY p.id;
 
 -- name: open_runs
@@ -1310,13 +1310,13 @@ SELECT kind, COALESCE(subject_id, 0), subject, was FROM dbjobs_changes WHERE act
 SELECT '', '';
 
 -- name: pause
--- arguments: scope, subject_id, subject, reason, paused_by, now, until_at
-INSERT INTO dbjobs_pauses (scope, subject_id, subject, reason, paused_by, since, until_at)
-VALUES (?1, ?2, ?3, ?4, ?5, coalesce(?6, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?7);
+-- arguments: scope, subject_id, subject, reason, paused_by, now, until_at, until_as
+INSERT INTO dbjobs_pauses (scope, subject_id, subject, reason, paused_by, since, until_at, until_as)
+VALUES (?1, ?2, ?3, ?4, ?5, coalesce(?6, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?7, ?8);
 
 -- name: pauses
 -- arguments: limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, j.owner, j.name, s.name
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, j.owner, j.name, s.name
 FROM dbjobs_pauses p
 LEFT JOIN dbjobs_jobs j ON p.scope = 'job' AND j.id = p.subject_id
 LEFT JOIN dbjobs_schedules s ON p.scope = 'schedule' AND s.id = p.subject_id
@@ -1324,7 +1324,7 @@ ORDER BY p.id DESC LIMIT ?1;
 
 -- name: pauses_ahead
 -- arguments: now, later_ms, job, limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs_pauses p 
@@ -1333,15 +1333,15 @@ ORDER BY p.id LIMIT ?4;
 
 -- name: pauses_among
 -- arguments: ids, now, wide
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id), NULL
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id), (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id), NULL
 FROM dbjobs_pauses p  WHERE p.scope = 'job' AND p.subject_id IN (SELECT value FROM json_each(?1)) AND p.resumed_at IS NULL AND p.ends_at > coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 UNION ALL
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs_pauses p  WHERE ?3 = 1 AND p.scope IN ('schedule', 'tag', 'owner', 'all') AND p.resumed_at IS NULL AND p.ends_at > coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ORDER BY 1 DESC;
 
 -- name: pauses_held
 -- arguments: now, limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, (SELECT j.owner FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT j.name FROM dbjobs_jobs j WHERE j.id = p.subject_id AND p.scope = 'job'),
   (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs_pauses p 
@@ -1349,7 +1349,7 @@ WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.resumed_at IS 
 
 -- name: pauses_left
 -- arguments: limit
-SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
+SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed, NULL, NULL, (SELECT s.name FROM dbjobs_schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs_pauses p  WHERE planned IS NOT plan_input AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT ?1;
 
 -- name: predecessors
@@ -1524,8 +1524,8 @@ UPDATE dbjobs_runs SET created_at = CASE WHEN created_at > strftime('%Y-%m-%dT%H
 WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?3)) AND (created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'));
 
 -- name: rewind_pause
--- arguments: now, later_ms, id
-UPDATE dbjobs_pauses SET until_at = CASE WHEN since > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND until_at IS NOT NULL THEN strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') ELSE until_at END,
+-- arguments: now, until_at, id
+UPDATE dbjobs_pauses SET until_at = CASE WHEN since > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND until_at IS NOT NULL THEN ?2 ELSE until_at END,
   since = CASE WHEN since > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE since END,
   resumed_at = CASE WHEN resumed_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE resumed_at END
 WHERE id = ?3;

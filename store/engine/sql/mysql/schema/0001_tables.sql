@@ -198,6 +198,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   paused_by  varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
   since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (since BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(since) > 0 AND DAYOFMONTH(since) > 0),
   until_at   datetime(6) CHECK (until_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(until_at) > 0 AND DAYOFMONTH(until_at) > 0),                                      -- ends by itself; NULL: until resumed
+  until_as   varchar(190) CHECK (FIND_IN_SET(until_as, 'length,day') > 0),  -- how until_at was given: as a length, or as a day after the present one; NULL: as an instant
   resumed_at datetime(6) CHECK (resumed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(resumed_at) > 0 AND DAYOFMONTH(resumed_at) > 0),
   resumed_by varchar(190),
   missed     boolean NOT NULL DEFAULT false CHECK (missed IN (0, 1)),                   -- resumed with the missed times: the interval holds back no time

@@ -194,6 +194,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.pauses (
   paused_by  text NOT NULL DEFAULT session_user,
   since      timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (since BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
   until_at   timestamptz CHECK (until_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- ends by itself; NULL: until resumed
+  until_as   text CHECK (until_as IN ('length', 'day')),       -- how until_at was given: as a length, or as a day after the present one; NULL: as an instant
   resumed_at timestamptz CHECK (resumed_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),
   resumed_by text,
   missed     boolean NOT NULL DEFAULT false,                   -- resumed with the missed times: the interval holds back no time

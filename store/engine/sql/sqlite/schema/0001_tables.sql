@@ -188,6 +188,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   paused_by  text NOT NULL DEFAULT '',
   since      text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(since GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(since, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', since) AND since BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', since IS NULL)),
   until_at   text CHECK (coalesce(until_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(until_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', until_at) AND until_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', until_at IS NULL)),  -- ends by itself; NULL: until resumed
+  until_as   text CHECK (until_as IN ('length', 'day')),       -- how until_at was given: as a length, or as a day after the present one; NULL: as an instant
   resumed_at text CHECK (coalesce(resumed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(resumed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', resumed_at) AND resumed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', resumed_at IS NULL)),
   resumed_by text,
   missed     integer NOT NULL DEFAULT 0 CHECK (missed IN (0, 1)),                   -- resumed with the missed times: the interval holds back no time
