@@ -56,8 +56,10 @@ const replanSize = 500
 // clock: waits and leases are over, an end wakes the job, and repeat_after counts from now. That includes a run that was
 // taken or requested by the wrong clock, although no pass decided about its job then. A run that was requested for a later
 // time still waits for it. A time to come that was skipped stays skipped. A pause that the wrong clock has begun or ended begins
-// or ends now: one of the named job, or any pause. Its end moves if it was given as a length or a day. What was created by it counts from now. The next pass plans the jobs.
-func (s *Store) Replan(ctx context.Context, name string, who Author) (n Replanned, err error) {
+// or ends now: one of the named job, or any pause. Its end moves if it was given as a length or a day. What was created by it,
+// and a start that a job got by it, counts from now. The next pass plans the jobs.
+// start resolves a start schedule: see ApplyOptions.
+func (s *Store) Replan(ctx context.Context, name string, start func(rule, zone string, after time.Time) (time.Time, error), who Author) (n Replanned, err error) {
 	var job int64
 	if name != "" {
 		j, err := s.findJob(ctx, s.db, name)
@@ -69,6 +71,7 @@ func (s *Store) Replan(ctx context.Context, name string, who Author) (n Replanne
 	done := map[int64]bool{}
 	if err := s.change(ctx, who, func(a *applier) (err error) {
 		if n.Pauses, err = a.replanPauses(ctx, job); err == nil {
+			a.o.Start = start
 			done, err = a.replanCreated(ctx, job)
 		}
 		return err
@@ -105,7 +108,33 @@ func (a *applier) replanCreated(ctx context.Context, job int64) (map[int64]bool,
 	if err != nil || len(ids) == 0 {
 		return done, err
 	}
+	if err := a.replanStarts(ctx, ahead); err != nil {
+		return done, err
+	}
 	return done, execAll(ctx, a.tx, ahead, "rewind_rules", "rewind_schedules", "rewind_jobs")
+}
+
+// replanStarts resolves the starts anew that the wrong clock has resolved.
+func (a *applier) replanStarts(ctx context.Context, ahead engine.Args) error {
+	var list []Job
+	var j Job
+	err := a.tx.Query(ctx, "starts_ahead", ahead, engine.Reads(&j.ID, &j.Owner, &j.Name, &j.Start, engine.Nullable(&j.StartZone)).Each(func(fault string) {
+		if fault == "" { // of a row that cannot be read, the job is parked
+			list = append(list, j)
+		}
+		j = Job{}
+	}))
+	for i := range list {
+		if err != nil {
+			return err
+		}
+		at, failed := a.o.Start(list[i].Start, list[i].StartZone, a.now)
+		if failed != nil {
+			return &FieldError{"job " + list[i].FullName(), "start", failed.Error()}
+		}
+		_, err = a.tx.Exec(ctx, "rewind_start", engine.Args{"now": a.now, "id": list[i].ID, "not_before": at})
+	}
+	return err
 }
 
 // recordReplan reads the jobs that a statement finds, and records the change of those that are not done.

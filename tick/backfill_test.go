@@ -9,6 +9,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -192,7 +193,7 @@ func TestBackfillBehindARunOfAClockThatWasAhead(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 		d.Clock.Set(right.Add(time.Minute))
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 1 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != 1 {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		ticktest.DecideOnly(t, d)

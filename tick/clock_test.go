@@ -68,16 +68,16 @@ func TestClockThatWasAYearAhead(t *testing.T) {
 			t.Fatal(got)
 		}
 
-		if n, err := d.Replan(t.Context(), "slow", store.Author{By: "ada"}); err != nil || n.Jobs != 1 {
+		if n, err := d.Replan(t.Context(), "slow", decide.Start, store.Author{By: "ada"}); err != nil || n.Jobs != 1 {
 			t.Fatalf("of one: %+v, %v", n, err)
 		}
 		if r := decideAnd(t, d); r.Ahead != 1 {
 			t.Fatalf("one of two: %+v", r)
 		}
-		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n.Jobs != 1 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{By: "ada"}); err != nil || n.Jobs != 1 {
 			t.Fatalf("of all: %+v, %v", n, err)
 		}
-		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n.Jobs != 0 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{By: "ada"}); err != nil || n.Jobs != 0 {
 			t.Fatalf("again: %+v, %v", n, err)
 		}
 		if r := decideAnd(t, d); r.Ahead != 0 || r.Made != 0 {
@@ -146,7 +146,7 @@ func TestClockThatWasAheadForLong(t *testing.T) {
 				t.Errorf("the pass after %d minutes is not on record: %v, %+v", passed, err, triggers)
 			}
 		}
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 1 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != 1 {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		for range 2 {

@@ -214,7 +214,7 @@ func TestRepeatAfterAClockThatWasAhead(t *testing.T) {
 					decideAnd(t, d)
 				}
 				d.Clock.Set(right)
-				if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n.Jobs != 1 {
+				if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{By: "ada"}); err != nil || n.Jobs != 1 {
 					t.Fatalf("%+v, %v", n, err)
 				}
 				decideAnd(t, d)
@@ -246,7 +246,7 @@ func TestRepeatAfterInPlaceOfARuleAfterAClockThatWasAhead(t *testing.T) {
 			ticktest.Run(t, d)
 		}
 		d.Clock.Set(right.Add(time.Minute))
-		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n.Jobs != 1 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{By: "ada"}); err != nil || n.Jobs != 1 {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		ticktest.Run(t, d)

@@ -10,10 +10,11 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A job gets a start while the clock is ahead. Its first time counts from the correction, whether a pass has planned it or not.
+// A job gets a start while the clock is ahead. Its first time counts from the correction, whether a pass has planned it or not. The
+// job is as old as before.
 func TestReplanOfAStartThatWasGivenAhead(t *testing.T) {
-	for _, planned := range []string{"not", "since"} {
-		t.Run("planned "+planned, func(t *testing.T) {
+	for _, since := range []string{"nothing", "planned"} {
+		t.Run("since "+since, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				apply := func(start string) {
 					t.Helper()
@@ -24,18 +25,23 @@ func TestReplanOfAStartThatWasGivenAhead(t *testing.T) {
 					}
 				}
 				apply("")
+				made := jobOf(t, d, "job").CreatedAt
+				d.Clock.Add(time.Minute)
 				ticktest.DecideOnly(t, d)
 				right := d.Clock.Now()
 				d.Clock.Set(right.AddDate(1, 0, 0))
 				apply("daily at 08:30")
 				d.Clock.Set(right.Add(time.Minute))
-				if planned == "since" {
+				if since == "planned" {
 					ticktest.DecideOnly(t, d)
 				}
 				for _, want := range []int{1, 0} {
-					if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != want {
+					if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != want {
 						t.Fatalf("%+v, %v; want %d", n, err, want)
 					}
+				}
+				if is := jobOf(t, d, "job").CreatedAt; !is.Equal(made) {
+					t.Errorf("it was created at %v, and not at %v", is, made)
 				}
 				for _, want := range []int{0, 1} {
 					for range 3 {
@@ -49,4 +55,43 @@ func TestReplanOfAStartThatWasGivenAhead(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A start that is still far away after the correction is resolved once, and the job does not count as one that sleeps.
+func TestReplanOfAStartThatIsFarAway(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		right := d.Clock.Now()
+		d.Clock.Set(right.AddDate(1, 0, 0))
+		ticktest.DecideOnly(t, d)
+		j := fiveMinutely("job")
+		j.Start = "0 12 1 3 *"
+		if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: decide.Start}); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Set(right)
+		if r := ticktest.Run(t, d); r.Ahead != 1 {
+			t.Errorf("%d jobs sleep", r.Ahead)
+		}
+		for _, want := range []int{1, 0} {
+			if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != want {
+				t.Fatalf("%+v, %v; want %d", n, err, want)
+			}
+		}
+		if r := ticktest.Run(t, d); r.Ahead != 0 {
+			t.Errorf("%d jobs sleep", r.Ahead)
+		}
+		d.Clock.Set(right.AddDate(0, 2, 0))
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+func jobOf(t *testing.T, d *storetest.DB, name string) store.JobStatus {
+	t.Helper()
+	j, err := d.Job(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
 }

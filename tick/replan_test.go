@@ -32,7 +32,7 @@ func TestReplanKeepsRequestsForALaterTime(t *testing.T) {
 		ask(time.Time{})
 		d.Clock.Set(right.Add(time.Minute))
 		ask(at.Add(2 * time.Minute))
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 1 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != 1 {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		for range 3 { // the run that was made ahead, and the request for no time
@@ -63,7 +63,7 @@ func TestReplanKeepsSkips(t *testing.T) {
 		d.Clock.Set(right.Add(150 * time.Minute)) // two of them come
 		decideAnd(t, d)
 		d.Clock.Set(right.Add(time.Minute))
-		if n, err := d.Replan(t.Context(), "", store.Author{By: "bob"}); err != nil || n.Jobs != 1 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{By: "bob"}); err != nil || n.Jobs != 1 {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		v, err := d.Job(t.Context(), "job")
@@ -111,10 +111,10 @@ func TestReplanOfRunsThatBeganAhead(t *testing.T) {
 		if r := decideAnd(t, d); r.Made != 0 {
 			t.Fatalf("%+v", r)
 		}
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 3 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != 3 {
 			t.Fatalf("%+v, %v", n, err)
 		}
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 0 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != 0 {
 			t.Fatalf("again: %+v, %v", n, err)
 		}
 		d.Clock.Add(time.Minute) // a lease that has just ended might still be extended
@@ -151,7 +151,7 @@ func TestReplanLeavesAWaitOfTheRightClock(t *testing.T) {
 				t.Fatal(err)
 			}
 			d.Clock.Set(right.Add(time.Minute))
-			if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != want {
+			if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != want {
 				t.Fatalf("%+v, %v, want %d", n, err, want)
 			}
 			decideAnd(t, d)
@@ -186,7 +186,7 @@ func TestReplanOfPausesThatEndedAhead(t *testing.T) {
 		if r := decideAnd(t, d); r.Ahead != 1 || !r.AheadUntil.Equal(right.AddDate(1, 0, 0)) {
 			t.Errorf("%d jobs sleep until %v", r.Ahead, r.AheadUntil)
 		}
-		if n, err := d.Replan(t.Context(), "", store.Author{By: "ada"}); err != nil || n.Jobs != 0 || len(n.Pauses) != 2 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{By: "ada"}); err != nil || n.Jobs != 0 || len(n.Pauses) != 2 {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		changes, err := d.Changes(t.Context(), "pause", "", 1)
@@ -220,10 +220,10 @@ func TestReplanOfPausesThatBeganAhead(t *testing.T) {
 		d.Clock.Set(right.AddDate(1, 0, 0))
 		ticktest.Pause(t, d, one, time.Time{})
 		d.Clock.Set(right)
-		if n, err := d.Replan(t.Context(), "other", store.Author{}); err != nil || n.Jobs+len(n.Pauses) != 0 {
+		if n, err := d.Replan(t.Context(), "other", decide.Start, store.Author{}); err != nil || n.Jobs+len(n.Pauses) != 0 {
 			t.Fatalf("of the other job: %+v, %v", n, err)
 		}
-		if n, err := d.Replan(t.Context(), "one", store.Author{}); err != nil || n.Jobs != 0 || len(n.Pauses) != 1 {
+		if n, err := d.Replan(t.Context(), "one", decide.Start, store.Author{}); err != nil || n.Jobs != 0 || len(n.Pauses) != 1 {
 			t.Fatalf("of the job: %+v, %v", n, err)
 		}
 		for range 3 {
@@ -241,7 +241,7 @@ func TestReplanOfPausesThatBeganAhead(t *testing.T) {
 		d.Clock.Set(right.AddDate(1, 0, 0))
 		ticktest.Pause(t, d, all, time.Time{})
 		d.Clock.Set(right)
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 0 || len(n.Pauses) != 1 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != 0 || len(n.Pauses) != 1 {
 			t.Fatalf("of all: %+v, %v", n, err)
 		}
 		d.Clock.Add(10 * time.Minute)
@@ -270,7 +270,7 @@ func TestReplanOfPausesThatWouldEndAhead(t *testing.T) {
 			}
 		}
 		d.Clock.Set(right.Add(time.Minute))
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 0 || len(n.Pauses) != 2 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != 0 || len(n.Pauses) != 2 {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		for _, want := range []int{0, 1} {
@@ -314,10 +314,10 @@ func TestReplanOfWhatWasCreatedAhead(t *testing.T) {
 						t.Errorf("%d jobs sleep until %v", r.Ahead, r.AheadUntil)
 					}
 				}
-				if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != len(jobs) {
+				if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != len(jobs) {
 					t.Fatalf("%+v, %v", n, err)
 				}
-				if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 0 {
+				if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != 0 {
 					t.Fatalf("again: %+v, %v", n, err)
 				}
 				for range 4 {
@@ -355,7 +355,7 @@ func TestReplanOfRunsWithATimeout(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Clock.Set(right.Add(time.Minute))
-		if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || n.Jobs != 1 {
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != 1 {
 			t.Fatalf("%+v, %v", n, err)
 		}
 		tk := ticktest.NewDoing(t, d, func(ctx context.Context, _ executor.Request) (executor.Result, error) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -23,7 +24,7 @@ func TestReplanKeepsTheInstantAtWhichAPauseEnds(t *testing.T) {
 			ticktest.Pause(t, d, on, end)
 		}
 		d.Clock.Set(right.Add(5 * time.Minute))
-		if _, err := d.Replan(t.Context(), "", store.Author{}); err != nil {
+		if _, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil {
 			t.Fatal(err)
 		}
 		for _, at := range []time.Time{end.Add(-57 * time.Minute), end.Add(-time.Minute), end.Add(10 * time.Minute)} {
@@ -65,7 +66,7 @@ func TestReplanMovesTheEndOfAPause(t *testing.T) {
 					t.Fatal(err)
 				}
 				d.Clock.Set(right.Add(5 * time.Minute))
-				n, err := d.Replan(t.Context(), "", store.Author{})
+				n, err := d.Replan(t.Context(), "", decide.Start, store.Author{})
 				if err != nil || len(n.Pauses) != 1 {
 					t.Fatalf("%v: %+v", err, n)
 				}
@@ -81,7 +82,7 @@ func TestReplanMovesTheEndOfAPause(t *testing.T) {
 				if err != nil || len(changes) != 1 || !strings.Contains(string(changes[0].Before), was.Format(time.RFC3339)) || !strings.Contains(string(changes[0].After), want.Format(time.RFC3339)) {
 					t.Errorf("%v: %+v", err, changes)
 				}
-				if n, err := d.Replan(t.Context(), "", store.Author{}); err != nil || len(n.Pauses) != 0 {
+				if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || len(n.Pauses) != 0 {
 					t.Errorf("again: %v: %+v", err, n)
 				}
 			})

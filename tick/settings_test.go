@@ -15,6 +15,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
@@ -137,7 +138,7 @@ func useAll(t *testing.T, engine, url string) error {
 			_, err := s.Apply(ctx, defs, store.ApplyOptions{Manifest: "jobs", Prune: true})
 			return err
 		},
-		func() error { _, err := s.Replan(ctx, "", store.Author{}); return err },
+		func() error { _, err := s.Replan(ctx, "", decide.Start, store.Author{}); return err },
 		func() error { return s.RemoveJob(ctx, "plain", store.Author{}) },
 		func() error { return pass(0, "0 succeeded, 0 failed, 0 cancelled") },
 		func() error { return read(ctx, s, run.ID) },

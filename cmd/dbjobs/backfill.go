@@ -95,7 +95,7 @@ that a schedule of the job that was created by that clock counts from now for al
 		if len(args) > 0 {
 			name = args[0]
 		}
-		n, err := s.Replan(ctx, name, c.author(s))
+		n, err := s.Replan(ctx, name, decide.Start, c.author(s))
 		if err != nil && n.Jobs+len(n.Pauses) == 0 {
 			return err
 		}

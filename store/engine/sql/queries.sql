@@ -1478,11 +1478,17 @@ UPDATE dbjobs.plan_rules SET input = @unread WHERE schedule_id IN (SELECT s.id F
 UPDATE dbjobs.schedules SET created_at = @now, planned = @touched WHERE created_at > @later
   AND (job_id = :job OR id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = :job) OR :job = 0);
 
--- A job with a start was resolved from its creation. Without not_before, a decision resolves it anew.
+-- name: starts_ahead
+SELECT id, owner, name, start_rule, start_zone FROM dbjobs.jobs
+WHERE (created_at > @later AND start_rule IS NOT NULL AND not_before > @later OR @start_is_ahead) AND removed_at IS NULL AND (id = :job OR :job = 0) ORDER BY id;
+
+-- name: rewind_start
+UPDATE dbjobs.jobs SET not_before = :not_before, planned = @touched, changed_at = CASE WHEN changed_at > @now THEN @now ELSE changed_at END WHERE id = :id;
+
+-- A job that was there before keeps the date of its creation.
 
 -- name: rewind_jobs
-UPDATE dbjobs.jobs SET created_at = @now, planned = @touched, not_before = CASE WHEN start_rule IS NULL THEN not_before END
-WHERE (created_at > @later OR @start_is_ahead) AND removed_at IS NULL AND (id = :job OR :job = 0);
+UPDATE dbjobs.jobs SET created_at = @now, planned = @touched WHERE created_at > @later AND removed_at IS NULL AND (id = :job OR :job = 0);
 
 -- The times to come that were skipped, and that a decision by the wrong clock has turned into gaps.
 

@@ -1513,9 +1513,8 @@ SET r.state = CASE WHEN r.cancel_at IS NULL THEN 'queued' ELSE 'waiting' END, r.
   r.attempt = r.attempt - 1, r.attempts = r.attempts - 1, r.started_at = CASE WHEN d.fresh = 1 THEN NULL ELSE r.started_at END, r.error = d.error;
 
 -- name: rewind_jobs
--- arguments: now, now, later_ms, now, later_ms, now, later_ms, job, job
-UPDATE dbjobs_jobs SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), planned = CONCAT(planned, '.'), not_before = CASE WHEN start_rule IS NULL THEN not_before END
-WHERE (created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR start_rule IS NOT NULL AND not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND changed_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)) AND removed_at IS NULL AND (id = ? OR ? = 0);
+-- arguments: now, now, later_ms, job, job
+UPDATE dbjobs_jobs SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), planned = CONCAT(planned, '.') WHERE created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND removed_at IS NULL AND (id = ? OR ? = 0);
 
 -- name: rewind_leases
 -- arguments: now, each_ids, now, later_ms
@@ -1551,6 +1550,10 @@ UPDATE dbjobs_plan_rules SET input = CONCAT(input, ' edited') WHERE schedule_id 
 -- arguments: now, now, later_ms, job, job, job
 UPDATE dbjobs_schedules SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), planned = CONCAT(planned, '.') WHERE created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
   AND (job_id = ? OR id IN (SELECT l.schedule_id FROM dbjobs_job_schedules l WHERE l.job_id = ?) OR ? = 0);
+
+-- name: rewind_start
+-- arguments: not_before, now, now, id
+UPDATE dbjobs_jobs SET not_before = ?, planned = CONCAT(planned, '.'), changed_at = CASE WHEN changed_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE changed_at END WHERE id = ?;
 
 -- name: rewind_waits
 -- arguments: now, each_ids, now, later_ms
@@ -1742,6 +1745,11 @@ SELECT kind, job_id FROM (
   UNION ALL
   SELECT * FROM (SELECT 'failing' AS kind, p.job_id FROM dbjobs_plans p WHERE failing_job_id IS NOT NULL AND p.job_id NOT IN (SELECT p.subject_id FROM dbjobs_pauses p WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))) AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope IN ('owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND (p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND JSON_SEARCH(j.tags, 'one', REPLACE(REPLACE(REPLACE(p.subject, '|', '||'), '%', '|%'), '_', '|_'), '|') IS NOT NULL)) AND (EXISTS (SELECT 1 FROM dbjobs_schedules o WHERE o.job_id = j.id) OR EXISTS (SELECT 1 FROM dbjobs_job_schedules l JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL AND s.id NOT IN (SELECT p.subject_id FROM dbjobs_pauses p WHERE p.scope = 'schedule' AND p.subject_id IS NOT NULL AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)))) OR NOT EXISTS (SELECT 1 FROM dbjobs_job_schedules l JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL))) = 1 ORDER BY p.streak DESC, p.job_id LIMIT ?) AS c
 ) AS k;
+
+-- name: starts_ahead
+-- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, job, job
+SELECT id, owner, name, start_rule, start_zone FROM dbjobs_jobs
+WHERE (created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND start_rule IS NOT NULL AND not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR start_rule IS NOT NULL AND not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND changed_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)) AND removed_at IS NULL AND (id = ? OR ? = 0) ORDER BY id;
 
 -- name: step_attempts
 -- arguments: each_ids

@@ -1647,8 +1647,7 @@ WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts =
 
 -- name: rewind_jobs
 -- arguments: now, later_ms, job
-UPDATE dbjobs.jobs SET created_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), planned = planned || '.', not_before = CASE WHEN start_rule IS NULL THEN not_before END
-WHERE (created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR start_rule IS NOT NULL AND not_before > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND changed_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')) AND removed_at IS NULL AND (id = $3 OR $3 = 0);
+UPDATE dbjobs.jobs SET created_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), planned = planned || '.' WHERE created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND removed_at IS NULL AND (id = $3 OR $3 = 0);
 
 -- name: rewind_leases
 -- arguments: now, ids, later_ms
@@ -1684,6 +1683,10 @@ UPDATE dbjobs.plan_rules SET input = input || ' edited' WHERE schedule_id IN (SE
 -- arguments: now, later_ms, job
 UPDATE dbjobs.schedules SET created_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), planned = planned || '.' WHERE created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')
   AND (job_id = $3 OR id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = $3) OR $3 = 0);
+
+-- name: rewind_start
+-- arguments: not_before, now, id
+UPDATE dbjobs.jobs SET not_before = $1, planned = planned || '.', changed_at = CASE WHEN changed_at > coalesce($2::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($2::timestamptz, pg_catalog.statement_timestamp()) ELSE changed_at END WHERE id = $3;
 
 -- name: rewind_waits
 -- arguments: now, ids, later_ms
@@ -1870,6 +1873,11 @@ SELECT kind, job_id FROM (
   UNION ALL
   SELECT * FROM (SELECT 'failing' AS kind, p.job_id FROM dbjobs.plans p WHERE streak > 0 AND p.job_id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND p.resumed_at IS NULL AND p.ends_at > coalesce($4::timestamptz, pg_catalog.statement_timestamp())) AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope IN ('owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > coalesce($4::timestamptz, pg_catalog.statement_timestamp()) AND (p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND j.tags @> pg_catalog.jsonb_build_array(p.subject))) AND (EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id) OR EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL AND s.id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p WHERE p.scope = 'schedule' AND p.subject_id IS NOT NULL AND p.resumed_at IS NULL AND p.ends_at > coalesce($4::timestamptz, pg_catalog.statement_timestamp()))) OR NOT EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL))) = true ORDER BY p.streak DESC, p.job_id LIMIT $3) AS c
 ) AS k;
+
+-- name: starts_ahead
+-- arguments: now, later_ms, job
+SELECT id, owner, name, start_rule, start_zone FROM dbjobs.jobs
+WHERE (created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND start_rule IS NOT NULL AND not_before > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR start_rule IS NOT NULL AND not_before > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND changed_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')) AND removed_at IS NULL AND (id = $3 OR $3 = 0) ORDER BY id;
 
 -- name: step_attempts
 -- arguments: ids

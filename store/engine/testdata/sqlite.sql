@@ -1510,8 +1510,7 @@ WHERE r.id = d.id AND r.fence = d.fence AND r.state = 'running' AND r.attempts =
 
 -- name: rewind_jobs
 -- arguments: now, later_ms, job
-UPDATE dbjobs_jobs SET created_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), planned = planned || '.', not_before = CASE WHEN start_rule IS NULL THEN not_before END
-WHERE (created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR start_rule IS NOT NULL AND not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND removed_at IS NULL AND (id = ?3 OR ?3 = 0);
+UPDATE dbjobs_jobs SET created_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), planned = planned || '.' WHERE created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND removed_at IS NULL AND (id = ?3 OR ?3 = 0);
 
 -- name: rewind_leases
 -- arguments: now, ids, later_ms
@@ -1547,6 +1546,10 @@ UPDATE dbjobs_plan_rules SET input = input || ' edited' WHERE schedule_id IN (SE
 -- arguments: now, later_ms, job
 UPDATE dbjobs_schedules SET created_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), planned = planned || '.' WHERE created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')
   AND (job_id = ?3 OR id IN (SELECT l.schedule_id FROM dbjobs_job_schedules l WHERE l.job_id = ?3) OR ?3 = 0);
+
+-- name: rewind_start
+-- arguments: not_before, now, id
+UPDATE dbjobs_jobs SET not_before = ?1, planned = planned || '.', changed_at = CASE WHEN changed_at > coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE changed_at END WHERE id = ?3;
 
 -- name: rewind_waits
 -- arguments: now, ids, later_ms
@@ -1724,6 +1727,11 @@ SELECT kind, job_id FROM (
   UNION ALL
   SELECT * FROM (SELECT 'failing' AS kind, p.job_id FROM dbjobs_plans p WHERE streak > 0 AND p.job_id NOT IN (SELECT p.subject_id FROM dbjobs_pauses p WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?4, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))) AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope IN ('owner', 'tag') AND p.resumed_at IS NULL AND p.ends_at > coalesce(?4, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND (p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject))) AND (EXISTS (SELECT 1 FROM dbjobs_schedules o WHERE o.job_id = j.id) OR EXISTS (SELECT 1 FROM dbjobs_job_schedules l JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL AND s.id NOT IN (SELECT p.subject_id FROM dbjobs_pauses p WHERE p.scope = 'schedule' AND p.subject_id IS NOT NULL AND p.resumed_at IS NULL AND p.ends_at > coalesce(?4, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))) OR NOT EXISTS (SELECT 1 FROM dbjobs_job_schedules l JOIN dbjobs_schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL))) = 1 ORDER BY p.streak DESC, p.job_id LIMIT ?3) AS c
 ) AS k;
+
+-- name: starts_ahead
+-- arguments: now, later_ms, job
+SELECT id, owner, name, start_rule, start_zone FROM dbjobs_jobs
+WHERE (created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND start_rule IS NOT NULL AND not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR start_rule IS NOT NULL AND not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND removed_at IS NULL AND (id = ?3 OR ?3 = 0) ORDER BY id;
 
 -- name: step_attempts
 -- arguments: ids
