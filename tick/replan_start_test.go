@@ -10,30 +10,33 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
-// A job gets a start while the clock is ahead. Its first time counts from the correction, whether a pass has planned it or not. The
-// job is as old as before.
+// A job gets a start while the clock is ahead. Its first time counts from the correction, whether a pass has planned it or not, and
+// whether somebody has edited it since or not. The job is as old as before.
 func TestReplanOfAStartThatWasGivenAhead(t *testing.T) {
-	for _, since := range []string{"nothing", "planned"} {
+	for _, since := range []string{"nothing", "planned", "edited"} {
 		t.Run("since "+since, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-				apply := func(start string) {
+				apply := func(start, description string) {
 					t.Helper()
 					j := fiveMinutely("job")
-					j.Start = start
+					j.Start, j.Description = start, description
 					if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: decide.Start}); err != nil {
 						t.Fatal(err)
 					}
 				}
-				apply("")
+				apply("", "")
 				made := jobOf(t, d, "job").CreatedAt
 				d.Clock.Add(time.Minute)
 				ticktest.DecideOnly(t, d)
 				right := d.Clock.Now()
 				d.Clock.Set(right.AddDate(1, 0, 0))
-				apply("daily at 08:30")
+				apply("daily at 08:30", "")
 				d.Clock.Set(right.Add(time.Minute))
-				if since == "planned" {
+				switch since {
+				case "planned":
 					ticktest.DecideOnly(t, d)
+				case "edited":
+					apply("daily at 08:30", "another one")
 				}
 				for _, want := range []int{1, 0} {
 					if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != want {

@@ -1435,7 +1435,7 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   JOIN dbjobs.plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id)
   WHERE s.created_at > @later AND @after_next_run > s.created_at
   UNION ALL
-  SELECT id, not_before FROM dbjobs.jobs WHERE @start_is_ahead AND removed_at IS NULL
+  SELECT j.id, j.not_before FROM dbjobs.jobs j WHERE @start_is_ahead AND j.removed_at IS NULL
 ) u;
 
 -- name: lock_ahead
@@ -1479,11 +1479,11 @@ UPDATE dbjobs.schedules SET created_at = @now, planned = @touched WHERE created_
   AND (job_id = :job OR id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = :job) OR :job = 0);
 
 -- name: starts_ahead
-SELECT id, owner, name, start_rule, start_zone FROM dbjobs.jobs
-WHERE (created_at > @later AND start_rule IS NOT NULL AND not_before > @later OR @start_is_ahead) AND removed_at IS NULL AND (id = :job OR :job = 0) ORDER BY id;
+SELECT j.id, j.owner, j.name, j.start_rule, j.start_zone FROM dbjobs.jobs j
+WHERE (j.created_at > @later AND j.start_rule IS NOT NULL AND j.not_before > @later OR @start_is_ahead) AND j.removed_at IS NULL AND (j.id = :job OR :job = 0) ORDER BY j.id;
 
 -- name: rewind_start
-UPDATE dbjobs.jobs SET not_before = :not_before, planned = @touched, changed_at = CASE WHEN changed_at > @now THEN @now ELSE changed_at END WHERE id = :id;
+UPDATE dbjobs.jobs SET not_before = :not_before, planned = @touched WHERE id = :id;
 
 -- A job that was there before keeps the date of its creation.
 

@@ -223,7 +223,7 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   JOIN dbjobs_plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id)
   WHERE s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND DATE_ADD(p.next_run, INTERVAL 1 SECOND) > s.created_at
   UNION ALL
-  SELECT id, not_before FROM dbjobs_jobs WHERE start_rule IS NOT NULL AND not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND changed_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND removed_at IS NULL
+  SELECT j.id, j.not_before FROM dbjobs_jobs j WHERE j.start_rule IS NOT NULL AND j.not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change') AND l.changed_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND l.changed_at < j.not_before) > COALESCE((SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action = 'replan'), 0) AND j.removed_at IS NULL
 ) u;
 
 -- name: count_jobs
@@ -255,7 +255,7 @@ JOIN dbjobs_jobs j ON j.id = u.id;
 -- name: created_ahead
 -- arguments: job, job, now, later_ms, now, later_ms, now, later_ms, now, later_ms, now, later_ms
 SELECT j.id, j.owner, j.name FROM dbjobs_jobs j
-WHERE (j.id = ? OR ? = 0) AND j.removed_at IS NULL AND (j.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR start_rule IS NOT NULL AND not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND changed_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)
+WHERE (j.id = ? OR ? = 0) AND j.removed_at IS NULL AND (j.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR j.start_rule IS NOT NULL AND j.not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change') AND l.changed_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND l.changed_at < j.not_before) > COALESCE((SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action = 'replan'), 0)
   OR j.id IN (SELECT s.job_id FROM dbjobs_schedules s WHERE s.job_id IS NOT NULL AND s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND))
   OR j.id IN (SELECT l.job_id FROM dbjobs_schedules s JOIN dbjobs_job_schedules l ON l.schedule_id = s.id WHERE s.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)))
 ORDER BY j.id;
@@ -1552,8 +1552,8 @@ UPDATE dbjobs_schedules SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS D
   AND (job_id = ? OR id IN (SELECT l.schedule_id FROM dbjobs_job_schedules l WHERE l.job_id = ?) OR ? = 0);
 
 -- name: rewind_start
--- arguments: not_before, now, now, id
-UPDATE dbjobs_jobs SET not_before = ?, planned = CONCAT(planned, '.'), changed_at = CASE WHEN changed_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE changed_at END WHERE id = ?;
+-- arguments: not_before, id
+UPDATE dbjobs_jobs SET not_before = ?, planned = CONCAT(planned, '.') WHERE id = ?;
 
 -- name: rewind_waits
 -- arguments: now, each_ids, now, later_ms
@@ -1748,8 +1748,8 @@ SELECT kind, job_id FROM (
 
 -- name: starts_ahead
 -- arguments: now, later_ms, now, later_ms, now, later_ms, now, later_ms, job, job
-SELECT id, owner, name, start_rule, start_zone FROM dbjobs_jobs
-WHERE (created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND start_rule IS NOT NULL AND not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR start_rule IS NOT NULL AND not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND changed_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND)) AND removed_at IS NULL AND (id = ? OR ? = 0) ORDER BY id;
+SELECT j.id, j.owner, j.name, j.start_rule, j.start_zone FROM dbjobs_jobs j
+WHERE (j.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND j.start_rule IS NOT NULL AND j.not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR j.start_rule IS NOT NULL AND j.not_before > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change') AND l.changed_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND l.changed_at < j.not_before) > COALESCE((SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action = 'replan'), 0)) AND j.removed_at IS NULL AND (j.id = ? OR ? = 0) ORDER BY j.id;
 
 -- name: step_attempts
 -- arguments: each_ids

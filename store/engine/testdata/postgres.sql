@@ -247,7 +247,7 @@ SELECT pg_catalog.COUNT(DISTINCT u.job_id), pg_catalog.MAX(u.until_at) FROM (
   JOIN dbjobs.plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id)
   WHERE s.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (p.next_run + interval '1 second') > s.created_at
   UNION ALL
-  SELECT id, not_before FROM dbjobs.jobs WHERE start_rule IS NOT NULL AND not_before > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND changed_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND removed_at IS NULL
+  SELECT j.id, j.not_before FROM dbjobs.jobs j WHERE j.start_rule IS NOT NULL AND j.not_before > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change') AND l.changed_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND l.changed_at < j.not_before) > COALESCE((SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action = 'replan'), 0) AND j.removed_at IS NULL
 ) u;
 
 -- name: count_jobs
@@ -279,7 +279,7 @@ JOIN dbjobs.jobs j ON j.id = u.id;
 -- name: created_ahead
 -- arguments: job, now, later_ms
 SELECT j.id, j.owner, j.name FROM dbjobs.jobs j
-WHERE (j.id = $1 OR $1 = 0) AND j.removed_at IS NULL AND (j.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond') OR start_rule IS NOT NULL AND not_before > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond') AND changed_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')
+WHERE (j.id = $1 OR $1 = 0) AND j.removed_at IS NULL AND (j.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond') OR j.start_rule IS NOT NULL AND j.not_before > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond') AND (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change') AND l.changed_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond') AND l.changed_at < j.not_before) > COALESCE((SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action = 'replan'), 0)
   OR j.id IN (SELECT s.job_id FROM dbjobs.schedules s WHERE s.job_id IS NOT NULL AND s.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond'))
   OR j.id IN (SELECT l.job_id FROM dbjobs.schedules s JOIN dbjobs.job_schedules l ON l.schedule_id = s.id WHERE s.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')))
 ORDER BY j.id;
@@ -1685,8 +1685,8 @@ UPDATE dbjobs.schedules SET created_at = coalesce($1::timestamptz, pg_catalog.st
   AND (job_id = $3 OR id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = $3) OR $3 = 0);
 
 -- name: rewind_start
--- arguments: not_before, now, id
-UPDATE dbjobs.jobs SET not_before = $1, planned = planned || '.', changed_at = CASE WHEN changed_at > coalesce($2::timestamptz, pg_catalog.statement_timestamp()) THEN coalesce($2::timestamptz, pg_catalog.statement_timestamp()) ELSE changed_at END WHERE id = $3;
+-- arguments: not_before, id
+UPDATE dbjobs.jobs SET not_before = $1, planned = planned || '.' WHERE id = $2;
 
 -- name: rewind_waits
 -- arguments: now, ids, later_ms
@@ -1876,8 +1876,8 @@ SELECT kind, job_id FROM (
 
 -- name: starts_ahead
 -- arguments: now, later_ms, job
-SELECT id, owner, name, start_rule, start_zone FROM dbjobs.jobs
-WHERE (created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND start_rule IS NOT NULL AND not_before > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR start_rule IS NOT NULL AND not_before > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND changed_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond')) AND removed_at IS NULL AND (id = $3 OR $3 = 0) ORDER BY id;
+SELECT j.id, j.owner, j.name, j.start_rule, j.start_zone FROM dbjobs.jobs j
+WHERE (j.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND j.start_rule IS NOT NULL AND j.not_before > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR j.start_rule IS NOT NULL AND j.not_before > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change') AND l.changed_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND l.changed_at < j.not_before) > COALESCE((SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action = 'replan'), 0)) AND j.removed_at IS NULL AND (j.id = $3 OR $3 = 0) ORDER BY j.id;
 
 -- name: step_attempts
 -- arguments: ids

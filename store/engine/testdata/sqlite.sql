@@ -219,7 +219,7 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   JOIN dbjobs_plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id)
   WHERE s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND strftime('%Y-%m-%dT%H:%M:%f000Z', p.next_run, '1 seconds') > s.created_at
   UNION ALL
-  SELECT id, not_before FROM dbjobs_jobs WHERE start_rule IS NOT NULL AND not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND removed_at IS NULL
+  SELECT j.id, j.not_before FROM dbjobs_jobs j WHERE j.start_rule IS NOT NULL AND j.not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change') AND l.changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND l.changed_at < j.not_before) > COALESCE((SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action = 'replan'), 0) AND j.removed_at IS NULL
 ) u;
 
 -- name: count_jobs
@@ -251,7 +251,7 @@ JOIN dbjobs_jobs j ON j.id = u.id;
 -- name: created_ahead
 -- arguments: job, now, later_ms
 SELECT j.id, j.owner, j.name FROM dbjobs_jobs j
-WHERE (j.id = ?1 OR ?1 = 0) AND j.removed_at IS NULL AND (j.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds') OR start_rule IS NOT NULL AND not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds') AND changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')
+WHERE (j.id = ?1 OR ?1 = 0) AND j.removed_at IS NULL AND (j.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds') OR j.start_rule IS NOT NULL AND j.not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds') AND (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change') AND l.changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds') AND l.changed_at < j.not_before) > COALESCE((SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action = 'replan'), 0)
   OR j.id IN (SELECT s.job_id FROM dbjobs_schedules s WHERE s.job_id IS NOT NULL AND s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds'))
   OR j.id IN (SELECT l.job_id FROM dbjobs_schedules s JOIN dbjobs_job_schedules l ON l.schedule_id = s.id WHERE s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?3 / 1000.0) || ' seconds')))
 ORDER BY j.id;
@@ -1548,8 +1548,8 @@ UPDATE dbjobs_schedules SET created_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%
   AND (job_id = ?3 OR id IN (SELECT l.schedule_id FROM dbjobs_job_schedules l WHERE l.job_id = ?3) OR ?3 = 0);
 
 -- name: rewind_start
--- arguments: not_before, now, id
-UPDATE dbjobs_jobs SET not_before = ?1, planned = planned || '.', changed_at = CASE WHEN changed_at > coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE changed_at END WHERE id = ?3;
+-- arguments: not_before, id
+UPDATE dbjobs_jobs SET not_before = ?1, planned = planned || '.' WHERE id = ?2;
 
 -- name: rewind_waits
 -- arguments: now, ids, later_ms
@@ -1730,8 +1730,8 @@ SELECT kind, job_id FROM (
 
 -- name: starts_ahead
 -- arguments: now, later_ms, job
-SELECT id, owner, name, start_rule, start_zone FROM dbjobs_jobs
-WHERE (created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND start_rule IS NOT NULL AND not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR start_rule IS NOT NULL AND not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND removed_at IS NULL AND (id = ?3 OR ?3 = 0) ORDER BY id;
+SELECT j.id, j.owner, j.name, j.start_rule, j.start_zone FROM dbjobs_jobs j
+WHERE (j.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND j.start_rule IS NOT NULL AND j.not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR j.start_rule IS NOT NULL AND j.not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change') AND l.changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND l.changed_at < j.not_before) > COALESCE((SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action = 'replan'), 0)) AND j.removed_at IS NULL AND (j.id = ?3 OR ?3 = 0) ORDER BY j.id;
 
 -- name: step_attempts
 -- arguments: ids
