@@ -247,12 +247,21 @@ func changed(old, j *Job) bool {
 	return old.ID == 0 || old.fault != "" || old.lostLink || !slices.Equal(old.After, j.After) || !sameJob(old, j)
 }
 
-// twice refuses to make a job that the same manifest has made for another login: both jobs would run. If the file
-// names the owner of the job, the job is made anyway.
+// twice refuses to make a job that the same manifest has made for another login: both jobs would run. A file without a name, such
+// as an export, has the jobs that no manifest owns. If the file names the owner of the job, the job is made anyway.
 func (a *applier) twice() func(j Job, asked string, known bool) error {
 	owners := map[string][]string{} // by the jobs' names
 	for _, j := range a.known.owned {
 		owners[j.Name] = append(owners[j.Name], j.Owner)
+	}
+	has := fmt.Sprintf("the manifest %q has this job already, for the login", a.o.Manifest)
+	if a.o.Manifest == "" {
+		for _, j := range a.known.byName {
+			if j.Manifest == "" {
+				owners[j.Name] = append(owners[j.Name], j.Owner)
+			}
+		}
+		has = "this job is there already, in no manifest, for the login"
 	}
 	return func(j Job, asked string, known bool) error {
 		have := owners[j.Name]
@@ -261,8 +270,8 @@ func (a *applier) twice() func(j Job, asked string, known bool) error {
 		}
 		slices.Sort(have)
 		names := strings.Join(have, " and ")
-		return &FieldError{"job " + j.Name, "owner", fmt.Sprintf("the manifest %q has this job already, for the login %s; a second job for %s would run beside it; "+
-			"apply as the login that you mean, or add owner: %s to change its job, or owner: %[3]s to create another one", a.o.Manifest, names, a.login, strings.Join(have, " or owner: "))}
+		return &FieldError{"job " + j.Name, "owner", fmt.Sprintf("%s %s; a second job for %s would run beside it; "+
+			"apply as the login that you mean, or add owner: %s to change its job, or owner: %[3]s to create another one", has, names, a.login, strings.Join(have, " or owner: "))}
 	}
 }
 

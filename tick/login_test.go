@@ -214,6 +214,36 @@ func TestLoginsApplyOneFile(t *testing.T) {
 	})
 }
 
+// So is the second login that applies a file without a name, such as an export. A job of a manifest is another one.
+func TestLoginsApplyOneFileWithoutAName(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine == "sqlite" {
+			t.Skip("knows no logins")
+		}
+		theirs, other := d.As(t)
+		mine, err := d.Login(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		nop := []store.Step{ticktest.Nop("")}
+		file := store.Definitions{Jobs: []store.Job{{Name: "job", Steps: nop}, {Name: "shared", Steps: nop}}}
+		brought(t, d, store.Definitions{Jobs: file.Jobs[:1]}, store.ApplyOptions{CreateOnly: true})
+		brought(t, d, store.Definitions{Jobs: file.Jobs[1:]}, store.ApplyOptions{Manifest: "jobs"})
+		_, err = other.Apply(t.Context(), file, store.ApplyOptions{})
+		for _, want := range []string{"job job: owner: ", "for the login " + mine, "for " + theirs, "owner: " + mine + " to change its job"} {
+			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "job shared") {
+				t.Errorf("%v, want %q", err, want)
+			}
+		}
+		file.Jobs[0].Owner = mine
+		for _, want := range []int{1, 0} { // the other job is created
+			if changes, err := other.Apply(t.Context(), file, store.ApplyOptions{}); err != nil || len(changes) != want {
+				t.Errorf("with the owner: %v, %+v; want %d changes", err, changes, want)
+			}
+		}
+	})
+}
+
 func names(r tick.Report) (list string) {
 	for _, e := range r.Runs {
 		list += e.Job + " "
