@@ -11,7 +11,8 @@ import (
 
 // Rename says that a definition had another name. It is done once: if nothing has the old name, there is nothing to do. If
 // the definitions have both names, there is nothing to do either where both are there, or where another definition was
-// renamed so before, and is gone: what has the old name by now is the definition of that name.
+// renamed so before, and is gone: what has the old name by now is the definition of that name. If they have only the new one,
+// the same holds for what does not belong to their manifest.
 type Rename struct {
 	Kind     string // job, schedule
 	From, To string // names without an owner
@@ -49,7 +50,7 @@ func (a *applier) renames(ctx context.Context, d Definitions) error {
 	if len(d.Renames) == 0 {
 		return nil
 	}
-	todo := a.s.renamer(ctx, a.tx, d, a.login)
+	todo := a.s.renamer(ctx, a.tx, d, a.login, a.o.Manifest)
 	var jobs, shared []Rename
 	for _, r := range d.RenamesInTurn() {
 		if r.Kind == KindSchedule {
@@ -84,7 +85,7 @@ func (a *applier) renamesOfSchedules(ctx context.Context, list []Rename, todo *r
 			continue
 		}
 		_, taken := there[r.To]
-		due, err := todo.due(r, was.ID, taken)
+		due, err := todo.due(r, was.ID, was.Manifest, taken)
 		if err != nil {
 			return err
 		}
@@ -122,7 +123,7 @@ func (a *applier) renamesOfJobs(ctx context.Context, list []Rename, todo *rename
 		if old == nil {
 			continue
 		}
-		due, err := todo.due(r, old.ID, there.byName[to] != nil)
+		due, err := todo.due(r, old.ID, old.Manifest, there.byName[to] != nil)
 		if err != nil {
 			return err
 		}

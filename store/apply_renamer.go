@@ -12,16 +12,17 @@ import (
 
 // renamer knows which renames of definitions are still to be done.
 type renamer struct {
-	owners map[named]string // of what the definitions have; a schedule has none
-	past   func() (pastRenames, error)
+	owners   map[named]string // of what the definitions have; a schedule has none
+	manifest string           // that has the definitions
+	past     func() (pastRenames, error)
 }
 
 // named is a job or a schedule by its plain name.
 type named struct{ kind, name string }
 
 // renamer reads what it needs to know when it is asked. A job without an owner has the given one.
-func (s *Store) renamer(ctx context.Context, q engine.Runner, d Definitions, owner string) *renamer {
-	r := &renamer{owners: make(map[named]string, len(d.Schedules)+len(d.Jobs))}
+func (s *Store) renamer(ctx context.Context, q engine.Runner, d Definitions, owner, manifest string) *renamer {
+	r := &renamer{owners: make(map[named]string, len(d.Schedules)+len(d.Jobs)), manifest: manifest}
 	for i := range d.Schedules {
 		r.owners[named{KindSchedule, d.Schedules[i].Name}] = ""
 	}
@@ -38,9 +39,10 @@ func (s *Store) renamer(ctx context.Context, q engine.Runner, d Definitions, own
 	return r
 }
 
-// due reports whether a rename is to be done, where the definition with this id has the old name. taken: another one has
-// the new name. If both names are there, the definitions need both.
-func (r *renamer) due(of Rename, id int64, taken bool) (bool, error) {
+// due reports whether a rename is to be done, where the definition with this id has the old name, and belongs to this manifest.
+// taken: another one has the new name. If both names are there, the definitions need both. Where the rename was done before, the
+// old name may have passed to a definition that is not meant: one that the definitions have, too, or that somebody else has made.
+func (r *renamer) due(of Rename, id int64, manifest string, taken bool) (bool, error) {
 	owner := r.owners[named{of.Kind, of.To}]
 	from, to := FullName(owner, of.From), FullName(owner, of.To)
 	switch _, stays := r.owners[named{of.Kind, of.From}]; {
@@ -48,7 +50,7 @@ func (r *renamer) due(of Rename, id int64, taken bool) (bool, error) {
 		return false, nil
 	case taken:
 		return false, &FieldError{of.Kind + " " + to, "renamed_from", fmt.Sprintf("%s %s and %s are both there; remove one of them, or this key", of.Kind, from, to)}
-	case !stays:
+	case !stays && manifest == r.manifest:
 		return true, nil
 	}
 	past, err := r.past()

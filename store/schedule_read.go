@@ -57,8 +57,8 @@ func (s *Store) KnownSchedules(ctx context.Context, names []string) (map[string]
 }
 
 // Made returns, for the schedules of definitions that the database has, when they were made, by the names that they have
-// after the renames.
-func (s *Store) Made(ctx context.Context, d Definitions) (map[string]time.Time, error) {
+// after the renames. The definitions are those of a manifest, or of none if its name is empty.
+func (s *Store) Made(ctx context.Context, d Definitions, manifest string) (map[string]time.Time, error) {
 	var names []string
 	for i := range d.Schedules {
 		names = append(names, d.Schedules[i].Name)
@@ -73,11 +73,11 @@ func (s *Store) Made(ctx context.Context, d Definitions) (map[string]time.Time, 
 	if err != nil {
 		return nil, err
 	}
-	todo := s.renamer(ctx, s.db, d, "")
+	todo := s.renamer(ctx, s.db, d, "", manifest)
 	for _, r := range renames {
 		c, old := there[r.From]
 		_, taken := there[r.To]
-		due, err := todo.due(r, c.ID, taken)
+		due, err := todo.due(r, c.ID, c.Manifest, taken)
 		if err != nil && !taken { // where both are there, apply says so
 			return nil, err
 		}

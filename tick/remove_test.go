@@ -204,7 +204,7 @@ func TestRenameIsDoneOnce(t *testing.T) {
 		if _, err := d.RemoveSchedule(t.Context(), "late", false, store.AlterOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if made, err := d.Made(t.Context(), defs); err != nil || len(made) != 1 || made["early"].IsZero() {
+		if made, err := d.Made(t.Context(), defs, o.Manifest); err != nil || len(made) != 1 || made["early"].IsZero() {
 			t.Errorf("%v: schedules were made at %v", err, made)
 		}
 		for _, o.DryRun = range []bool{true, false} {
@@ -235,6 +235,44 @@ func TestRenameIsDoneOnce(t *testing.T) {
 		defs.Jobs, defs.Renames = append(defs.Jobs, other), []store.Rename{{Kind: "job", From: "fetch", To: "fetched"}}
 		if got := brought(t, d, defs, o); got != "rename fetched, create fetch" {
 			t.Errorf("with its former name: %s", got)
+		}
+	})
+}
+
+// When what was renamed is gone, what somebody else has made with the old name is no predecessor, although the file has no
+// definition of that name. What the file itself has made is one, such as after its former state was applied once more.
+func TestRenameTakesNothingOfOthers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		o := store.ApplyOptions{Manifest: "jobs", Prune: true}
+		defs := func(job, schedule string) store.Definitions {
+			return store.Definitions{Schedules: []store.Schedule{{Name: schedule, Rule: "every 5m"}}, Jobs: []store.Job{{Name: job, Steps: []store.Step{ticktest.Nop("")}}}}
+		}
+		before, after := defs("tidy", "early"), defs("sweep", "late")
+		after.Renames = []store.Rename{{Kind: "schedule", From: "early", To: "late"}, {Kind: "job", From: "tidy", To: "sweep"}}
+		for _, c := range []struct {
+			what string
+			defs store.Definitions
+			want string
+		}{
+			{"first", before, "create early, create tidy"},
+			{"renamed", after, "rename late, rename sweep"},
+			{"the former state", before, "create early, create tidy, remove sweep, remove late"},
+			{"once more", after, "rename late, rename sweep"},
+			{"nothing", store.Definitions{}, "remove sweep, remove late"},
+		} {
+			if got := brought(t, d, c.defs, o); got != c.want {
+				t.Errorf("%s: %s, want %s", c.what, got, c.want)
+			}
+		}
+		brought(t, d, before, store.ApplyOptions{CreateOnly: true})
+		d.Clock.Add(time.Hour)
+		if made, err := d.Made(t.Context(), after, o.Manifest); err != nil || !made["late"].IsZero() {
+			t.Errorf("%v: schedules were made at %v", err, made)
+		}
+		for _, o.DryRun = range []bool{true, false} {
+			if got := brought(t, d, after, o); got != "create late, create sweep" {
+				t.Errorf("beside what others have made: %s", got)
+			}
 		}
 	})
 }

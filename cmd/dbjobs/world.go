@@ -22,7 +22,7 @@ type world struct {
 // readWorld reads the clock, the calendars and the pauses. It also notes in the manifest when its schedules were made,
 // if the database has them, since a rule may count from there.
 func readWorld(ctx context.Context, s *store.Store, m *manifest.Manifest) (w world, err error) {
-	made, err := s.Made(ctx, m.Definitions)
+	made, err := s.Made(ctx, m.Definitions, m.Name)
 	if err != nil {
 		return w, err
 	}
