@@ -216,10 +216,7 @@ func (a *applier) check(given *fitting, there map[string]*Job, twice func(j Job,
 		a.changes = append(a.changes, Change{At: a.now, By: a.o.By, Kind: "job", Subject: j.FullName(), Action: "done"})
 		return nil, nil
 	}
-	if err := a.start(j, old); err != nil {
-		return nil, err
-	}
-	if err := a.ownRule(j, old); err != nil {
+	if err := cmp.Or(a.start(j, old), a.ownRule(j, old)); err != nil {
 		a.refuse(err)
 		return nil, nil
 	}

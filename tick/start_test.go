@@ -121,3 +121,18 @@ func TestStartWithoutATimeIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// apply names each job whose start has no time, as any other mistake.
+func TestStartWithoutATimeIsRefusedWithTheOthers(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		j := store.Job{Name: "first", Start: "at 2025-12-01T17:30:00", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}
+		second := j
+		second.Name = "second"
+		_, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j, second}}, store.ApplyOptions{Start: decide.Start})
+		for _, name := range []string{"first", "second"} {
+			if err == nil || !strings.Contains(err.Error(), name+": start: ") {
+				t.Errorf("%v does not name the job %s", err, name)
+			}
+		}
+	})
+}
