@@ -55,6 +55,9 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 	if err := s.readAfter(ctx, tx, p.need, byJob); err != nil {
 		return err
 	}
+	if err := readPausesOf(ctx, tx, ids, byJob); err != nil {
+		return err
+	}
 	runs, err := s.readOpenRuns(ctx, tx, p, ids, byJob)
 	if err != nil {
 		return err
@@ -74,10 +77,13 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 		}
 	}
 	if p.need == AfterEnded {
-		if err := s.readEnds(ctx, tx, ids, byJob); err != nil {
-			return err
-		}
+		return s.readEnds(ctx, tx, ids, byJob)
 	}
+	return nil
+}
+
+// readPausesOf reads the pauses before the runs: while one holds, a decision looks at each run in the queue.
+func readPausesOf(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int64]*Snapshot) error {
 	var pause Pause
 	of := covered{all: byJob}
 	return tx.Query(ctx, "batch_pauses", engine.Args{"ids": ids, "since": since(byJob).Add(time.Microsecond)}, engine.Reads(scanPause(&pause)...).Each(func(fault string) {

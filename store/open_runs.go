@@ -15,12 +15,12 @@ const (
 	// crowded is how many runs of a job have to wait behind others, beyond those that it may run
 	// at a time, so that decisions read only some of them.
 	crowded = 200
-	// fewWaiting is how many of those waiting runs decisions then read.
+	// fewWaiting is how many of those waiting runs decisions then read. Of runs in the queue, they read none: they count them.
 	fewWaiting = 20
 )
 
 // Crowds are the jobs of a pass for which many runs wait, such as hooks after a night with many failures, or the nominal
-// times of an outage. Otherwise each decision would read all of them, to let one go.
+// times of an outage, or whose queue is long. Otherwise each decision would read all of them, to let one go.
 type Crowds struct {
 	mu   sync.Mutex // several batches are decided at the same time
 	jobs map[int64]bool
@@ -58,8 +58,8 @@ type openRuns struct {
 	failed    map[int64]bool
 }
 
-// readOpenRuns reads the runs of the page that are not settled. Of a crowded job, it leaves out some of the waiting
-// runs.
+// readOpenRuns reads the runs of the page that are not settled. Of runs in the queue that a decision only counts, it keeps
+// the number: a backlog takes no memory. Of a crowded job, it leaves out some of the waiting runs, too.
 func (s *Store) readOpenRuns(ctx context.Context, tx *engine.Tx, p *Page, ids []int64, byJob map[int64]*Snapshot) (*openRuns, error) {
 	o := &openRuns{s: s, p: p, byJob: byJob, failed: map[int64]bool{}}
 	whole := make([]int64, 0, len(ids))
@@ -115,6 +115,10 @@ func (o *openRuns) take(run Run) {
 		c.Fault = "a run: " + run.Fault
 		return
 	}
+	if c.Job.Rest(&run) == RestsInQueue && o.leavesQueue(c) {
+		c.Queue.Add(&run)
+		return
+	}
 	c.Runs = append(c.Runs, run)
 	if run.triedAgain(o.p.now) {
 		o.again = append(o.again, run.JobID)
@@ -126,28 +130,29 @@ func (r *Run) triedAgain(now time.Time) bool {
 	return r.Begun() && (r.State == Waiting || r.State == Running && r.LeaseUntil.Before(now))
 }
 
-// Rest says how a run rests: a decision has seen the run and left it behind other runs. Until one of those runs ends,
-// the next decision leaves it there too.
+// Rest says how a run rests: a decision has seen the run, and has left it behind other runs or has queued it. Until one of those
+// runs ends, or somebody takes it, the next decision leaves it there too.
 type Rest int
 
-// The statement crowd_runs has the same conditions.
+// The macro @rests (store/engine/shared.go) has the same conditions.
 const (
-	Stirs       Rest = iota // it does not rest
-	RestsInTurn             // all that counts is its place among the runs that rest
-	RestsAsTime             // it is for a nominal time, so that besides, new times may give way to it
+	Stirs        Rest = iota // it does not rest
+	RestsInTurn              // all that counts is its place among the runs that rest
+	RestsAsTime              // it is for a nominal time, so that besides, new times may give way to it
+	RestsInQueue             // it is in the queue, so all that counts is that it takes up room
 )
 
 // Rest says how a run of the job rests. Two kinds of jobs look at the runs of all their nominal times: one that replaces
 // them, and one whose next time depends on the end of the last run.
 func (j *Job) Rest(r *Run) Rest {
 	switch {
-	case r.State != Waiting || r.HeldBy != HeldByPredecessor || r.Number == 0 || r.Begun() || !r.CancelAt.IsZero():
+	case r.Number == 0 || r.Begun() || !r.CancelAt.IsZero() || r.Fault != "" || !r.Requested() && !j.timesRest():
 		return Stirs
-	case r.Requested():
-		return RestsInTurn
-	case !j.timesRest():
+	case r.State == Queued && r.LeaseUntil.IsZero(): // otherwise it was given back
+		return RestsInQueue
+	case r.State != Waiting || r.HeldBy != HeldByPredecessor:
 		return Stirs
-	case r.Fence > 0: // it was opened again
+	case r.Requested() || r.Fence > 0: // one of a nominal time was opened again
 		return RestsInTurn
 	}
 	return RestsAsTime
@@ -155,7 +160,38 @@ func (j *Job) Rest(r *Run) Rest {
 
 func (j *Job) timesRest() bool { return j.Overlap != OverlapReplace && j.RepeatAfter == 0 }
 
-// RestingRead is how many of the runs that rest a decision has to read if only a run has woken the job: see readCrowd.
+// Queue has the runs of a job that are in the queue, and that a decision leaves there: it needs no more of them than this.
+type Queue struct {
+	Runs int
+	Last time.Time // the newest nominal time of one of them; zero: they were requested
+}
+
+// Add counts a run.
+func (q *Queue) Add(r *Run) {
+	if q.Runs++; !r.Requested() && r.ScheduledFor.After(q.Last) {
+		q.Last = r.ScheduledFor
+	}
+}
+
+// asPlanned reports whether the job is there as it was planned, and its rows can be read.
+func (c *Snapshot) asPlanned() bool {
+	return !c.Stale && c.Job.ID != 0 && c.Job.Removed().IsZero() && c.Fault == "" && c.PlanFault == ""
+}
+
+// leavesQueue reports whether the decision only counts the runs that rest in the queue. An edit of a schedule is another need.
+func (o *openRuns) leavesQueue(c *Snapshot) bool {
+	edited := func(r Rule) bool { return !r.Linked || !r.LinkPlanned || r.Changed() }
+	return (o.p.need == RunWakes || o.p.need == Due) && c.asPlanned() && !slices.ContainsFunc(c.Rules, edited) && c.LeavesQueue(o.p.now)
+}
+
+// LeavesQueue reports whether a decision for the job as it was planned takes no run out of the queue: no pause holds them, and none
+// that the decision itself makes after a failure.
+func (c *Snapshot) LeavesQueue(now time.Time) bool {
+	holds := func(p Pause) bool { return p.Holds(now) }
+	return c.Job.OnError != OnErrorPause && c.Job.PauseAfterFailures == 0 && !slices.ContainsFunc(c.Pauses, holds)
+}
+
+// RestingRead is how many of the waiting runs that rest a decision has to read if only a run has woken the job: see readCrowd.
 func (j *Job) RestingRead() int { return j.MaxRunning + fewWaiting }
 
 // SeeksTimes reports whether the decision may look among all nominal times of the job for those after the beginning of a
@@ -166,20 +202,23 @@ func (c *Snapshot) SeeksTimes(r *Run, now time.Time) bool {
 
 // noteCrowd records whether a job has enough resting runs that the next decisions need to read only some of them.
 func (o *openRuns) noteCrowd(c *Snapshot) {
-	if o.p.Crowds == nil || len(c.Runs) <= crowded {
+	if o.p.Crowds == nil || len(c.Runs)+c.Queue.Runs <= crowded {
 		return
 	}
-	resting := 0
+	waiting, queued := 0, c.Queue.Runs
 	for i := range c.Runs {
-		if c.Job.Rest(&c.Runs[i]) != Stirs {
-			resting++
+		switch c.Job.Rest(&c.Runs[i]) {
+		case RestsInQueue:
+			queued++
+		case RestsInTurn, RestsAsTime:
+			waiting++
 		}
 	}
-	o.p.Crowds.set(c.Plan.JobID, resting > crowded+c.Job.MaxRunning)
+	o.p.Crowds.set(c.Plan.JobID, waiting > crowded+c.Job.MaxRunning || queued > crowded)
 }
 
-// readCrowd reads the runs of a crowded job, but only the first of the runs that rest. It returns false if the
-// decision needs all runs.
+// readCrowd reads the runs of a crowded job, but only the first of the waiting runs that rest, and the number of those
+// that rest in the queue. It returns false if the decision needs all runs.
 //
 // The decision is the same as with all runs. It lets runs go in their order, and at most as many as may run at a
 // time, so it never gets to the runs that are left out. The policies for nominal times ask only whether any run
@@ -187,14 +226,19 @@ func (o *openRuns) noteCrowd(c *Snapshot) {
 // more runs go, hold them, or end all waiting runs: those are other needs. And if a run that was read does not count,
 // another run takes its place.
 func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (bool, error) {
-	if o.p.need != RunWakes || c.Stale || c.Job.ID == 0 || !c.Job.Removed().IsZero() || c.Fault != "" || c.PlanFault != "" {
+	if o.p.need != RunWakes || !c.asPlanned() {
 		return false, nil
+	}
+	queue, err := o.readQueue(ctx, tx, c)
+	if err != nil {
+		return false, err
 	}
 	first, err := o.readResting(ctx, tx, c)
 	if err != nil || slices.ContainsFunc(first, func(r Run) bool { return r.Fault != "" || r.ReadyAt.After(o.p.now) }) {
 		return false, err
 	}
-	// Read after the runs that rest, so that a run whose state changes in between is not missed.
+	// Read after the runs that rest, so that a run whose state changes in between is not missed. One that is taken in between counts
+	// twice. So a run may wait for no reason, until the taken one ends.
 	const all = 1 << 30
 	others, err := o.readRest(ctx, tx, c, Stirs, Stirs, all)
 	if err != nil {
@@ -203,8 +247,12 @@ func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (b
 	if seeks, err := o.seekTimes(ctx, tx, c, others); err != nil || seeks {
 		return false, err
 	}
-	if len(first) < c.Job.RestingRead() {
+	if len(first) < c.Job.RestingRead() && queue.Runs <= crowded {
 		o.p.Crowds.set(c.Job.ID, false)
+	}
+	c.Queue = queue
+	if c.Group != nil {
+		c.Group.Active += queue.Runs
 	}
 	for _, r := range others {
 		o.take(r)
@@ -231,12 +279,20 @@ func (o *openRuns) readResting(ctx context.Context, tx *engine.Tx, c *Snapshot) 
 
 // readRest reads the first runs of a job that rest in one of these ways.
 func (o *openRuns) readRest(ctx context.Context, tx *engine.Tx, c *Snapshot, from, to Rest, limit int) (list []Run, err error) {
-	a := engine.Args{"job": c.Job.ID, "from": int(from), "to": int(to), "time": int(Stirs), "opened": int(Stirs), "limit": limit}
-	if c.Job.timesRest() {
-		a["time"], a["opened"] = int(RestsAsTime), int(RestsInTurn)
+	a := engine.Args{"job": c.Job.ID, "from": int(from), "to": int(to), "queue": int(Stirs), "times": c.Job.timesRest(), "limit": limit}
+	if o.leavesQueue(c) {
+		a["queue"] = int(RestsInQueue)
 	}
 	err = o.read(ctx, tx, "crowd_runs", a, func(r Run) { list = append(list, r) })
 	return list, err
+}
+
+// readQueue counts the runs of a job that rest in the queue, if the decision leaves them there.
+func (o *openRuns) readQueue(ctx context.Context, tx *engine.Tx, c *Snapshot) (q Queue, err error) {
+	if o.leavesQueue(c) {
+		err = tx.Row(ctx, "crowd_queue", engine.Args{"job": c.Job.ID, "queue": int(RestsInQueue), "times": c.Job.timesRest()}, &q.Runs, engine.At(&q.Last))
+	}
+	return q, err
 }
 
 // seekTimes reports whether the decision looks for nominal times among runs that rest, because of one of the other runs.

@@ -83,6 +83,7 @@ type Snapshot struct {
 	leftGroup string // the name of that group, as plan_input quotes it
 	Rules     []Rule
 	Runs      []Run // not settled yet, oldest first
+	Queue     Queue // more runs that are not settled yet: nothing but a nominal time or a run has woken the job
 	// Followers are the jobs that run after this one.
 	Followers []Follower
 	// Met are the intervals for which each of the jobs that this job runs after has a run that ended as asked. They
@@ -117,6 +118,7 @@ func (c *Snapshot) UntilNext(step int) bool {
 
 // UnderWay counts the runs that were under way when they were read.
 func (c *Snapshot) UnderWay() (n int) {
+	n = c.Queue.Runs
 	for i := range c.Runs {
 		if c.Runs[i].UnderWay() {
 			n++

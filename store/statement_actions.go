@@ -44,6 +44,7 @@ var actions = map[string]string{
 	"batch_plans":        "lock plans",
 	"batch_rules":        "read the rules of plans",
 	"batch_runs":         "read the runs of jobs",
+	"crowd_queue":        "count the runs of a job that are in the queue",
 	"crowd_runs":         "read the first runs of a job for which many wait",
 	"batch_steps":        "read the steps of jobs",
 	"brief_users":        "read which jobs are removed when they are done",

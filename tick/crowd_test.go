@@ -11,6 +11,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
@@ -162,4 +163,115 @@ func changes(t *testing.T, d *storetest.DB, c crowdOf) {
 	if executed[cancelled] || executed[waits] {
 		t.Errorf("executed what was cancelled: %t, what was put off: %t", executed[cancelled], executed[waits])
 	}
+}
+
+// A decision counts the runs that it leaves in the queue, however many there are: it keeps none of them in memory, and after the
+// first one of a pass it does not read them either. They take up room in their job and in its group.
+func TestBacklogInAQueueIsCounted(t *testing.T) {
+	const n, ended, more, behind = 300, 10, 32, 2 // of those who ask in the end, two have to wait
+	groups := []store.Group{{Name: "shippers", MaxRunning: n}}
+	for name, job := range map[string]store.Job{"of a job": {MaxRunning: n}, "of a group": {MaxRunning: 1_000_000, Group: "shippers"}} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				job.Name, job.Queue, job.Overlap, job.Steps = "orders", "reports", store.OverlapAllow, []store.Step{ticktest.Nop("")}
+				ticktest.Apply(t, d, store.Definitions{Groups: groups, Jobs: []store.Job{job}})
+				ticktest.DecideOnly(t, d)
+				crowd(t, d, "orders", n)
+				d.Clock.Add(time.Second)
+				ticktest.DecideOnly(t, d)
+				var calls storetest.Calls
+				beside := *d
+				beside.Store = ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})
+				var crowds store.Crowds
+				for round := range 3 {
+					endSome(t, d, "reports", ended, store.Succeeded)
+					if round == 2 { // somebody asks for more than have ended
+						for range more {
+							ticktest.Request(t, d, "orders")
+						}
+						d.Clock.Add(time.Second)
+					}
+					calls.Reset()
+					if read := mostRead(t, &beside, &crowds); read > ended+more {
+						t.Errorf("round %d: a decision has %d runs", round, read)
+					}
+					whole := 0
+					for _, c := range calls.All() {
+						if c.Kind == storetest.Query && strings.Contains(c.SQL, "ORDER BY") && strings.HasPrefix(c.SQL, "SELECT r.id, r.job_id") && !strings.Contains(c.SQL, "r.id LIMIT") {
+							whole++
+						}
+					}
+					if want := map[bool]int{true: 1}[round == 0]; whole != want {
+						t.Errorf("round %d: %d statements read all runs, want %d", round, whole, want)
+					}
+				}
+				count := func(where string) int { return d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE "+where) }
+				queued, waiting, settled := count("state = 'queued'"), count("state = 'waiting'"), count("settled_at IS NOT NULL")
+				if queued != n || waiting != behind || settled != 3*ended {
+					t.Errorf("%d queued, %d waiting, %d settled", queued, waiting, settled)
+				}
+			})
+		})
+	}
+}
+
+// A pause that comes while a pass decides takes each run out of the queue, with the next end of a run: one that somebody made,
+// and one that follows from that end.
+func TestBacklogIsHeldByAPause(t *testing.T) {
+	const n = 250
+	for name, onError := range map[string]string{"of a person": store.OnErrorContinue, "of the job itself": store.OnErrorPause} {
+		t.Run(name, func(t *testing.T) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "orders", Queue: "reports", Overlap: store.OverlapAllow, MaxRunning: 1_000_000,
+					OnError: onError, Steps: []store.Step{ticktest.Nop("")}}}})
+				ticktest.DecideOnly(t, d)
+				crowd(t, d, "orders", n)
+				d.Clock.Add(time.Second)
+				ticktest.DecideOnly(t, d)
+				var crowds store.Crowds
+				endSome(t, d, "reports", 1, store.Succeeded)
+				mostRead(t, d, &crowds)
+				if onError == store.OnErrorContinue {
+					ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "orders"}, time.Time{})
+				}
+				endSome(t, d, "reports", 1, store.Failed)
+				mostRead(t, d, &crowds)
+				if held := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE state = 'waiting' AND held_by = 'pause'"); held != n-2 {
+					t.Errorf("%d runs are held", held)
+				}
+			})
+		})
+	}
+}
+
+// endSome takes runs of a queue, and ends them in this state.
+func endSome(t *testing.T, d *storetest.DB, queue string, n int, state string) {
+	t.Helper()
+	h := store.Holder{Name: "another", Lease: time.Hour}
+	tasks, err := d.Take(t.Context(), queue, n, h)
+	if err != nil || len(tasks) != n {
+		t.Fatalf("%d runs, %v", len(tasks), err)
+	}
+	d.Clock.Add(time.Second)
+	for i := range tasks {
+		if err := d.EndStep(t.Context(), &tasks[i], store.StepEnd{State: state, Final: state}, h); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// mostRead decides for the jobs that a run has woken, and returns the largest number of runs that a decision had.
+func mostRead(t *testing.T, d *storetest.DB, crowds *store.Crowds) (most int) {
+	t.Helper()
+	page := pageOf(t, d, store.RunWakes)
+	page.Crowds = crowds
+	pass := &decide.Pass{Heartbeat: 30 * time.Second}
+	job := func(now time.Time, c *store.Snapshot) store.Decision {
+		most = max(most, len(c.Runs))
+		return decide.Job(now, c, pass)
+	}
+	if _, err := d.Decide(t.Context(), page, store.Decider{Job: job, Groups: decide.Groups}); err != nil {
+		t.Fatal(err)
+	}
+	return most
 }

@@ -35,8 +35,8 @@ import (
 const gcPercent = 400
 
 // passMemory is the default of GOMEMLIMIT for a command that runs passes. With it, the process takes less than
-// 64 MB, however many jobs are due: near this limit, the collector runs before gcPercent asks for it. A pass
-// needs far less at a time. Other commands have no limit.
+// 64 MB, however many jobs are due, and however many runs are in a queue: near this limit, the collector runs
+// before gcPercent asks for it. A pass needs far less at a time. Other commands have no limit.
 const passMemory = 32 << 20
 
 func main() {

@@ -75,6 +75,43 @@ func TestMemoryOfACatchUp(t *testing.T) {
 	}
 }
 
+// So does a pass that settles an end beside a long queue of the same job.
+func TestMemoryOfABacklog(t *testing.T) {
+	t.Parallel()
+	built(t)
+	program, err := bootstrap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engines, runs := []string{"sqlite"}, 50_000
+	if prove.Whole() {
+		engines, runs = storetest.Engines(t), 200_000
+	}
+	for _, e := range engines {
+		t.Run(e, func(t *testing.T) {
+			d := storetest.Open(t, e, store.Options{})
+			dueOnce(t, d, 1)
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET overlap = 'allow', max_running = 1000000")
+			peakMemory(t, program, d.URL)
+			at, id := "(SELECT created_at FROM "+d.Table("jobs")+" j)", map[string]string{
+				"sqlite": "printf('00000000-0000-7000-8000-%012d', i)", "mariadb": "CONCAT('00000000-0000-7000-8000-', LPAD(i, 12, '0'))",
+				"postgres": "CAST('00000000-0000-7000-8000-' || LPAD(CAST(i AS text), 12, '0') AS uuid)"}[e]
+			name := map[string]string{"sqlite": "'now:' || i", "mariadb": "CONCAT('now:', i)", "postgres": "'now:' || i"}[e]
+			d.Exec(t, strings.ReplaceAll(fmt.Sprintf(`INSERT INTO %s (id, job_id, number, occurrence, state, queue, ready_at, created_at)
+				SELECT %s, 1, i + 1, %s, 'queued', 'nobody', AT, AT FROM %s`, d.Table("runs"), id, name, storetest.Numbers(runs)), "AT", at))
+			d.Exec(t, "UPDATE "+d.Table("plans")+" SET runs_made = "+fmt.Sprint(runs+1))
+			d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'succeeded', started_at = created_at, finished_at = created_at WHERE number = 1")
+			peak := peakMemory(t, program, d.URL)
+			if t.Logf("%d MB", peak>>20); peak == 0 || peak >= 64<<20 {
+				t.Errorf("an end beside a backlog took %d MB", peak>>20)
+			}
+			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE state = 'succeeded' AND settled_at IS NULL"); n != 0 {
+				t.Errorf("%d ends are not settled", n)
+			}
+		})
+	}
+}
+
 // dueOnce makes jobs that are each due once, an hour ago, in a queue that nobody serves.
 func dueOnce(t *testing.T, d *storetest.DB, jobs int) {
 	t.Helper()

@@ -52,6 +52,13 @@ var shared = map[string]string{
 	// A change l that says in which state a job is.
 	"@of_state": "l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')",
 
+	// A run r: in which way it rests, as Job.Rest (store/open_runs.go) defines it. times says whether runs of nominal times rest in
+	// this job, and queue is the way of those in the queue.
+	"@rests": "CASE WHEN COALESCE(r.number, 0) = 0 OR r.started_at IS NOT NULL OR r.cancel_at IS NOT NULL OR r.occurrence LIKE 'at:%' AND NOT :times THEN 0" +
+		" WHEN r.state = 'queued' AND r.lease_until IS NULL THEN :queue" +
+		" WHEN r.state = 'waiting' AND r.held_by = 'predecessor' THEN CASE WHEN r.occurrence LIKE 'at:%' AND r.fence = 0 THEN 2 ELSE 1 END" +
+		" ELSE 0 END",
+
 	// A plan p: its job is as it was planned, and no other job runs after it.
 	"@settles": "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN @stale THEN 1 ELSE 0 END = 0) IS NOT NULL" +
 		" AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL",

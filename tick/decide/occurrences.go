@@ -176,7 +176,7 @@ func (d *decision) newest(l *activeRule, owed []window, most int) []time.Time {
 // overlaps reports whether due times become gaps because other runs are active. All due times of one
 // decision are judged together, against the runs of earlier decisions.
 func (d *decision) overlaps() bool {
-	waits, active, begins := false, false, d.begins()
+	waits, active, begins := false, d.snapshot.Queue.Runs > 0, d.begins()
 	for i := range d.active {
 		r := &d.active[i]
 		if r.State != store.Running && !r.CancelAt.IsZero() { // this decision cancels it
@@ -194,6 +194,9 @@ func (d *decision) overlaps() bool {
 // none. A tick comes with the next nominal time rather than at the end of a jitter, so that run begins before this time counts.
 func (d *decision) begins() string {
 	if g := d.snapshot.Group; g != nil && g.Active >= g.MaxRunning { // it goes on waiting, for its group
+		return ""
+	}
+	if d.snapshot.Queue.Runs > 0 {
 		return ""
 	}
 	first := ""

@@ -16,7 +16,7 @@ func (d *decision) removeWhenDone() string {
 	}
 	open := func(r *store.Run) bool { return !r.Ended() }
 	holds := func(p store.Pause) bool { return p.Holds(d.now) }
-	if d.anyOpen(open) || slices.ContainsFunc(d.pauses, holds) {
+	if d.anyOpen(open) || d.snapshot.Queue.Runs > 0 || slices.ContainsFunc(d.pauses, holds) {
 		return ""
 	}
 	return fmt.Sprintf("remove_when_done: the job has no further run, and run %s succeeded", d.plan.LastRunID)

@@ -26,7 +26,7 @@ func (d *decision) endRetries(comes bool) {
 // cameAfterStart reports whether one of the open runs is for a nominal time that came after a run had started. While the run
 // executes, another pass may decide such a time.
 func (d *decision) cameAfterStart(r *store.Run) bool {
-	return d.anyOpen(func(x *store.Run) bool {
+	return d.snapshot.Queue.Last.After(r.StartedAt) || d.anyOpen(func(x *store.Run) bool {
 		return !x.Ended() && !x.Requested() && x.ID != r.ID && x.ScheduledFor.After(r.StartedAt)
 	})
 }

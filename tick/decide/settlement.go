@@ -14,7 +14,7 @@ import (
 // Settlement calls Job to look ahead, because no other function knows the policies.
 func Settlement(now time.Time, c *store.Snapshot, made *store.Decision, p *Pass) *store.Settlement {
 	plan := made.Plan
-	if len(c.Runs) > 0 || c.Stale || c.AfterChanged || c.Group != nil || len(made.Made) != 1 || made.Made[0].State != store.Queued || plan.Parked != "" ||
+	if len(c.Runs)+c.Queue.Runs > 0 || c.Stale || c.AfterChanged || c.Group != nil || len(made.Made) != 1 || made.Made[0].State != store.Queued || plan.Parked != "" ||
 		made.Replan || made.Pause != "" || made.Remove != "" {
 		return nil
 	}

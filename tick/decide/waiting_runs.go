@@ -11,7 +11,7 @@ import (
 // change of the job, queued runs that nobody has taken need a place anew: it may have less room, or
 // another group. So do runs that were given back: during that change their holder had them.
 func (d *decision) admit() {
-	room := d.capacity() - d.unreadable
+	room := d.capacity() - d.unreadable - d.snapshot.Queue.Runs
 	for i := range d.active { // a run that is cancelled or held makes room, at any position in the list
 		r := &d.active[i].Run
 		if r.Number == 0 { // a run that was requested since the last decision
@@ -72,7 +72,7 @@ func (d *decision) number(r *store.Run) {
 
 // countUnderWay counts the runs that take up room in a group.
 func (d *decision) countUnderWay() (n int) {
-	n = d.unreadable
+	n = d.unreadable + d.snapshot.Queue.Runs
 	for i := range d.active {
 		if d.active[i].UnderWay() {
 			n++

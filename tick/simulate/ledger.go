@@ -248,7 +248,6 @@ func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad, need stor
 	if e.stale {
 		c.Planned = e.job.Planned
 	}
-	c.Runs = e.read(&c, l.now, need == store.RunWakes && !e.stale)
 	for _, f := range e.followers {
 		if !f.gone && !f.circle && !f.job.AfterLost {
 			f.UsedUp = f.job.UsedUp(f.plan.RunsMade)
@@ -260,6 +259,7 @@ func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad, need stor
 			c.Pauses = append(c.Pauses, *p)
 		}
 	}
+	c.Runs = e.read(&c, l.now, need == store.RunWakes && !e.stale)
 	if g := e.job.Group; g != "" {
 		if loads[g] == nil {
 			loads[g] = &store.GroupLoad{Name: g}
@@ -270,7 +270,8 @@ func (l *ledger) snapshot(e *entry, loads map[string]*store.GroupLoad, need stor
 }
 
 // read returns the open runs from which a decision is made. Where nothing but a run has woken the job, it leaves out the
-// runs that rest and to which the decision cannot get, as a pass does: otherwise each end of a run would copy all that wait.
+// runs that rest and to which the decision cannot get, as a pass does: otherwise each end of a run would copy all that wait. It
+// counts those in the queue.
 func (e *entry) read(c *store.Snapshot, now time.Time, woken bool) []store.Run {
 	most := len(e.open)
 	if woken && !slices.ContainsFunc(e.open, func(x *run) bool { return c.SeeksTimes(&x.Run, now) }) {
@@ -278,7 +279,13 @@ func (e *entry) read(c *store.Snapshot, now time.Time, woken bool) []store.Run {
 	}
 	list, resting, timed := make([]store.Run, 0, most), 0, false
 	for _, x := range e.open {
-		if rest := e.job.Rest(&x.Run); rest != store.Stirs && !x.ReadyAt.After(now) {
+		rest := e.job.Rest(&x.Run)
+		if rest == store.RestsInQueue {
+			if woken && c.LeavesQueue(now) {
+				c.Queue.Add(&x.Run)
+				continue
+			}
+		} else if rest != store.Stirs && !x.ReadyAt.After(now) {
 			is := rest == store.RestsAsTime && !timed
 			timed = timed || is
 			if resting++; resting > most && !is {

@@ -469,14 +469,16 @@ FROM dbjobs.job_after a WHERE a.job_id @among;
 -- overridden: mysql, postgres
 SELECT @run_columns, @followed FROM dbjobs.runs r WHERE @open @among ORDER BY job_id, id;
 
--- The runs of a crowded job that rest in a range of ways. Job.Rest (store/open_runs.go) defines the ways; time and opened are
--- those of runs of nominal times, which depend on the job.
+-- The runs of a crowded job that rest in a range of ways.
 
 -- name: crowd_runs
-SELECT @run_columns, @followed FROM dbjobs.runs r @by_open WHERE @open = :job AND CASE
-    WHEN NOT (r.state = 'waiting' AND r.held_by = 'predecessor' AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL) THEN 0
-    WHEN NOT r.occurrence LIKE 'at:%' THEN 1 WHEN r.fence = 0 THEN :time ELSE :opened END BETWEEN :from AND :to
+SELECT @run_columns, @followed FROM dbjobs.runs r @by_open WHERE @open = :job AND @rests BETWEEN :from AND :to
 ORDER BY r.created_at, r.id LIMIT :limit;
+
+-- The runs of a crowded job that rest in the queue.
+
+-- name: crowd_queue
+SELECT COUNT(*), MAX(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs.runs r @by_open WHERE @open = :job AND @rests = :queue;
 
 -- name: lock_runs
 SELECT id FROM dbjobs.runs WHERE id @among_runs ORDER BY id @skip;

@@ -284,13 +284,15 @@ WHERE (j.id = $1 OR $1 = 0) AND j.removed_at IS NULL AND (j.created_at > (coales
   OR j.id IN (SELECT l.job_id FROM dbjobs.schedules s JOIN dbjobs.job_schedules l ON l.schedule_id = s.id WHERE s.created_at > (coalesce($2::timestamptz, pg_catalog.statement_timestamp()) + $3::double precision * interval '1 millisecond')))
 ORDER BY j.id;
 
+-- name: crowd_queue
+-- arguments: job, times, queue
+SELECT pg_catalog.COUNT(*), pg_catalog.MAX(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs.runs r  WHERE settled_at IS NULL AND job_id = $1 AND CASE WHEN COALESCE(r.number, 0) = 0 OR r.started_at IS NOT NULL OR r.cancel_at IS NOT NULL OR r.occurrence LIKE 'at:%' AND NOT $2 THEN 0 WHEN r.state = 'queued' AND r.lease_until IS NULL THEN $3 WHEN r.state = 'waiting' AND r.held_by = 'predecessor' THEN CASE WHEN r.occurrence LIKE 'at:%' AND r.fence = 0 THEN 2 ELSE 1 END ELSE 0 END = $3;
+
 -- name: crowd_runs
--- arguments: job, time, opened, from, to, limit
+-- arguments: job, times, queue, from, to, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs.runs r  WHERE settled_at IS NULL AND job_id = $1 AND CASE
-    WHEN NOT (r.state = 'waiting' AND r.held_by = 'predecessor' AND r.number > 0 AND r.started_at IS NULL AND r.cancel_at IS NULL) THEN 0
-    WHEN NOT r.occurrence LIKE 'at:%' THEN 1 WHEN r.fence = 0 THEN $2 ELSE $3 END BETWEEN $4 AND $5
+  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs.runs r  WHERE settled_at IS NULL AND job_id = $1 AND CASE WHEN COALESCE(r.number, 0) = 0 OR r.started_at IS NOT NULL OR r.cancel_at IS NOT NULL OR r.occurrence LIKE 'at:%' AND NOT $2 THEN 0 WHEN r.state = 'queued' AND r.lease_until IS NULL THEN $3 WHEN r.state = 'waiting' AND r.held_by = 'predecessor' THEN CASE WHEN r.occurrence LIKE 'at:%' AND r.fence = 0 THEN 2 ELSE 1 END ELSE 0 END BETWEEN $4 AND $5
 ORDER BY r.created_at, r.id LIMIT $6;
 
 -- name: date_calendar
