@@ -41,7 +41,10 @@ var mysqlEngine = &Engine{
 		// The second after the next time of a plan p: nominal times have whole seconds, and a creation has not.
 		"@after_next_run": "DATE_ADD(p.next_run, INTERVAL 1 SECOND)",
 		// With JSON_CONTAINS, MariaDB compares a tag as it is written, and SQL may write it with escapes.
-		"@has_tag":    "JSON_SEARCH(j.tags, 'one', REPLACE(REPLACE(REPLACE(p.subject, '|', '||'), '%', '|%'), '_', '|_'), '|') IS NOT NULL",
+		"@has_tag":  "JSON_SEARCH(j.tags, 'one', REPLACE(REPLACE(REPLACE(p.subject, '|', '||'), '%', '|%'), '_', '|_'), '|') IS NOT NULL",
+		"@each_tag": "CROSS JOIN JSON_TABLE(CASE WHEN JSON_VALID(j.tags) THEN j.tags ELSE '[]' END, '$[*]' COLUMNS (value varchar(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS t",
+		// Without it, MySQL would read the whole set for each row that it asks about. For MariaDB, it is a comment.
+		"@as_set":     "/*+ SUBQUERY(MATERIALIZATION) */",
 		"@knows":      "INSTR(p.startup_ids, CONCAT(CHAR(10), :startup, CHAR(10))) > 0",
 		"@stale_link": "stale = 1", "@stale_after": "stale = 1", "@keyless": "@false", "@hidden": "@false",
 		"@stale":     "stale = 1",

@@ -50,6 +50,8 @@ var postgres = &Engine{
 		// The second after the next time of a plan p: nominal times have whole seconds, and a creation has not.
 		"@after_next_run": "(p.next_run + interval '1 second')",
 		"@has_tag":        "j.tags @> pg_catalog.jsonb_build_array(p.subject)",
+		"@each_tag":       "CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(j.tags) AS t",
+		"@as_set":         "",
 		"@knows":          "pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || :startup::text || pg_catalog.chr(10)) > 0",
 		"@stale_link":     "planned IS DISTINCT FROM schedule_id", "@stale_after": "planned IS DISTINCT FROM after_job_id",
 		"@stale":     "planned IS DISTINCT FROM plan_input",

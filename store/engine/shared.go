@@ -59,6 +59,10 @@ var shared = map[string]string{
 		" WHEN r.state = 'waiting' AND r.held_by = 'predecessor' THEN CASE WHEN r.occurrence LIKE 'at:%' AND r.fence = 0 THEN 2 ELSE 1 END" +
 		" ELSE 0 END",
 
+	// The owners and the tags that a pause holds, as sets: there may be many of these pauses, and many jobs.
+	"@paused_owners": "(SELECT @as_set p.subject FROM dbjobs.pauses p WHERE p.scope = 'owner' AND p.subject IS NOT NULL AND @holds)",
+	"@paused_tags":   "(SELECT @as_set p.subject FROM dbjobs.pauses p WHERE p.scope = 'tag' AND p.subject IS NOT NULL AND @holds)",
+
 	// A plan p: its job is as it was planned, and no other job runs after it.
 	"@settles": "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = p.job_id AND CASE WHEN @stale THEN 1 ELSE 0 END = 0) IS NOT NULL" +
 		" AND (SELECT a.job_id FROM dbjobs.job_after a WHERE a.after_job_id = p.job_id LIMIT 1) IS NULL",
@@ -66,13 +70,12 @@ var shared = map[string]string{
 	// A plan p that is parked or failing: as @counts, and nobody has paused the job, whatever other pauses hold it, since trouble that
 	// somebody has paused is known. A job that only itself has paused counts, and a freeze hides none. A pause of an owner or a tag
 	// holds each of its jobs, and those of schedules hold a job if all schedules of the job are paused. JobStatus.counts
-	// (store/state.go) and v_jobs say the same. There may be many pauses of jobs and of schedules: they are read as two sets, and not
-	// for each job.
+	// (store/state.go) and v_jobs say the same. There may be many pauses: they are read as sets, and not for each job.
 	"@troubles": "p.job_id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p" +
 		" WHERE p.scope = 'job' AND p.subject_id IS NOT NULL AND p.paused_by <> 'dbjobs itself' AND @holds)" +
 		" AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL" +
-		" AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope IN ('owner', 'tag') AND @holds AND (" +
-		"p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag))" +
+		" AND j.owner NOT IN @paused_owners" +
+		" AND NOT EXISTS (SELECT 1 FROM dbjobs.jobs j @each_tag WHERE j.id = p.job_id AND CASE WHEN t.value IN @paused_tags THEN 1 ELSE 0 END = 1)" +
 		" AND (EXISTS (SELECT 1 FROM dbjobs.schedules o WHERE o.job_id = j.id)" +
 		" OR EXISTS (SELECT 1 FROM dbjobs.job_schedules l JOIN dbjobs.schedules s ON s.id = l.schedule_id WHERE l.job_id = j.id AND s.name IS NOT NULL" +
 		" AND s.id NOT IN (SELECT p.subject_id FROM dbjobs.pauses p WHERE p.scope = 'schedule' AND p.subject_id IS NOT NULL AND @holds))" +

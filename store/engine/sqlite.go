@@ -47,6 +47,8 @@ var sqlite = &Engine{
 		// The second after the next time of a plan p: nominal times have whole seconds, and a creation has not.
 		"@after_next_run": "strftime('%Y-%m-%dT%H:%M:%f000Z', p.next_run, '1 seconds')",
 		"@has_tag":        "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)",
+		"@each_tag":       "CROSS JOIN json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t",
+		"@as_set":         "",
 		"@knows":          "instr(p.startup_ids, char(10) || :startup || char(10)) > 0",
 		"@stale_link":     "planned IS NOT schedule_id", "@stale_after": "planned IS NOT after_job_id", "@keyless": "@false", "@hidden": "@false",
 		"@stale":     "planned IS NOT plan_input",

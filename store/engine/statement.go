@@ -193,7 +193,7 @@ func (all *Statements) translate(name, text string) (statement, error) {
 		}
 		return t
 	}
-	for range 3 { // @is_ahead holds @later, which holds @now
+	for range 4 { // @troubles holds @paused_tags, which holds @holds, which holds @now
 		text = macro.ReplaceAllStringFunc(text, expand)
 	}
 	if unknown != "" {

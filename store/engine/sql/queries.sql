@@ -1156,16 +1156,19 @@ FROM dbjobs.pauses p @by_end WHERE :wide = 1 AND p.scope IN ('schedule', 'tag', 
 SELECT @pause_columns, NULL, NULL, (SELECT s.name FROM dbjobs.schedules s WHERE s.id = p.subject_id AND p.scope = 'schedule')
 FROM dbjobs.pauses p @by_stale WHERE @stale AND p.resumed_at IS NOT NULL ORDER BY p.id DESC LIMIT :limit;
 
--- There may be many pauses of single jobs and schedules. They find their jobs by key. The other pauses look at all jobs. A pause of a
--- schedule holds a job that has no other schedule: JobStatus.hold (store/state.go) says the same.
+-- There may be many pauses of single jobs and schedules. They find their jobs by key. Where there are other pauses, all jobs
+-- are looked at, once. A pause of a schedule holds a job that has no other schedule: JobStatus.hold (store/state.go) says the same.
 
 -- name: count_paused
 SELECT COUNT(*) FROM (
   SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON j.id = p.subject_id
   WHERE p.scope = 'job' AND @holds AND j.removed_at IS NULL
   UNION
-  SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag
-  WHERE p.scope IN ('all', 'owner', 'tag') AND @holds AND j.removed_at IS NULL
+  SELECT j.id FROM (SELECT p.id FROM dbjobs.pauses p WHERE p.scope IN ('all', 'owner') AND @holds LIMIT 1) x CROSS JOIN dbjobs.jobs j
+  WHERE j.removed_at IS NULL AND (EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds) OR j.owner IN @paused_owners)
+  UNION
+  SELECT j.id FROM (SELECT p.id FROM dbjobs.pauses p WHERE p.scope = 'tag' AND @holds LIMIT 1) x CROSS JOIN dbjobs.jobs j @each_tag
+  WHERE j.removed_at IS NULL AND CASE WHEN t.value IN @paused_tags THEN 1 ELSE 0 END = 1
   UNION
   SELECT j.id FROM dbjobs.pauses p JOIN dbjobs.job_schedules k ON k.schedule_id = p.subject_id JOIN dbjobs.jobs j ON j.id = k.job_id
   WHERE p.scope = 'schedule' AND @holds AND j.removed_at IS NULL
