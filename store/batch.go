@@ -136,18 +136,22 @@ func (s *Store) readStepAttempts(ctx context.Context, tx *engine.Tx, ids []int64
 	if len(ids) == 0 {
 		return nil
 	}
-	var job int64
-	var position int
+	var job, last int64
+	var step int
 	var attempts *Attempts
-	return tx.Query(ctx, "step_attempts", engine.Args{"ids": ids}, engine.Reads(&job, &position, optional[Attempts]{&attempts}).Each(func(fault string) {
+	return tx.Query(ctx, "step_attempts", engine.Args{"ids": ids}, engine.Reads(&job, optional[Attempts]{&attempts}).Each(func(fault string) {
+		if job != last {
+			last, step = job, 0
+		}
+		step++
 		c := byJob[job]
-		if c.fault(fmt.Sprintf("step %d", position), fault); fault != "" || attempts == nil {
+		if c.fault(fmt.Sprintf("step %d", step), fault); fault != "" || attempts == nil {
 			return
 		}
 		if c.StepAttempts == nil {
 			c.StepAttempts = map[int]Attempts{}
 		}
-		c.StepAttempts[position] = *attempts
+		c.StepAttempts[step] = *attempts
 	}))
 }
 

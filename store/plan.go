@@ -91,8 +91,8 @@ type Snapshot struct {
 	Met    []Meeting
 	ends   []endRead // the ends from which Met was made, and the ends of other intervals
 	Pauses []Pause
-	// StepAttempts has the number of attempts of each step that has its own number, by position. It is read where a
-	// run waits for another attempt.
+	// StepAttempts has the number of attempts of each step that has its own number, by its place among the steps, as a run
+	// names it. It is read where a run waits for another attempt.
 	StepAttempts map[int]Attempts
 	Circle       bool // the job runs after itself, through others; read where that may have changed
 	AfterLost    bool // the row of the job that it runs after was deleted; read where that may have changed

@@ -146,6 +146,40 @@ func TestRetryUntilTheNextOccurrence(t *testing.T) {
 	}
 }
 
+// A step is tried as it says itself, also where plain SQL has deleted a step before it: positions of steps may have holes.
+func TestRetryUntilNextOfAStepAfterADeletedOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		attempts []store.Attempts // of the steps that stay
+		want     string
+	}{
+		"until next": {[]store.Attempts{0}, "01-05T08:05 failed; 01-05T08:10 waiting; next 01-05T08:15"},
+		"a number":   {[]store.Attempts{0, 5}, "01-05T08:05 waiting; 01-05T08:10 waiting predecessor; next 01-05T08:15"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+				steps := []store.Step{ticktest.Step("gone", "SELECT 1")}
+				for i, n := range c.attempts {
+					s := ticktest.Step(fmt.Sprint("stays ", i), "SELECT 1")
+					s.Retry.Attempts = &n
+					steps = append(steps, s)
+				}
+				last := &steps[len(steps)-1]
+				last.Spec = ticktest.Step("", "SELECT * FROM nowhere").Spec
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Retry: store.Retry{Backoff: new(store.Duration(time.Hour))}, Steps: steps}}})
+				ticktest.DecideOnly(t, d)
+				d.Exec(t, "DELETE FROM "+d.Table("steps")+" WHERE name = 'gone'")
+				for range 2 {
+					d.Clock.Add(5 * time.Minute)
+					ticktest.Run(t, d)
+				}
+				if got := ticktest.Told(t, d, "job"); got != c.want {
+					t.Errorf("%s\nwant %s", got, c.want)
+				}
+			})
+		})
+	}
+}
+
 // Tries without a bound end when the next nominal time comes, whose run has tries of its own.
 func TestRetryUntilNextEndsThere(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

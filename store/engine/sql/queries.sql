@@ -687,10 +687,10 @@ SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry
   retry_jitter, on_success, on_failure
 FROM dbjobs.steps WHERE job_id @among ORDER BY job_id, position;
 
--- For steps that have their own number of attempts.
+-- All steps of the jobs, in their order: a run names its step by its place in that order, and positions may have holes.
 
 -- name: step_attempts
-SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id @among AND retry_attempts IS NOT NULL ORDER BY job_id, position;
+SELECT job_id, retry_attempts FROM dbjobs.steps WHERE job_id @among ORDER BY job_id, position;
 
 -- name: read_now
 SELECT @now FROM (SELECT 1 AS one) AS source;

@@ -1758,7 +1758,7 @@ WHERE (j.created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)
 
 -- name: step_attempts
 -- arguments: each_ids
-SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (each_) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
+SELECT job_id, retry_attempts FROM dbjobs_steps WHERE job_id IN (each_) ORDER BY job_id, position;
 
 -- name: step_facts
 -- arguments: id, step, id, step, id, id, id

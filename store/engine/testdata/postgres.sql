@@ -1886,7 +1886,7 @@ WHERE (j.created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp(
 
 -- name: step_attempts
 -- arguments: ids
-SELECT job_id, position, retry_attempts FROM dbjobs.steps WHERE job_id = ANY($1::bigint[]) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
+SELECT job_id, retry_attempts FROM dbjobs.steps WHERE job_id = ANY($1::bigint[]) ORDER BY job_id, position;
 
 -- name: step_facts
 -- arguments: id, step

@@ -1740,7 +1740,7 @@ WHERE (j.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%
 
 -- name: step_attempts
 -- arguments: ids
-SELECT job_id, position, retry_attempts FROM dbjobs_steps WHERE job_id IN (SELECT value FROM json_each(?1)) AND retry_attempts IS NOT NULL ORDER BY job_id, position;
+SELECT job_id, retry_attempts FROM dbjobs_steps WHERE job_id IN (SELECT value FROM json_each(?1)) ORDER BY job_id, position;
 
 -- name: step_facts
 -- arguments: id, step
