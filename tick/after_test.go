@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -145,6 +146,37 @@ func TestAfterByPlainSQL(t *testing.T) {
 		d.Clock.Add(time.Hour) // deleted rows leave no mark
 		if r := ticktest.Run(t, d); len(r.Parked) != 0 {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// A routine looks at each job above the one that it changes once, and not at each way to it: there may be billions of them. The
+// limit of time is far beyond what it takes, and far below what all ways would take.
+func TestAfterOfManyWaysByARoutine(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		text, found := map[string]string{"postgres": "SELECT dbjobs.alter_job($1, $2::jsonb)", "mariadb": "CALL dbjobs_alter_job(?, ?, NULL)"}[d.Engine]
+		if !found {
+			t.Skip("there are no routines")
+		}
+		defs := store.Definitions{Jobs: []store.Job{{Name: "last", Steps: []store.Step{ticktest.Nop("")}}}}
+		var above []store.After
+		for layer := range 14 {
+			var here []store.After
+			for n := range 5 {
+				name := fmt.Sprintf("job%d_%d", layer, n)
+				defs.Jobs = append(defs.Jobs, store.Job{Name: name, After: above, Steps: []store.Step{ticktest.Nop("")}})
+				here = append(here, store.After{Job: name})
+			}
+			above = here
+		}
+		ticktest.Apply(t, d, defs)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := d.SQL.ExecContext(ctx, text, "last", `{"after": ["job13_0", "job13_1", "job13_2", "job13_3", "job13_4"]}`); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.SQL.ExecContext(ctx, text, "job0_0", `{"after": ["last"]}`); err == nil || !strings.Contains(err.Error(), "in a circle") {
+			t.Errorf("a circle: %v", err)
 		}
 	})
 }

@@ -31,15 +31,14 @@ BEGIN
       GET STACKED DIAGNOSTICS broken = CONSTRAINT_NAME;
       PERFORM dbjobs.refuse_check(subject || ': after', 'job_after', broken);
   END;
-  WITH RECURSIVE up (id, way) AS (
-    SELECT a.after_job_id, ARRAY[a.after_job_id] FROM dbjobs.job_after a WHERE a.job_id = its_id
-    UNION ALL
-    SELECT a.after_job_id, up.way || a.after_job_id FROM up JOIN dbjobs.job_after a ON a.job_id = up.id WHERE up.id <> its_id AND a.after_job_id <> ALL (up.way)
+  WITH RECURSIVE up (named, id) AS ( -- each job once for each that the list names: there may be far more ways to it than jobs
+    SELECT a.after_job_id, a.after_job_id FROM dbjobs.job_after a WHERE a.job_id = its_id
+    UNION
+    SELECT up.named, a.after_job_id FROM up JOIN dbjobs.job_after a ON a.job_id = up.id
   )
-  SELECT dbjobs.job_name(its_id) || ' after ' || (SELECT string_agg(dbjobs.job_name(w.id), ' after ' ORDER BY w.n) FROM unnest(up.way) WITH ORDINALITY AS w(id, n)) INTO circle
-  FROM up WHERE up.id = its_id LIMIT 1;
+  SELECT string_agg(dbjobs.job_name(up.named), ', ' ORDER BY up.named) INTO circle FROM up WHERE up.id = its_id;
   IF circle IS NOT NULL THEN
-    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s: after: the jobs run after each other in a circle: %s', subject, circle), HINT = 'Leave one of them out.';
+    RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s: after: the jobs run after each other in a circle: it already comes before %s', subject, circle), HINT = 'Leave it out there, or here.';
   END IF;
 END
 $$
