@@ -25,6 +25,7 @@ type workerSQL struct {
 	which  string
 	extend string
 	finish string
+	fail   string
 }
 
 func readWorkerSQL(t *testing.T, engine string) (w workerSQL) {
@@ -36,17 +37,17 @@ func readWorkerSQL(t *testing.T, engine string) (w workerSQL) {
 			blocks = append(blocks, b.statements())
 		}
 	}
-	if len(blocks) != 2 || len(blocks[0]) != 3 || len(blocks[1]) != 2 {
+	if len(blocks) != 2 || len(blocks[0]) != 4 || len(blocks[1]) != 2 {
 		t.Fatalf("%s has %q", databasePage, blocks)
 	}
-	w = workerSQL{take: blocks[0][0], extend: blocks[0][1], finish: blocks[0][2]}
+	w = workerSQL{take: blocks[0][0], extend: blocks[0][1], finish: blocks[0][2], fail: blocks[0][3]}
 	const now, later = "now()", "now() + interval '10 minutes'"
 	for _, row := range p.rows("SQL for workers") {
 		if !strings.Contains(strings.ToLower(row[0]), storetest.Dialect(engine)) {
 			continue
 		}
 		words := strings.NewReplacer("dbjobs.", "dbjobs_", later, codeIn(row[2])[0], now, codeIn(row[1])[0])
-		w.take, w.extend, w.finish = words.Replace(w.take), words.Replace(w.extend), words.Replace(w.finish)
+		w.take, w.extend, w.finish, w.fail = words.Replace(w.take), words.Replace(w.extend), words.Replace(w.finish), words.Replace(w.fail)
 	}
 	switch storetest.Dialect(engine) {
 	case "mariadb":
@@ -143,6 +144,18 @@ func TestAnyProgramCanTakeAndFinishARun(t *testing.T) {
 			}
 			if out := dbjobs("job", "show", "report"); !regexp.MustCompile(`last result: +succeeded`).MatchString(out) {
 				t.Errorf("job show: %s", out)
+			}
+
+			// A failure is on record whatever its length, such as all that a program wrote.
+			dbjobs("job", "run-now", "report")
+			dbjobs("tick")
+			if id, held, err = st.one(db); err != nil {
+				t.Fatalf("%s: %v", st.take, err)
+			}
+			do(strings.Replace(st.fail, "$error", "'"+strings.Repeat("x", 100_000)+"'", 1), 1)
+			dbjobs("tick")
+			if out := dbjobs("run", "show", id); !strings.Contains(out, "failed") || strings.Count(out, "x") < 4000 || strings.Count(out, "x") > 4100 {
+				t.Errorf("run show: %d bytes: %.1000s", len(out), out)
 			}
 		})
 	}
