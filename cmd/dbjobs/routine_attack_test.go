@@ -259,6 +259,12 @@ func TestALoginWithAnAtSignIsAnother(t *testing.T) {
 				t.Errorf("%d %s of its file are its own", n, table)
 			}
 		}
+		for _, statement := range readPage(t, databasePage).section("A job by SQL").blocks()[0].statements() { // and so does the database
+			other.Exec(t, strings.ReplaceAll(statement, "dbjobs.", d.Table("")))
+		}
+		if n := d.Int(t, "SELECT count(*) FROM dbjobs_jobs j JOIN dbjobs_schedules s ON s.job_id = j.id WHERE j.name = 'tidy' AND j.owner = '"+name+"' AND s.owner = j.owner"); n != 1 {
+			t.Errorf("%d jobs by plain SQL are its own", n)
+		}
 	})
 }
 

@@ -9,8 +9,8 @@
 -- Every instant is a DATETIME(6) in UTC; every duration is in whole milliseconds and named so. JSON is text, as it was
 -- written: MySQL's own type would keep a large number as the nearest double.
 --
--- The default of an owner is for plain SQL. It is all before the first @ of USER(): TiDB takes no other expression. The
--- program and the routines give the login themselves, which is all before the last @.
+-- The default of an owner is for plain SQL. It is the login as everywhere, all before the last @ of USER(): the name of an account
+-- may have an @, and what comes before the first one may be another account.
 --
 -- What has to be one of several words is looked up with FIND_IN_SET: to = and IN, a blank at the end is nothing, and a
 -- decision knows no such word.
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
   id           bigint AUTO_INCREMENT PRIMARY KEY,
   name         varchar(190) UNIQUE,                                    -- NULL: the own rule of the job in job_id
   job_id       bigint,                                         -- the job that this unnamed schedule belongs to
-  owner        varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),  -- the login that made it; for a job's own rule, the owner of the job counts
+  owner        varchar(190) NOT NULL DEFAULT (LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))),  -- the login that made it; for a job's own rule, the owner of the job counts
   rule         text NOT NULL,                                  -- any form that dbjobs reads: RRULE text, cron, every, at, ...
   zone         varchar(190) NOT NULL DEFAULT 'UTC',                    -- IANA name; what wall times in the rule mean
   nonexistent  varchar(190) NOT NULL DEFAULT 'forward' CHECK (FIND_IN_SET(nonexistent, 'forward,skip') > 0),      -- a wall time that a clock change leaves out
@@ -52,7 +52,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_schedules (
 -- brings an edit of a calendar into the plans, as it does with an edit of a schedule.
 CREATE TABLE IF NOT EXISTS dbjobs_calendars (
   name         varchar(190) PRIMARY KEY,
-  owner        varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),  -- the login that made it
+  owner        varchar(190) NOT NULL DEFAULT (LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))),  -- the login that made it
   working_days varchar(190) NOT NULL DEFAULT '',               -- weekdays, such as MO-FR; empty: all of them
   days         mediumtext NOT NULL DEFAULT (''),               -- a line for each holiday: 2026-12-25 Christmas Day, 2026-12-24..2026-12-31, or 12-25 of each year
   description  varchar(1000) NOT NULL DEFAULT '',
@@ -66,7 +66,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_calendars (
 -- A job: what to do (its steps), for whom, when (its links to schedules), and its policies.
 CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   id               bigint AUTO_INCREMENT PRIMARY KEY,
-  owner            varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),         -- the login that its SQL steps run as
+  owner            varchar(190) NOT NULL DEFAULT (LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))),         -- the login that its SQL steps run as
   name             varchar(190) NOT NULL,
   description      varchar(1000) NOT NULL DEFAULT '',
   enabled          boolean NOT NULL DEFAULT true CHECK (enabled IN (0, 1)),              -- false: nothing is decided for it
@@ -184,7 +184,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_job_after (
 -- A cap that several jobs share.
 CREATE TABLE IF NOT EXISTS dbjobs_groups (
   name        varchar(190) PRIMARY KEY,
-  owner       varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),  -- the login that made it
+  owner       varchar(190) NOT NULL DEFAULT (LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))),  -- the login that made it
   max_running int NOT NULL CHECK (max_running > 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
@@ -195,7 +195,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
   subject_id bigint,                                           -- of a job or schedule
   subject    varchar(190),                                             -- the tag or owner
   reason     varchar(1000) NOT NULL DEFAULT '',
-  paused_by  varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
+  paused_by  varchar(190) NOT NULL DEFAULT (LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))),
   since      datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (since BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(since) > 0 AND DAYOFMONTH(since) > 0),
   until_at   datetime(6) CHECK (until_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(until_at) > 0 AND DAYOFMONTH(until_at) > 0),                                      -- ends by itself; NULL: until resumed
   until_as   varchar(190) CHECK (FIND_IN_SET(until_as, 'length,day') > 0),  -- how until_at was given: as a length, or as a day after the present one; NULL: as an instant
@@ -218,7 +218,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_pauses (
 -- lock, version makes a decision conditional on the values that it read.
 CREATE TABLE IF NOT EXISTS dbjobs_plans (
   job_id             bigint PRIMARY KEY,
-  owner              varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),   -- the owner of the job, whose ticks decide its nominal times; on SQLite it is empty
+  owner              varchar(190) NOT NULL DEFAULT (LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))),   -- the owner of the job, whose ticks decide its nominal times; on SQLite it is empty
   version            bigint NOT NULL DEFAULT 0,                -- grows by one with every decision
   next_run           datetime(6) CHECK (next_run BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(next_run) > 0 AND DAYOFMONTH(next_run) > 0),                              -- when the job needs a decision; NULL: at no time
   decided_through    datetime(6) CHECK (decided_through BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(decided_through) > 0 AND DAYOFMONTH(decided_through) > 0),                              -- every nominal time up to here has a run or lies in a gap
@@ -372,7 +372,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_gaps (
 CREATE TABLE IF NOT EXISTS dbjobs_changes (
   id         bigint AUTO_INCREMENT PRIMARY KEY,
   changed_at datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),
-  changed_by varchar(190) NOT NULL DEFAULT (SUBSTRING_INDEX(USER(), '@', 1)),
+  changed_by varchar(190) NOT NULL DEFAULT (LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER())))),
   kind       varchar(190) NOT NULL CHECK (FIND_IN_SET(kind, 'job,schedule,calendar,group,pause') > 0),
   subject_id bigint,
   subject    varchar(400) NOT NULL,                                    -- its name at the time; a job's is owner/name
