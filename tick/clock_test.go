@@ -45,6 +45,35 @@ func TestClockAYearAheadIsRefused(t *testing.T) {
 	})
 }
 
+// A pass that does not learn in time how many jobs sleep because of such a clock is on record all the same, with its error.
+func TestPassThatCannotCountWhatSleepsIsOnRecord(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		lock := map[string][]string{"postgres": {"BEGIN", "LOCK TABLE dbjobs.attempts IN ACCESS EXCLUSIVE MODE"}, "mariadb": {"LOCK TABLES dbjobs_attempts WRITE"}}[d.Engine]
+		if lock == nil {
+			t.Skip("nobody can lock one table of a file")
+		}
+		ticktest.DecideOnly(t, d)
+		d.Exec(t, "UPDATE "+d.Table("ticks")+" SET since = "+ticktest.Literal(d, d.Clock.Now().Add(time.Hour)))
+		conn, err := d.SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		for _, statement := range lock {
+			if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.Clock.Add(time.Minute)
+		if _, err := ticktest.New(t, d.Store).Run(t.Context()); err == nil {
+			t.Error("the pass does not say that it could not look")
+		}
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("ticks")+" WHERE error IS NOT NULL AND last_at = "+ticktest.Literal(d, d.Clock.Now())); n != 1 {
+			t.Errorf("%d passes are on record with their error", n)
+		}
+	})
+}
+
 // Without that check, a year is decided at once. Its gap is on record with its bounds, every later pass says that the
 // job sleeps, and Replan brings the job back. No nominal time runs or is recorded twice.
 func TestClockThatWasAYearAhead(t *testing.T) {

@@ -215,8 +215,10 @@ func (p *pass) close(ctx context.Context, err error) error {
 		return err
 	}
 	if err == nil {
-		p.report.Ahead, p.report.AheadUntil, err = p.t.Store.Ahead(ctx, p.probe)
-		err = p.unseen(ctx, err)
+		within, cancel := context.WithTimeout(ctx, p.grace()/2) // so that the pass is on record even if no answer comes
+		p.report.Ahead, p.report.AheadUntil, err = p.t.Store.Ahead(within, p.probe)
+		err = p.unseen(within, err)
+		cancel()
 	}
 	facts := store.TickFacts{Name: p.t.Name, Holder: p.t.Holder, Version: p.t.Version, Decided: p.report.Decided, Started: p.report.Started, Failed: p.report.Failed,
 		Took: p.t.Now().Sub(p.began), Alarm: p.t.Alarm != nil}

@@ -1429,15 +1429,23 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   FROM dbjobs.plans p WHERE p.decided_through > @later OR p.job_id IN (SELECT r.job_id FROM dbjobs.runs r WHERE @is_ahead)
   UNION ALL
   SELECT j.id, CASE WHEN p.resumed_at IS NULL THEN p.since ELSE p.ends_at END FROM dbjobs.pauses p @by_end
-  JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag
-    OR p.scope = 'schedule' AND j.id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = p.subject_id)
-  WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND @pause_is_ahead AND j.removed_at IS NULL
+  JOIN dbjobs.jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND @has_tag
+  WHERE p.scope IN ('tag', 'owner', 'all') AND @pause_is_ahead AND j.removed_at IS NULL
+  UNION ALL
+  SELECT j.id, CASE WHEN p.resumed_at IS NULL THEN p.since ELSE p.ends_at END FROM dbjobs.pauses p @by_end JOIN dbjobs.jobs j ON j.id = p.subject_id
+  WHERE p.scope = 'job' AND @pause_is_ahead AND j.removed_at IS NULL
+  UNION ALL
+  SELECT j.id, CASE WHEN p.resumed_at IS NULL THEN p.since ELSE p.ends_at END FROM dbjobs.pauses p @by_end
+  JOIN dbjobs.job_schedules l ON l.schedule_id = p.subject_id JOIN dbjobs.jobs j ON j.id = l.job_id
+  WHERE p.scope = 'schedule' AND @pause_is_ahead AND j.removed_at IS NULL
   UNION ALL
   SELECT p.job_id, j.created_at FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
   WHERE j.created_at > @later AND j.removed_at IS NULL AND @after_next_run > j.created_at
   UNION ALL
-  SELECT p.job_id, s.created_at FROM dbjobs.schedules s
-  JOIN dbjobs.plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs.job_schedules l WHERE l.schedule_id = s.id)
+  SELECT p.job_id, s.created_at FROM dbjobs.schedules s JOIN dbjobs.plans p ON p.job_id = s.job_id
+  WHERE s.created_at > @later AND @after_next_run > s.created_at
+  UNION ALL
+  SELECT p.job_id, s.created_at FROM dbjobs.schedules s JOIN dbjobs.job_schedules l ON l.schedule_id = s.id JOIN dbjobs.plans p ON p.job_id = l.job_id
   WHERE s.created_at > @later AND @after_next_run > s.created_at
   UNION ALL
   SELECT j.id, j.not_before FROM dbjobs.jobs j WHERE @start_is_ahead AND j.removed_at IS NULL

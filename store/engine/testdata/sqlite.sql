@@ -208,15 +208,23 @@ SELECT COUNT(DISTINCT u.job_id), MAX(u.until_at) FROM (
   FROM dbjobs_plans p WHERE p.decided_through > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR p.job_id IN (SELECT r.job_id FROM dbjobs_runs r WHERE (r.wake_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND COALESCE((SELECT b.started_at FROM dbjobs_attempts b WHERE b.run_id = r.id AND b.number = r.attempts), r.started_at, r.created_at) > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')))
   UNION ALL
   SELECT j.id, CASE WHEN p.resumed_at IS NULL THEN p.since ELSE p.ends_at END FROM dbjobs_pauses p 
-  JOIN dbjobs_jobs j ON p.scope = 'all' OR p.scope = 'job' AND j.id = p.subject_id OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)
-    OR p.scope = 'schedule' AND j.id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = p.subject_id)
-  WHERE p.scope IN ('job', 'schedule', 'tag', 'owner', 'all') AND p.ends_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (p.resumed_at IS NOT NULL OR p.since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND j.removed_at IS NULL
+  JOIN dbjobs_jobs j ON p.scope = 'all' OR p.scope = 'owner' AND j.owner = p.subject OR p.scope = 'tag' AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)
+  WHERE p.scope IN ('tag', 'owner', 'all') AND p.ends_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (p.resumed_at IS NOT NULL OR p.since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND j.removed_at IS NULL
+  UNION ALL
+  SELECT j.id, CASE WHEN p.resumed_at IS NULL THEN p.since ELSE p.ends_at END FROM dbjobs_pauses p  JOIN dbjobs_jobs j ON j.id = p.subject_id
+  WHERE p.scope = 'job' AND p.ends_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (p.resumed_at IS NOT NULL OR p.since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND j.removed_at IS NULL
+  UNION ALL
+  SELECT j.id, CASE WHEN p.resumed_at IS NULL THEN p.since ELSE p.ends_at END FROM dbjobs_pauses p 
+  JOIN dbjobs_job_schedules l ON l.schedule_id = p.subject_id JOIN dbjobs_jobs j ON j.id = l.job_id
+  WHERE p.scope = 'schedule' AND p.ends_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (p.resumed_at IS NOT NULL OR p.since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds')) AND j.removed_at IS NULL
   UNION ALL
   SELECT p.job_id, j.created_at FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
   WHERE j.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND j.removed_at IS NULL AND strftime('%Y-%m-%dT%H:%M:%f000Z', p.next_run, '1 seconds') > j.created_at
   UNION ALL
-  SELECT p.job_id, s.created_at FROM dbjobs_schedules s
-  JOIN dbjobs_plans p ON p.job_id = s.job_id OR p.job_id IN (SELECT l.job_id FROM dbjobs_job_schedules l WHERE l.schedule_id = s.id)
+  SELECT p.job_id, s.created_at FROM dbjobs_schedules s JOIN dbjobs_plans p ON p.job_id = s.job_id
+  WHERE s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND strftime('%Y-%m-%dT%H:%M:%f000Z', p.next_run, '1 seconds') > s.created_at
+  UNION ALL
+  SELECT p.job_id, s.created_at FROM dbjobs_schedules s JOIN dbjobs_job_schedules l ON l.schedule_id = s.id JOIN dbjobs_plans p ON p.job_id = l.job_id
   WHERE s.created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND strftime('%Y-%m-%dT%H:%M:%f000Z', p.next_run, '1 seconds') > s.created_at
   UNION ALL
   SELECT j.id, j.not_before FROM dbjobs_jobs j WHERE j.start_rule IS NOT NULL AND j.not_before > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND (SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change') AND l.changed_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND l.changed_at < j.not_before) > COALESCE((SELECT MAX(l.id) FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action = 'replan'), 0) AND j.removed_at IS NULL
