@@ -299,7 +299,7 @@ func (w *writer) write(ctx context.Context) error {
 func (w *writer) loseAttempts(ctx context.Context) error {
 	var lost []string
 	for _, m := range w.moves {
-		if m.Was == Running {
+		if m.Was == Running && m.State != Running {
 			lost = append(lost, m.ID)
 		}
 	}

@@ -137,6 +137,53 @@ func TestRunsFollowThePriorityOfTheirJob(t *testing.T) {
 	})
 }
 
+// A job becomes more urgent while somebody has runs of it. Where such a run is given back, waits for its next try, or has lost its
+// holder, it goes by the new priority.
+func TestATakenRunFollowsThePriorityOfItsJob(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		names := []string{"given", "tried", "lost"}
+		var defs store.Definitions
+		for _, name := range append([]string{"first"}, names...) {
+			defs.Jobs = append(defs.Jobs, ticktest.Grouped(name, "", 0))
+		}
+		ticktest.Apply(t, d, defs)
+		ticktest.DecideOnly(t, d)
+		d.Clock.Add(5 * time.Minute)
+		ticktest.DecideOnly(t, d)
+		h := store.Holder{Name: "h", Lease: time.Minute}
+		tasks, err := d.Take(t.Context(), "another", 4, h)
+		if err != nil || len(tasks) != 4 {
+			t.Fatal(err, tasks)
+		}
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET priority = 5 WHERE name <> 'first'")
+		ticktest.DecideOnly(t, d)
+		if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("attempts")+" WHERE state = 'running'"); n != 4 {
+			t.Errorf("%d attempts are under way", n)
+		}
+		for i := range tasks {
+			switch tasks[i].Job.Name {
+			case "first", "given":
+				_, err = d.GiveBack(t.Context(), []*store.Task{&tasks[i]})
+			case "tried":
+				err = d.EndStep(t.Context(), &tasks[i], store.StepEnd{State: store.Failed, Retry: true, Backoff: time.Second}, h)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.Clock.Add(2 * time.Minute)
+		ticktest.DecideOnly(t, d)
+		for _, name := range names {
+			if r := ticktest.LastRun(t, d, name); r.State != store.Queued || r.Priority != 5 {
+				t.Errorf("%s: %s, priority %d", name, r.State, r.Priority)
+			}
+		}
+		if r := ticktest.LastRun(t, d, "first"); r.State != store.Queued || r.Priority != 0 {
+			t.Errorf("first: %s, priority %d", r.State, r.Priority)
+		}
+	})
+}
+
 // A worker that names no queue takes from each in turn, and leaves that of the ticks alone.
 func TestQueuesAreTakenFromInTurn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {

@@ -87,11 +87,14 @@ func (d *decision) countUnderWay() (n int) {
 }
 
 // cancelOrHold cancels a run on request, or if the job is gone. While a pause applies, it holds back a
-// run that has not begun; after the pause it releases that run. A run that nobody executes is in the queue of its job, and has
-// its priority.
+// run that has not begun; after the pause it releases that run. A run that nobody executes is in the queue of its job. Each run
+// has the priority of its job, also while somebody has it: it may be given back, or wait for its next try.
 func (d *decision) cancelOrHold(r *store.Run) {
 	cancel := func(why string) {
 		r.State, r.HeldBy, r.FinishedAt, r.Error = store.Cancelled, "", d.now, why
+	}
+	if was := &d.snapshot.Planned; was.Known && r.Priority == was.Priority && !d.gone() && !r.Ended() { // otherwise plain SQL has given the run its own
+		r.Priority = d.job().Priority
 	}
 	switch {
 	case r.State == store.Running || r.Ended():
@@ -112,9 +115,6 @@ func (d *decision) cancelOrHold(r *store.Run) {
 	}
 	if q := d.job().Queue; q != "" { // the job's queue has changed, or plain SQL has requested the run without naming it
 		r.Queue = q
-		if was := &d.snapshot.Planned; was.Known && r.Priority == was.Priority { // otherwise plain SQL has given the run its own
-			r.Priority = d.job().Priority
-		}
 	}
 }
 
