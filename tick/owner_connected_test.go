@@ -174,6 +174,43 @@ func TestAPassEndsWhereAGroupIsFullOfTheRunsOfAnotherOwner(t *testing.T) {
 	})
 }
 
+// While such a run waits for the group, the clock goes back by some seconds. The run waits for the group as before, and no decision
+// about its job fails.
+func TestAClockGoesBackWhereAGroupIsFullOfTheRunsOfAnotherOwner(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, _, bobs := connected(t, d)
+		d.Exec(t, "UPDATE dbjobs.jobs SET group_name = 'bobs', overlap = 'wait-all' WHERE name = 'bobs'")
+		ticktest.DecideOnly(t, d)
+		r := ticktest.RunNow(t, d, ann+"/grouped", store.Request{})
+		d.Exec(t, "UPDATE dbjobs.runs SET state = 'queued' WHERE id = '"+r.ID+"'")
+		var ids []string
+		for range 2 {
+			mine, err := bobs.RunNow(t.Context(), "bobs", store.Request{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, mine.ID)
+			asBob(t, bobs)
+			d.Clock.Add(-3 * time.Second)
+		}
+		if j, err := bobs.Job(t.Context(), "bobs"); err != nil || j.Parked != "" {
+			t.Errorf("%v: it is parked: %s", err, j.Parked)
+		}
+		for _, id := range ids {
+			if got, err := d.Run(t.Context(), id); err != nil || got.State != store.Waiting || got.HeldBy != store.HeldByGroup {
+				t.Errorf("bob's run: %v, %s %s", err, got.State, got.HeldBy)
+			}
+		}
+		d.Exec(t, "UPDATE dbjobs.runs SET state = 'cancelled', finished_at = created_at, settled_at = created_at WHERE id = '"+r.ID+"'")
+		d.Exec(t, "UPDATE dbjobs.runs SET held_by = NULL WHERE id = '"+ids[0]+"'") // as the pass does that settles the other run
+		d.Clock.Add(time.Minute)
+		asBob(t, bobs)
+		if got, err := d.Run(t.Context(), ids[0]); err != nil || got.State != store.Succeeded {
+			t.Errorf("bob's run: %v, %s", err, got.State)
+		}
+	})
+}
+
 // Bob changes his calendar, by a command or by SQL, and his passes plan with the new days. A schedule of ann's has the same calendar:
 // the next pass that sees it plans with the new days, too.
 func TestACalendarOfAnotherOwnerIsEdited(t *testing.T) {

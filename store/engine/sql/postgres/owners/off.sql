@@ -71,6 +71,7 @@ DROP POLICY IF EXISTS read ON dbjobs.plan_rules;
 ALTER TABLE dbjobs.runs DISABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.runs;
 DROP TRIGGER IF EXISTS keep_cap ON dbjobs.runs;
+DROP TRIGGER IF EXISTS keep_back ON dbjobs.runs;
 DROP TRIGGER IF EXISTS keep_held ON dbjobs.runs;
 DROP POLICY IF EXISTS every ON dbjobs.runs;
 DROP POLICY IF EXISTS read ON dbjobs.runs;

@@ -261,7 +261,9 @@ CREATE TRIGGER leave_unseen BEFORE UPDATE OF planned ON dbjobs.calendars FOR EAC
 
 -- A pass of one login counts the runs of its own jobs in a group, and has the lock of the group. Where runs of other owners have places
 -- there, too, a run that finds none waits for the group, as the pass would have decided. Nor does it ask for the group again, or the
--- pass would decide for it without an end. Only a run that asks again has no other hold, and the ready_at that it had.
+-- pass would decide for it without an end. Only a run that asks again has no other hold, and the ready_at that it had. Where the clock
+-- has gone back before that instant, a decision about its job takes the hold away as well. It gets the hold back, and counts as
+-- written: keep_back comes first, by its name, and keep_held then finds the hold.
 CREATE OR REPLACE FUNCTION dbjobs.keep_cap() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   named text
@@ -274,7 +276,7 @@ DECLARE
     SELECT count(*), count(*) FILTER (WHERE j.owner <> session_user::text) INTO taken, others FROM dbjobs.jobs j JOIN dbjobs.runs r ON r.settled_at IS NULL AND r.job_id = j.id
     WHERE j.group_name = named AND r.id <> NEW.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL)
   ; IF others > 0 AND taken >= cap THEN
-      IF NEW.state = 'waiting' THEN
+      IF TG_NAME = 'keep_held' THEN
         RETURN NULL
       ; END IF
     ; NEW.state := 'waiting'
@@ -287,6 +289,8 @@ DECLARE
 COMMENT ON FUNCTION dbjobs.keep_cap() IS 'for triggers: with owners, a group counts the runs of all owners';
 DROP TRIGGER IF EXISTS keep_cap ON dbjobs.runs;
 CREATE TRIGGER keep_cap BEFORE INSERT OR UPDATE OF state ON dbjobs.runs FOR EACH ROW WHEN (NEW.state = 'queued' AND NEW.started_at IS NULL AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.keep_cap();
+DROP TRIGGER IF EXISTS keep_back ON dbjobs.runs;
+CREATE TRIGGER keep_back BEFORE UPDATE OF state ON dbjobs.runs FOR EACH ROW WHEN (OLD.state = 'waiting' AND NEW.state = 'waiting' AND OLD.held_by = 'group' AND NEW.held_by IS NULL AND NEW.started_at IS NULL AND OLD.ready_at = NEW.ready_at AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.keep_cap();
 DROP TRIGGER IF EXISTS keep_held ON dbjobs.runs;
 CREATE TRIGGER keep_held BEFORE UPDATE OF held_by ON dbjobs.runs FOR EACH ROW WHEN (OLD.state = 'waiting' AND NEW.state = 'waiting' AND OLD.held_by = 'group' AND NEW.held_by IS NULL AND NEW.started_at IS NULL AND OLD.ready_at = NEW.ready_at AND pg_catalog.row_security_active('dbjobs.jobs') AND NOT pg_catalog.pg_has_role('dbjobs_admin', 'USAGE') AND NOT pg_catalog.pg_has_role('dbjobs_ticker', 'USAGE')) EXECUTE FUNCTION dbjobs.keep_cap();
 
