@@ -27,7 +27,7 @@ type Input struct {
 }
 
 // Folder returns the files of a folder that belong to a manifest, sorted by name: all files whose names end
-// with .yaml, .yml or .json, except hidden ones. It does not look into folders below.
+// with .yaml, .yml or .json, except hidden ones, and a JSON Schema for an editor. It does not look into folders below.
 func Folder(path string) ([]Input, error) {
 	entries, err := os.ReadDir(path) // sorted
 	if err != nil {
@@ -46,7 +46,7 @@ func Folder(path string) ([]Input, error) {
 }
 
 func isManifest(name string) bool {
-	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+	return !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, ".schema.json") && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 }
 
 // Read reads a manifest of several files, and of the files that they include. A name means the same in all of

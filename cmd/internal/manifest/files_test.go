@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -47,5 +48,23 @@ func TestFileFromElsewhereAfterALongOne(t *testing.T) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// A folder of files may have what an editor needs for them: the JSON Schema is no manifest.
+func TestFolderWithTheSchemaOfAnEditor(t *testing.T) {
+	schema, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	for name, text := range map[string]string{"dbjobs.schema.json": string(schema), "jobs.json": `{"groups": {"a": 1}}`, "schema.json": `{"groups": {"b": 1}}`} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := Folder(folder)
+	if err != nil || len(list) != 2 || filepath.Base(list[0].Path) != "jobs.json" || filepath.Base(list[1].Path) != "schema.json" {
+		t.Errorf("%+v, %v", list, err)
 	}
 }
