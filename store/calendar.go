@@ -326,32 +326,6 @@ func (a *applier) leaveCalendars(ctx context.Context, named []Calendar, reasons 
 	return nil
 }
 
-// removeCalendar refuses to remove a calendar that a schedule names: the jobs of the schedule would be parked. A dry
-// run cannot find that out, since the changes that come before are not written.
-func (a *applier) removeCalendar(ctx context.Context, c Calendar) error {
-	var users []string
-	var schedule, owner, job string
-	err := a.tx.Query(ctx, "first_keepers", engine.Args{"name": c.Name, "limit": 5},
-		engine.Reads(engine.Nullable(&schedule), engine.Nullable(&owner), engine.Nullable(&job)).Each(func(string) {
-			if schedule != "" {
-				users = append(users, "schedule "+schedule)
-			} else {
-				users = append(users, "job "+FullName(owner, job))
-			}
-			schedule, owner, job = "", "", ""
-		}))
-	if err != nil {
-		return err
-	}
-	if len(users) > 0 && !a.dry.on {
-		return &FieldError{"calendar " + c.Name, "cannot be removed", "it is used by " + strings.Join(users, ", ") + "; remove `calendar` from these first"}
-	}
-	if err := a.run(ctx, engine.Args{"name": c.Name}, "delete_calendar"); err != nil {
-		return err
-	}
-	return a.record("calendar", c.Name, "remove", 0, c, nil)
-}
-
 // RemoveCalendar removes a calendar that no schedule names.
 func (s *Store) RemoveCalendar(ctx context.Context, name string, who Author) error {
 	_, err := s.inTurn(ctx, ApplyOptions{Author: who}, func(a *applier) error {

@@ -18,6 +18,7 @@ type dryRun struct {
 	shared  map[string]Schedule // schedules that would have another name, by their former names
 	links   map[link]int        // 1: the job uses the schedule from now on; -1: it no longer uses it
 	defined map[int64]*Job      // as the definitions give them, with the hooks that they name
+	gone    []keeper            // that would be removed
 }
 
 func newDryRun(on bool) dryRun {
@@ -37,6 +38,13 @@ func (d *dryRun) id() int64 {
 func (d *dryRun) uses(schedule, job string, by int) {
 	if d.on {
 		d.links[link{schedule, job}] += by
+	}
+}
+
+// goes records that a schedule or a job would be removed.
+func (d *dryRun) goes(kind string, id int64) {
+	if d.on {
+		d.gone = append(d.gone, keeper{kind, id})
 	}
 }
 

@@ -14,11 +14,6 @@ import (
 // connection that takes no writes.
 func TestDryRunOnlyReads(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		readOnly, err := store.Open(t.Context(), withoutWrites(t, d), store.Options{Clock: d.Clock.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer readOnly.Close()
 		job := func(name string, schedules []string, after ...string) store.Job {
 			j := store.Job{Name: name, Schedules: schedules, Steps: []store.Step{sqlStep("", "SELECT 1")}}
 			for _, a := range after {
@@ -33,7 +28,7 @@ func TestDryRunOnlyReads(t *testing.T) {
 		nightly, daily := store.Schedule{Name: "nightly", Rule: "30 2 * * *"}, store.Schedule{Name: "daily", Rule: "0 0 * * *"}
 		n, m := []string{"nightly"}, []string{"daily"}
 		groups := []store.Group{{Name: "etl", MaxRunning: 2}}
-		for i, defs := range []store.Definitions{
+		toldAsMade(t, d, []store.Definitions{
 			{Groups: groups, Schedules: []store.Schedule{nightly, daily}, Jobs: []store.Job{job("c", nil, "b"), job("a", n), job("b", nil, "a"), hooked, ruled}},
 			{Schedules: []store.Schedule{nightly, daily}, Jobs: []store.Job{job("c", nil, "b"), job("b", nil, "a")}},                            // b follows a
 			{Schedules: []store.Schedule{daily}, Jobs: []store.Job{job("a", n), job("b", nil), job("c", nil, "b"), ruled}},                      // a uses nightly
@@ -44,19 +39,72 @@ func TestDryRunOnlyReads(t *testing.T) {
 			{Schedules: []store.Schedule{{Name: "daily", Rule: "0 1 * * *"}, nightly}, Jobs: []store.Job{job("c", n), job("x", nil), hooked}},   // no job b
 			{Schedules: []store.Schedule{{Name: "daily", Rule: "0 1 * * *"}, nightly}, Jobs: []store.Job{job("c", n), job("new", nil, "none")}}, // no such job
 			{},
-		} {
-			o := store.ApplyOptions{Manifest: "jobs", Prune: true, DryRun: true}
-			told, toldError := readOnly.Apply(t.Context(), defs, o)
-			o.DryRun = false
-			made, err := d.Apply(t.Context(), defs, o)
-			if text(toldError) != text(err) {
-				t.Fatalf("%d: the dry run reports the error %v, apply has %v", i, toldError, err)
-			}
-			if !reflect.DeepEqual(told, made) {
-				t.Fatalf("%d: the dry run reports\n%+v\napply makes\n%+v", i, told, made)
-			}
-			t.Logf("%d: %d changes, %v", i, len(made), err)
+		})
+	})
+}
+
+// toldAsMade applies one state of a manifest after the other, with Prune, each first as a dry run on a connection that takes no
+// writes.
+func toldAsMade(t *testing.T, d *storetest.DB, states []store.Definitions) {
+	t.Helper()
+	readOnly, err := store.Open(t.Context(), withoutWrites(t, d), store.Options{Clock: d.Clock.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer readOnly.Close()
+	for i, defs := range states {
+		o := store.ApplyOptions{Manifest: "jobs", Prune: true, DryRun: true}
+		told, toldError := readOnly.Apply(t.Context(), defs, o)
+		o.DryRun = false
+		made, err := d.Apply(t.Context(), defs, o)
+		if text(toldError) != text(err) {
+			t.Fatalf("%d: the dry run reports the error %v, apply has %v", i, toldError, err)
 		}
+		if !reflect.DeepEqual(told, made) {
+			t.Fatalf("%d: the dry run reports\n%+v\napply makes\n%+v", i, told, made)
+		}
+		t.Logf("%d: %d changes, %v", i, len(made), err)
+	}
+}
+
+// TestDryRunOfCalendars: a dry run refuses to remove a calendar where apply does so, because of what uses it before or after.
+func TestDryRunOfCalendars(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		by := func(calendar string) *store.Schedule {
+			s := &store.Schedule{Rule: "0 7 * * *", Calendar: calendar}
+			s.Normalize()
+			return s
+		}
+		shared := func(name, calendar string) store.Schedule {
+			s := *by(calendar)
+			s.Name = name
+			return s
+		}
+		job := func(name string, own *store.Schedule) store.Job {
+			return store.Job{Name: name, Own: own, Steps: []store.Step{sqlStep("", "SELECT 1")}}
+		}
+		both := []store.Calendar{{Name: "bank", Days: []string{"12-25"}}, {Name: "shop", Days: []string{"01-01"}}}
+		jobs := []store.Job{job("a", by("bank")), job("b", by("shop"))}
+		late := shared("late", "bank")
+		renamed := []store.Rename{{Kind: store.KindSchedule, From: "early", To: "late"}, {Kind: store.KindJob, From: "a", To: "c"}}
+		if _, err := d.Apply(t.Context(), store.Definitions{Calendars: both[:1], Jobs: []store.Job{job("other", by("bank"))}}, store.ApplyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		toldAsMade(t, d, []store.Definitions{
+			{Calendars: both, Schedules: []store.Schedule{shared("early", "bank")}, Jobs: jobs},
+			{Calendars: both[1:], Schedules: []store.Schedule{shared("early", "")}, Jobs: jobs[1:]}, // the other job stays
+		})
+		if err := d.RemoveJob(t.Context(), "other", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		toldAsMade(t, d, []store.Definitions{
+			{Calendars: both[1:], Schedules: []store.Schedule{shared("early", "bank")}, Jobs: jobs[1:]},                                                      // the schedule stays
+			{Calendars: both[1:], Schedules: []store.Schedule{late}, Jobs: []store.Job{job("c", by("bank")), jobs[1]}, Renames: renamed},                     // both stay, with other names
+			{Calendars: both[1:], Schedules: []store.Schedule{shared("early", ""), shared("new", "bank")}, Jobs: []store.Job{jobs[1], job("d", by("bank"))}}, // new ones
+			{Calendars: both[1:], Schedules: []store.Schedule{shared("early", "shop")}, Jobs: []store.Job{job("a", nil), jobs[1]}},                           // nothing needs it
+			{Calendars: both[:1], Schedules: []store.Schedule{shared("early", "shop")}, Jobs: []store.Job{job("a", by("shop"))}},
+			{}, // all go
+		})
 	})
 }
 

@@ -171,6 +171,7 @@ func (a *applier) removeSchedule(ctx context.Context, c Schedule) error {
 	if err := a.run(ctx, engine.Args{"id": c.ID}, "delete_schedule"); err != nil {
 		return err
 	}
+	a.dry.goes(KindSchedule, c.ID)
 	return a.record("schedule", c.Name, "remove", c.ID, c, nil)
 }
 
@@ -241,6 +242,7 @@ func (a *applier) removeJobs(ctx context.Context, jobs []Job, going map[int64]bo
 		return err
 	}
 	for i := range jobs {
+		a.dry.goes(KindJob, jobs[i].ID)
 		for _, name := range jobs[i].Schedules {
 			a.dry.uses(name, jobs[i].FullName(), -1)
 		}

@@ -828,7 +828,7 @@ SELECT name, working_days, days, description, manifest, CASE WHEN @stale THEN 1 
 SELECT calendar, COUNT(*) FROM dbjobs.schedules WHERE calendar <> '' GROUP BY calendar;
 
 -- name: first_keepers
-SELECT s.name, j.owner, j.name FROM dbjobs.schedules s LEFT JOIN dbjobs.jobs j ON j.id = s.job_id
+SELECT s.id, s.name, s.job_id, j.owner, j.name FROM dbjobs.schedules s LEFT JOIN dbjobs.jobs j ON j.id = s.job_id
 WHERE s.calendar = :name AND s.calendar <> '' ORDER BY s.id LIMIT :limit;
 
 -- name: insert_calendar

@@ -634,7 +634,7 @@ WHERE NOT EXISTS (SELECT 1 FROM dbjobs_installation WHERE id = 1);
 
 -- name: first_keepers
 -- arguments: name, limit
-SELECT s.name, j.owner, j.name FROM dbjobs_schedules s LEFT JOIN dbjobs_jobs j ON j.id = s.job_id
+SELECT s.id, s.name, s.job_id, j.owner, j.name FROM dbjobs_schedules s LEFT JOIN dbjobs_jobs j ON j.id = s.job_id
 WHERE s.calendar = ? AND s.calendar <> '' ORDER BY s.id LIMIT ?;
 
 -- name: first_users
