@@ -24,8 +24,9 @@ func (c *cli) export() *cobra.Command {
 different manifests cannot be in one such file: choose one with --manifest, or those without a manifest with --manifest= .
 
 --all prints everything as one file. It is for another database, and for keeping: it names no manifest, so what it defines
-there belongs to no manifest until a file of yours defines it, too. Where two owners have a job of one name, --owner writes
-a file for each owner: its jobs, and all schedules. With -o, a file that is there is replaced as a whole, or not at all.
+there belongs to no manifest until a file of yours defines it, too. Without --all, a group that jobs of another manifest use
+is left out: it belongs to none. Where two owners have a job of one name, --owner writes a file for each owner: its jobs,
+and all schedules. With -o, a file that is there is replaced as a whole, or not at all.
 
 A definition that no apply would accept, such as that of a job whose step plain SQL has spoiled, or whose schedule it has
 deleted, is left out, and so is what needs it: a line on standard error names it and says what to do, and the exit code is 3.
@@ -103,7 +104,13 @@ func exported(ctx context.Context, s *store.Store, o exportOptions) (d store.Def
 	case !o.chosen && !o.all && len(owners) == 1:
 		name = owners[0]
 	}
+	elsewhere := map[string]bool{} // groups that jobs of other manifests use
 	if !o.all {
+		for i := range d.Jobs {
+			if j := &d.Jobs[i]; j.Manifest != name && j.Manifest != "" {
+				elsewhere[j.Group] = true
+			}
+		}
 		d.Jobs = slices.DeleteFunc(d.Jobs, func(j store.Job) bool { return j.Manifest != name })
 		d.Schedules = slices.DeleteFunc(d.Schedules, func(s store.Schedule) bool { return s.Manifest != name })
 		d.Calendars = slices.DeleteFunc(d.Calendars, func(c store.Calendar) bool { return c.Manifest != name })
@@ -118,8 +125,8 @@ func exported(ctx context.Context, s *store.Store, o exportOptions) (d store.Def
 		return d, "", err
 	}
 	groups, err := s.Groups(ctx)
-	for _, g := range groups { // of one file, only those that its jobs need
-		if o.all || slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return j.Group == g.Name }) {
+	for _, g := range groups { // of one file, only those that its jobs need, and no other file: two files would change a cap in turn
+		if o.all || !elsewhere[g.Name] && slices.ContainsFunc(d.Jobs, func(j store.Job) bool { return j.Group == g.Name }) {
 			d.Groups = append(d.Groups, g)
 		}
 	}
