@@ -30,7 +30,9 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 		p.early.Store(true)
 	}
 	ends := errors.Is(cause, errOverdue) || errors.Is(cause, errCancelled) // the run ends, whatever the attempt has done
-	vain := !ends && errors.Is(err, executor.ErrNothingDone)
+	cut := cause != nil && !ends && !errors.Is(cause, errTimeout)          // the pass ends
+	_, unsent := errors.AsType[*executor.UnsentError](err)
+	vain := !ends && errors.Is(err, executor.ErrNothingDone) || cut && unsent
 	if vain {
 		if idle := p.idleDeliveries(ctx, t); idle+1 < max(t.Job.MaxDeliveries, leastDeliveries) {
 			end.State, end.Redeliver, end.Idle, end.Backoff = "cut", true, true, time.Second<<min(idle, 6)
@@ -46,7 +48,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	case errors.Is(cause, errCancelled):
 		end.State, end.Final, end.Error = store.Cancelled, store.Cancelled, "cancelled on request"
 		return end
-	case cause != nil && !vain: // the pass ends: that uses up a delivery, not an attempt
+	case cut && !vain: // that uses up a delivery, not an attempt
 		end.State, end.Error = "cut", errCut.Error()
 		if end.Redeliver = t.Run.Losses+1 < max(t.Job.MaxDeliveries, 1); !end.Redeliver {
 			end.Final = store.Lost

@@ -31,6 +31,14 @@ type Request struct {
 // ErrNothingDone says that a failed attempt had no effect: no statement was sent, or everything was undone.
 var ErrNothingDone = errors.New("nothing of the step took effect")
 
+// UnsentError is the failure of an attempt that had not begun to touch anything: it was reading a secret, or had no connection to the
+// service yet. If the pass has stopped the attempt, the delivery had no effect. Otherwise it is a failure like any other: a
+// service that cannot be reached is no service of ours.
+type UnsentError struct{ Err error }
+
+func (e *UnsentError) Error() string { return e.Err.Error() }
+func (e *UnsentError) Unwrap() error { return e.Err }
+
 // ErrAskedToEnd says that a program was ended by a signal that asks it to end, and that did not come from the attempt.
 var ErrAskedToEnd = errors.New("ended by a signal")
 

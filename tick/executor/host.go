@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 	"github.com/dbjobs/dbjobs/store/secret"
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
 // Host holds the permissions that the host of a pass gives to steps, and the services that it offers
@@ -45,11 +47,15 @@ func (o Owners) Include(owner string) bool { return len(o) == 0 || slices.Contai
 // longer for a service, or for a file on a file server that is away, than ctx lasts.
 type Read func(ctx context.Context) (string, error)
 
-// within reads. An error after the end of ctx says why ctx has ended: the service that was asked is not to blame.
+// within reads. An error after the end of ctx says why ctx has ended: the service that was asked is not to blame. It is an
+// UnsentError, because a step reads all of its secrets before it begins. A failure of AWS that passes is no fault of the step.
 func (r Read) within(ctx context.Context) (string, error) {
 	v, err := r(ctx)
 	if err != nil && ctx.Err() != nil {
-		return "", context.Cause(ctx)
+		return "", &UnsentError{context.Cause(ctx)}
+	}
+	if _, passes := errors.AsType[aws.MomentaryError](err); passes {
+		err = fmt.Errorf("%w: %w", ErrNothingDone, err)
 	}
 	return v, err
 }

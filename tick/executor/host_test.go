@@ -4,17 +4,21 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/secret"
 	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 	"github.com/dbjobs/dbjobs/tick/executor"
+	"github.com/dbjobs/dbjobs/tick/executor/aws"
 )
 
 // programs makes a folder with programs and links among them.
@@ -264,4 +268,26 @@ func TestReadThatHangs(t *testing.T) {
 			end()
 		}
 	})
+}
+
+// A secret that AWS does not give for a moment is no failure of the step. One that is refused, or that is not there, is one.
+func TestReadThatPasses(t *testing.T) {
+	var status atomic.Int32
+	extension := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	defer extension.Close()
+	env := func(name string) (string, bool) {
+		return extension.URL[strings.LastIndexByte(extension.URL, ':')+1:], name == "PARAMETERS_SECRETS_EXTENSION_HTTP_PORT"
+	}
+	read := func(ctx context.Context) (string, error) { return aws.Secret(ctx, env, "key") }
+	h := &executor.Host{Secrets: map[string]executor.Secret{"KEY": {Value: read}}, Targets: map[string]executor.Target{"far": {URL: read}}}
+	for code, passes := range map[int32]bool{http.StatusTooManyRequests: true, http.StatusForbidden: false} {
+		status.Store(code)
+		_, secret := h.Secret(t.Context(), "", "KEY")
+		_, target := h.Target(t.Context(), "", "far")
+		for _, err := range []error{secret, target} {
+			if err == nil || errors.Is(err, executor.ErrNothingDone) != passes {
+				t.Errorf("status %d: %v; want that nothing was done: %t", code, err, passes)
+			}
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"os"
 	"strings"
@@ -123,9 +124,12 @@ func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
 		err = errHTTPPatience
 	}
 	if err != nil {
-		return res, fmt.Errorf("%s: %w", spec.line(), err)
+		err = fmt.Errorf("%s: %w", spec.line(), err)
+		if !c.reached.Load() {
+			err = &UnsentError{err}
+		}
 	}
-	return res, nil
+	return res, err
 }
 
 var errHTTPPatience = fmt.Errorf("no whole answer within %s; a step that needs longer says so by timeout", httpPatience)
@@ -166,6 +170,8 @@ type call struct {
 	facts  map[string]any // with the secrets that the spec names
 	header http.Header
 	body   []byte // nil: none
+
+	reached atomic.Bool // there was a connection on which the request could be sent
 }
 
 // do sends the request of the spec, and follows redirects to the same server.
@@ -198,11 +204,11 @@ func (c *call) send(ctx context.Context, to *url.URL) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		by := c.transport
+		by, within := c.transport, httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { c.reached.Store(true) }})
 		if req.Body == http.NoBody {
-			by, req = c.fresh, req.WithContext(context.WithValue(ctx, connected{}, &atomic.Bool{}))
+			by, within = c.fresh, context.WithValue(within, connected{}, &atomic.Bool{})
 		}
-		resp, err := exchange(by, req)
+		resp, err := exchange(by, req.WithContext(within))
 		if err == nil {
 			return resp, nil
 		}

@@ -141,7 +141,8 @@ func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, mailTimeout, fmt.Errorf("no answer within %s", mailTimeout))
 	defer cancel()
-	client, err := m.client(ctx, server, beyondASCII(message))
+	reached := false
+	client, err := m.client(ctx, server, beyondASCII(message), &reached)
 	if err != nil {
 		return Result{}, fmt.Errorf("the mail server %s: %w", server.Server, err)
 	}
@@ -153,7 +154,10 @@ func (m *Mail) Execute(ctx context.Context, r Request) (Result, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx) // the library's error is about the connection, which the end of the context has closed
 		}
-		return Result{}, refusedMail(server, err, addresses.worst)
+		if err = refusedMail(server, err, addresses.worst); !reached {
+			err = &UnsentError{err}
+		}
+		return Result{}, err
 	}
 	id := message.GetMessageID()
 	return Result{Output: fmt.Sprintf("%s took the mail %s for %s", server.Server, id, strings.Join(append(spec.To, spec.CC...), ", "))}, nil
@@ -257,8 +261,8 @@ func beyondASCII(m *mail.Msg) bool {
 
 // client makes a client that speaks TLS to the server, unless the host settings say otherwise. The
 // dialogue ends when the context ends. international says that the mail needs SMTPUTF8 (RFC 6531): one that asks for it without
-// need bounces at the first server on its way that does not know it.
-func (m *Mail) client(ctx context.Context, server *MailServer, international bool) (*mail.Client, error) {
+// need bounces at the first server on its way that does not know it. The client sets reached when it has a connection.
+func (m *Mail) client(ctx context.Context, server *MailServer, international bool, reached *bool) (*mail.Client, error) {
 	options := []mail.Option{
 		mail.WithTimeout(mailTimeout), mail.WithoutNoop(),
 		mail.WithTLSConfig(&tls.Config{ServerName: server.Server, RootCAs: m.roots, MinVersion: tls.VersionTLS12}),
@@ -297,6 +301,7 @@ func (m *Mail) client(ctx context.Context, server *MailServer, international boo
 		if err != nil {
 			return nil, err
 		}
+		*reached = true
 		context.AfterFunc(ctx, func() { _ = c.Close() }) // this ends a read or write that hangs
 		if server.TLS == "tls" {
 			return tls.Client(c, &tls.Config{ServerName: server.Server, RootCAs: m.roots, MinVersion: tls.VersionTLS12}), nil
