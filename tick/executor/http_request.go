@@ -84,14 +84,48 @@ func expandURL(spec string, facts map[string]any) (*url.URL, error) {
 		if err != nil {
 			return nil, err
 		}
-		if escaped[name] = strings.ReplaceAll(url.QueryEscape(s), "+", "%20"); (s == "." || s == "..") && strings.Contains(rest, "${"+name+"}") {
-			return nil, fmt.Errorf("${%s} is %s, which would lead to another path", name, s)
-		}
+		escaped[name] = strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
 	}
-	if rest, err = expandText(rest, escaped); err != nil {
+	var references []string
+	marked, err := expandText(reference.ReplaceAllStringFunc(rest, func(s string) string {
+		references = append(references, s)
+		return mark + s
+	}), escaped)
+	if err != nil {
 		return nil, err
 	}
-	return readURL(first + rest)
+	to, err := readURL(first + strings.ReplaceAll(marked, mark, ""))
+	if err != nil {
+		return nil, err
+	}
+	return to, keepsPath(first, marked, references)
+}
+
+// mark stands before the value of a reference. No URL contains it.
+const mark = "\x00"
+
+// keepsPath refuses values because of which a part of the path is no part any more: it is empty, or one that is taken away together
+// with the part before it. The request would address something else, such as all of a collection. The values of the references
+// in a URL are marked, and escaped, but for the one at its beginning, first.
+func keepsPath(first, marked string, references []string) error {
+	if strings.ContainsAny(first, "?#") {
+		return nil
+	}
+	marked, _, _ = strings.Cut(marked, "#")
+	marked, _, _ = strings.Cut(marked, "?")
+	for part := range strings.SplitSeq(first[strings.LastIndexByte(first, '/')+1:]+marked, "/") {
+		n := strings.Count(part, mark)
+		of := strings.Join(references[:n], "")
+		references = references[n:]
+		switch value := strings.ReplaceAll(part, mark, ""); {
+		case n == 0:
+		case value == "":
+			return fmt.Errorf("%s is empty, which would lead to another path", of)
+		case value == "." || value == "..":
+			return fmt.Errorf("%s makes the part %s of the path, which would lead to another path", of, value)
+		}
+	}
+	return nil
 }
 
 // fillBody makes the body, and sets its content type. If the spec has no body, the body is the run's facts. No reference is
