@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 )
 
 // TestHTTPAnswerDoesNotEnd: a server that has not ended its answer is still at work, whatever it has said so far: the time of the
@@ -86,4 +88,28 @@ func TestHTTPRedirectsToTheSameServer(t *testing.T) {
 			t.Errorf("%s to %s: %v, %v, want %s", c.from, c.to, to, err, c.want)
 		}
 	}
+}
+
+// A step without a timeout gives up after a while. The error says for what it has waited: a server that was not asked yet is not to
+// blame, and more time for it would not help.
+func TestHTTPPatienceSaysForWhat(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		away := make(chan string)
+		defer close(away)
+		x := NewHTTP(&Host{Secrets: map[string]Secret{"PSP": {Value: func(context.Context) (string, error) { return <-away, nil }}}})
+		defer x.Close()
+		x.transports["ann"] = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		const asks = `POST https://example.org: `
+		for spec, want := range map[string]string{
+			`{"url": "https://example.org", "auth": {"bearer": "${secret:PSP}"}}`: asks + `the secret "PSP": not done within 5m0s`,
+			`{"url": "https://example.org"}`:                                      asks + `no whole answer within 5m0s; a step that needs longer says so by timeout`,
+		} {
+			if _, err := x.Execute(t.Context(), attempt(spec)); err == nil || err.Error() != want {
+				t.Errorf("%v; want %s", err, want)
+			}
+		}
+	})
 }

@@ -114,13 +114,13 @@ func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, httpPatience, errHTTPPatience)
+		ctx, cancel = context.WithTimeoutCause(ctx, httpPatience, errPatience)
 		defer cancel()
 	}
 	c := &call{spec: spec, task: r.Task, now: r.Now, host: e.host, env: e.env, aws: e.aws}
 	c.transport, c.fresh = e.transport(r.Task.Job.Owner), e.freshTransport(r.Task.Job.Owner)
 	res, err := c.do(ctx)
-	if _, answered := errors.AsType[*Error](err); err != nil && !answered && errors.Is(context.Cause(ctx), errHTTPPatience) {
+	if _, answered := errors.AsType[*Error](err); err != nil && !answered && c.asked && errors.Is(context.Cause(ctx), errPatience) {
 		err = errHTTPPatience
 	}
 	if err != nil {
@@ -132,7 +132,11 @@ func (e *HTTP) Execute(ctx context.Context, r Request) (Result, error) {
 	return res, err
 }
 
-var errHTTPPatience = fmt.Errorf("no whole answer within %s; a step that needs longer says so by timeout", httpPatience)
+// The patience is over: before the server was asked, as while a secret is read, and afterwards.
+var (
+	errPatience     = fmt.Errorf("not done within %s", httpPatience)
+	errHTTPPatience = fmt.Errorf("no whole answer within %s; a step that needs longer says so by timeout", httpPatience)
+)
 
 // line describes the request without anything that may be secret: it shows the URL up to the query, with its references.
 func (s *HTTPSpec) line() string {
@@ -171,6 +175,7 @@ type call struct {
 	header http.Header
 	body   []byte // nil: none
 
+	asked   bool        // the request had all that it needs to be sent
 	reached atomic.Bool // there was a connection on which the request could be sent
 }
 
@@ -204,6 +209,7 @@ func (c *call) send(ctx context.Context, to *url.URL) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
+		c.asked = true
 		by, within := c.transport, httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { c.reached.Store(true) }})
 		if req.Body == http.NoBody {
 			by, within = c.fresh, context.WithValue(within, connected{}, &atomic.Bool{})
