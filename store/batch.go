@@ -22,9 +22,10 @@ func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) (snap
 	}
 	snapshots = make([]Snapshot, 0, len(p.jobs))
 	var l Plan
-	rd := engine.Reads(scanPlan(&l)...) // made once for all rows: there may be thousands of them, with dozens of columns each
+	var newest newestNumber
+	rd := engine.Reads(append(scanPlan(&l), &newest)...) // made once for all rows: there may be thousands of them, with dozens of columns each
 	err = tx.Query(ctx, "batch_plans", engine.Args{"ids": p.jobs, "whatever": whatever, "up_to": p.upTo}, rd.Each(func(fault string) {
-		snapshots = append(snapshots, Snapshot{Plan: l, PlanFault: fault})
+		snapshots = append(snapshots, Snapshot{Plan: l, PlanFault: fault, newest: newest})
 		l = Plan{}
 	}))
 	if err != nil || len(snapshots) == 0 {
@@ -36,7 +37,7 @@ func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) (snap
 		locked[i] = snapshots[i].Plan.JobID
 		byJob[locked[i]] = &snapshots[i]
 	}
-	if err := s.recall(ctx, tx, p.need, snapshots); err != nil {
+	if err := s.recall(ctx, tx, snapshots); err != nil {
 		return nil, err
 	}
 	return snapshots, s.readDefinitions(ctx, tx, p, locked, byJob)

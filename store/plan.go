@@ -105,6 +105,7 @@ type Snapshot struct {
 	// parks the job.
 	Fault, PlanFault string
 	input            string
+	newest           newestNumber
 	follows          bool // the job runs after other jobs: Job.After has their ids if Circle was read
 }
 
@@ -200,8 +201,8 @@ const (
 	// Check finds rows that plain SQL has deleted, since a deleted row leaves no mark, and plans that were made by an older release of
 	// the zone database: see Probe.CheckDue.
 	Check = needs + 1
-	// Older finds plans that are older than the runs of their jobs, as from an older copy of the table. It comes with Check, and
-	// before all other needs: nothing must be decided from such a plan.
+	// Older finds plans that are older than the runs of their jobs, as from an older copy of the table, and that no other need has
+	// found. It comes with Check. Nothing is decided from such a plan: each decision looks whether its plan is one, see recall.
 	Older = needs + 2
 )
 

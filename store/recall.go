@@ -2,19 +2,31 @@ package store
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
-// recall makes deleted plans again, from the runs and gaps on record, so that no nominal time is decided twice. For the need
-// Older, it also brings plans that are older than the runs up to these.
-func (s *Store) recall(ctx context.Context, tx *engine.Tx, n Need, snapshots []Snapshot) error {
+// newestNumber is the number of the newest run of a job; 0: it has none. One that cannot be read counts as the highest, so that
+// recall reads it, and names it.
+type newestNumber int64
+
+func (n *newestNumber) Scan(src any) error {
+	if (counter[int64]{(*int64)(n)}).Scan(src) != nil {
+		*n = math.MaxInt64
+	}
+	return nil
+}
+
+// recall makes deleted plans again, from the runs and gaps on record, so that no nominal time is decided twice. It also brings
+// plans that are older than the runs up to these, as they are where somebody has brought back an older copy of the table.
+func (s *Store) recall(ctx context.Context, tx *engine.Tx, snapshots []Snapshot) error {
 	var ids []int64
 	asked := map[int64]*Snapshot{}
 	for i := range snapshots {
 		c := &snapshots[i]
-		if fresh := c.Plan.Version == 0 && c.Plan.DecidedThrough.IsZero(); c.PlanFault == "" && (fresh || n == Older) {
+		if fresh := c.Plan.Version == 0 && c.Plan.DecidedThrough.IsZero(); c.PlanFault == "" && (fresh || int64(c.newest) > c.Plan.RunsMade) {
 			ids = append(ids, c.Plan.JobID)
 			asked[c.Plan.JobID] = c
 		}

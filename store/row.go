@@ -49,7 +49,7 @@ AND (:schedule = @zero OR (SELECT COUNT(*) FROM dbjobs.job_schedules l WHERE l.j
 	pauseColumns = `p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p.until_at, p.until_as, p.resumed_at, p.resumed_by, p.missed`
 )
 
-// scanPlan returns the destinations of the columns of batch_plans.
+// scanPlan returns the destinations of the columns of batch_plans, but for the last one.
 func scanPlan(l *Plan) []any {
 	return []any{&l.JobID, &l.owner, &l.Version, engine.At(&l.NextRun), engine.At(&l.DecidedThrough), engine.Nullable(&l.Parked), engine.At(&l.LastScheduledFor), engine.Nullable(&l.LastRunID),
 		engine.Nullable(&l.LastState), engine.At(&l.LastFinishedAt), engine.At(&l.LastSuccessAt), engine.Nullable(&l.LastError), must{counter[int]{&l.Streak}}, must{counter[int64]{&l.Cycles}}, must{counter[int64]{&l.RunsMade}}, engine.Nullable(&l.StartupIDs), engine.At(&l.RepeatFrom), engine.Nullable(&l.Skips)}

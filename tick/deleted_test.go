@@ -70,7 +70,13 @@ func TestDeletedPlanIsMadeAgain(t *testing.T) {
 
 // Somebody brings back an older copy of plans, while no trigger runs. The plan goes on where the runs on record end: no gap says
 // that times were missed that have a run, no number is given twice, and no interval has what earlier runs had.
-func TestOlderPlanGoesOnAfterTheRuns(t *testing.T) {
+func TestOlderPlanGoesOnAfterTheRuns(t *testing.T) { olderPlan(t, ticktest.Morning(9, 20), 1) }
+
+// The same, where a pass came in the same hour, so that nothing looks for such plans but the decision itself.
+func TestOlderPlanGoesOnWithinTheHour(t *testing.T) { olderPlan(t, ticktest.Morning(8, 25), 0) }
+
+// olderPlan brings back an older copy. It wants a number of gaps from the next pass, which comes at an instant.
+func olderPlan(t *testing.T, next time.Time, gaps int) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
 		ticktest.Run(t, d)
@@ -80,16 +86,16 @@ func TestOlderPlanGoesOnAfterTheRuns(t *testing.T) {
 		}
 		at := func(minute int) string { return ticktest.Literal(d, ticktest.Morning(8, minute)) }
 		d.Exec(t, "UPDATE "+d.Table("plans")+" SET version = 2, runs_made = 1, cycles = 1, next_run = "+at(10)+", decided_through = "+at(5)+", last_scheduled_for = "+at(5))
-		d.Clock.Set(ticktest.Morning(9, 20))
-		if r := ticktest.Run(t, d); r.Made != 1 || r.Gaps[store.Missed] != 1 {
+		d.Clock.Set(next)
+		if r := ticktest.Run(t, d); r.Made != 1 || r.Gaps[store.Missed] != gaps {
 			t.Errorf("%d made, gaps %v", r.Made, r.Gaps)
 		}
 		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
-		if err != nil || len(runs) != 5 || runs[0].Number != 5 || !runs[0].ScheduledFor.Equal(ticktest.Morning(9, 20)) || !runs[0].IntervalStart.Equal(ticktest.Morning(8, 20)) {
+		if err != nil || len(runs) != 5 || runs[0].Number != 5 || !runs[0].ScheduledFor.Equal(next) || !runs[0].IntervalStart.Equal(ticktest.Morning(8, 20)) {
 			t.Errorf("%v: %+v", err, runs)
 		}
-		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("gaps")+" WHERE from_at >= "+at(20)); n != 1 {
-			t.Errorf("%d gaps begin after the last run, want 1", n)
+		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("gaps")+" WHERE from_at >= "+at(20)); n != gaps {
+			t.Errorf("%d gaps begin after the last run, want %d", n, gaps)
 		}
 		if j, err := d.Job(t.Context(), "job"); err != nil || j.RunsMade != 5 {
 			t.Errorf("%v: %d runs are counted", err, j.RunsMade)

@@ -53,9 +53,6 @@ type decisions struct {
 // needed returns the needs that the probe found, and the needs that this host adds.
 func (p *pass) needed() []store.Need {
 	var list []store.Need
-	if p.probe.CheckDue() {
-		list = append(list, store.Older)
-	}
 	for _, n := range store.Needs() {
 		if p.probe.Need[n] {
 			list = append(list, n)
@@ -65,7 +62,7 @@ func (p *pass) needed() []store.Need {
 		list = append(list, store.Startup)
 	}
 	if p.probe.CheckDue() {
-		list = append(list, store.Check)
+		list = append(list, store.Check, store.Older)
 	}
 	return list
 }

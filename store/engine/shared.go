@@ -59,6 +59,10 @@ var shared = map[string]string{
 		" WHEN r.state = 'waiting' AND r.held_by = 'predecessor' THEN CASE WHEN r.occurrence LIKE 'at:%' AND r.fence = 0 THEN 2 ELSE 1 END" +
 		" ELSE 0 END",
 
+	// A plan p: the number of the newest run of its job. For MAX, and without the order of the whole key, MySQL would read all runs
+	// of the job.
+	"@newest_number": "(SELECT r.number FROM dbjobs.runs r @by_number WHERE r.job_id = p.job_id AND r.number IS NOT NULL ORDER BY r.job_id DESC, r.number DESC LIMIT 1)",
+
 	// The owners and the tags that a pause holds, as sets: there may be many of these pauses, and many jobs.
 	"@paused_owners": "(SELECT @as_set p.subject FROM dbjobs.pauses p WHERE p.scope = 'owner' AND p.subject IS NOT NULL AND @holds)",
 	"@paused_tags":   "(SELECT @as_set p.subject FROM dbjobs.pauses p WHERE p.scope = 'tag' AND p.subject IS NOT NULL AND @holds)",

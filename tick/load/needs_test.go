@@ -56,3 +56,47 @@ func TestNeedsAreNotReadForEachPage(t *testing.T) {
 		})
 	}
 }
+
+// The first pass of an hour looks at all plans, but behind what is due, which is most at that time. It looks at the newest run of each
+// job alone, however many there are.
+func TestHourlyCheckDelaysNothingThatIsDue(t *testing.T) {
+	t.Parallel()
+	const jobs, runs, before = 600, 30, 300
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var c storetest.Calls
+			d := storetest.Open(t, e, store.Options{Wrap: c.Wrap})
+			crowded(t, d, extent{jobs, jobs * runs, 10, 10, 50})
+			tk := ticktest.New(t, d.Store)
+			tk.Limit = -1
+			ticktest.Pass(t, tk)
+			d.Analyze(t)
+			d.Clock.Set(ticktest.Morning(9, 0))
+			c.Reset()
+			ticktest.Pass(t, tk)
+			read, due, older := 0, false, 0
+			for _, call := range c.All() {
+				if call.Kind != storetest.Query || call.SQL == "" {
+					continue
+				}
+				due = due || strings.Contains(call.SQL, "job_id, next_run, job_id FROM")
+				if !due {
+					read += rowsRead(t, d, call)
+				}
+				if strings.Contains(call.SQL, "p.runs_made < (SELECT ") {
+					older++
+					if !due {
+						t.Error("it looks at all plans before what is due")
+					}
+					if read := rowsRead(t, d, call); read > 10*jobs {
+						t.Errorf("%d rows are read to find plans that are older than the runs of %d jobs", read, jobs)
+					}
+				}
+			}
+			if !due || older == 0 || read > before {
+				t.Errorf("due: %t, %d looks at all plans; %d rows are read before what is due, more than %d", due, older, read, before)
+			}
+		})
+	}
+}

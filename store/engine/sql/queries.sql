@@ -342,11 +342,12 @@ SELECT @now, u.id, NULL, u.id FROM (
   SELECT r.job_id FROM dbjobs.plan_rules r WHERE r.ends <> '' AND r.ends < :zones
 ) AS u WHERE u.id > :id ORDER BY u.id LIMIT :limit;
 
--- Plans that are older than the runs, since somebody has brought back a copy of the table. They are looked for once an hour.
+-- Plans that are older than the runs, since somebody has brought back a copy of the table. They are looked for once an hour. A
+-- decision finds that for its own jobs: see batch_plans.
 
 -- name: need_older
 SELECT @now, p.job_id, NULL, p.job_id FROM dbjobs.plans p
-WHERE p.job_id > :id AND p.runs_made < (SELECT MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT :limit;
+WHERE p.job_id > :id AND p.runs_made < @newest_number ORDER BY p.job_id LIMIT :limit;
 
 -- name: need_startup
 SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND @knows
@@ -371,12 +372,12 @@ SELECT @now, u.id, NULL, u.id FROM (
 -- --------------------------------------------------------------------------------------- what a decision reads
 
 -- With :whatever = 0, only plans that are still due: another session may have decided for them since the page was
--- read.
+-- read. The last column is the number of the newest run: a plan that has counted fewer runs is older than the runs.
 
 -- name: batch_plans
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips
-FROM dbjobs.plans WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips, @newest_number
+FROM dbjobs.plans p WHERE job_id @among AND (:whatever = 1 OR next_run <= :up_to) ORDER BY job_id @skip;
 
 -- name: write_skips
 UPDATE dbjobs.plans SET skips = :skips, version = CASE WHEN version < @most THEN version + 1 ELSE 1 END WHERE job_id = :job;
@@ -398,7 +399,7 @@ SELECT @job_columns, j.plan_input FROM dbjobs.jobs j WHERE j.id @among ORDER BY 
 -- name: known_jobs
 SELECT @job_beside, j.plan_input FROM dbjobs.jobs j WHERE j.id @among;
 
--- The history of jobs whose plans are new, or older than the runs: a deleted plan is made again from it. Runs on request, such as those of a
+-- The history of jobs whose plans are new, or older than the runs. A deleted plan is made again from it. Runs on request, such as those of a
 -- backfill, do not say which nominal times are decided.
 
 -- name: recall

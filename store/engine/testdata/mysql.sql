@@ -100,8 +100,8 @@ SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p
 -- name: batch_plans
 -- arguments: each_ids, whatever, up_to
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips
-FROM dbjobs_plans WHERE job_id IN (each_) AND (? = 1 OR next_run <= ?) ORDER BY job_id FOR UPDATE SKIP LOCKED;
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips, (SELECT r.number FROM dbjobs_runs r FORCE INDEX (runs_number) WHERE r.job_id = p.job_id AND r.number IS NOT NULL ORDER BY r.job_id DESC, r.number DESC LIMIT 1)
+FROM dbjobs_plans p WHERE job_id IN (each_) AND (? = 1 OR next_run <= ?) ORDER BY job_id FOR UPDATE SKIP LOCKED;
 
 -- name: batch_rules
 -- arguments: each_ids
@@ -1170,7 +1170,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
 -- name: need_older
 -- arguments: now, id, limit
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), p.job_id, NULL, p.job_id FROM dbjobs_plans p
-WHERE p.job_id > ? AND p.runs_made < (SELECT MAX(r.number) FROM dbjobs_runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT ?;
+WHERE p.job_id > ? AND p.runs_made < (SELECT r.number FROM dbjobs_runs r FORCE INDEX (runs_number) WHERE r.job_id = p.job_id AND r.number IS NOT NULL ORDER BY r.job_id DESC, r.number DESC LIMIT 1) ORDER BY p.job_id LIMIT ?;
 
 -- name: need_pause
 -- arguments: window, now, id, id, wide, limit, limit

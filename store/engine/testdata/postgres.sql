@@ -112,8 +112,8 @@ SELECT p.id, p.scope, p.subject_id, p.subject, p.reason, p.paused_by, p.since, p
 -- name: batch_plans
 -- arguments: ids, whatever, up_to
 SELECT job_id, owner, version, next_run, decided_through, parked, last_scheduled_for, last_run_id, last_state, last_finished_at,
-  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips
-FROM dbjobs.plans WHERE job_id = ANY($1::bigint[]) AND ($2 = 1 OR next_run <= $3) ORDER BY job_id FOR UPDATE SKIP LOCKED;
+  last_success_at, last_error, streak, cycles, runs_made, startup_ids, repeat_from, skips, (SELECT r.number FROM dbjobs.runs r  WHERE r.job_id = p.job_id AND r.number IS NOT NULL ORDER BY r.job_id DESC, r.number DESC LIMIT 1)
+FROM dbjobs.plans p WHERE job_id = ANY($1::bigint[]) AND ($2 = 1 OR next_run <= $3) ORDER BY job_id FOR UPDATE SKIP LOCKED;
 
 -- name: batch_rules
 -- arguments: ids
@@ -1232,7 +1232,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
 -- name: need_older
 -- arguments: now, id, limit
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), p.job_id, NULL, p.job_id FROM dbjobs.plans p
-WHERE p.job_id > $2 AND p.runs_made < (SELECT pg_catalog.MAX(r.number) FROM dbjobs.runs r WHERE r.job_id = p.job_id) ORDER BY p.job_id LIMIT $3;
+WHERE p.job_id > $2 AND p.runs_made < (SELECT r.number FROM dbjobs.runs r  WHERE r.job_id = p.job_id AND r.number IS NOT NULL ORDER BY r.job_id DESC, r.number DESC LIMIT 1) ORDER BY p.job_id LIMIT $3;
 
 -- name: need_pause
 -- arguments: window, now, id, wide, limit
