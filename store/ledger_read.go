@@ -60,15 +60,16 @@ func (s *Store) Runs(ctx context.Context, f RunFilter) ([]Run, error) {
 
 // runsOf returns the statement that finds the runs of a state, or of a job, by an index.
 func runsOf(state string, job int64) string {
-	switch state {
-	case Failed, Cancelled, Lost:
-		if job == 0 {
-			return "runs_unwell"
-		}
-	case Waiting, Queued, Running:
-		if job == 0 {
-			return "runs_under_way"
-		}
+	underWay := state == Waiting || state == Queued || state == Running
+	switch {
+	case job != 0 && underWay:
+		return "runs_open_of_job"
+	case job != 0:
+		return "runs_of_job"
+	case underWay:
+		return "runs_under_way"
+	case state != "" && state != Succeeded:
+		return "runs_unwell"
 	}
 	return "runs"
 }

@@ -39,7 +39,7 @@ func TestRunsThatTriedAStep(t *testing.T) {
 			tried[r.ID] = steps
 		}
 		for _, step := range []string{"load", "check", "Load", "loa", "never"} {
-			for _, f := range []store.RunFilter{{}, {Job: "a"}, {States: []string{all[0].State}}, {States: []string{store.Lost}}, {States: []string{all[0].State, store.Lost, all[0].State}}, {Limit: 3}} {
+			for _, f := range []store.RunFilter{{}, {Job: "a"}, {Job: "a", States: []string{all[0].State}}, {States: []string{all[0].State}}, {States: []string{store.Lost}}, {States: []string{all[0].State, store.Lost, all[0].State}}, {Limit: 3}} {
 				f.Step = step
 				got, err := d.Runs(t.Context(), f)
 				if err != nil {

@@ -209,6 +209,8 @@ var actions = map[string]string{
 	"run_latest":         "look for the latest run of a job",
 	"run_undecided":      "look for the latest run of a job",
 	"runs":               "read runs",
+	"runs_of_job":        "read the runs of a job",
+	"runs_open_of_job":   "read the runs of a job that are under way",
 	"runs_under_way":     "read running runs",
 	"runs_unwell":        "read runs",
 	"schedule_id":        "look for a schedule by its name",

@@ -18,7 +18,7 @@ delete_first_attempts durations engine examine_after examine_attempts examine_ca
 examine_groups examine_links examine_numbers examine_orphans examine_pauses examine_queued examine_runs examine_stuck
 examine_ticks examine_twice examine_unplanned failures_of_job figures first_users job_names keyed_run
 nominal_runs oldest_kept open_runs owners path removed_job run_by_number run_latest
-run_undecided runs_longest runs_under_way runs_unwell schedule_jobs server_settings standing standing_jobs stretches stuck
+run_undecided runs_longest runs_open_of_job runs_under_way runs_unwell schedule_jobs server_settings standing standing_jobs stretches stuck
 unplanned waiting_ends
 mysql:bury_runs
 postgres:behind_sequences postgres:broken_indexes postgres:hidden_tables postgres:old_views postgres:only_own postgres:repeatables_there postgres:server_tables postgres:unbound postgres:unguarded

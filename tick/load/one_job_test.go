@@ -25,17 +25,26 @@ func oneJob(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) {
 	paused := store.Subject{Scope: store.ScopeJob, Name: "job 11"}
 	another := store.Definitions{Jobs: []store.Job{{Name: "another", Schedules: []string{"schedule 2"}, After: []store.After{{Job: "job 9"}},
 		Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}
+	list := func(states ...string) func() error {
+		return func() error {
+			_, err := d.Runs(ctx, store.RunFilter{Job: "job 8", States: states, Limit: 20})
+			return err
+		}
+	}
 	commands := map[string]func() error{
-		"job show":          func() error { _, err := d.Job(ctx, "job 8"); return err },
-		"job show, after":   func() error { _, err := d.Job(ctx, "job 97"); return err },
-		"job gaps":          func() error { _, err := d.Gaps(ctx, "job 8", 10); return err },
-		"job pause":         func() error { _, err := d.Pause(ctx, paused, time.Time{}, who); return err },
-		"job run-now":       func() error { _, err := d.RunNow(ctx, "job 8", store.Request{Author: who}); return err },
-		"job create":        func() error { _, err := d.Apply(ctx, another, store.ApplyOptions{CreateOnly: true}); return err },
-		"job remove":        func() error { return d.RemoveJob(ctx, "job 13", who) },
-		"run retry":         func() error { _, err := d.RetryRun(ctx, failed[0].ID, "", who); return err },
-		"schedule show":     func() error { _, err := d.ScheduleStatuses(ctx, "schedule 2"); return err },
-		"schedules by name": func() error { _, err := d.KnownSchedules(ctx, []string{"schedule 2"}); return err },
+		"run list, of a job":          list(),
+		"run list, of a job, failed":  list(store.Failed),
+		"run list, of a job, waiting": list(store.Waiting),
+		"job show":                    func() error { _, err := d.Job(ctx, "job 8"); return err },
+		"job show, after":             func() error { _, err := d.Job(ctx, "job 97"); return err },
+		"job gaps":                    func() error { _, err := d.Gaps(ctx, "job 8", 10); return err },
+		"job pause":                   func() error { _, err := d.Pause(ctx, paused, time.Time{}, who); return err },
+		"job run-now":                 func() error { _, err := d.RunNow(ctx, "job 8", store.Request{Author: who}); return err },
+		"job create":                  func() error { _, err := d.Apply(ctx, another, store.ApplyOptions{CreateOnly: true}); return err },
+		"job remove":                  func() error { return d.RemoveJob(ctx, "job 13", who) },
+		"run retry":                   func() error { _, err := d.RetryRun(ctx, failed[0].ID, "", who); return err },
+		"schedule show":               func() error { _, err := d.ScheduleStatuses(ctx, "schedule 2"); return err },
+		"schedules by name":           func() error { _, err := d.KnownSchedules(ctx, []string{"schedule 2"}); return err },
 	}
 	for name, command := range commands {
 		c.Reset()
@@ -50,6 +59,9 @@ func oneJob(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) {
 				continue // it looks for hooks
 			}
 			plan := explain(t, d, call)
+			if problem := unplanned(d.Engine, plan, "runs_number|runs_open"); d.Engine == "sqlite" && strings.HasPrefix(name, "run list") && strings.Contains(call.SQL, "ORDER BY r.created_at") && problem != "" {
+				t.Errorf("%s: %s %s: the other engines plan with the values:\n%s", name, call.SQL, problem, strings.Join(plan, "\n"))
+			}
 			for _, problem := range wholeTables(d.Engine, call.SQL, plan, n) {
 				t.Errorf("%s: %s: %s:\n%s", name, call.SQL, problem, strings.Join(plan, "\n"))
 			}

@@ -1228,7 +1228,17 @@ WHERE job_id = :job AND interval_end >= :from AND (interval_start IS NULL OR int
 
 -- name: runs
 SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE (r.job_id = :job OR :job = 0) AND (:state = '' OR r.state = :state) AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+WHERE (:state = '' OR r.state = :state) AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+
+-- name: runs_of_job
+-- overridden: sqlite
+SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = :job AND (:state = '' OR r.state = :state) AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
+
+-- name: runs_open_of_job
+-- overridden: sqlite
+SELECT @run_columns, @run_job FROM dbjobs.runs r @by_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE @open = :job AND r.state = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- For states that are rare among all runs: otherwise all runs would be read.
 

@@ -1612,11 +1612,11 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
 WHERE r.job_id = ? AND r.number IS NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1;
 
 -- name: runs
--- arguments: job, job, state, state, since, until, schedule, schedule, step, step, limit
+-- arguments: state, state, since, until, schedule, schedule, step, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
-WHERE (r.job_id = ? OR ? = 0) AND (? = '' OR r.state = ?) AND r.created_at >= ? AND r.created_at < ?
+WHERE (? = '' OR r.state = ?) AND r.created_at >= ? AND r.created_at < ?
 AND (? = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?) > 0) AND (? = '' OR (SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?) > 0) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
 -- name: runs_holding
@@ -1635,6 +1635,22 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE open_job_id IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT ?;
+
+-- name: runs_of_job
+-- arguments: job, state, state, since, until, schedule, schedule, step, step, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE r.job_id = ? AND (? = '' OR r.state = ?) AND r.created_at >= ? AND r.created_at < ?
+AND (? = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?) > 0) AND (? = '' OR (SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?) > 0) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
+
+-- name: runs_open_of_job
+-- arguments: job, state, since, until, schedule, schedule, step, step, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r FORCE INDEX (runs_open) LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+WHERE open_job_id = ? AND r.state = ? AND r.created_at >= ? AND r.created_at < ?
+AND (? = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = ?) > 0) AND (? = '' OR (SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.step_name = ?) > 0) ORDER BY r.created_at DESC, r.id DESC LIMIT ?;
 
 -- name: runs_under_way
 -- arguments: state, since, until, schedule, schedule, step, step, limit

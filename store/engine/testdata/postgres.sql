@@ -1749,12 +1749,12 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
 WHERE r.job_id = $1 AND r.number IS NULL ORDER BY r.created_at DESC, r.id DESC LIMIT 1;
 
 -- name: runs
--- arguments: job, state, since, until, schedule, step, limit
+-- arguments: state, since, until, schedule, step, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN false ELSE true END FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE (r.job_id = $1 OR $1 = 0) AND ($2 = '' OR r.state = $2) AND r.created_at >= $3 AND r.created_at < $4
-AND ($5 = 0::bigint OR (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $5) > 0) AND ($6 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $6)) ORDER BY r.created_at DESC, r.id DESC LIMIT $7;
+WHERE ($1 = '' OR r.state = $1) AND r.created_at >= $2 AND r.created_at < $3
+AND ($4 = 0::bigint OR (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $4) > 0) AND ($5 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $5)) ORDER BY r.created_at DESC, r.id DESC LIMIT $6;
 
 -- name: runs_holding
 -- arguments: job, group, limit
@@ -1772,6 +1772,22 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN false ELSE true END FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = 'running' ORDER BY r.started_at, r.id LIMIT $1;
+
+-- name: runs_of_job
+-- arguments: job, state, since, until, schedule, step, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN false ELSE true END FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE r.job_id = $1 AND ($2 = '' OR r.state = $2) AND r.created_at >= $3 AND r.created_at < $4
+AND ($5 = 0::bigint OR (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $5) > 0) AND ($6 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $6)) ORDER BY r.created_at DESC, r.id DESC LIMIT $7;
+
+-- name: runs_open_of_job
+-- arguments: job, state, since, until, schedule, step, limit
+SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
+  r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN false ELSE true END FROM dbjobs.runs r  LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
+WHERE settled_at IS NULL AND job_id = $1 AND r.state = $2 AND r.created_at >= $3 AND r.created_at < $4
+AND ($5 = 0::bigint OR (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_schedules l WHERE l.job_id = r.job_id AND l.schedule_id = $5) > 0) AND ($6 = '' OR EXISTS (SELECT 1 FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.step_name = $6)) ORDER BY r.created_at DESC, r.id DESC LIMIT $7;
 
 -- name: runs_under_way
 -- arguments: state, since, until, schedule, step, limit
