@@ -308,20 +308,15 @@ func (w *writer) loseAttempts(ctx context.Context) error {
 			lost = append(lost, m.ID)
 		}
 	}
-	if len(lost) == 0 {
-		return nil
-	}
-	_, err := w.tx.Exec(ctx, "lose_attempts", engine.Args{"ids": lost, "now": w.now})
+	_, err := execRuns(ctx, w.tx, "lose_attempts", engine.Args{"now": w.now}, lost)
 	return err
 }
 
 // writeStops asks holders to cancel runs, and pauses jobs that failed. There may be many such jobs at once, if
 // something that all of them need is gone.
 func (w *writer) writeStops(ctx context.Context) error {
-	if len(w.cancel) > 0 {
-		if _, err := w.tx.Exec(ctx, "request_cancel", engine.Args{"now": w.now, "ids": w.cancel, "by": "overlap: replace"}); err != nil {
-			return err
-		}
+	if _, err := execRuns(ctx, w.tx, "request_cancel", engine.Args{"now": w.now, "by": "overlap: replace"}, w.cancel); err != nil {
+		return err
 	}
 	return w.s.pauseFailing(ctx, w.tx, w.now, w.pauses)
 }

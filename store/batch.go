@@ -165,7 +165,7 @@ func (s *Store) lockExpired(ctx context.Context, tx *engine.Tx, ids []string, by
 	}
 	free := map[string]bool{}
 	var id string
-	if err := tx.Query(ctx, "lock_runs", engine.Args{"ids": ids}, engine.Scan(func() { free[id] = true }, &id)); err != nil {
+	if err := queryRuns(ctx, tx, "lock_runs", ids, engine.Scan(func() { free[id] = true }, &id)); err != nil {
 		return err
 	}
 	for _, c := range byJob {
@@ -184,7 +184,7 @@ func (s *Store) readRecorded(ctx context.Context, tx *engine.Tx, ids []string, b
 	var id string
 	var job int64
 	var at time.Time
-	return tx.Query(ctx, "recorded_runs", engine.Args{"ids": ids}, engine.Reads(&id, &job, engine.At(&at)).Each(func(string) {
+	return queryRuns(ctx, tx, "recorded_runs", ids, engine.Reads(&id, &job, engine.At(&at)).Each(func(string) {
 		for i := range byJob[job].Runs {
 			if r := &byJob[job].Runs[i]; r.ID == id && !r.HolderAlive {
 				r.RecordedAt = at

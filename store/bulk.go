@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -12,6 +14,28 @@ import (
 // documentSize bounds a statement's document, in bytes: MariaDB refuses packets above 16 MB by default, and quoting can
 // double a document.
 const documentSize = 4 << 20
+
+// queryRuns runs a statement about runs, in parts if they are many: for a list of tens of thousands of ids, MySQL and MariaDB read
+// the whole table (range_optimizer_max_mem_size, optimizer_max_sel_arg_weight). The parts are in the order of locks.
+func queryRuns(ctx context.Context, tx *engine.Tx, statement string, ids []string, scan func(*sql.Rows) error) error {
+	for part := range slices.Chunk(slices.Sorted(slices.Values(ids)), page) {
+		if err := tx.Query(ctx, statement, engine.Args{"ids": part}, scan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// execRuns is queryRuns for a statement that answers only how many rows it found, and that has other arguments besides the ids.
+func execRuns(ctx context.Context, tx *engine.Tx, statement string, a engine.Args, ids []string) (found int64, err error) {
+	for part := range slices.Chunk(slices.Sorted(slices.Values(ids)), page) {
+		n, err := tx.Exec(ctx, statement, a.With("ids", part))
+		if found += n; err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
 
 // bulk writes rows by one statement, or by several if they are too many for one. check gets the total number of rows
 // that the statements found.

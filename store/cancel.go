@@ -92,10 +92,8 @@ func (s *Store) AbortJob(ctx context.Context, name string, runOnly bool, who Aut
 		if err := a.tx.Query(ctx, "cancellable", engine.Args{"job": v.ID}, engine.Column(&asked)); err != nil {
 			return err
 		}
-		if len(asked) > 0 {
-			if _, err := a.tx.Exec(ctx, "request_cancel", engine.Args{"now": s.now(), "ids": asked, "by": a.o.By}); err != nil {
-				return err
-			}
+		if _, err := execRuns(ctx, a.tx, "request_cancel", engine.Args{"now": s.now(), "by": a.o.By}, asked); err != nil {
+			return err
 		}
 		if runOnly {
 			return a.record("job", v.FullName(), "cancel", v.ID, nil, runsChanged{asked})

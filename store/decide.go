@@ -309,11 +309,9 @@ func (s *Store) lockMoved(ctx context.Context, tx *engine.Tx, made *decisions, k
 	for _, id := range made.wake {
 		want(id)
 	}
-	if len(ask) > 0 {
-		var id string
-		if err := tx.Query(ctx, "lock_runs", engine.Args{"ids": ask}, engine.Scan(func() { known[id] = true }, &id)); err != nil {
-			return nil, err
-		}
+	var id string
+	if err := queryRuns(ctx, tx, "lock_runs", ask, engine.Scan(func() { known[id] = true }, &id)); err != nil {
+		return nil, err
 	}
 	elsewhere := func(id string) bool { return !known[id] }
 	for i := range made.members {

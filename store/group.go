@@ -120,13 +120,8 @@ func (c capChange) ask(ctx context.Context, tx *engine.Tx) error {
 	if err != nil {
 		return err
 	}
-	slices.Sort(ids) // the order of locks
-	for part := range slices.Chunk(ids, page) {
-		if _, err := tx.Exec(ctx, c.again, engine.Args{"ids": part}); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = execRuns(ctx, tx, c.again, engine.Args{}, ids)
+	return err
 }
 
 // askAgain lets the runs ask again that a decision has let wait, or has queued, while the cap of their group was changed. It comes
@@ -180,10 +175,7 @@ func readLeft(ctx context.Context, tx *engine.Tx, byJob map[int64]*Snapshot, cap
 // wakeHeld lets runs of jobs that are not in the batch ask for their group again: the decisions for those jobs let
 // them go. It returns how many ask: with owners, the database keeps those for which runs of other owners leave no place.
 func (s *Store) wakeHeld(ctx context.Context, tx *engine.Tx, runs []string) (int64, error) {
-	if len(runs) == 0 {
-		return 0, nil
-	}
-	return tx.Exec(ctx, "wake_held", engine.Args{"ids": runs})
+	return execRuns(ctx, tx, "wake_held", engine.Args{}, runs)
 }
 
 // manyRunsError says that the decisions of a page make more than mostRuns. It has the priorities of the jobs that have a group.
