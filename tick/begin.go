@@ -32,7 +32,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
 	p.found(probe)
-	p.report.OldestDue = probe.LateSince
+	p.report.OldestDue, p.report.DueAt = probe.LateSince, probe.Now
 	if err := p.isMeant(probe); err != nil {
 		return p, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -106,6 +107,54 @@ func TestForAnHourTellsASilenceWithin(t *testing.T) {
 		r, err := tk.RunFor(t.Context(), time.Hour)
 		if until := since.Add(31 * time.Minute); err != nil || since.IsZero() || !r.SilentSince.Equal(since) || !r.SilentUntil.Equal(until) {
 			t.Errorf("%v: silent from %s to %s, want %s to %s", err, r.SilentSince, r.SilentUntil, since, until)
+		}
+	})
+}
+
+// What is true at the end of a tick for an hour counts from its last look, and not from its first one. How late decisions came is that
+// of the pass that came latest.
+func TestForAnHourCountsFromItsLastLook(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("hourly"), {Name: "asked", Queue: "reports", Steps: []store.Step{ticktest.Nop("")}}}})
+		d.Clock.Set(ticktest.Morning(8, 30))
+		ticktest.Run(t, d)
+		tk, slept := repeating(t, d)
+		tk.Gauges = true
+		sleep := tk.Sleep
+		tk.Sleep = func(ctx context.Context, wait time.Duration) {
+			switch len(*slept) {
+			case 20:
+				ticktest.RunNow(t, d, "asked", store.Request{})
+			case 25: // the host is suspended while the hourly job becomes due
+				d.Clock.Set(ticktest.Morning(9, 4))
+			}
+			sleep(ctx, wait)
+		}
+		r, err := tk.RunFor(t.Context(), time.Hour)
+		if err != nil || r.Late() != 5*time.Minute || !r.States || r.QueuedFor() != 39*time.Minute || r.NextIn() != 31*time.Minute {
+			t.Errorf("%v: late by %s, queued for %s, the next in %s", err, r.Late(), r.QueuedFor(), r.NextIn())
+		}
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeAll}, time.Time{})
+		if r := ticktest.Pass(t, tk); r.Late() != 0 || r.QueuedFor() != 0 {
+			t.Errorf("in a freeze, late by %s, queued for %s", r.Late(), r.QueuedFor())
+		}
+	})
+}
+
+// A pass that takes long counts what it finds at its end up to then.
+func TestPassCountsFromItsLastLook(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "asked", Queue: "reports", Steps: []store.Step{ticktest.Nop("")}}, {Name: "long", Steps: []store.Step{ticktest.Call("")}}}})
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			d.Clock.Add(14 * time.Minute)
+			return executor.Result{}, nil
+		})
+		tk.Gauges = true
+		ticktest.RunNow(t, d, "asked", store.Request{})
+		ticktest.RunNow(t, d, "long", store.Request{})
+		if r := ticktest.Pass(t, tk); r.Succeeded != 1 || r.QueuedFor() != 14*time.Minute || r.Late() != 0 {
+			t.Errorf("%d runs succeeded; late by %s, queued for %s", r.Succeeded, r.Late(), r.QueuedFor())
 		}
 	})
 }

@@ -39,11 +39,16 @@ type Report struct {
 	ByDecision Unexecuted `json:"by_decision,omitzero"`
 
 	Lost      int       `json:"lost,omitempty"`        // runs whose last delivery never reported back
-	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time of a job that is not parked when the pass began, or the end of a freeze after it
+	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time of a job that is not parked when the pass began, or the end of a freeze after it; in RunFor: of the pass that came latest
 	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
 	// OldestQueued is the instant since which the oldest queued run of any queue is ready, or the end of a freeze after it. It is
 	// read only if Tick.Gauges asks.
 	OldestQueued time.Time `json:"oldest_queued,omitzero"`
+
+	// DueAt is when OldestDue was read, and LookedAt is when the pass has looked last at what is due next, by the database's clock.
+	// Figures count up to these instants: a pass may take hours.
+	DueAt    time.Time `json:"-"`
+	LookedAt time.Time `json:"-"`
 
 	// The states of jobs when the pass ended, whether the pass decided for them or not: the number of jobs
 	// in each state, and the first of these jobs. Removed and disabled jobs do not count, nor do those that
@@ -110,6 +115,31 @@ func (r *Report) UnservedJobs() (n int) {
 		n += u.Jobs
 	}
 	return n
+}
+
+// Late is how long the oldest due time had been due when the pass began; in RunFor, when that pass began that came latest. In a
+// freeze it is zero, as QueuedFor is: what waits then waits on purpose.
+func (r *Report) Late() time.Duration {
+	if r.Frozen || r.OldestDue.IsZero() {
+		return 0
+	}
+	return r.DueAt.Sub(r.OldestDue)
+}
+
+// QueuedFor is how long the oldest queued run has been ready at the end of the pass.
+func (r *Report) QueuedFor() time.Duration {
+	if r.Frozen || r.OldestQueued.IsZero() {
+		return 0
+	}
+	return max(0, r.LookedAt.Sub(r.OldestQueued))
+}
+
+// NextIn is how long after the end of the pass something needs a decision next, if NextRun is known.
+func (r *Report) NextIn() time.Duration {
+	if r.MoreDue {
+		return 0
+	}
+	return max(0, r.NextRun.Sub(r.LookedAt))
 }
 
 // named is how many jobs of a state, locked jobs, events and signals a report names.
@@ -185,6 +215,10 @@ func (r *Report) join(next Report) {
 	}
 	r.addUnheard(next.UnheardEvents, next.Unheard)
 	r.addUntold(next.UntoldSignals, next.Untold)
+	if r.Frozen || next.Late() > r.Late() { // how late a pass in a freeze was says nothing
+		r.OldestDue, r.DueAt = next.OldestDue, next.DueAt
+	}
+	r.LookedAt = next.LookedAt
 	r.MoreDue, r.due, r.early = next.MoreDue, next.due, r.early || next.early
 	r.skew, r.frozenUntil, r.left, r.mayWake, r.meant = next.skew, next.frozenUntil, next.left, next.mayWake, next.meant
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake

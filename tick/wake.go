@@ -254,7 +254,7 @@ func (r *Report) againAfter(since time.Time) time.Duration {
 func (r *Report) next(probe *store.Probe, now time.Time) {
 	due := probe.NextWake
 	r.due, r.NextRun, r.wake, r.MoreDue = due, due, time.Time{}, false
-	r.skew = now.Sub(probe.Now)
+	r.skew, r.LookedAt = now.Sub(probe.Now), probe.Now
 	r.Frozen, r.frozenUntil, r.left = probe.Frozen, probe.FrozenUntil, nil
 	if probe.Queued {
 		r.left = append(r.left, probe.QueuedSince)

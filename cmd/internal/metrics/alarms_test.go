@@ -161,7 +161,7 @@ var began = time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC)
 // quiet returns the figures of a pass at a minute without trouble.
 func quiet(minute int) *Pass {
 	at := began.Add(time.Duration(minute) * time.Minute)
-	return &Pass{Name: "dbjobs", Ended: at, Report: tick.Report{StartedAt: at, States: true, Succeeded: 1, NextRun: at.Add(time.Minute)}}
+	return &Pass{Name: "dbjobs", Ended: at, Report: tick.Report{StartedAt: at, DueAt: at, LookedAt: at, States: true, Succeeded: 1, NextRun: at.Add(time.Minute)}}
 }
 
 // TestAlarmsFireAndAreSilent: each alarm goes on once for its trouble, ends with it, and stays silent for all other
@@ -253,6 +253,18 @@ func TestAlarmsOfStatesStayDuringAnOutage(t *testing.T) {
 			if len(at) != 2 || at[0] < 20 || at[0] > 20+a.minutes || at[1] < 100 {
 				t.Errorf("%s goes on and off at %v", name, at)
 			}
+		}
+	}
+}
+
+// TestFiguresCountFromWhenTheyWereRead: a pass, or the passes of tick --for, may take longer than what its figures count.
+func TestFiguresCountFromWhenTheyWereRead(t *testing.T) {
+	p := quiet(0)
+	p.Report.DueAt, p.Report.OldestDue = began.Add(20*time.Minute), began.Add(10*time.Minute)
+	p.Report.LookedAt, p.Report.OldestQueued, p.Report.NextRun = began.Add(time.Hour), began.Add(20*time.Minute), began.Add(90*time.Minute)
+	for name, want := range map[string]float64{"late_seconds": 600, "queued_seconds": 2400, "next_due_seconds": 1800} {
+		if got, _ := p.value(name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
 }

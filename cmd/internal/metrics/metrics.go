@@ -57,7 +57,7 @@ func (p Pass) figures() []figure {
 		{"duration_seconds", "How long the pass took.", p.Took.Seconds()},
 	}
 	if !r.StartedAt.IsZero() { // a 0 would end the alarm while the database is away
-		list = append(list, figure{"late_seconds", "How long the oldest due time of a job that is not parked had been due when the pass began; 0 in a freeze, and counted anew from its end.", p.late().Seconds()})
+		list = append(list, figure{"late_seconds", "How long the oldest due time of a job that is not parked had been due when the pass began, or the pass of tick --for that came latest; 0 in a freeze, and counted anew from its end.", r.Late().Seconds()})
 	}
 	if r.States {
 		list = append(list,
@@ -65,31 +65,12 @@ func (p Pass) figures() []figure {
 			figure{"failing_jobs", "Jobs of which a run has failed or was lost, and none has succeeded since.", r.FailingJobs},
 			figure{"unserved_jobs", "Jobs of other logins that have been due for more than five minutes.", r.UnservedJobs()},
 			figure{"paused_jobs", "Jobs that are paused.", r.Paused},
-			figure{"queued_seconds", "How long the oldest run that may be taken has been ready, in any queue; 0 in a freeze, and counted anew from its end.", p.queued().Seconds()})
+			figure{"queued_seconds", "How long the oldest run that may be taken has been ready at the end of the pass, in any queue; 0 in a freeze, and counted anew from its end.", r.QueuedFor().Seconds()})
 	}
-	if !r.NextRun.IsZero() && !r.StartedAt.IsZero() {
-		wait := max(0, r.NextRun.Sub(r.StartedAt).Seconds())
-		if r.MoreDue {
-			wait = 0
-		}
-		list = append(list, figure{"next_due_seconds", "Time from the start of the pass until something is due next.", wait})
+	if !r.NextRun.IsZero() {
+		list = append(list, figure{"next_due_seconds", "Time from the end of the pass until something is due next.", r.NextIn().Seconds()})
 	}
 	return list
-}
-
-// late and queued are zero in a freeze: what waits then waits on purpose.
-func (p Pass) late() time.Duration {
-	if p.Report.Frozen || p.Report.OldestDue.IsZero() {
-		return 0
-	}
-	return p.Report.StartedAt.Sub(p.Report.OldestDue)
-}
-
-func (p Pass) queued() time.Duration {
-	if p.Report.Frozen || p.Report.OldestQueued.IsZero() {
-		return 0
-	}
-	return max(0, p.Report.StartedAt.Sub(p.Report.OldestQueued))
 }
 
 // Attrs returns the figures as members of a log line.
