@@ -35,7 +35,8 @@ type Probe struct {
 	Calendar    bool // a calendar was edited: SeeCalendars finds its schedules
 	since       time.Time
 	lastTick    time.Time
-	passes      int64 // of the stretch that lastTick ended
+	lastBegan   time.Time // when the pass on record began that began last; a long pass may have ended after it
+	passes      int64     // of the stretch that lastTick ended
 }
 
 const day = 24 * time.Hour
@@ -94,10 +95,9 @@ func (p *Probe) UnrecordedSince(allowed time.Duration) time.Time {
 	return p.lastTick
 }
 
-// CheckDue reports whether this is the first pass of its trigger within an hour, or after a
-// silence.
+// CheckDue reports whether this is the first pass of its trigger that begins within an hour, or the first one after a silence.
 func (p *Probe) CheckDue() bool {
-	return p.Now.Sub(p.lastTick) > silence || !p.lastTick.Truncate(time.Hour).Equal(p.Now.Truncate(time.Hour))
+	return p.Now.Sub(p.lastTick) > silence || !p.lastBegan.Truncate(time.Hour).Equal(p.Now.Truncate(time.Hour))
 }
 
 // Probe reads the clock, the schema, and whether anything needs a decision or may be taken. The
@@ -107,10 +107,10 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var job, link, schedule, pause, calendar, ended present
 	var least, most string // the first and the last owner
 	var path string
-	var next, late, wake, woken, queued, since, last, freeze, thaw engine.Moment
+	var next, late, wake, woken, queued, since, last, began, freeze, thaw engine.Moment
 	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue, "owners": s.owners()},
 		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &p.Schema.keyless, &p.Schema.hidden, &freeze, &thaw, &next, &late, &wake, &woken,
-		&job, &link, &schedule, &pause, &calendar, &ended, &queued, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &p.passes, &p.Login, &path)
+		&job, &link, &schedule, &pause, &calendar, &ended, &queued, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &began, &p.passes, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		c, _, err := s.schema(ctx)
 		return nil, cmp.Or(err, c.Check(), Schema{}.Check()) // the row may have come in the meantime
@@ -130,8 +130,8 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 			next = first
 		}
 	}
-	p.since, p.lastTick = since.Time, last.Time
-	if p.Now.Truncate(day) != p.lastTick.Truncate(day) {
+	p.since, p.lastTick, p.lastBegan = since.Time, last.Time, began.Time
+	if p.Now.Truncate(day) != p.lastBegan.Truncate(day) {
 		p.Warning = s.db.Problem(path, p.Login)
 	}
 	p.Frozen, p.FrozenUntil, p.Thawed = freeze.Set() || freeze.Unreadable, freeze.Time, thaw.Time
@@ -287,7 +287,7 @@ type TickFacts struct {
 func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
 	a := engine.Args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
 		"failed": f.Failed, "error": engine.Null(s.kept("", f.Error)), "since": p.since,
-		"took_ms": f.Took.Milliseconds(), "regular": 1, "later_ms": skewed.Milliseconds()}
+		"began": p.Now, "took_ms": f.Took.Milliseconds(), "regular": 1, "later_ms": skewed.Milliseconds()}
 	if f.Alarm { // it comes when something is due, so its next pass is expected then, and no sooner
 		a["regular"] = 0
 	}

@@ -1,11 +1,13 @@
 package tick_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -35,5 +37,54 @@ func TestStatesAreRemindedOfOnceAnHour(t *testing.T) {
 				t.Errorf("%s: %t", d.Clock.Now(), r.Remind)
 			}
 		}
+	})
+}
+
+// A look is due in the first pass that begins in an hour, also if a long pass lies across each full hour, as with a trigger that
+// waits for its pass. A long pass beside shorter ones, which end before it, changes nothing: its hour is not the newest one.
+func TestStatesAreRemindedOfBehindLongPasses(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "long", Steps: []store.Step{ticktest.Call("")}}}})
+		reminds := func(minute int, want bool) {
+			t.Helper()
+			d.Clock.Set(ticktest.Morning(9, minute))
+			if r := ticktest.Run(t, d); r.Remind != want {
+				t.Errorf("09:00 and %d minutes: %t", minute, r.Remind)
+			}
+		}
+		var beside bool
+		shorter := ticktest.New(t, d.Store)
+		shorter.Holder = "beside"
+		tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+			if beside {
+				for _, want := range []bool{true, false} { // before the lease of the run that executes is over
+					d.Clock.Add(20 * time.Second)
+					if r, err := shorter.Run(t.Context()); err != nil || r.Remind != want {
+						t.Errorf("%s, beside a long pass: %v: %t", d.Clock.Now(), err, r.Remind)
+					}
+				}
+			}
+			d.Clock.Add(10 * time.Minute)
+			return executor.Result{}, nil
+		})
+		long := func() {
+			t.Helper()
+			ticktest.RunNow(t, d, "long", store.Request{})
+			if r := ticktest.Pass(t, tk); r.Remind || r.Succeeded != 1 {
+				t.Errorf("%s, a long pass: %t, %d runs", d.Clock.Now(), r.Remind, r.Succeeded)
+			}
+		}
+		reminds(54, true)
+		d.Clock.Set(ticktest.Morning(9, 55))
+		long()
+		reminds(66, true)
+		reminds(67, false)
+		for minute := 70; minute < 119; minute += 4 {
+			reminds(minute, false)
+		}
+		d.Clock.Set(ticktest.Morning(10, 59).Add(50 * time.Second))
+		beside = true
+		long()
+		reminds(132, false)
 	})
 }

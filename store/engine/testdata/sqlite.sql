@@ -1395,7 +1395,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.olde
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   CASE WHEN (SELECT expires_at FROM dbjobs_runs WHERE expires_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ORDER BY expires_at LIMIT 1) IS NULL THEN 0 ELSE 1 END,
-  t.since, t.last_at, COALESCE(t.passes, 0), '', ''
+  t.since, t.last_at, t.began_at, COALESCE(t.passes, 0), '', ''
 FROM dbjobs_installation i
 LEFT JOIN dbjobs_ticks t ON t.name = ?3 AND t.since = (SELECT MAX(since) FROM dbjobs_ticks WHERE name = ?3)
 WHERE i.id = 1;
@@ -1439,9 +1439,9 @@ WHERE run_id = ?6 AND number = ?7 AND fence = ?8 AND state = 'running'
 AND (SELECT 1 FROM dbjobs_runs WHERE id = ?6 AND fence = ?8 AND holder = ?9 AND state = 'running' AND attempts = ?7 );
 
 -- name: record_first_tick
--- arguments: name, now, holder, version, decided, started, failed, error, took_ms
-INSERT INTO dbjobs_ticks (name, since, last_at, holder, version, decided, started, failed, error, took_ms)
-VALUES (?1, coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?3, ?4, ?5, ?6, ?7, ?8, ?9);
+-- arguments: name, now, began, holder, version, decided, started, failed, error, took_ms
+INSERT INTO dbjobs_ticks (name, since, last_at, began_at, holder, version, decided, started, failed, error, took_ms)
+VALUES (?1, coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
 
 -- name: record_migration
 -- arguments: version, oldest, now
@@ -1452,11 +1452,11 @@ UPDATE dbjobs_installation SET version = ?1, oldest = ?2, migrated_at = coalesce
 UPDATE dbjobs_installation SET repeatable = ?1 WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, later_ms, regular, holder, version, decided, started, failed, error, took_ms, name, since
+-- arguments: now, later_ms, began, regular, holder, version, decided, started, failed, error, took_ms, name, since
 UPDATE dbjobs_ticks SET since = CASE WHEN last_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN last_at ELSE since END, last_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
-  passes = passes + ?3, holder = ?4, version = ?5, decided = decided + ?6,
-  started = started + ?7, failed = failed + ?8, error = ?9, took_ms = ?10
-WHERE name = ?11 AND since = ?12;
+  began_at = CASE WHEN began_at > ?3 AND began_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN began_at ELSE ?3 END, passes = passes + ?4, holder = ?5, version = ?6, decided = decided + ?7,
+  started = started + ?8, failed = failed + ?9, error = ?10, took_ms = ?11
+WHERE name = ?12 AND since = ?13;
 
 -- name: recorded_runs
 -- arguments: ids

@@ -387,7 +387,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
 CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   name        varchar(190) NOT NULL,
   since       datetime(6) NOT NULL CHECK (since BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(since) > 0 AND DAYOFMONTH(since) > 0),                            -- the first tick of the stretch
-  last_at     datetime(6) NOT NULL CHECK (last_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(last_at) > 0 AND DAYOFMONTH(last_at) > 0),                            -- the newest
+  last_at     datetime(6) NOT NULL CHECK (last_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(last_at) > 0 AND DAYOFMONTH(last_at) > 0),                            -- when the newest one ended
+  began_at    datetime(6) CHECK (began_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(began_at) > 0 AND DAYOFMONTH(began_at) > 0),                            -- when the newest pass on record began: the one that began last, and not the one that ended last
   passes      bigint NOT NULL DEFAULT 1,
   holder      varchar(190) NOT NULL,                                   -- host and process of the newest
   version     varchar(190) NOT NULL,                                   -- of its program

@@ -370,7 +370,8 @@ CREATE INDEX IF NOT EXISTS dbjobs_changes_subject ON dbjobs_changes (kind, subje
 CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   name        text NOT NULL,
   since       text NOT NULL CHECK (coalesce(since GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(since, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', since) AND since BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', since IS NULL)),                            -- the first tick of the stretch
-  last_at     text NOT NULL CHECK (coalesce(last_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(last_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', last_at) AND last_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', last_at IS NULL)),                            -- the newest
+  last_at     text NOT NULL CHECK (coalesce(last_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(last_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', last_at) AND last_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', last_at IS NULL)),                            -- when the newest one ended
+  began_at    text CHECK (coalesce(began_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(began_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', began_at) AND began_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', began_at IS NULL)),                            -- when the newest pass on record began: the one that began last, and not the one that ended last
   passes      integer NOT NULL DEFAULT 1,
   holder      text NOT NULL,                                   -- host and process of the newest
   version     text NOT NULL,                                   -- of its program
