@@ -360,7 +360,7 @@ func (b *Batch) add(w *writer, c *Snapshot, d *Decision) {
 	for _, g := range d.Gaps {
 		b.Gaps[g.Reason]++
 	}
-	if d.Plan.Parked != "" {
+	if d.Plan.Parked != "" && d.Plan.Parked != c.Plan.Parked { // a job that stays parked may be tried again each few minutes
 		b.Parked = append(b.Parked, Parked{c.name(), d.Plan.Parked})
 	}
 	if d.Settlement != nil {

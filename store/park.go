@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -17,11 +18,12 @@ const Recheck = 5 * time.Minute
 func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, error) {
 	s, job := d.s, p.jobs[0]
 	c := Snapshot{Plan: Plan{JobID: job}}
+	const refused = "its decision was refused: "
 	b := Batch{Now: p.now, Gaps: map[string]int{}, Refused: []int64{job}}
-	if err := s.db.PartialRow(ctx, "job_name", engine.Args{"id": job}, &c.Job.Owner, &c.Job.Name); err != nil && !errors.Is(err, ErrNotFound) && !s.Refused(ctx, err) {
+	if err := s.db.PartialRow(ctx, "job_name", engine.Args{"id": job}, &c.Job.Owner, &c.Job.Name, engine.Nullable(&c.Plan.Parked)); err != nil && !errors.Is(err, ErrNotFound) && !s.Refused(ctx, err) {
 		return b, err
 	}
-	why := s.kept(c.Job.Owner, "its decision was refused: "+refusal.Error())
+	why := s.kept(c.Job.Owner, refused+refusal.Error())
 	err := s.db.InTx(ctx, func(tx *engine.Tx) error {
 		if _, err := tx.Exec(ctx, "enlist", engine.Args{"ids": p.jobs}); err != nil {
 			return err
@@ -36,9 +38,10 @@ func (d *deciding) park(ctx context.Context, p *Page, refusal error) (Batch, err
 		}
 		why += "; the job could not be parked: " + s.kept(c.Job.Owner, err.Error())
 	}
-	if told := (Parked{c.name(), why}); err != nil {
+	switch told := (Parked{c.name(), why}); {
+	case err != nil:
 		b.Stuck = []Parked{told}
-	} else {
+	case !strings.HasPrefix(c.Plan.Parked, refused): // the text of the same refusal may differ each time
 		b.Parked = []Parked{told}
 	}
 	return b, nil

@@ -96,8 +96,11 @@ func (p *Probe) UnrecordedSince(allowed time.Duration) time.Time {
 }
 
 // CheckDue reports whether this is the first pass of its trigger that begins within an hour, or the first one after a silence.
-func (p *Probe) CheckDue() bool {
-	return p.Now.Sub(p.lastTick) > silence || !p.lastBegan.Truncate(time.Hour).Equal(p.Now.Truncate(time.Hour))
+func (p *Probe) CheckDue() bool { return p.Now.Sub(p.lastTick) > silence || p.FirstOfHour() }
+
+// FirstOfHour reports whether this is the first pass of its trigger that begins within an hour.
+func (p *Probe) FirstOfHour() bool {
+	return !p.lastBegan.Truncate(time.Hour).Equal(p.Now.Truncate(time.Hour))
 }
 
 // Probe reads the clock, the schema, and whether anything needs a decision or may be taken. The

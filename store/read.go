@@ -156,7 +156,8 @@ func (s *Store) jobByID(ctx context.Context, q engine.Runner, id int64, name str
 // JobName returns the full name of a job, also of a removed one.
 func (s *Store) JobName(ctx context.Context, id int64) (string, error) {
 	var j Job
-	err := s.db.PartialRow(ctx, "job_name", engine.Args{"id": id}, &j.Owner, &j.Name)
+	var parked string
+	err := s.db.PartialRow(ctx, "job_name", engine.Args{"id": id}, &j.Owner, &j.Name, engine.Nullable(&parked))
 	if errors.Is(err, ErrNotFound) { // deleted by SQL
 		return fmt.Sprintf("number %d", id), nil
 	}

@@ -88,3 +88,45 @@ func TestStatesAreRemindedOfBehindLongPasses(t *testing.T) {
 		reminds(132, false)
 	})
 }
+
+// The hour counts, also where the trigger comes so seldom that each pass follows a silence: cron would mail the same jobs each time.
+func TestStatesAreRemindedOfOnceAnHourBySeldomTriggers(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		for minute := 5; minute < 180; minute += 10 {
+			d.Clock.Set(ticktest.Morning(8, minute))
+			if r := ticktest.Run(t, d); r.Remind != (minute%60 == 5) {
+				t.Errorf("%s: %t", d.Clock.Now(), r.Remind)
+			}
+		}
+	})
+}
+
+// A job that stays parked is tried again each five minutes, if its row cannot be read, or its decision is refused. Only the first
+// pass reminds of that.
+func TestStatesAreRemindedOfOnceForAJobThatStaysParked(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		spoil func(t *testing.T, d *storetest.DB)
+	}{
+		{"unreadable", func(t *testing.T, d *storetest.DB) { spoil(t, d, "jobs", "not_before", "id = 1") }},
+		{"refused", func(t *testing.T, d *storetest.DB) { refuse(t, d, "INSERT", "runs", "NEW.job_id = 1") }},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job")}})
+				ticktest.Run(t, d) // 08:00
+				c.spoil(t, d)
+				d.Clock.Set(ticktest.Morning(9, 0))
+				if r := ticktest.Run(t, d); !r.Remind || r.ParkedJobs != 1 || len(r.Parked) != 1 {
+					t.Fatalf("%t, %d jobs are parked: %v", r.Remind, r.ParkedJobs, r.Parked)
+				}
+				for minute := 1; minute < 16; minute++ {
+					d.Clock.Set(ticktest.Morning(9, minute))
+					if r := ticktest.Run(t, d); r.Remind || r.ParkedJobs != 1 || len(r.Parked) != 1 {
+						t.Errorf("minute %d: %t, %d jobs are parked: %v", minute, r.Remind, r.ParkedJobs, r.Parked)
+					}
+				}
+			})
+		})
+	}
+}

@@ -940,7 +940,7 @@ SELECT a.after_job_id, j.id, j.owner, j.name FROM dbjobs.job_after a CROSS JOIN 
 WHERE a.after_job_id @among AND j.id = a.job_id AND j.removed_at IS NULL;
 
 -- name: job_name
-SELECT owner, name FROM dbjobs.jobs WHERE id = :id;
+SELECT owner, name, (SELECT p.parked FROM dbjobs.plans p WHERE p.job_id = :id) FROM dbjobs.jobs WHERE id = :id;
 
 -- The schedules of jobs, and the jobs after which they run.
 

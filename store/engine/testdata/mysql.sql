@@ -872,8 +872,8 @@ FROM dbjobs_job_after a LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id
 WHERE a.job_id IN (each_) ORDER BY 1, 3;
 
 -- name: job_name
--- arguments: id
-SELECT owner, name FROM dbjobs_jobs WHERE id = ?;
+-- arguments: id, id
+SELECT owner, name, (SELECT p.parked FROM dbjobs_plans p WHERE p.job_id = ?) FROM dbjobs_jobs WHERE id = ?;
 
 -- name: job_names
 SELECT owner, name, queue, tags FROM dbjobs_jobs WHERE removed_at IS NULL ORDER BY name, owner;

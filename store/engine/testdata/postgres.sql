@@ -941,7 +941,7 @@ WHERE a.job_id = ANY($1::bigint[]) ORDER BY 1, 3;
 
 -- name: job_name
 -- arguments: id
-SELECT owner, name FROM dbjobs.jobs WHERE id = $1;
+SELECT owner, name, (SELECT p.parked FROM dbjobs.plans p WHERE p.job_id = $1) FROM dbjobs.jobs WHERE id = $1;
 
 -- name: job_names
 SELECT owner, name, queue, tags FROM dbjobs.jobs WHERE removed_at IS NULL ORDER BY name, owner;

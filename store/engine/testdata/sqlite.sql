@@ -865,7 +865,7 @@ WHERE a.job_id IN (SELECT value FROM json_each(?1)) ORDER BY 1, 3;
 
 -- name: job_name
 -- arguments: id
-SELECT owner, name FROM dbjobs_jobs WHERE id = ?1;
+SELECT owner, name, (SELECT p.parked FROM dbjobs_plans p WHERE p.job_id = ?1) FROM dbjobs_jobs WHERE id = ?1;
 
 -- name: job_names
 SELECT owner, name, queue, tags FROM dbjobs_jobs WHERE removed_at IS NULL ORDER BY name, owner;
