@@ -241,7 +241,7 @@ func (p *pass) close(ctx context.Context, err error) error {
 
 // lastLook reads what the report says about the jobs and about the next pass.
 func (p *pass) lastLook(ctx context.Context) error {
-	worked := p.report.Decided+p.report.Started > 0 // a run in back-off also wakes its job
+	worked := p.report.Decided+p.report.Started+len(p.report.Parked) > 0 // a run in back-off also wakes its job
 	if worked || p.t.Alarm != nil && p.hasWork() {
 		probe, err := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)
 		if err != nil {
