@@ -156,6 +156,36 @@ func TestLastLookThatTakesTooLongIsNoError(t *testing.T) {
 	})
 }
 
+// If the budget ends before the jobs in trouble are counted, nobody knows their number: the probe counts those that somebody has
+// paused, too.
+func TestBudgetUsedUpInTheLastLookCountsNoJobs(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		const budget, left = 20 * time.Second, 3 * time.Second
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "broken", Steps: []store.Step{ticktest.Step("", "SELECT * FROM nowhere")}}}})
+		ticktest.Request(t, d, "broken")
+		ticktest.Run(t, d)
+		ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "broken"}, time.Time{})
+		ticktest.Run(t, d)
+		for _, dry := range []bool{false, true} {
+			var begun atomic.Bool
+			calls := &storetest.Calls{Before: func(c storetest.Call) error {
+				switch {
+				case c.Kind == storetest.Query && strings.Contains(c.SQL, "t.streak, t.jobs"):
+					time.Sleep(left + time.Second) // so that the budget has ended, also where the machine is busy
+				case c.Kind == storetest.Query && begun.CompareAndSwap(false, true):
+					d.Clock.Add(budget - left)
+				}
+				return nil
+			}}
+			tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap}))
+			tk.Now, tk.Budget, tk.DryRun = d.Clock.Now, budget, dry
+			if r, err := tk.Run(t.Context()); err != nil || !strings.Contains(r.CutShort, "last look") || r.FailingJobs != 0 {
+				t.Errorf("a dry run: %t: %v: %d jobs are failing: %+v", dry, err, r.FailingJobs, r)
+			}
+		}
+	})
+}
+
 // If the budget of a worker ends while it asks which runs are too long for it, that is no error either.
 func TestBudgetUsedUpBeforeTheLeftRunsAreReadIsNoError(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

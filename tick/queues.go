@@ -19,7 +19,6 @@ func (t *Tick) Work(ctx context.Context) (Report, error) {
 func (t *Tick) work(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
 	defer p.unwatch()
-	p.report.ParkedJobs, p.report.FailingJobs = 0, 0 // a worker does not look at the states of jobs
 	if err != nil || p.probe.Frozen {
 		return p.report, err
 	}

@@ -37,19 +37,21 @@ func (p *pass) states(ctx context.Context) (err error) {
 	return nil
 }
 
-// trouble reads which jobs are parked or failing, and counts them. The probe counts those that somebody has paused, too.
+// trouble reads which jobs are parked or failing, and counts them. The numbers of the probe are not those of the report: it counts
+// jobs that somebody has paused, too.
 func (p *pass) trouble(ctx context.Context) (t store.Trouble, err error) {
-	if r := &p.report; r.ParkedJobs+r.FailingJobs > 0 {
-		if t, err = p.t.Store.Trouble(ctx, named); err == nil {
-			r.ParkedJobs, r.FailingJobs = t.ParkedJobs, t.FailingJobs
-		}
+	if !p.troubled {
+		return t, nil
+	}
+	if t, err = p.t.Store.Trouble(ctx, named); err == nil {
+		p.report.ParkedJobs, p.report.FailingJobs = t.ParkedJobs, t.FailingJobs
 	}
 	return t, err
 }
 
-// found notes the facts of a probe: how many jobs are in which state, and when something needs a
+// found notes the facts of a probe: whether jobs are parked or failing, and when something needs a
 // decision next. The wake time is the same instant by the host's clock.
 func (p *pass) found(probe *store.Probe) {
-	p.report.ParkedJobs, p.report.FailingJobs = probe.Parked, probe.Failing
+	p.troubled = probe.Parked+probe.Failing > 0
 	p.report.next(probe, p.t.Now())
 }

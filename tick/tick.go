@@ -179,18 +179,16 @@ type pass struct {
 	holder   store.Holder
 	report   Report
 	errs     []error
+	troubled bool // the newest probe has found jobs that are parked or failing
 	unraised bool // the silence of the trigger is not raised yet, so the record of this pass must not end it
 	deadlines
 	decisions
 	workers
 }
 
-// end closes the report and records the pass. After an error, nobody knows how many jobs are parked or failing: the probe also
-// counts those that somebody has paused.
+// end closes the report and records the pass.
 func (p *pass) end(ctx context.Context, err error) (Report, error) {
-	if err = p.close(ctx, err); err != nil {
-		p.report.ParkedJobs, p.report.FailingJobs = 0, 0
-	}
+	err = p.close(ctx, err)
 	return p.report, err
 }
 
