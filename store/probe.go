@@ -73,10 +73,15 @@ func (p *Probe) Undecided() bool {
 // regular is how many passes without a silence show that a trigger comes at least every five minutes.
 const regular = 10
 
-// SilentSince is the last pass of the trigger, if that is longer ago than allowed although the trigger came regularly
-// before; otherwise it is zero. An hourly trigger never counts as silent, nor does one that comes by alarms.
-func (p *Probe) SilentSince(allowed time.Duration) time.Time {
-	if allowed <= 0 || p.passes < regular || p.Now.Sub(p.lastTick) <= max(allowed, silence) {
+// SilentSince is the last pass of the trigger on record, if that is longer ago than allowed although the trigger came regularly
+// before; otherwise it is zero. An hourly trigger never counts as silent, nor does one that comes by alarms. came is how long ago
+// the trigger came for sure, whatever is on record; zero: nobody knows.
+func (p *Probe) SilentSince(allowed, came time.Duration) time.Time {
+	length := p.Now.Sub(p.lastTick)
+	if came > 0 {
+		length = min(length, came)
+	}
+	if allowed <= 0 || p.passes < regular || length <= max(allowed, silence) {
 		return time.Time{}
 	}
 	return p.lastTick
@@ -89,7 +94,7 @@ const unrecorded = 2 * day
 // UnrecordedSince is the last pass on record, if passes have probably come since then that could not be recorded: it is longer ago
 // than allowed although the trigger came regularly before, or longer than unrecorded. Otherwise it is zero.
 func (p *Probe) UnrecordedSince(allowed time.Duration) time.Time {
-	if since := p.SilentSince(allowed); !since.IsZero() || p.lastTick.IsZero() || p.Now.Sub(p.lastTick) <= unrecorded {
+	if since := p.SilentSince(allowed, 0); !since.IsZero() || p.lastTick.IsZero() || p.Now.Sub(p.lastTick) <= unrecorded {
 		return since
 	}
 	return p.lastTick

@@ -27,7 +27,11 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.probe = probe
 	p.decider = &decide.Pass{Login: probe.Login, Served: t.Store.Served(), StartupID: t.StartupID, Began: probe.Now, Heartbeat: heartbeat, Late: t.Late, On: t.On.Of(probe.Login)}
 	p.report.StartedAt, p.report.Frozen, p.report.Warning = probe.Now, probe.Frozen, probe.Warning
-	if since := probe.SilentSince(t.Late); t.Alarm == nil && !since.IsZero() {
+	var came time.Duration
+	if !t.tried.IsZero() {
+		came = p.began.Sub(t.tried)
+	}
+	if since := probe.SilentSince(t.Late, came); t.Alarm == nil && !since.IsZero() {
 		p.report.SilentSince, p.report.SilentUntil = since, probe.Now
 	}
 	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())

@@ -111,6 +111,27 @@ func TestForAnHourTellsASilenceWithin(t *testing.T) {
 	})
 }
 
+// While the database is away, a tick for an hour goes on trying. So its trigger was not silent, whatever is on record.
+func TestForAnHourIsNotSilentWhileTheDatabaseIsAway(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "tell", Steps: []store.Step{ticktest.Nop("")}}}})
+		tk, slept := repeating(t, d)
+		var calls storetest.Calls
+		calls.Before = func(storetest.Call) error {
+			return when(len(*slept) >= 20 && len(*slept) < 40, errors.New("the database is away"))
+		}
+		tk.Store = ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap})
+		tk.Late, tk.On = 15*time.Minute, store.Hooks{Late: "tell"}
+		r, err := tk.RunFor(t.Context(), time.Hour)
+		if err == nil || r.Passes != 60 || !r.SilentSince.IsZero() {
+			t.Errorf("%v: %d passes, silent since %v", err, r.Passes, r.SilentSince)
+		}
+		if events := told(t, d, "tell"); len(events) > 0 {
+			t.Errorf("the hook for a silence ran: %v", events)
+		}
+	})
+}
+
 // What is true at the end of a tick for an hour counts from its last look, and not from its first one. How late decisions came is that
 // of the pass that came latest.
 func TestForAnHourCountsFromItsLastLook(t *testing.T) {

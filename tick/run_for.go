@@ -58,6 +58,7 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 	stays := t.Alarm == nil && end.Sub(began) > lookEach
 	var total Report
 	var failed error
+	var tried time.Time
 	for {
 		pass := *t
 		if t.Budget > 0 && total.Passes > 0 {
@@ -69,7 +70,9 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 				pass.Limit = -1
 			}
 		}
+		pass.tried = tried
 		r, err := pass.run(ctx)
+		tried = t.Now()
 		total.join(r)
 		if err != nil {
 			if failed = err; !stays || !total.outlasts(err) || ctx.Err() != nil {

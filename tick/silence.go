@@ -32,7 +32,7 @@ func (p *pass) raiseSilence(ctx context.Context) error {
 	unheard, err := p.t.Store.Raise(within, store.Event{
 		Kind: store.EventLate, Hook: hook, Cause: silenceCause(name, since), At: now,
 		Trigger: name, Since: since, Seconds: int64(length / time.Second),
-		Error: fmt.Sprintf("the trigger %q was silent for %s, since %s", name, length.Round(time.Second), since.UTC().Format(time.RFC3339)),
+		Error: fmt.Sprintf("the trigger %q was silent for %s, since %s: it did not come, or did not reach the database", name, length.Round(time.Second), since.UTC().Format(time.RFC3339)),
 	})
 	switch {
 	case err != nil && p.t.Store.Locked(err) && !p.t.Store.Engine().OneWriter:

@@ -119,7 +119,7 @@ func TestHookOfASilence(t *testing.T) {
 			t.Fatalf("%v", got)
 		}
 		for arg, want := range map[string]string{"event": "late", "trigger": tk.Name, "since": since.UTC().Format("2006-01-02T15:04:05.000000Z"), "seconds": "3660", "job": "",
-			"error": fmt.Sprintf("the trigger %q was silent for 1h1m0s, since %s", tk.Name, since.UTC().Format(time.RFC3339))} {
+			"error": fmt.Sprintf("the trigger %q was silent for 1h1m0s, since %s: it did not come, or did not reach the database", tk.Name, since.UTC().Format(time.RFC3339))} {
 			if fmt.Sprint(got[0][arg]) != want {
 				t.Errorf("%s is %v, want %s", arg, got[0][arg], want)
 			}

@@ -66,6 +66,7 @@ type Tick struct {
 	Log   *slog.Logger
 	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
 	whole time.Duration    // in a later pass of RunFor: the budget of all passes; Budget is what is left of it
+	tried time.Time        // in a later pass of RunFor: when the pass before has ended, even if it met no database
 	early bool             // in a later pass of RunFor: an earlier one has stopped a program for the end of the budget
 	// monitor sends the heartbeats of runs to their services; nil outside of monitored.
 	monitor *monitor

@@ -288,7 +288,7 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 		c.tellStates(r)
 	}
 	if !r.SilentSince.IsZero() {
-		c.tell(slog.LevelWarn, "the trigger %q was silent for %s, since %s; look at what starts it", r.Name,
+		c.tell(slog.LevelWarn, "the trigger %q was silent for %s, since %s: it did not come, or did not reach the database; look at what starts it", r.Name,
 			r.SilentUntil.Sub(r.SilentSince).Round(time.Second), report.Instant(r.SilentSince))
 	}
 	for _, u := range r.Unheard {
