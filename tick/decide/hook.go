@@ -3,6 +3,7 @@ package decide
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -97,9 +98,27 @@ func (d *decision) noteMissed(l *activeRule, w window, reason string) {
 	}
 }
 
-// noteLate notes a run that is made too long after its nominal time.
+// noteLate notes a run that is made too long after its nominal time. A time in a pause that was resumed with what it missed counts
+// from the end of that pause: until then, nobody wanted the run.
 func (d *decision) noteLate(t time.Time) {
-	if late := d.pass.Late; late > 0 && d.hook(store.EventLate) != "" && d.now.Sub(t) > late {
+	late := d.pass.Late
+	if late <= 0 || d.hook(store.EventLate) == "" || d.now.Sub(t) <= late {
+		return
+	}
+	since := t
+	for _, p := range slices.Concat(d.pauses, d.left) {
+		if w := d.heldBy(&p); p.Missed && t.After(w.from) && !t.After(w.to) && d.given(t, &p) {
+			since = later(since, p.Ends(d.now))
+		}
+	}
+	if d.now.Sub(since) > late {
 		d.late.add(t)
 	}
+}
+
+// given reports whether a nominal time is one of those that a pause is about: of any schedule, or of the one that is paused.
+func (d *decision) given(t time.Time, p *store.Pause) bool {
+	return p.Scope != store.ScopeSchedule || slices.ContainsFunc(d.rules, func(l activeRule) bool {
+		return l.ScheduleID == p.SubjectID && l.next(d, t.Add(-instant)).Equal(t)
+	})
 }
