@@ -108,6 +108,9 @@ func (p *Probe) FirstOfHour() bool {
 	return !p.lastBegan.Truncate(time.Hour).Equal(p.Now.Truncate(time.Hour))
 }
 
+// IsNew reports whether no pass of the trigger on record can have seen what is so since an instant. Of a worker, no pass is on record.
+func (p *Probe) IsNew(since time.Time) bool { return since.After(p.lastBegan) }
+
 // Probe reads the clock, the schema, and whether anything needs a decision or may be taken. The
 // error wraps ErrSchema where the tables do not exist.
 func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {

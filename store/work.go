@@ -90,6 +90,8 @@ func (s *Store) Queues(ctx context.Context) (list []string, err error) {
 type TooLong struct {
 	Job     string   `json:"job"` // owner/name
 	Timeout Duration `json:"timeout"`
+	// Since is when the oldest of these runs became ready; zero: it cannot be read.
+	Since time.Time `json:"-"`
 }
 
 // front is how many queued runs TooLong looks at.
@@ -100,9 +102,10 @@ const front = 1000
 func (s *Store) TooLong(ctx context.Context, queue string, within time.Duration) ([]TooLong, error) {
 	var list []TooLong
 	var j Job
-	err := s.db.Query(ctx, "too_long", engine.Args{"queue": queue, "within_ms": within.Milliseconds(), "front": front}, engine.Reads(&j.Owner, &j.Name, ms{&j.Timeout}).Each(func(fault string) {
+	var since engine.Moment
+	err := s.db.Query(ctx, "too_long", engine.Args{"queue": queue, "within_ms": within.Milliseconds(), "front": front}, engine.Reads(&j.Owner, &j.Name, ms{&j.Timeout}, &since).Each(func(fault string) {
 		if fault == "" {
-			list = append(list, TooLong{j.FullName(), j.Timeout})
+			list = append(list, TooLong{j.FullName(), j.Timeout, since.Time})
 		}
 	}))
 	return list, err

@@ -256,6 +256,7 @@ func (p *pass) leftOver(ctx context.Context) error {
 			return err
 		}
 		p.report.TooLong = append(p.report.TooLong, list...)
+		p.report.Remind = p.report.Remind || slices.ContainsFunc(list, func(l store.TooLong) bool { return p.probe.IsNew(l.Since) })
 	}
 	if p.report.CutShort != "" || !p.halfUsed() {
 		return nil

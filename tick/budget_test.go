@@ -249,6 +249,45 @@ func TestBudgetTooSmallForARunLeavesIt(t *testing.T) {
 	})
 }
 
+// A quiet pass reports a run that never fits when the run is new, and once an hour. A worker does not know what was reported
+// before, so it does so each time.
+func TestBudgetTooSmallForARunIsTold(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		job := func(name, queue string) store.Job {
+			return store.Job{Name: name, Queue: queue, Timeout: store.Duration(time.Hour), Steps: []store.Step{ticktest.Nop("")}}
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job("one", ""), job("two", ""), job("report", "reports")}})
+		tk := ticktest.New(t, d.Store)
+		tk.Now, tk.Budget = d.Clock.Now, time.Minute
+		reminds := func(hour, minute, left int, want bool) {
+			t.Helper()
+			d.Clock.Set(ticktest.Morning(hour, minute))
+			if r := ticktest.Pass(t, tk); r.Remind != want || len(r.TooLong) != left {
+				t.Errorf("%d:%02d: %t, want %t; %v", hour, minute, r.Remind, want, r.TooLong)
+			}
+		}
+		reminds(8, 10, 0, true)
+		d.Clock.Add(20 * time.Second)
+		ticktest.RunNow(t, d, "one", store.Request{})
+		reminds(8, 11, 1, true)
+		reminds(8, 12, 1, false)
+		d.Clock.Add(20 * time.Second)
+		ticktest.RunNow(t, d, "two", store.Request{})
+		reminds(8, 13, 2, true)
+		reminds(8, 14, 2, false)
+		reminds(8, 30, 2, false)
+		reminds(9, 0, 2, true)
+		ticktest.RunNow(t, d, "report", store.Request{})
+		ticktest.DecideOnly(t, d)
+		tk.Name, tk.Queues = "work", []string{"reports"}
+		for range 2 {
+			if r, err := tk.Work(t.Context()); err != nil || !r.Remind || len(r.TooLong) != 1 {
+				t.Errorf("a worker: %v: %t: %v", err, r.Remind, r.TooLong)
+			}
+		}
+	})
+}
+
 // While runs are queued, decisions get a third of the budget. Then the runs go first, and the decisions go on when no
 // run is left.
 func TestBudgetOfDecidingGivesWayToQueuedRuns(t *testing.T) {

@@ -59,8 +59,8 @@ type Report struct {
 	FailingJobs int             `json:"failing_jobs"`     // jobs of which a run has failed or was lost, and none has succeeded since
 	Parked      []store.Parked  `json:"parked,omitempty"` // jobs that this pass has parked come first
 	Failing     []store.Failing `json:"failing,omitempty"`
-	// Remind says that the states are to be shown even if the pass was quiet: the pass has parked a job, or
-	// it is the first pass of an hour.
+	// Remind says that the states and TooLong are to be shown even if the pass was quiet: the pass has parked a job, or has found a new
+	// run that never fits the budget, or it is the first pass of an hour.
 	Remind bool `json:"-"`
 	// SilentSince is the time of the pass before, if the trigger came regularly and was then silent for longer than Tick.Late;
 	// SilentUntil is that of the pass that has found this, which may be a later one of RunFor.

@@ -5,9 +5,11 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dbjobs/dbjobs/cmd/internal/logs"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
+	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick"
 )
 
@@ -91,4 +93,12 @@ func jobError(r *tick.Report) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s", errJobFailed, strings.Join(parts, "; "))
+}
+
+// tellTooLong warns of queued runs whose timeout is longer than a pass may take. They stay queued, so each pass finds them.
+func (c *cli) tellTooLong(r *tick.Report, f *tickFlags) {
+	for _, l := range r.TooLong {
+		c.tell(slog.LevelWarn, "job %s has a queued run that cannot start: its timeout is %s, but a budget of %s leaves a run less than %s; shorten the timeout or raise --budget",
+			l.Job, l.Timeout, f.whole(), store.Duration(tick.Longest(time.Duration(f.whole()))))
+	}
 }

@@ -61,9 +61,9 @@ of ticks may run at the same time.
 A pass with nothing to do prints nothing, but every pass warns about jobs that are parked (the definition cannot be
 used) or failing (a run has failed or was lost, and none has succeeded since). It does not warn about jobs that are
 disabled or removed, or that somebody has paused. A line for cron needs --quiet: then a pass prints only problems, such
-as failed runs, and only the pass that parks a job, and the first pass of each hour, warn about jobs. --json always
-prints the report. It names the first 500 runs that failed and the first 500 others, and counts the rest as more_runs.
-A failed run is recorded. It does not make the pass fail, unless --fail-on-job-error is given.
+as failed runs. Jobs, and queued runs whose timeout never fits --budget, are then named only by the pass that parks a
+job or finds such a run, and by the first pass of each hour. --json always prints the report. It names the first 500
+runs that failed and the first 500 others, and counts the rest as more_runs. A failed run is recorded. It does not make the pass fail, unless --fail-on-job-error is given.
 
 With --for 55s the process sleeps until something is due and then runs another pass, until that time is over. So one
 trigger per minute is enough for schedules that are finer than a minute. A run that is still executing then continues,
@@ -286,6 +286,7 @@ func unreached(ctx context.Context, f *tickFlags, spent time.Duration, failure e
 func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 	if !f.quiet || r.Remind {
 		c.tellStates(r)
+		c.tellTooLong(r, f)
 	}
 	if !r.SilentSince.IsZero() {
 		c.tell(slog.LevelWarn, "the trigger %q was silent for %s, since %s: it did not come, or did not reach the database; look at what starts it", r.Name,
@@ -322,10 +323,6 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 	if r.Ahead > 0 {
 		c.tell(slog.LevelWarn, "%s will not run before %s, because the database's clock was wrong when that was planned; run `dbjobs job replan` to plan from now",
 			report.Plural(r.Ahead, "job"), report.Instant(r.AheadUntil))
-	}
-	for _, l := range r.TooLong {
-		c.tell(slog.LevelWarn, "job %s has a queued run that cannot start: its timeout is %s, but a budget of %s leaves a run less than %s; shorten the timeout or raise --budget",
-			l.Job, l.Timeout, f.whole(), store.Duration(tick.Longest(time.Duration(f.whole()))))
 	}
 }
 

@@ -658,10 +658,10 @@ SELECT @queue_key FROM dbjobs.runs WHERE @queued > :after ORDER BY @queue_key LI
 -- front, however many runs wait.
 
 -- name: too_long
-SELECT j.owner, j.name, j.timeout_ms
-FROM (SELECT DISTINCT f.job_id FROM
-    (SELECT job_id FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, ready_at, id LIMIT :front) AS f
-  WHERE (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = f.job_id) > :within_ms LIMIT 20) AS q
+SELECT j.owner, j.name, j.timeout_ms, q.since
+FROM (SELECT f.job_id, MIN(f.ready_at) AS since FROM
+    (SELECT job_id, ready_at FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, ready_at, id LIMIT :front) AS f
+  WHERE (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = f.job_id) > :within_ms GROUP BY f.job_id LIMIT 20) AS q
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
 -- With the number of the newest attempt on record: a run that somebody put back by hand may have lost it. A freeze may have come

@@ -1816,10 +1816,10 @@ WHERE id IN (SELECT value FROM json_each(?4)) AND state || '' = 'queued';
 
 -- name: too_long
 -- arguments: queue, front, within_ms
-SELECT j.owner, j.name, j.timeout_ms
-FROM (SELECT DISTINCT f.job_id FROM
-    (SELECT job_id FROM dbjobs_runs WHERE state = 'queued' AND queue = ?1 ORDER BY priority DESC, ready_at, id LIMIT ?2) AS f
-  WHERE (SELECT t.timeout_ms FROM dbjobs_jobs t WHERE t.id = f.job_id) > ?3 LIMIT 20) AS q
+SELECT j.owner, j.name, j.timeout_ms, q.since
+FROM (SELECT f.job_id, MIN(f.ready_at) AS since FROM
+    (SELECT job_id, ready_at FROM dbjobs_runs WHERE state = 'queued' AND queue = ?1 ORDER BY priority DESC, ready_at, id LIMIT ?2) AS f
+  WHERE (SELECT t.timeout_ms FROM dbjobs_jobs t WHERE t.id = f.job_id) > ?3 GROUP BY f.job_id LIMIT 20) AS q
 JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
 -- name: touch_group
