@@ -18,7 +18,6 @@ import (
 
 	"github.com/dbjobs/dbjobs/cmd/internal/host"
 	"github.com/dbjobs/dbjobs/cmd/internal/manifest"
-	"github.com/dbjobs/dbjobs/cmd/internal/metrics"
 	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
@@ -180,16 +179,17 @@ func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run pas
 	}
 	all, one := make([]served, len(list)), *f
 	one.monitored = false // a success on one database must not hide a failure on another
-	var blocks sync.Mutex
+	var blocks, file sync.Mutex
 	blank := ""
 	stderr := &lines{w: c.stderr}
-	figures := make([]metrics.Pass, len(list))
 	var passes sync.WaitGroup
 	for i := range list {
 		passes.Go(func() {
 			in, out := c.forOne(&list[i], stderr)
-			var err error
-			figures[i], err = in.onePass(cmd, &one, run, human)
+			figures, err := in.onePass(cmd, &one, run, human)
+			file.Lock()
+			in.writeMetrics(f.metrics, figures, without(list, i)...)
+			file.Unlock()
 			all[i] = in.outcome(ctx, out, err)
 			if out.Len() > 0 && !c.asJSON {
 				blocks.Lock()
@@ -202,7 +202,6 @@ func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run pas
 	passes.Wait()
 	err = worst(all)
 	c.told = c.told || err != nil // each pass has reported its own error
-	c.writeMetrics(f.metrics, figures...)
 	answer := servedAll{Databases: all}
 	line := report.Plural(len(list), "database") + " served"
 	if untold := c.endHeartbeat(ctx, beat, f.patience(time.Since(began)), line, err); untold != nil {
@@ -213,6 +212,16 @@ func (c *cli) serveEach(cmd *cobra.Command, f *tickFlags, list []choice, run pas
 		err = errors.Join(err, report.JSON(c.stdout, answer))
 	}
 	return err
+}
+
+// without returns the names of the databases but one.
+func without(list []choice, i int) (names []string) {
+	for k := range list {
+		if k != i {
+			names = append(names, list[k].name)
+		}
+	}
+	return names
 }
 
 // forOne returns the same command line for one database of several, and the buffer into which it prints facts. Its

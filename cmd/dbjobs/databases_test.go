@@ -125,6 +125,52 @@ func TestDatabasesAreServedSideBySide(t *testing.T) {
 	}
 }
 
+// TestMetricsOfSeveralDatabases: the figures of a database are in the file when its own pass has ended, and a pass on another
+// database that ends later does not replace them. Here, that one waits for the figures, and later passes write others.
+func TestMetricsOfSeveralDatabases(t *testing.T) {
+	t.Parallel()
+	file, later := filepath.Join(t.TempDir(), "m.prom"), `dbjobs_pass_timestamp_seconds{name="tick",database="shop"} 9999999999`
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		for r.Context().Err() == nil {
+			text, _ := os.ReadFile(file)
+			stamp := regexp.MustCompile(`(?m)^dbjobs_pass_timestamp_seconds\{name="tick",database="shop"\} [0-9.]+$`)
+			if stamp.Match(text) {
+				text = append(stamp.ReplaceAll(text, []byte(later)), `gone{database="mail"} 1`+"\n"...)
+				_ = os.WriteFile(file, text, 0o600)
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}))
+	defer server.Close()
+	shop, mail := storetest.URL(t, "sqlite"), storetest.URL(t, "sqlite")
+	vars := map[string]string{"HOME": t.TempDir(), "DBJOBS_CONFIG": "{databases: {shop: '" + shop + "', mail: '" + mail + "'}}"}
+	env := func(name string) (string, bool) { value, found := vars[name]; return value, found }
+	for _, args := range [][]string{
+		{"migrate", "--database", "shop"}, {"migrate", "--database", "mail"},
+		{"job", "create", "slow", "--repeat-after", "1d", "--http", server.URL, "--timeout", "30s", "--database", "mail"},
+		{"tick", "--metrics", file},
+	} {
+		var talk told
+		if code := run(t.Context(), args, strings.NewReader(""), &talk, &talk, env, nil); code != exitDone {
+			t.Fatalf("%q: %d: %s", args, code, &talk)
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := string(text)
+	for _, want := range []string{later, `dbjobs_pass_succeeded{name="tick",database="mail"} 1`, `dbjobs_pass_succeeded{name="tick",database="shop"} 0`} {
+		if strings.Count(got, want+"\n") != 1 {
+			t.Errorf("%s is not there once", want)
+		}
+	}
+	if strings.Count(got, "# TYPE dbjobs_pass_succeeded ") != 1 || !strings.HasSuffix(got, "# EOF\n") || strings.Contains(got, "gone") || t.Failed() {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestSecretBesideDatabasesOfTheHost: a variable that names a secret with a URL goes before the databases of the host, as each
 // variable with a URL does.
 func TestSecretBesideDatabasesOfTheHost(t *testing.T) {

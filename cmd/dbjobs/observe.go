@@ -66,13 +66,14 @@ func (c *cli) logger(format string, level slog.Level) *slog.Logger {
 	return slog.New(logs.Handler(c.stderr, format, level, c.scrub))
 }
 
-// writeMetrics writes the figures of the passes of one trigger into the file that --metrics names, if it names one.
-func (c *cli) writeMetrics(where string, passes ...metrics.Pass) {
+// writeMetrics writes the figures of a pass into the file that --metrics names, if it names one. beside names the other databases that
+// the same trigger serves.
+func (c *cli) writeMetrics(where string, p metrics.Pass, beside ...string) {
 	if !strings.HasSuffix(where, ".prom") {
 		return
 	}
-	where = strings.ReplaceAll(where, nameInPath, fileName(passes[0].Name))
-	if bad := metrics.Write(where, passes...); bad != nil { // this is no failure of the pass
+	where = strings.ReplaceAll(where, nameInPath, fileName(p.Name))
+	if bad := metrics.Write(where, p, beside...); bad != nil { // this is no failure of the pass
 		c.tell(slog.LevelWarn, "%v", bad)
 	}
 }

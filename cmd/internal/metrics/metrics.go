@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -111,19 +112,37 @@ func (p Pass) Embedded() slog.Attr {
 	}{p.Ended.UnixMilli(), []directive{d}})
 }
 
+// prefix stands before the name of a figure in Prometheus.
+const prefix = "dbjobs_pass_"
+
 // text writes the figures in the text form that Prometheus and OpenMetrics share. All figures are gauges of the
-// last pass, or of the last pass on each database: a process that ends cannot count across passes.
-func text(passes ...Pass) []byte {
+// last pass, or of the last pass on each database: a process that ends cannot count across passes. old is the text so far. The
+// figures of the databases beside that of the pass stay as they are there.
+func text(p Pass, old string, beside []string) []byte {
 	var names []string
 	heads, samples := map[string]string{}, map[string]string{}
-	for _, p := range passes {
-		at := figure{"timestamp_seconds", "When the pass ended, since 1970.", float64(p.Ended.UnixMilli()) / 1000}
-		for _, f := range append(p.figures(), at) {
-			if heads[f.name] == "" {
-				names = append(names, f.name)
-				heads[f.name] = fmt.Sprintf("# HELP dbjobs_pass_%s %s\n# TYPE dbjobs_pass_%[1]s gauge\n", f.name, f.help)
+	add := func(name, head, sample string) {
+		if heads[name] == "" {
+			names = append(names, name)
+			heads[name] = head
+		}
+		samples[name] += sample
+	}
+	at := figure{"timestamp_seconds", "When the pass ended, since 1970.", float64(p.Ended.UnixMilli()) / 1000}
+	for _, f := range append(p.figures(), at) {
+		add(f.name, fmt.Sprintf("# HELP %s%s %s\n# TYPE %[1]s%[2]s gauge\n", prefix, f.name, f.help), fmt.Sprintf("%s%s{%s} %s\n", prefix, f.name, p.labels(), number(f.value)))
+	}
+	for _, database := range beside {
+		labels, head := "{"+Pass{Name: p.Name, Database: database}.labels()+"} ", ""
+		for line := range strings.Lines(old) {
+			switch name, _, found := strings.Cut(strings.TrimPrefix(line, prefix), labels); {
+			case strings.HasPrefix(line, "# HELP "):
+				head = line
+			case strings.HasPrefix(line, "# TYPE "):
+				head += line
+			case found && strings.HasPrefix(head, "# HELP "+prefix+name+" "):
+				add(name, head, line)
 			}
-			samples[f.name] += fmt.Sprintf("dbjobs_pass_%s{%s} %s\n", f.name, p.labels(), number(f.value))
 		}
 	}
 	var b bytes.Buffer
@@ -152,10 +171,17 @@ func number(v any) string {
 }
 
 // Write writes the figures into a file, as wholefile.Write does. On the way, the file has a name that the collector does
-// not read. Other users can read a new file, as the collector is one.
-func Write(path string, passes ...Pass) error {
+// not read. Other users can read a new file, as the collector is one. If the trigger serves several databases, beside has the names of
+// the others: their figures in the file stay, because those of a slow pass must not go back behind what later passes have written.
+func Write(path string, p Pass, beside ...string) error {
+	var old []byte
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && len(beside) > 0 { // what is no file has no content so far
+		if old, err = os.ReadFile(path); err != nil {
+			return fmt.Errorf("metrics: %w", err)
+		}
+	}
 	_, err := wholefile.Write(path, 0o644, func(w io.Writer) error {
-		_, err := w.Write(text(passes...))
+		_, err := w.Write(text(p, string(old), beside))
 		return err
 	})
 	if err != nil {
