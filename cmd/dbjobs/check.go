@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,13 +32,14 @@ func (c *cli) check() *cobra.Command {
               trigger has failed, a calendar ends within 60 days, or jobs sleep because the clock of the database was
               ahead
   2 CRITICAL  no tick has come for --last-pass, or a job is overdue by more than --overdue
-  3 UNKNOWN   the database could not be asked
+  3 UNKNOWN   the database could not be asked, or the command line or a variable is wrong
 
 A run is stuck if one of these has lasted for --stuck: the run is ready, but no process has taken it; its lease is over;
 or it has ended, but no tick has decided what comes next. The figures follow the sign |.
 
 Disabled jobs do not count, and neither do jobs that somebody has paused: the figure paused has their number. In a freeze,
 only the last passes and the runs under way count, and the line says frozen. The check takes no longer with many runs.`,
+		Annotations: map[string]string{mistakeCode: strconv.Itoa(int(report.Unknown))},
 		Example: `  dbjobs check --last-pass 3m --overdue 30m
   dbjobs check --trigger tick --json`,
 	}
@@ -59,6 +61,19 @@ only the last passes and the runs under way count, and the line says frozen. The
 		return verdict(h.Level)
 	})
 	return c.prints(cmd)
+}
+
+// unjudged prints the answer of check to a command line that means nothing: a monitor shows standard output only. It is in the form
+// that --json asks for, if that is known.
+func (c *cli) unjudged(code int, err error) {
+	if c.ran == nil || c.ran.Name() != "check" || c.told || code != int(report.Unknown) {
+		return
+	}
+	h := report.Health{Unknown: c.explain(code, err)[0]}
+	h.Judge(0, 0, 0)
+	if c.print(h, func() error { return h.Print(c.stdout) }) == nil {
+		_ = c.stdout.Flush() // the message on standard error says the same
+	}
 }
 
 // health reads from the database what check judges.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,8 +19,8 @@ import (
 // errDiffers ends the command diff if apply would change something. The output has already said everything.
 var errDiffers = errors.New("the database differs")
 
-// answers2 marks a command whose exit code 2 is an answer, and not a mistake.
-const answers2 = "dbjobs_answers_2"
+// mistakeCode marks a command whose answers have exit codes that mistakes usually have. It is the code of a mistake.
+const mistakeCode = "dbjobs_mistake_code"
 
 func (c *cli) diff() *cobra.Command {
 	var paths []string
@@ -37,7 +38,7 @@ Exit codes: 0 no difference, 1 failed or bad input, 2 there are differences; 4, 
 		Example: `  dbjobs diff -f jobs.yaml
   dbjobs diff -f jobs.yaml --prune --json`,
 		Args:        positional(),
-		Annotations: map[string]string{answers2: "true"},
+		Annotations: map[string]string{mistakeCode: strconv.Itoa(exitFailed)},
 	}
 	c.reads(cmd, &paths, &o)
 	strict(cmd, &isStrict, "exit with code 1 if a difference has warnings")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ const (
 	exitDone        = 0
 	exitFailed      = 1 // the command failed, or the pass of a tick
 	exitUsage       = 2 // usage or bad input
-	exitDiffers     = 2 // the answer of diff; for diff, a mistake is exitFailed
+	exitDiffers     = 2 // the answer of diff, for which a mistake is exitFailed; check has the codes of report.Level
 	exitJobFailed   = 3 // done, but a job failed (tick --fail-on-job-error, run-now --wait), or import or export left something out
 	exitSchema      = 4 // this program cannot use the version of the schema
 	exitDatabase    = 5 // the database is unreachable, not writable, or gives the login too few rights
@@ -92,13 +93,17 @@ func only(err error, targets ...error) bool {
 	return !slices.ContainsFunc(each(err), func(e error) bool { return !isOf(e, targets) })
 }
 
-// exitCode returns the exit code of the command line. If 2 is an answer of the command, a mistake has the code
-// 1: a script must be able to tell a mistake from an answer. The program diff and the plans of other tools do
-// the same.
+// exitCode returns the exit code of the command line. If 2 is an answer of the command, a mistake has another code, and so has a
+// failure: a script must be able to tell them from an answer. For diff it is 1, as for the program diff and the plans of other
+// tools; for check it is 3, as for other plugins of monitors.
 func (c *cli) exitCode(ctx context.Context, err error) int {
 	code := exitCode(ctx, err)
-	if code == exitUsage && c.ran != nil && c.ran.Annotations[answers2] != "" && !errors.Is(err, errDiffers) {
-		return exitFailed
+	if c.ran == nil || code != exitUsage && code != exitFailed {
+		return code
+	}
+	_, judged := errors.AsType[verdict](err)
+	if other, marked := strconv.Atoi(c.ran.Annotations[mistakeCode]); marked == nil && !judged && !errors.Is(err, errDiffers) {
+		return other
 	}
 	return code
 }

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/report"
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/tick"
 )
@@ -40,5 +43,30 @@ func TestExplainsWhatInterruptedPassesLeft(t *testing.T) {
 	}
 	if got := c.explain(exitInterrupted, worst(all)); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestCheckOfAMistake: 1 and 2 are answers of check, so a mistake, and a failure, have the code that means unknown. A monitor shows
+// only standard output, so the line is there.
+func TestCheckOfAMistake(t *testing.T) {
+	home := t.TempDir()
+	for _, args := range [][]string{{"check", "--last-pass", "nonsense"}, {"check", "--overdue", "5m", "min"}, {"check", "--nonsense"}, {"check", "--log-format", "jsonl"}} {
+		var out bytes.Buffer
+		if code, said := invoke(t.Context(), t, home, nil, &out, args...); code != int(report.Unknown) || !strings.HasPrefix(out.String(), "UNKNOWN: ") || said == "" {
+			t.Errorf("%q: code %d, printed %q, said %q", args, code, &out, said)
+		}
+	}
+	var out bytes.Buffer
+	if code, _ := invoke(t.Context(), t, home, nil, &out, "check", "--json", "extra"); code != int(report.Unknown) || !strings.Contains(out.String(), `"level": "UNKNOWN"`) {
+		t.Errorf("code %d, printed %q", code, &out)
+	}
+	if code, _ := invoke(t.Context(), t, home, nil, fullDisk{}, "check"); code != int(report.Unknown) {
+		t.Errorf("an answer that cannot be written: code %d", code)
+	}
+	for _, args := range [][]string{{"migrate"}, {"check"}} { // no pass is on record
+		code, said := invoke(t.Context(), t, home, nil, io.Discard, args...)
+		if want := map[string]int{"migrate": exitDone, "check": int(report.Critical)}[args[0]]; code != want {
+			t.Errorf("%q: code %d, want %d, said %q", args, code, want, said)
+		}
 	}
 }

@@ -97,6 +97,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	c.environ = environ
 	err := c.execute(ctx, args)
 	code := c.exitCode(ctx, err)
+	c.unjudged(code, err)
 	c.complain(code, err)
 	return code
 }
