@@ -29,10 +29,13 @@ func (c *cli) check() *cobra.Command {
   0 OK        all is well
   1 WARNING   the last run of a job has failed, a job is parked or has paused itself (on_error: pause,
               pause_after_failures), a run is stuck or has been under way for --running (a day), the last pass of a
-              trigger has failed, a calendar ends within 60 days, or jobs sleep because the clock of the database was
-              ahead
+              trigger has failed and is not older than --last-pass, a calendar ends within 60 days, or jobs sleep because
+              the clock of the database was ahead
   2 CRITICAL  no tick has come for --last-pass, or a job is overdue by more than --overdue
   3 UNKNOWN   the database could not be asked, or the command line or a variable is wrong
+
+A trigger that comes more seldom than others needs a check of its own, with --trigger and a longer --last-pass: the others
+hide that it comes no more.
 
 A run is stuck if one of these has lasted for --stuck: the run is ready, but no process has taken it; its lease is over;
 or it has ended, but no tick has decided what comes next. The figures follow the sign |.
