@@ -27,7 +27,8 @@ func (c *cli) calendarImport() *cobra.Command {
 		Use: "import NAME -f FILE", Short: "Create a calendar from a file of days, or replace its days", Args: positional("NAME"),
 		Long: `Creates a calendar from a file, or replaces all its days by those of the file. The next tick plans the schedules that
 use the calendar again. The file has one line for each day, or is an iCalendar file (.ics) of whole-day events. An event
-that recurs becomes single days, from the last year to the tenth to come.
+of the same date each year becomes a day of each year. Another one that recurs becomes single days, from the last year to
+the tenth to come.
 
   2026-12-25 Christmas Day
   2026-12-28..2026-12-31 closed

@@ -43,8 +43,8 @@ func ReadFile(name string, open func(string) (io.ReadCloser, error), now time.Ti
 }
 
 // read reads the content of a file, and returns the days in the form that package rules reads. For a recurring event, it returns
-// the days of the last year, of this one, and of the years to come: of whole years, so that a calendar does not change with each
-// apply of the same file.
+// a day of each year, or the days of the last year, of this one, and of the years to come: of whole years, so that a calendar does
+// not change with each apply of the same file.
 func read(data []byte, now time.Time) ([]string, error) {
 	text := string(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if strings.TrimSpace(text) == "" { // as a download that failed leaves it
@@ -209,6 +209,12 @@ func date(name, value string) (time.Time, error) {
 	return t, nil
 }
 
+// eachYear reports whether the event has the same date in each of the years that are listed, and in all that follow: as one day
+// of each year, it stays the same.
+func (e *event) eachYear(now time.Time) bool {
+	return len(e.recurs) == 1 && strings.TrimSuffix(strings.ToUpper(e.recurs[0]), ";INTERVAL=1") == "RRULE:FREQ=YEARLY" && e.start.Before(newYear(now, 0))
+}
+
 // newYear returns the first instant of a year, counted from that of an instant.
 func newYear(now time.Time, years int) time.Time {
 	return time.Date(now.UTC().Year()+years, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -233,6 +239,9 @@ func (e *event) days(now time.Time) (list []string, err error) {
 		length = max(1, int(e.end.Sub(e.start)/(24*time.Hour))) // for one day, some programs write the same day twice
 	}
 	starts := []time.Time{e.start}
+	if length == 1 && e.eachYear(now) {
+		return []string{strings.TrimSpace(e.start.Format("01-02") + " " + e.name)}, nil
+	}
 	if len(e.recurs) > 0 {
 		// Calendar programs show DTSTART as a day of the event also if its RRULE does not have that day.
 		start := ";VALUE=DATE:" + e.start.Format(day) + "\n"

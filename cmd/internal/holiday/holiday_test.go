@@ -39,7 +39,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
 		}
 	}
-	forever, err := read(calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20201225\nRRULE:FREQ=YEARLY\nEND:VEVENT"), now)
+	forever, err := read(calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20201225\nRRULE:FREQ=YEARLY;BYDAY=-1FR\nEND:VEVENT"), now)
 	if err != nil || len(forever) != years+2 { // of the last year, too
 		t.Errorf("each year: %v, %v", forever, err)
 	}
@@ -66,7 +66,7 @@ func TestRead(t *testing.T) {
 // TestReadAgain: the same file has the same days throughout a year, so a second apply changes nothing, also after a day of a
 // recurring event.
 func TestReadAgain(t *testing.T) {
-	file := calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20201225\nRRULE:FREQ=YEARLY\nEND:VEVENT", "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20200601\nRRULE:FREQ=MONTHLY;UNTIL=20400101\nEND:VEVENT")
+	file := calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:20201225\nRRULE:FREQ=YEARLY;BYMONTH=12\nEND:VEVENT", "BEGIN:VEVENT\nDTSTART;VALUE=DATE:20200601\nRRULE:FREQ=MONTHLY;UNTIL=20400101\nEND:VEVENT")
 	first, err := read(file, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	if err != nil || len(first) == 0 || first[0] != "2025-01-01" || first[len(first)-1] != "2036-12-25" {
 		t.Fatalf("%q, %v", first, err)
@@ -78,6 +78,28 @@ func TestReadAgain(t *testing.T) {
 	}
 	if days, err := read(file, now.AddDate(1, 0, 0)); err != nil || days[0] != "2026-01-01" || days[len(days)-1] != "2037-12-25" {
 		t.Errorf("in the next year: %q, %v", days, err)
+	}
+}
+
+// TestReadEachYear: an event of the same date in each year becomes one day, which is the same in all years to come. Where not all
+// years have it, or where it may be of another date, it becomes single days.
+func TestReadEachYear(t *testing.T) {
+	for event, want := range map[string]string{
+		"20201225\nRRULE:FREQ=YEARLY\nSUMMARY:Christmas":                               "12-25 Christmas",
+		"20250101\nDTEND;VALUE=DATE:20250102\nRRULE:freq=yearly;interval=1\nSUMMARY:x": "01-01 x",
+		"20240229\nRRULE:FREQ=YEARLY":                                                  "02-29",
+		"20260501\nRRULE:FREQ=YEARLY;UNTIL=20270501":                                   "2026-05-01|2027-05-01", // it begins this year
+		"20300501\nRRULE:FREQ=YEARLY;UNTIL=20310501":                                   "2030-05-01|2031-05-01",
+		"20200501\nRRULE:FREQ=YEARLY;UNTIL=20260501":                                   "2025-05-01|2026-05-01",
+		"20210501\nRRULE:FREQ=YEARLY;INTERVAL=8":                                       "2029-05-01",
+		"20350501\nRRULE:FREQ=YEARLY":                                                  "2035-05-01|2036-05-01",
+		"20200501\nRRULE:FREQ=YEARLY\nEXRULE:FREQ=YEARLY;UNTIL=20340601":               "2035-05-01|2036-05-01",
+		"20250501\nDURATION:P2D\nRRULE:FREQ=YEARLY;COUNT=2":                            "2025-05-01..2025-05-02|2026-05-01..2026-05-02",
+	} {
+		days, err := read(calendar("BEGIN:VEVENT\nDTSTART;VALUE=DATE:"+event+"\nEND:VEVENT"), now)
+		if got := strings.Join(days, "|"); err != nil || got != want {
+			t.Errorf("%s: %q, %v; want %q", event, got, err, want)
+		}
 	}
 }
 
