@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -40,7 +41,11 @@ func (s *Store) readSnapshots(ctx context.Context, tx *engine.Tx, p *Page) (snap
 	if err := s.recall(ctx, tx, snapshots); err != nil {
 		return nil, err
 	}
-	return snapshots, s.readDefinitions(ctx, tx, p, locked, byJob)
+	err = s.readDefinitions(ctx, tx, p, locked, byJob)
+	if errors.Is(err, errManyRuns) {
+		err = tooManyRuns(snapshots)
+	}
+	return snapshots, err
 }
 
 func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids []int64, byJob map[int64]*Snapshot) error {

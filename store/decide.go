@@ -84,7 +84,7 @@ type Decider struct {
 // the same way where the database refuses what one of the jobs needs (a trigger, a constraint, a number that is
 // full), or where a decision ends in a panic: that job is parked with the reason, and decided for again after a
 // while. It is divided, too, where its jobs have more runs to make than one transaction may have, as after a long time
-// without a pass: a pass that ends between two parts has done those before.
+// without a pass, or more open runs, as for the pause of a tag: a pass that ends between two parts has done those before.
 //
 // Crash windows: before COMMIT nothing has happened. After COMMIT, and before the answer has arrived, everything has
 // happened: the next pass finds the plans advanced and the runs made. It makes no run twice, since (job, occurrence)
@@ -106,8 +106,8 @@ const (
 	// fewConflicts is how often a page is tried that other sessions change meanwhile. If one job is refused each
 	// time, dividing the page finds it sooner.
 	fewConflicts = 6
-	// mostRuns is how many runs the decisions of several jobs may make in one transaction: they are in memory until it ends, some
-	// megabytes. A single job may make more, by its missed_limit.
+	// mostRuns is how many runs the decisions of several jobs may make in one transaction, and how many they may read, to change all
+	// of them: they are in memory until it ends, some megabytes. A single job may have more, and may make more, by its missed_limit.
 	mostRuns = 5000
 )
 

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -178,12 +179,13 @@ func (s *Store) wakeHeld(ctx context.Context, tx *engine.Tx, runs []string) (int
 	return execRuns(ctx, tx, "wake_held", engine.Args{}, runs)
 }
 
-// manyRunsError says that the decisions of a page make more than mostRuns. It has the priorities of the jobs that have a group.
+// errManyRuns says that the jobs of a page have more than mostRuns.
+var errManyRuns = errors.New("the jobs of a page have too many runs for one transaction")
+
+// manyRunsError is errManyRuns with the priorities of the jobs that have a group.
 type manyRunsError map[int64]int
 
-func (manyRunsError) Error() string {
-	return "the jobs of a page have too many runs to make in one transaction"
-}
+func (manyRunsError) Error() string { return errManyRuns.Error() }
 
 // sorted returns the page in the order in which its parts are decided for: what has a high priority gets the places of its group
 // before others ask for them. Otherwise the jobs stay in the order in which they are due.

@@ -56,6 +56,7 @@ type openRuns struct {
 	expired   []string
 	again     []int64 // jobs with a run to be tried again
 	failed    map[int64]bool
+	kept      int // runs, of all jobs together
 }
 
 // readOpenRuns reads the runs of the page that are not settled. Of runs in the queue that a decision only counts, it keeps
@@ -79,6 +80,9 @@ func (s *Store) readOpenRuns(ctx context.Context, tx *engine.Tx, p *Page, ids []
 		if err := o.read(ctx, tx, "batch_runs", engine.Args{"ids": whole}, o.take); err != nil {
 			return nil, err
 		}
+	}
+	if o.tooMany() {
+		return nil, errManyRuns
 	}
 	for _, id := range whole {
 		o.noteCrowd(byJob[id])
@@ -119,11 +123,17 @@ func (o *openRuns) take(run Run) {
 		c.Queue.Add(&run)
 		return
 	}
+	if o.kept++; o.tooMany() { // the page is divided: no decision sees them
+		return
+	}
 	c.Runs = append(c.Runs, run)
 	if run.triedAgain(o.p.now) {
 		o.again = append(o.again, run.JobID)
 	}
 }
+
+// tooMany reports whether the jobs of the page have more open runs than the decisions of several jobs may have in memory.
+func (o *openRuns) tooMany() bool { return o.kept > mostRuns && len(o.byJob) > 1 }
 
 // triedAgain reports whether the run waits for another try of its step, or may do so after the next decision.
 func (r *Run) triedAgain(now time.Time) bool {

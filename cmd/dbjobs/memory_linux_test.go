@@ -93,13 +93,7 @@ func TestMemoryOfABacklog(t *testing.T) {
 			dueOnce(t, d, 1)
 			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET overlap = 'allow', max_running = 1000000")
 			peakMemory(t, program, d.URL)
-			at, id := "(SELECT created_at FROM "+d.Table("jobs")+" j)", map[string]string{
-				"sqlite": "printf('00000000-0000-7000-8000-%012d', i)", "mariadb": "CONCAT('00000000-0000-7000-8000-', LPAD(i, 12, '0'))",
-				"postgres": "CAST('00000000-0000-7000-8000-' || LPAD(CAST(i AS text), 12, '0') AS uuid)"}[e]
-			name := map[string]string{"sqlite": "'now:' || i", "mariadb": "CONCAT('now:', i)", "postgres": "'now:' || i"}[e]
-			d.Exec(t, strings.ReplaceAll(fmt.Sprintf(`INSERT INTO %s (id, job_id, number, occurrence, state, queue, ready_at, created_at)
-				SELECT %s, 1, i + 1, %s, 'queued', 'nobody', AT, AT FROM %s`, d.Table("runs"), id, name, storetest.Numbers(runs)), "AT", at))
-			d.Exec(t, "UPDATE "+d.Table("plans")+" SET runs_made = "+fmt.Sprint(runs+1))
+			insertRuns(t, d, runs, "1", "'queued', NULL")
 			d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'succeeded', started_at = created_at, finished_at = created_at WHERE number = 1")
 			peak := peakMemory(t, program, d.URL)
 			if t.Logf("%d MB", peak>>20); peak == 0 || peak >= 64<<20 {
@@ -110,6 +104,49 @@ func TestMemoryOfABacklog(t *testing.T) {
 			}
 		})
 	}
+}
+
+// So does a pass after a pause of many jobs for which runs wait.
+func TestMemoryOfAPause(t *testing.T) {
+	t.Parallel()
+	built(t)
+	program, err := bootstrap()
+	if err != nil {
+		t.Fatal(err)
+	}
+	engines, jobs, each := []string{"sqlite"}, 1000, 60
+	if prove.Whole() {
+		engines, each = storetest.Engines(t), 200
+	}
+	for _, e := range engines {
+		t.Run(e, func(t *testing.T) {
+			d := storetest.Open(t, e, store.Options{})
+			dueOnce(t, d, jobs)
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET tags = '[\"etl\"]'")
+			peakMemory(t, program, d.URL)
+			insertRuns(t, d, jobs*each, fmt.Sprintf("(i - 1) %% %d + 1", jobs), "'waiting', 'predecessor'")
+			d.Exec(t, "INSERT INTO "+d.Table("pauses")+" (scope, subject) VALUES ('tag', 'etl')")
+			peak := peakMemory(t, program, d.URL)
+			if t.Logf("%d MB", peak>>20); peak == 0 || peak >= 64<<20 {
+				t.Errorf("the pause took %d MB", peak>>20)
+			}
+			if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE held_by = 'pause'"); n < jobs*each {
+				t.Errorf("%d runs are held", n)
+			}
+		})
+	}
+}
+
+// insertRuns makes requested runs in a queue that nobody serves, with the numbers from 2 on.
+func insertRuns(t *testing.T, d *storetest.DB, n int, job, state string) {
+	t.Helper()
+	id := map[string]string{"sqlite": "printf('00000000-0000-7000-8000-%012d', i)", "mariadb": "CONCAT('00000000-0000-7000-8000-', LPAD(i, 12, '0'))",
+		"postgres": "CAST('00000000-0000-7000-8000-' || LPAD(CAST(i AS text), 12, '0') AS uuid)"}[d.Engine]
+	name := map[string]string{"sqlite": "'now:' || i", "mariadb": "CONCAT('now:', i)", "postgres": "'now:' || i"}[d.Engine]
+	d.Exec(t, strings.ReplaceAll(fmt.Sprintf(`INSERT INTO %s (id, job_id, number, occurrence, state, held_by, queue, ready_at, created_at)
+		SELECT %s, %s, i + 1, %s, %s, 'nobody', AT, AT FROM %s`, d.Table("runs"), id, job, name, state, storetest.Numbers(n)),
+		"AT", "(SELECT MIN(created_at) FROM "+d.Table("jobs")+" j)"))
+	d.Exec(t, "UPDATE "+d.Table("plans")+" SET runs_made = "+fmt.Sprint(n+1))
 }
 
 // dueOnce makes jobs that are each due once, an hour ago, in a queue that nobody serves.

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
@@ -59,6 +60,44 @@ func TestManyRunsAreNamedInParts(t *testing.T) {
 					t.Errorf("%d ids in %.300s", n, c.SQL)
 				}
 			}
+		})
+	}
+}
+
+// A pause of many jobs changes all runs that wait for them, in several transactions, none of which has more runs than fit into the
+// memory of a small machine. So does its end.
+func TestPauseInSeveralTransactions(t *testing.T) {
+	t.Parallel()
+	const jobs, each, most = 24, 500, 5000
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			written, largest, all := 0, 0, 0 // runs of the transaction under way, of the largest one, and together
+			calls := storetest.Calls{After: func(c storetest.Call) error {
+				switch c.Kind {
+				case storetest.Exec:
+					written += strings.Count(fmt.Sprint(c.Args), `"was":`)
+				case storetest.Commit, storetest.Rollback:
+					largest, all, written = max(largest, written), all+written, 0
+				}
+				return nil
+			}}
+			d := storetest.Open(t, e, store.Options{})
+			waitingRuns(t, d, jobs, each)
+			tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap}))
+			etl := store.Subject{Scope: store.ScopeTag, Name: "etl"}
+			look := func(held int) {
+				t.Helper()
+				largest, all = 0, 0
+				ticktest.Pass(t, tk)
+				if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE held_by = 'pause'"); n != held || all != jobs*each || largest > most {
+					t.Errorf("%d runs are held, %d were written, at most %d in a transaction", n, all, largest)
+				}
+			}
+			ticktest.Pause(t, d, etl, time.Time{})
+			look(jobs * each)
+			ticktest.Resume(t, d, etl, false)
+			look(0)
 		})
 	}
 }
