@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
@@ -32,14 +33,24 @@ type Source struct {
 	// brief is how long the metadata of a machine may take, which elsewhere than on EC2 nobody has.
 	brief time.Duration
 
-	turn  chan struct{} // has one place, for the attempt that reads the next fields and asks
-	kept  Credentials
-	until time.Time // they expire; zero: none are kept
+	mu     sync.Mutex // guards the next fields
+	asking *question  // that is being asked; nil: none
+	kept   Credentials
+	until  time.Time // they expire; zero: none are kept
+}
+
+// question is asked by one attempt, and its answer is for all that wait for it.
+type question struct {
+	over chan struct{} // closed when the answer is there
+	// vain says that only the time of the attempt that asks was over: that is no answer.
+	vain bool
+	c    Credentials
+	err  error
 }
 
 // NewSource makes a source that looks into env.
 func NewSource(env Lookup) *Source {
-	return &Source{env: env, task: taskHost, brief: 3 * time.Second, turn: make(chan struct{}, 1)}
+	return &Source{env: env, task: taskHost, brief: 3 * time.Second}
 }
 
 const (
@@ -47,30 +58,69 @@ const (
 	patient = 10 * time.Second // with all that is asked
 )
 
-// Credentials are those that are good at now and for some minutes. A caller that waits while another one asks waits no longer than ctx lasts.
+// Credentials are those that are good at now and for some minutes. A caller that waits while another one asks gets the answer of that
+// one, also where it is a failure: if each asked in its turn, a platform that is away would hold them up one after the other. It
+// waits no longer than ctx lasts.
 func (s *Source) Credentials(ctx context.Context, now time.Time) (Credentials, error) {
 	if c, set, err := fromEnvironment(s.env); set {
 		return c, err
 	}
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return Credentials{}, context.Cause(ctx)
+	for {
+		c, q, mine := s.next(now)
+		switch {
+		case q == nil:
+			return c, nil
+		case mine:
+			s.answer(ctx, now, q)
+			return q.c, q.err
+		}
+		select {
+		case <-q.over:
+			if !q.vain {
+				return q.c, q.err
+			}
+		case <-ctx.Done():
+			return Credentials{}, outOfTime(ctx)
+		}
 	}
+}
+
+// next returns the credentials that are kept, if they are good for long enough, or else the question that is being asked. If there is
+// none, it is a new one, and for the caller to ask.
+func (s *Source) next(now time.Time) (c Credentials, q *question, mine bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if now.Add(early).Before(s.until) {
-		return s.kept, nil
+		return s.kept, nil, false
 	}
-	ctx, cancel := context.WithTimeout(ctx, patient)
+	if mine = s.asking == nil; mine {
+		s.asking = &question{over: make(chan struct{})}
+	}
+	return Credentials{}, s.asking, mine
+}
+
+// answer asks the platform, and answers the question.
+func (s *Source) answer(ctx context.Context, now time.Time, q *question) {
+	within, cancel := context.WithTimeout(ctx, patient)
 	defer cancel()
-	c, until, err := s.ask(ctx, now)
+	c, until, err := s.ask(within, now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case err == nil:
 		s.kept, s.until = c, until
 	case now.Before(s.until): // the old ones are still good, and new ones may come later
-		return s.kept, nil
+		c, err = s.kept, nil
+	case ctx.Err() != nil:
+		q.vain, err = true, outOfTime(ctx)
 	}
-	return c, err
+	q.c, q.err, s.asking = c, err, nil
+	close(q.over)
+}
+
+// outOfTime says that a caller could not wait for credentials.
+func outOfTime(ctx context.Context) error {
+	return fmt.Errorf("credentials of AWS: %w", context.Cause(ctx))
 }
 
 // fromEnvironment is what the environment itself has. set reports whether it has any of it.

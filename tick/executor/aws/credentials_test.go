@@ -11,7 +11,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/storetest/bubble"
 )
 
 var at = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -226,12 +229,66 @@ func TestSourceThatDoesNotAnswer(t *testing.T) {
 		t.Errorf("it waited for the first one: %v", err)
 	default:
 	}
-	if !errors.Is(err, why) {
+	if !errors.Is(err, why) || !strings.Contains(err.Error(), "credentials of AWS") {
 		t.Error(err)
 	}
 	close(over)
 	if err := <-first; err == nil {
 		t.Error("credentials of an empty answer")
+	}
+}
+
+// Attempts that wait while another one asks get its answer, also where that is a failure: they do not ask in turn, each for as long
+// as a platform that is away may take. Where only the time of the one that asks is over, another one asks.
+func TestSourceSharesAnAnswer(t *testing.T) {
+	for name, c := range map[string]struct{ cut, wantAsked, wantCut int }{"a failure": {0, 1, 0}, "its time is over": {1, 2, 1}} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				var asked atomic.Int32
+				answers := make(chan bool)
+				s := NewSource(func(name string) (string, bool) {
+					switch name {
+					case "AWS_WEB_IDENTITY_TOKEN_FILE": // here it begins to ask
+						asked.Add(1)
+						<-answers
+					case "AWS_EC2_METADATA_DISABLED":
+						return "true", true
+					}
+					return "", false
+				})
+				why := errors.New("the time of the step is over")
+				errs := make(chan error, 5)
+				call := func(ctx context.Context) {
+					_, err := s.Credentials(ctx, at)
+					errs <- err
+				}
+				first, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				go call(first)
+				synctest.Wait()
+				for range cap(errs) - 1 {
+					go call(t.Context())
+				}
+				synctest.Wait()
+				if c.cut > 0 {
+					cancel(why)
+				}
+				answers <- true
+				synctest.Wait() // all that still wait do it for the next answer
+				close(answers)
+				failed, cut := 0, 0
+				for range cap(errs) {
+					if err := <-errs; errors.Is(err, why) {
+						cut++
+					} else if errors.Is(err, errNowhere) {
+						failed++
+					}
+				}
+				if int(asked.Load()) != c.wantAsked || cut != c.wantCut || failed != cap(errs)-cut {
+					t.Errorf("asked %d times, %d failed, %d were cut; want %d, and %d cut", asked.Load(), failed, cut, c.wantAsked, c.wantCut)
+				}
+			})
+		})
 	}
 }
 
