@@ -307,7 +307,8 @@ func TestBudgetOfDecidingGivesWayToQueuedRuns(t *testing.T) {
 			beyond := 0
 			var calls storetest.Calls
 			calls.Before = func(c storetest.Call) error {
-				if c.Kind != storetest.Query || !strings.Contains(c.SQL, "next_run <=") || !strings.Contains(c.SQL, "LIMIT") || strings.Contains(c.SQL, "installation i") {
+				if c.Kind != storetest.Query || !strings.Contains(c.SQL, "next_run <=") || !strings.Contains(c.SQL, "LIMIT") || strings.Contains(c.SQL, "installation i") ||
+					strings.Contains(c.SQL, "runs_made") { // that reads the plans of a page
 					return nil
 				}
 				queued := d.Int(t, "SELECT count(*) FROM "+d.Table("runs")+" WHERE state = 'queued'")

@@ -23,7 +23,7 @@ const (
 
 var (
 	named      = regexp.MustCompile(`(?s)-- name: (\w+)\n(?:-- [^\n]*\n)*(.*)`)
-	jsonTable  = regexp.MustCompile(`JSON_TABLE\((?:\?|:\w+), '\$\[\*\]' COLUMNS \((?:[^()]|\([^()]*\))*\)\)`)
+	jsonTable  = regexp.MustCompile(`JSON_TABLE\((?:\?|:\w+|CASE WHEN JSON_VALID\(j\.tags\) THEN j\.tags ELSE '\[\]' END), '\$\[\*\]' COLUMNS \((?:[^()]|\([^()]*\))*\)\)`)
 	utcDefault = regexp.MustCompile(`DEFAULT \(UTC_TIMESTAMP\(6\)\)`)
 	theLogin   = regexp.MustCompile(regexp.QuoteMeta("DEFAULT (LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))))"))
 )

@@ -50,7 +50,7 @@ func without(part string) guard { return guard{regexp.MustCompile(part), ""} }
 
 var (
 	// The lock of the plans is the right to decide. Where there is no lock, the version is that right.
-	planLock    = guard{regexp.MustCompile(`(?s)(FROM \S*plans WHERE \(?job_id .*ORDER BY job_id) FOR UPDATE SKIP LOCKED`), "$1"}
+	planLock    = guard{regexp.MustCompile(`(?s)(FROM \S*plans(?: p)? WHERE \(?job_id .*ORDER BY job_id) FOR UPDATE SKIP LOCKED`), "$1"}
 	runLock     = guard{regexp.MustCompile(`(?s)(FROM \S*runs WHERE \(?id .*ORDER BY id) FOR UPDATE SKIP LOCKED`), "$1"}
 	planVersion = without(` AND p\.version = d\.version`)
 	occurrence  = guard{regexp.MustCompile(`UNIQUE \(job_id, occurrence\)`), "CHECK (1 = 1)"}

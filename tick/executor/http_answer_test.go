@@ -94,9 +94,10 @@ func TestHTTPRedirectsToTheSameServer(t *testing.T) {
 // blame, and more time for it would not help.
 func TestHTTPPatienceSaysForWhat(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		away := make(chan string)
-		defer close(away)
-		x := NewHTTP(&Host{Secrets: map[string]Secret{"PSP": {Value: func(context.Context) (string, error) { return <-away, nil }}}})
+		x := NewHTTP(&Host{Secrets: map[string]Secret{"PSP": {Value: func(ctx context.Context) (string, error) {
+			<-ctx.Done()
+			return "", ctx.Err()
+		}}}})
 		defer x.Close()
 		x.transports["ann"] = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			<-ctx.Done()
