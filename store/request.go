@@ -116,8 +116,8 @@ func (s *Store) request(ctx context.Context, name string, q Request) (r Requeste
 	if err != nil || known == "" {
 		return r, err
 	}
-	found, err := s.Run(ctx, known)
-	return RequestedRun{found.Run, true}, err
+	found, err := s.findRun(ctx, known)
+	return RequestedRun{found, true}, err
 }
 
 // jobToRun reads a job of which a run is requested. Where a pass may remove the job as done, no decision for it is made until the

@@ -12,7 +12,7 @@ import (
 	"github.com/dbjobs/dbjobs/store/lazyregexp"
 )
 
-// RunDetail is a run with its attempts, and with what holds it.
+// RunDetail is a run with its attempts, or the newest of them, and with what holds it.
 type RunDetail struct {
 	Run
 	Tries  []Attempt `json:"tries"`
@@ -32,25 +32,42 @@ func (r *Run) Label() string {
 
 // Run finds a run: by its label, JOB#NUMBER or JOB#ID; by its id alone; or by the name of a job, which means its
 // latest run. A UUID may be cut to its first characters, at least four, if no other run has the same beginning. No two
-// runs of a job ever get the same number.
+// runs of a job ever get the same number. Of its attempts, the newest mostTries are read.
 func (s *Store) Run(ctx context.Context, name string) (RunDetail, error) {
+	return s.RunWithTries(ctx, name, mostTries)
+}
+
+// mostTries bounds the attempts of a run that are read with their output: a run that is tried every second has tens of thousands of
+// them after a day.
+const mostTries = 1000
+
+// RunWithTries finds a run like Run, with a number of its newest attempts at most.
+func (s *Store) RunWithTries(ctx context.Context, name string, most int) (RunDetail, error) {
 	found, err := s.findRun(ctx, name)
 	if err != nil {
 		return RunDetail{}, err
 	}
 	d := RunDetail{Run: found, Tries: []Attempt{}} // JSON prints a list, also of a run that no process has taken
-	var a Attempt
-	rd := engine.Reads(append(scanAttempt(&a), engine.Nullable(&a.Output))...)
-	err = s.db.Query(ctx, "attempts", engine.Args{"id": engine.ID(d.ID)}, rd.Each(func(fault string) {
-		a.Fault = fault
-		d.Tries = append(d.Tries, a)
-		a = Attempt{}
-	}))
-	if err != nil || d.HeldBy == "" {
+	if err := s.readTries(ctx, &d, most); err != nil || d.HeldBy == "" {
 		return d, err
 	}
 	err = s.addHolders(ctx, &d)
 	return d, err
+}
+
+func (s *Store) readTries(ctx context.Context, d *RunDetail, most int) error {
+	if most <= 0 {
+		return nil
+	}
+	var a Attempt
+	rd := engine.Reads(append(scanAttempt(&a), engine.Nullable(&a.Output))...)
+	err := s.db.Query(ctx, "attempts", engine.Args{"id": engine.ID(d.ID), "limit": most}, rd.Each(func(fault string) {
+		a.Fault = fault
+		d.Tries = append(d.Tries, a)
+		a = Attempt{}
+	}))
+	slices.Reverse(d.Tries)
+	return err
 }
 
 // mostHolders is how many runs are named for which another waits.

@@ -37,7 +37,7 @@ func failureOf(step, what string) string { return fmt.Sprintf("step %.100q: %s",
 
 // firstFailure is the failure of the first step that has failed and has not succeeded since. The current
 // step does not count, nor do attempts before the run was opened again. firstFailure is "" if there is no
-// such step, or if the ledger cannot be read.
+// such step, if there were very many attempts since, or if the ledger cannot be read.
 func (p *pass) firstFailure(ctx context.Context, t *store.Task) string {
 	detail, err := p.t.Store.Run(ctx, t.Run.ID)
 	if err != nil { // the cause is still in the attempts

@@ -56,7 +56,7 @@ func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) (err err
 	defer every.Stop()
 	for {
 		var d store.RunDetail
-		err := promptly(ctx, func(ctx context.Context) (err error) { d, err = s.Run(ctx, r.ID); return err })
+		err := promptly(ctx, func(ctx context.Context) (err error) { d, err = f.read(ctx, r.ID); return err })
 		if err == nil && d.Ended() {
 			return f.ended(&d)
 		}
@@ -69,6 +69,15 @@ func (c *cli) follow(ctx context.Context, s *store.Store, r *store.Run) (err err
 		case <-every.C:
 		}
 	}
+}
+
+// read reads the run without its attempts. If it has ended, and they are to be printed, it reads them, too.
+func (f *follower) read(ctx context.Context, id string) (store.RunDetail, error) {
+	d, err := f.s.RunWithTries(ctx, id, 0)
+	if err == nil && d.Ended() && f.asJSON {
+		return f.s.Run(ctx, id)
+	}
+	return d, err
 }
 
 // promptly asks the database. An answer that does not come counts as a database that is out of reach.

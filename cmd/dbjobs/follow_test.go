@@ -160,6 +160,33 @@ func TestWaitWhenTheServerGoes(t *testing.T) {
 	})
 }
 
+// A command that waits for a run asks for its state twice a second, and for its attempts with their output only to print them at the end.
+func TestWaitReadsNoAttemptsBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	var c storetest.Calls
+	d := storetest.Open(t, "sqlite", store.Options{Wrap: c.Wrap})
+	ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("")}}}})
+	ticktest.Request(t, d, "job")
+	id := ticktest.LastRun(t, d, "job").ID
+	for _, asJSON := range []bool{false, true} {
+		c.Reset()
+		f := &follower{cli: &cli{asJSON: asJSON}, s: d.Store}
+		if r, err := f.read(t.Context(), id); err != nil || r.ID != id {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		for _, call := range c.All() {
+			if strings.Contains(call.SQL, d.Table("attempts")) {
+				t.Errorf("attempts are read: %s", call.SQL)
+			}
+		}
+	}
+	ticktest.Run(t, d)
+	f := &follower{cli: &cli{asJSON: true}, s: d.Store}
+	if r, err := f.read(t.Context(), id); err != nil || len(r.Tries) != 1 {
+		t.Errorf("%v: JSON has %d attempts at the end", err, len(r.Tries))
+	}
+}
+
 // until waits for a condition that becomes true by itself.
 func until(t *testing.T, what string, come func() bool) {
 	t.Helper()

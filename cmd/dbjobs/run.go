@@ -101,7 +101,7 @@ func (c *cli) runShow() *cobra.Command {
 	return c.prints(&cobra.Command{
 		Use: "show RUN", Short: "Show a run and each attempt of its steps", Args: positional("RUN"),
 		Long: `Shows a run. RUN is JOB#NUMBER as in "run list"; JOB, for the latest run of the job; or an id, or the first
-characters of it.`,
+characters of it. Of its attempts, it shows the newest 1,000.`,
 		Example: `  dbjobs run show rollup#12
   dbjobs run show rollup`,
 		RunE: c.with(func(ctx context.Context, s *store.Store, _ *cobra.Command, args []string) error {

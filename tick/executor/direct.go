@@ -89,7 +89,7 @@ func (way Direct) leadsTo(ctx context.Context, own *engine.Engine, login func(co
 	if run == "" {
 		return s.CheckSchema(ctx)
 	}
-	found, err := s.Run(ctx, run)
+	found, err := s.RunWithTries(ctx, run, 0)
 	switch {
 	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrSchema) || err == nil && !knows(&found.Run):
 		return errors.New("it leads to another database, where this run has not been handed out: " + want)

@@ -246,7 +246,7 @@ func tried(ctx context.Context, s *store.Store, open []store.Run) (map[string]ti
 		if r := &open[i]; r.State != store.Running || r.Attempt < 2 {
 			continue
 		}
-		d, err := s.Run(ctx, open[i].ID)
+		d, err := s.RunWithTries(ctx, open[i].ID, 1)
 		if errors.Is(err, store.ErrNotFound) { // removed since
 			continue
 		} else if err != nil {

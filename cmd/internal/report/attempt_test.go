@@ -1,6 +1,7 @@
 package report
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -21,6 +22,18 @@ func TestErrorsOfAttempts(t *testing.T) {
 	} {
 		if got := attemptError(c.of); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}
+
+// Of a run with very many attempts, only the newest are read. The others are counted.
+func TestRunCountsTheAttemptsThatAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for left, want := range map[int]string{0: "", 1: "1 earlier attempt left out", 86_000: "86000 earlier attempts left out; `dbjobs errors --job job`"} {
+		var text strings.Builder
+		r := store.RunDetail{Run: store.Run{Job: "job", Attempts: left + 1}, Tries: []store.Attempt{{StepName: "load", Number: left + 1}}}
+		if err := Run(&text, r); err != nil || !strings.Contains(text.String(), want) || want == "" && strings.Contains(text.String(), "left out") {
+			t.Errorf("%v: %d are left out: %s", err, left, &text)
 		}
 	}
 }

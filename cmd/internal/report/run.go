@@ -113,6 +113,9 @@ func Run(w io.Writer, r store.RunDetail) error {
 		return err
 	}
 	fmt.Fprintln(w)
+	if older := r.Attempts - len(r.Tries); older > 0 {
+		fmt.Fprintf(w, "%s left out; `dbjobs errors --job %s` shows those that failed\n", Plural(older, "earlier attempt"), Line(r.FullJob()))
+	}
 	t := newTable(w, "STEP", "TRY", "STATE", "STARTED", "TOOK", "ROWS", "ERROR")
 	for _, a := range r.Tries {
 		rows := ""

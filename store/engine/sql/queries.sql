@@ -1270,8 +1270,10 @@ WHERE r.job_id = :job AND r.number IS NULL ORDER BY r.created_at DESC, r.id DESC
 SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.job_id = :job AND r.number IS NOT NULL ORDER BY r.number DESC LIMIT 1;
 
+-- The newest attempts of a run, the newest first.
+
 -- name: attempts
-SELECT @attempt_columns, a.output FROM dbjobs.attempts a WHERE a.run_id = :id ORDER BY a.number;
+SELECT @attempt_columns, a.output FROM dbjobs.attempts a WHERE a.run_id = :id ORDER BY a.number DESC LIMIT :limit;
 
 -- The attempts that failed or were lost within a range of time, the newest first. They belong to the runs that were
 -- made in that range, and to earlier runs that have not ended or did not succeed. An index of attempts by time would

@@ -34,9 +34,9 @@ SET p.next_run = d.next_run, p.decided_through = CAST(COALESCE(?, UTC_TIMESTAMP(
   p.runs_made = p.runs_made + 1, p.version = CASE WHEN p.version < 4000000000000000000 THEN p.version + 1 ELSE 1 END;
 
 -- name: attempts
--- arguments: id
+-- arguments: id, limit
 SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
-  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, a.output FROM dbjobs_attempts a WHERE a.run_id = ? ORDER BY a.number;
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, a.output FROM dbjobs_attempts a WHERE a.run_id = ? ORDER BY a.number DESC LIMIT ?;
 
 -- name: back_off
 -- arguments: now, later_ms, run_error, id, fence, holder, number

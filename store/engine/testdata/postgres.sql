@@ -42,9 +42,9 @@ FROM d
 WHERE p.job_id = ANY(ARRAY(SELECT job_id FROM d)) AND p.job_id = d.job_id AND p.version = d.version;
 
 -- name: attempts
--- arguments: id
+-- arguments: id, limit
 SELECT a.run_id, a.number, a.step, a.step_name, a.attempt, a.fence, a.holder, a.state, a.started_at, a.finished_at, a.rows_affected,
-  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, a.output FROM dbjobs.attempts a WHERE a.run_id = $1 ORDER BY a.number;
+  a.error, a.error_code, a.error_line, a.error_severity, a.error_detail, a.error_hint, a.output FROM dbjobs.attempts a WHERE a.run_id = $1 ORDER BY a.number DESC LIMIT $2;
 
 -- name: back_off
 -- arguments: now, later_ms, run_error, id, fence, holder, number
