@@ -130,7 +130,13 @@ func TestExplainHotStatementsUseTheirIndexes(t *testing.T) {
 			}
 			for _, call := range calls {
 				if strings.Contains(call.SQL, "LEFT JOIN") && strings.Contains(call.SQL, "UNION") && strings.Contains(call.SQL, "o.id IS NULL") {
-					continue // need_check, once an hour: it looks at all jobs by the keys
+					plan := explain(t, d, call) // need_check, once an hour: it looks at all jobs by the keys, but not at all runs
+					for _, problem := range wholeTables(d.Engine, call.SQL, plan, n) {
+						if strings.HasSuffix(problem, " runs") || strings.Contains(problem, " runs ") {
+							t.Errorf("%s: %s:\n%s", call.SQL, problem, strings.Join(plan, "\n"))
+						}
+					}
+					continue
 				}
 				if strings.Contains(call.SQL, "p.runs_made < (SELECT ") {
 					continue // need_older, once an hour: it looks at all plans by the keys

@@ -314,6 +314,7 @@ SELECT @now, u.id, NULL, u.id FROM (
 -- a schedule, the job of a run, the run for whose end a job with repeat_after waits. They are looked for once an hour.
 -- Parked jobs are included: the cause may have been repaired elsewhere. So are jobs with a run that waits for its group: the job that had the place may be gone.
 -- So are jobs whose rules were read with an older release of the zone database: their times may be other ones now.
+-- MySQL would look for the run of repeat_after among all runs, so the condition says twice that only open ones count.
 
 -- name: need_check
 SELECT @now, u.id, NULL, u.id FROM (
@@ -328,14 +329,14 @@ SELECT @now, u.id, NULL, u.id FROM (
   LEFT JOIN dbjobs.job_schedules l ON l.schedule_id = s.id
   WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
-  SELECT r.job_id FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id = r.job_id WHERE @open > 0 AND j.id IS NULL
+  SELECT n.job_id FROM dbjobs.runs n @by_open LEFT JOIN dbjobs.jobs j ON j.id = n.job_id WHERE @open > 0 AND j.id IS NULL
   UNION
-  SELECT r.job_id FROM dbjobs.runs r WHERE @open > 0 AND r.state = 'waiting' AND r.held_by = 'group'
+  SELECT n.job_id FROM dbjobs.runs n @by_open WHERE @open > 0 AND n.state = 'waiting' AND n.held_by = 'group'
   UNION
   SELECT p.job_id FROM dbjobs.jobs j JOIN dbjobs.plans p ON p.job_id = j.id
   WHERE j.repeat_after_ms IS NOT NULL AND j.enabled = @true AND j.removed_at IS NULL AND (j.max_runs IS NULL OR j.max_runs > p.runs_made)
     AND p.next_run IS NULL AND p.repeat_from = p.last_scheduled_for
-    AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE @open = j.id AND r.scheduled_for = p.repeat_from AND r.occurrence LIKE 'at:%')
+    AND NOT EXISTS (SELECT 1 FROM dbjobs.runs n @by_open WHERE @open = j.id AND @open > 0 AND n.scheduled_for = p.repeat_from AND n.occurrence LIKE 'at:%')
   UNION
   SELECT p.job_id FROM dbjobs.plans p WHERE @parked
   UNION

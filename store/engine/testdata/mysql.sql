@@ -1137,14 +1137,14 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
   LEFT JOIN dbjobs_job_schedules l ON l.schedule_id = s.id
   WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
-  SELECT r.job_id FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id WHERE open_job_id > 0 AND j.id IS NULL
+  SELECT n.job_id FROM dbjobs_runs n FORCE INDEX (runs_open) LEFT JOIN dbjobs_jobs j ON j.id = n.job_id WHERE open_job_id > 0 AND j.id IS NULL
   UNION
-  SELECT r.job_id FROM dbjobs_runs r WHERE open_job_id > 0 AND r.state = 'waiting' AND r.held_by = 'group'
+  SELECT n.job_id FROM dbjobs_runs n FORCE INDEX (runs_open) WHERE open_job_id > 0 AND n.state = 'waiting' AND n.held_by = 'group'
   UNION
   SELECT p.job_id FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
   WHERE j.repeat_after_ms IS NOT NULL AND j.enabled = 1 AND j.removed_at IS NULL AND (j.max_runs IS NULL OR j.max_runs > p.runs_made)
     AND p.next_run IS NULL AND p.repeat_from = p.last_scheduled_for
-    AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE open_job_id = j.id AND r.scheduled_for = p.repeat_from AND r.occurrence LIKE 'at:%')
+    AND NOT EXISTS (SELECT 1 FROM dbjobs_runs n FORCE INDEX (runs_open) WHERE open_job_id = j.id AND open_job_id > 0 AND n.scheduled_for = p.repeat_from AND n.occurrence LIKE 'at:%')
   UNION
   SELECT p.job_id FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL
   UNION

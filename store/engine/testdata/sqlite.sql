@@ -1119,14 +1119,14 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
   LEFT JOIN dbjobs_job_schedules l ON l.schedule_id = s.id
   WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
-  SELECT r.job_id FROM dbjobs_runs r LEFT JOIN dbjobs_jobs j ON j.id = r.job_id WHERE settled_at IS NULL AND job_id > 0 AND j.id IS NULL
+  SELECT n.job_id FROM dbjobs_runs n  LEFT JOIN dbjobs_jobs j ON j.id = n.job_id WHERE settled_at IS NULL AND job_id > 0 AND j.id IS NULL
   UNION
-  SELECT r.job_id FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id > 0 AND r.state = 'waiting' AND r.held_by = 'group'
+  SELECT n.job_id FROM dbjobs_runs n  WHERE settled_at IS NULL AND job_id > 0 AND n.state = 'waiting' AND n.held_by = 'group'
   UNION
   SELECT p.job_id FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
   WHERE j.repeat_after_ms IS NOT NULL AND j.enabled = 1 AND j.removed_at IS NULL AND (j.max_runs IS NULL OR j.max_runs > p.runs_made)
     AND p.next_run IS NULL AND p.repeat_from = p.last_scheduled_for
-    AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id = j.id AND r.scheduled_for = p.repeat_from AND r.occurrence LIKE 'at:%')
+    AND NOT EXISTS (SELECT 1 FROM dbjobs_runs n  WHERE settled_at IS NULL AND job_id = j.id AND settled_at IS NULL AND job_id > 0 AND n.scheduled_for = p.repeat_from AND n.occurrence LIKE 'at:%')
   UNION
   SELECT p.job_id FROM dbjobs_plans p WHERE parked IS NOT NULL
   UNION
