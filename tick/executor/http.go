@@ -59,7 +59,7 @@ var httpKind = Kind{
 		{Name: "url", Type: Text},
 		{Name: "method", Type: Text, Flag: "http-method", Help: "method of the request (POST)"},
 		{Name: "headers", Type: Pairs},
-		{Name: "body", Type: Text, Flag: "http-body", Help: "body of the request, in place of the facts"},
+		{Name: "body", Type: Text, Filled: true, Flag: "http-body", Help: "body of the request, in place of the facts"},
 		{Name: "json", Type: JSON},
 		{Name: "expect", Type: List, Flag: "http-expect", Help: "status of success, such as 200 or 2xx; may be given several times (2xx)"},
 		{Name: "secret", Type: List, Flag: "http-secret", Help: "${secret:NAME} that signs the request by Standard Webhooks"},
@@ -114,7 +114,13 @@ func httpValues(raw json.RawMessage) (map[string]any, error) {
 	if err := strictly(raw, &s); err != nil {
 		return nil, err
 	}
-	values := map[string]any{"url": s.URL, "method": s.Method, "headers": s.Headers, "body": s.Body, "json": s.JSON, "expect": s.Expect, "secret": s.Secret}
+	values := map[string]any{"url": s.URL, "method": s.Method, "headers": s.Headers, "expect": s.Expect, "secret": s.Secret}
+	if s.Body != "" {
+		values["body"] = s.Body
+	}
+	if s.JSON != nil {
+		values["json"] = s.JSON
+	}
 	if a := s.Auth; a != nil {
 		auth := map[string]any{"bearer": a.Bearer}
 		if a.Basic != nil {
@@ -135,6 +141,9 @@ func httpValues(raw json.RawMessage) (map[string]any, error) {
 func readHTTP(spec json.RawMessage) (s HTTPSpec, err error) {
 	if err := strictly(spec, &s); err != nil {
 		return s, fmt.Errorf(`the spec is not of the form {"url": "https://…"}: %w`, err)
+	}
+	if err := checkNoBody(spec); err != nil {
+		return s, err
 	}
 	s.Method = strings.ToUpper(s.Method)
 	for _, check := range []func(*HTTPSpec) error{(*HTTPSpec).checkURL, (*HTTPSpec).checkMethod, (*HTTPSpec).checkHeaders, (*HTTPSpec).checkBody,
@@ -242,6 +251,23 @@ func (s *HTTPSpec) checkHeaders() error {
 		}
 	}
 	return nil
+}
+
+// checkNoBody refuses a body that is given, and is empty: the request would have the facts of the run in its place, and would tell
+// a service of others who the owner is, and with which arguments the run was requested.
+func checkNoBody(spec json.RawMessage) error {
+	var given struct{ Body, JSON json.RawMessage }
+	if err := json.Unmarshal(spec, &given); err != nil {
+		return err
+	}
+	key := "json"
+	switch body := string(given.Body); {
+	case body == `""` || body == "null":
+		key = "body"
+	case string(given.JSON) != "null":
+		return nil
+	}
+	return wrong(fmt.Errorf("is empty, which would send the facts of the run; leave %s out for these, or write json: {}", key), key)
 }
 
 func (s *HTTPSpec) checkBody() error {

@@ -14,7 +14,7 @@ import (
 // TestHTTPIsSentOnce: the server takes a request on a connection that was used before, and drops it without an answer. The attempt
 // fails, and the request is not sent again.
 func TestHTTPIsSentOnce(t *testing.T) {
-	for _, request := range []string{`"method": "GET"`, `"method": "DELETE"`, `"method": "POST"`, `"method": "POST", "body": ""`} {
+	for _, request := range []string{`"method": "GET"`, `"method": "DELETE"`, `"method": "POST"`, `"method": "POST", "body": "x"`} {
 		s, got := receiver(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/drop" {
 				return

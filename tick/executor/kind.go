@@ -73,6 +73,8 @@ type Key struct {
 	Comments []string
 	// Short says that a value that is not a mapping is the value of the first of Keys, and that this key is required.
 	Short bool
+	// Filled says of a Text that Spec also gets an empty one, and refuses it: elsewhere, an empty text is the same as none.
+	Filled bool
 }
 
 // KeyError says what is wrong with the value at a place below a step. The place has names of keys, and positions in

@@ -268,6 +268,9 @@ func executorValue(key executor.Key) schema {
 	case executor.Switch:
 		return orVariable(schema{"type": "boolean"})
 	case executor.Text, executor.TargetName:
+		if key.Filled {
+			return schema{"type": "string", "minLength": 1}
+		}
 		return schema{"type": "string"}
 	case executor.Arguments:
 		return several(value, "")

@@ -146,12 +146,12 @@ func readValue(d *decoder, n *yaml.Node, path string, key executor.Key) any {
 			return on
 		}
 	case executor.Text, executor.TargetName:
-		s := ""
+		s, before := "", len(d.problems)
 		if text(&s)(d, n, path); s != "" && key.Type == executor.TargetName {
 			d.refer(store.Reference{Kind: kindTarget, Name: s}, d.place(n, path))
 		}
 		d.swallows(n, path, key.Comments)
-		if s != "" {
+		if s != "" || key.Filled && len(d.problems) == before {
 			return s
 		}
 	case executor.Arguments:
