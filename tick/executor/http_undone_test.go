@@ -204,6 +204,11 @@ func TestHTTPAnswersOfGoogleThatRefuse(t *testing.T) {
 		{"POST", "v1/projects/p/databases/d/documents:batchWrite", `{"writeResults": [{}, {}], "status": [{}, {"code": 5, "message": "no such document"}]}`, `but status is [{},{"code":5`},
 		{"POST", "v1/projects/p/databases/d/documents:batchWrite", `{"writeResults": [{}, {}], "status": [{}, {}]}`, done},
 		{"POST", "v1/projects/p/databases/d/documents:batchWrite", `{"writeResults": [{}, `, "but the answer broke off before it said whether all was done"},
+		// Spanner streams its answers to this method: by HTTP, they are the elements of a list.
+		{"POST", "v1/projects/p/instances/i/databases/d/sessions/s:batchWrite", `[{"indexes": [0], "status": {}}, {"indexes": [1], "status": {"code": 6}}]`, `but status is {"code":6}`},
+		{"POST", "v1/projects/p/instances/i/databases/d/sessions/s:batchWrite", `[{"indexes": [0, 1], "status": {}, "commitTimestamp": "2026-11-20T08:00:00Z"}]`, done},
+		{"POST", "v1/projects/p/instances/i/databases/d/sessions/s:batchWrite", `[]`, done},
+		{"POST", "v1/projects/p/instances/i/databases/d/sessions/s:batchWrite", `[{"indexes": [0], "status": {}}, {"ind`, "but the answer broke off before it said whether all was done"},
 		{"POST", "v1/projects/p/instances/i/databases/d/sessions/s:executeBatchDml", `{"resultSets": [], "status": {"code": 3}}`, `but status is {"code":3}`},
 		{"POST", "v1/projects/p/instances/i/databases/d/sessions/s:executeBatchDml", `{"resultSets": [{}], "status": {}}`, done},
 		{"POST", "v2/projects/p/locations/l/jobs/rollup:run", `{"name": "operations/1", "done": true, "error": {"code": 8, "message": "quota"}}`, `but error is {"code":8,`},

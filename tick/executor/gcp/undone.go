@@ -18,7 +18,7 @@ var undone = []struct {
 }{
 	{lazyregexp.New(`/bigquery/v2/.*/insertAll$`), "insertErrors", empty},
 	{lazyregexp.New(`/bigquery/v2/projects/[^/]+/jobs$`), "status", ok},
-	{lazyregexp.New(`:batchWrite$`), "status", ok}, // of Firestore, one for each write
+	{lazyregexp.New(`:batchWrite$`), "status", ok}, // of Firestore, one for each write; of Spanner, one in each part of a list
 	{lazyregexp.New(`:executeBatchDml$`), "status", ok},
 }
 
