@@ -137,7 +137,7 @@ func TestLastLookThatTakesTooLongIsNoError(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		asked := false
 		calls := &storetest.Calls{Before: func(c storetest.Call) error {
-			if strings.Contains(c.SQL, "p.scope IN ('all', 'owner', 'tag')") {
+			if strings.Contains(c.SQL, "p.scope IN ('all', 'owner') AND") {
 				asked = true
 				time.Sleep(time.Minute)
 			}
