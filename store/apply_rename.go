@@ -12,7 +12,7 @@ import (
 // Rename says that a definition had another name. It is done once: if nothing has the old name, there is nothing to do. If
 // the definitions have both names, there is nothing to do either where both are there, or where another definition was
 // renamed so before, and is gone: what has the old name by now is the definition of that name. If they have only the new one,
-// the same holds for what does not belong to their manifest.
+// the same holds for what does not belong to their manifest. Nothing belongs to definitions without one.
 type Rename struct {
 	Kind     string // job, schedule
 	From, To string // names without an owner

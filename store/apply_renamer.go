@@ -42,6 +42,7 @@ func (s *Store) renamer(ctx context.Context, q engine.Runner, d Definitions, own
 // due reports whether a rename is to be done, where the definition with this id has the old name, and belongs to this manifest.
 // taken: another one has the new name. If both names are there, the definitions need both. Where the rename was done before, the
 // old name may have passed to a definition that is not meant: one that the definitions have, too, or that somebody else has made.
+// What has no manifest may be of anybody, also for definitions without one.
 func (r *renamer) due(of Rename, id int64, manifest string, taken bool) (bool, error) {
 	owner := r.owners[named{of.Kind, of.To}]
 	from, to := FullName(owner, of.From), FullName(owner, of.To)
@@ -50,7 +51,7 @@ func (r *renamer) due(of Rename, id int64, manifest string, taken bool) (bool, e
 		return false, nil
 	case taken:
 		return false, &FieldError{of.Kind + " " + to, "renamed_from", fmt.Sprintf("%s %s and %s are both there; remove one of them, or this key", of.Kind, from, to)}
-	case !stays && manifest == r.manifest:
+	case !stays && manifest != "" && manifest == r.manifest:
 		return true, nil
 	}
 	past, err := r.past()

@@ -10,6 +10,38 @@ import (
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
+// A file without a name has no jobs and schedules of its own: when what it renamed is gone, whatever has the old name by then keeps
+// its name. A command names no file either, so what it has made looks the same as what the file has made.
+func TestRenameByAFileWithoutANameIsDoneOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		defs := func(job, schedule string) store.Definitions {
+			return store.Definitions{Schedules: []store.Schedule{{Name: schedule, Rule: "every 5m"}}, Jobs: []store.Job{{Name: job, Steps: []store.Step{ticktest.Nop("")}}}}
+		}
+		before, after := defs("tidy", "early"), defs("sweep", "late")
+		after.Renames = []store.Rename{{Kind: "schedule", From: "early", To: "late"}, {Kind: "job", From: "tidy", To: "sweep"}}
+		brought(t, d, before, store.ApplyOptions{})
+		if got := brought(t, d, after, store.ApplyOptions{}); got != "rename late, rename sweep" {
+			t.Fatalf("the first time: %s", got)
+		}
+		if err := d.RemoveJob(t.Context(), "sweep", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.RemoveSchedule(t.Context(), "late", false, store.AlterOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		brought(t, d, before, store.ApplyOptions{CreateOnly: true})
+		d.Clock.Add(time.Hour)
+		if made, err := d.Made(t.Context(), after, ""); err != nil || !made["late"].IsZero() {
+			t.Errorf("%v: schedules were made at %v", err, made)
+		}
+		for _, dry := range []bool{true, false} {
+			if got := brought(t, d, after, store.ApplyOptions{DryRun: dry}); got != "create late, create sweep" {
+				t.Errorf("beside what others have made: %s", got)
+			}
+		}
+	})
+}
+
 // A job that is done counts as the entry of a file also where a command has altered the job before it was done. In a definition
 // that the job never had, other steps or other times make it another one.
 func TestRemoveWhenDoneKnowsWhatWasAltered(t *testing.T) {
