@@ -85,10 +85,11 @@ func (d *doneJobs) has(j Job) bool {
 }
 
 // besideWork reports whether a job that differs in this field alone is the same piece of work, so that it need not be done again.
-// Such are its names, and all that a file may say for all of its jobs: policies, by which runs are executed, and a zone.
+// Such are its names, and all that a file may say for all of its jobs: policies, by which runs are executed, and a zone. Whether it
+// is enabled is a state, and no work.
 func besideWork(field string) bool {
 	switch field {
-	case "name", "manifest", "description", "own.zone", "start_zone":
+	case "name", "manifest", "description", "disabled", "own.zone", "start_zone":
 		return true
 	}
 	return slices.ContainsFunc(policies, func(p Policy) bool { return p.Shared && p.Key == field })

@@ -73,7 +73,7 @@ func TestRemoveWhenDoneKnowsWhatWasAltered(t *testing.T) {
 }
 
 // Keys that a file may give to all of its jobs make no other job of one that is done: nobody who adds a timeout to the defaults
-// wants each one-off to run again. A job's times and steps do.
+// wants each one-off to run again. Nor does a description, or disabled, which takes a job out of use. A job's times and steps do.
 func TestRemoveWhenDoneIsNotUndoneByDefaults(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		j, o := once(), store.ApplyOptions{Manifest: "jobs", Start: decide.Start}
@@ -99,6 +99,7 @@ func TestRemoveWhenDoneIsNotUndoneByDefaults(t *testing.T) {
 			"heartbeat":   func(j *store.Job) { j.Heartbeat.URL = "https://example.org/ping" },
 			"zone":        func(j *store.Job) { j.Own.Zone, j.StartZone = "Europe/Berlin", "Europe/Berlin" },
 			"description": func(j *store.Job) { j.Description = "made of words" },
+			"disabled":    func(j *store.Job) { j.Disabled = true },
 		} {
 			if got := with(edit); got != "done job" {
 				t.Errorf("%s: %s", what, got)
