@@ -114,7 +114,8 @@ func (a *applier) replanCreated(ctx context.Context, job int64) (map[int64]bool,
 	return done, execAll(ctx, a.tx, ahead, "rewind_rules", "rewind_schedules", "rewind_jobs")
 }
 
-// replanStarts resolves the starts anew that the wrong clock has resolved.
+// replanStarts resolves the starts anew that the wrong clock has resolved. Where that is not possible, since plain SQL has written the
+// start, the job has none for now, and the next decision parks it.
 func (a *applier) replanStarts(ctx context.Context, ahead engine.Args) error {
 	var list []Job
 	var j Job
@@ -130,7 +131,7 @@ func (a *applier) replanStarts(ctx context.Context, ahead engine.Args) error {
 		}
 		at, failed := a.o.Start(list[i].Start, list[i].StartZone, a.now)
 		if failed != nil {
-			return &FieldError{"job " + list[i].FullName(), "start", failed.Error()}
+			at = time.Time{}
 		}
 		_, err = a.tx.Exec(ctx, "rewind_start", engine.Args{"now": a.now, "id": list[i].ID, "not_before": at})
 	}

@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,40 @@ func TestReplanOfAStartThatIsFarAway(t *testing.T) {
 		d.Clock.Set(right.AddDate(0, 2, 0))
 		if r := ticktest.Run(t, d); r.Succeeded != 1 {
 			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// A start that cannot be resolved, since plain SQL has written it, parks its own job. The others are planned anew.
+func TestReplanOfAStartThatIsNone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		right := d.Clock.Now()
+		d.Clock.Set(right.AddDate(1, 0, 0))
+		var defs store.Definitions
+		for _, name := range []string{"bad", "good"} {
+			j := fiveMinutely(name)
+			j.Start = "daily at 08:30"
+			defs.Jobs = append(defs.Jobs, j)
+		}
+		if _, err := d.Apply(t.Context(), defs, store.ApplyOptions{Start: decide.Start}); err != nil {
+			t.Fatal(err)
+		}
+		ticktest.DecideOnly(t, d)
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET start_rule = 'dialy at 8' WHERE name = 'bad'")
+		d.Clock.Set(right)
+		for _, want := range []int{2, 0} {
+			if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != want {
+				t.Fatalf("%+v, %v; want %d", n, err, want)
+			}
+		}
+		ticktest.Run(t, d)
+		if j := jobOf(t, d, "bad"); j.State != store.JobParked || !strings.Contains(j.Parked, "dialy at 8") {
+			t.Errorf("it is %s: %s", j.State, j.Parked)
+		}
+		d.Clock.Add(time.Hour)
+		ticktest.Run(t, d)
+		if got := ticktest.States(t, d, "good"); len(got) == 0 {
+			t.Errorf("the other job sleeps: %+v", jobOf(t, d, "good"))
 		}
 	})
 }
