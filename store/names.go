@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/dbjobs/dbjobs/store/engine"
 )
@@ -28,3 +29,6 @@ func eachJobName(ctx context.Context, q engine.Runner, f func(JobName)) error {
 		v = JobName{}
 	}))
 }
+
+// placeName is the name of a step that is given none, by its position, counted from 1.
+func placeName(position int) string { return fmt.Sprintf("step %d", position) }

@@ -22,7 +22,8 @@ type RetriedRun struct {
 // every request. Its attempts and its fence are not reset. If the run cannot be retried, the error is a *FieldError.
 // The run is returned as it was opened again.
 //
-// The last step is found by its name: since the run ended, an edit may have moved the steps, or removed this one.
+// The last step is found by its name: since the run ended, an edit may have moved the steps, or removed this one. A step without a
+// name is called by its place, and is refused if an edit may have given that place to another step.
 //
 // A run that is not settled is refused: if it were open again, its failure would never raise an event or be counted.
 func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (RetriedRun, error) {
@@ -54,6 +55,11 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 		last, err := a.lastStep(ctx, &r)
 		if err != nil {
 			return err
+		}
+		if fromStep == "" {
+			if err := a.keptItsPlace(ctx, &r, list[0].Steps, last); err != nil {
+				return err
+			}
 		}
 		step, err := startAt(&r, list[0].Steps, last, fromStep)
 		if err != nil {
@@ -104,6 +110,33 @@ func (a *applier) lastStep(ctx context.Context, r *Run) (name string, err error)
 		return "", nil
 	}
 	return name, err
+}
+
+// keptItsPlace refuses a run whose last step is called by its place, if the other steps are not as they were when its last attempt
+// began: the step of that name may be another one now. A repair of the step itself leaves it at its place.
+func (a *applier) keptItsPlace(ctx context.Context, r *Run, steps []Step, last string) error {
+	if last != placeName(r.Step) {
+		return nil
+	}
+	var was Job
+	err := a.tx.Row(ctx, "edited_since", engine.Args{"job": r.JobID, "id": engine.ID(r.ID), "number": r.Attempts}, jsonInto{&was})
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	others := func(list []Step) *Job {
+		list = slices.Clone(list)
+		if r.Step <= len(list) {
+			list = slices.Delete(list, r.Step-1, r.Step)
+		}
+		return &Job{Steps: list}
+	}
+	if sameJob(others(was.Steps), others(steps)) {
+		return nil
+	}
+	return &FieldError{"run " + r.Label(), "step", fmt.Sprintf("it was in %s, which has no name of its own, and other steps have changed since; choose a step with --from-step; there are %s", last, stepNames(steps))}
 }
 
 // startAt returns the position of the step to begin with, counted from 1: that of the step that is named, or else of the last step.

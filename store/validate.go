@@ -54,7 +54,7 @@ func (j *Job) Normalize() {
 	}
 	for i := range j.Steps {
 		st := &j.Steps[i]
-		orDefault(&st.Name, fmt.Sprintf("step %d", i+1))
+		orDefault(&st.Name, placeName(i+1))
 		orDefault(&st.OnSuccess, StepNext)
 		orDefault(&st.OnFailure, StepFail)
 		st.Spec = st.form()

@@ -3,6 +3,7 @@ package tick_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
@@ -87,6 +88,63 @@ func TestRetryFindsTheStepByItsName(t *testing.T) {
 					ticktest.Run(t, d)
 					if got := done(t, d); ticktest.LastRun(t, d, "job").State != store.Succeeded || got != want {
 						t.Errorf("%s: %q, want %q", ticktest.LastRun(t, d, "job").State, got, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A step without a name is called by its place. If an edit has changed other steps than this one since the run was in it, the step of
+// that name may be another one, and the retry is refused. The repair of the step itself, and what is no step, leave it at its place.
+func TestRetryOfAStepWithoutANameAsksAfterAnEdit(t *testing.T) {
+	apply := func(t *testing.T, d *storetest.DB, timeout store.Duration, texts string) {
+		t.Helper()
+		j := store.Job{Name: "job", Timeout: timeout}
+		for text := range strings.FieldsSeq(texts) {
+			if text == "broken" {
+				text = "* FROM nowhere"
+			}
+			j.Steps = append(j.Steps, ticktest.Step("", "SELECT "+text))
+		}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+	}
+	for _, c := range []struct {
+		was, then, from string
+		refused         bool
+	}{
+		{"broken", "2", "step 1", false},
+		{"broken", "1 broken", "step 1", true},
+		{"1 broken 3", "1 broken 3", "step 2", false},
+		{"1 broken 3", "1 2 3", "step 2", false},
+		{"1 broken 3", "0 1 broken 3", "step 2", true},
+		{"1 broken 3", "broken 3", "step 2", true},
+		{"1 broken 3", "broken 1 3", "step 2", true},
+		{"1 broken 3", "1 3 4", "step 2", true},
+	} {
+		for by, retry := range retries {
+			t.Run(by+", "+c.was+", then "+c.then, func(t *testing.T) {
+				storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+					if by == "the routine" && d.Engine == "sqlite" {
+						return
+					}
+					apply(t, d, 0, c.was)
+					d.Clock.Add(time.Minute)
+					run := ticktest.RunNow(t, d, "job", store.Request{})
+					ticktest.Run(t, d)
+					d.Clock.Add(time.Minute)
+					apply(t, d, 0, c.then)
+					d.Clock.Add(time.Minute)
+					apply(t, d, store.Duration(time.Hour), c.then)
+					err := retry(t, d, run.ID, "")
+					if c.refused && (err == nil || !strings.Contains(err.Error(), "no name of its own") || ticktest.LastRun(t, d, "job").State != store.Failed) {
+						t.Errorf("%v; want a refusal that says that the step has no name", err)
+					}
+					if c.refused {
+						err = retry(t, d, run.ID, c.from)
+					}
+					if err != nil {
+						t.Error(err)
 					}
 				})
 			})

@@ -120,7 +120,8 @@ func (c *cli) runRetry() *cobra.Command {
 		Use: "retry RUN", Short: "Retry a run that failed, was cancelled or was lost", Args: positional("RUN"),
 		Long: `Opens a run again: the same run, with its own interval and arguments. It continues at the step it was in,
 wherever the job has that step now, or at --from-step. If the job has no step of that name any more, the retry is
-refused without --from-step. The next tick executes it, after the job's open runs.`,
+refused without --from-step. So it is if the step has no name of its own, and the job's other steps have changed
+since: its place may be that of another step. The next tick executes it, after the job's open runs.`,
 		Example: `  dbjobs run retry rollup#12 --from-step load --reason "the disk has room again"`,
 	}
 	cmd.Flags().StringVar(&from, "from-step", "", "name or number of the step to start with")

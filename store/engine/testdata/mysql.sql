@@ -375,6 +375,11 @@ DELETE FROM dbjobs_ticks WHERE since > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6
 SELECT r.job_id, r.started_at, r.finished_at FROM dbjobs_plans p STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (runs_number)
 WHERE r.job_id = p.job_id AND r.number > p.runs_made - ? AND r.state = 'succeeded' AND r.started_at IS NOT NULL AND r.finished_at IS NOT NULL;
 
+-- name: edited_since
+-- arguments: job, id, number
+SELECT l.was FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = ? AND l.action = 'change'
+AND l.changed_at > (SELECT a.started_at FROM dbjobs_attempts a WHERE a.run_id = ? AND a.number = ?) ORDER BY l.id LIMIT 1;
+
 -- name: enable_job
 -- arguments: enabled, now, id
 UPDATE dbjobs_jobs SET enabled = ?, changed_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE id = ? AND removed_at IS NULL;

@@ -395,6 +395,11 @@ SELECT p.job_id, r.started_at, r.finished_at FROM dbjobs.plans p
 CROSS JOIN LATERAL (SELECT o.started_at, o.finished_at FROM dbjobs.runs o WHERE o.job_id = p.job_id AND o.number > p.runs_made - $1
   AND o.state = 'succeeded' AND o.started_at IS NOT NULL AND o.finished_at IS NOT NULL OFFSET 0) AS r;
 
+-- name: edited_since
+-- arguments: job, id, number
+SELECT l.was FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = $1 AND l.action = 'change'
+AND l.changed_at > (SELECT a.started_at FROM dbjobs.attempts a WHERE a.run_id = $2 AND a.number = $3) ORDER BY l.id LIMIT 1;
+
 -- name: enable_job
 -- arguments: enabled, now, id
 UPDATE dbjobs.jobs SET enabled = $1, changed_at = coalesce($2::timestamptz, pg_catalog.statement_timestamp()) WHERE id = $3 AND removed_at IS NULL;

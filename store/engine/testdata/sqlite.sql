@@ -370,6 +370,11 @@ DELETE FROM dbjobs_ticks WHERE since > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesc
 SELECT r.job_id, r.started_at, r.finished_at FROM dbjobs_plans p CROSS JOIN dbjobs_runs r
 WHERE r.job_id = p.job_id AND r.number > p.runs_made - ?1 AND r.state = 'succeeded' AND r.started_at IS NOT NULL AND r.finished_at IS NOT NULL;
 
+-- name: edited_since
+-- arguments: job, id, number
+SELECT l.was FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = ?1 AND l.action = 'change'
+AND l.changed_at > (SELECT a.started_at FROM dbjobs_attempts a WHERE a.run_id = ?2 AND a.number = ?3) ORDER BY l.id LIMIT 1;
+
 -- name: enable_job
 -- arguments: enabled, now, id
 UPDATE dbjobs_jobs SET enabled = ?1, changed_at = coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) WHERE id = ?3 AND removed_at IS NULL;

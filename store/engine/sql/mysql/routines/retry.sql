@@ -7,7 +7,9 @@ BEGIN
   DECLARE of_job, removable bigint;
   DECLARE named, is_state, last text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
   DECLARE start_at, steps int;
-  DECLARE is_settled boolean;
+  DECLARE is_settled, moved boolean;
+  DECLARE begun datetime(6);
+  DECLARE first_edit, last_edit bigint;
   DECLARE EXIT HANDLER FOR SQLEXCEPTION
   BEGIN
     CALL dbjobs_undo(mine);
@@ -26,6 +28,15 @@ BEGIN
   SELECT r.step, r.state, r.settled_at IS NOT NULL INTO start_at, is_state, is_settled FROM dbjobs_runs r WHERE r.id = its_id FOR UPDATE;
   SELECT COUNT(*) INTO steps FROM dbjobs_steps s WHERE s.job_id = of_job;
   SET last = (SELECT MAX(a.step_name) FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts AND a.step = r.step WHERE r.id = its_id AND r.started_at IS NOT NULL); -- see applier.lastStep (store/retry.go)
+  IF COALESCE(from_step, '') = '' AND last = CONCAT('step ', start_at) THEN -- see applier.keptItsPlace; without locks of the change log
+    SET begun = (SELECT MAX(a.started_at) FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts WHERE r.id = its_id);
+    SELECT MIN(l.id), MAX(l.id) INTO first_edit, last_edit FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = of_job AND l.action = 'change' AND l.changed_at > begun;
+    SELECT COALESCE(MAX(COALESCE(JSON_REMOVE(JSON_EXTRACT(f.was, '$.steps'), CONCAT('$[', start_at - 1, ']')) <> JSON_REMOVE(JSON_EXTRACT(l.became, '$.steps'), CONCAT('$[', start_at - 1, ']')), true)), false) INTO moved
+    FROM dbjobs_changes f JOIN dbjobs_changes l ON l.id = last_edit WHERE f.id = first_edit;
+    IF moved THEN
+      CALL dbjobs_refuse('JB003', CONCAT('run ', LEFT(run, 40), ': ', last, ' has no name of its own, and other steps have changed since; give from_step'));
+    END IF;
+  END IF;
   IF COALESCE(from_step, '') = '' AND last IS NOT NULL THEN
     SET start_at = (SELECT COUNT(*) FROM dbjobs_steps s JOIN dbjobs_steps o ON o.job_id = s.job_id AND o.position >= s.position WHERE o.job_id = of_job AND o.name = last);
   ELSEIF COALESCE(from_step, '') <> '' THEN
