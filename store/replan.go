@@ -100,7 +100,11 @@ func (s *Store) Replan(ctx context.Context, name string, start func(rule, zone s
 // and of some rules begin with the creation. A job that got its start by that clock counts from now, too. It returns the jobs.
 func (a *applier) replanCreated(ctx context.Context, job int64) (map[int64]bool, error) {
 	ahead := engine.Args{"now": a.now, "job": job, "later_ms": skewed.Milliseconds()}
-	ids, err := a.recordReplan(ctx, "created_ahead", ahead, nil)
+	starts, err := a.startsAhead(ctx, ahead)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := a.recordReplan(ctx, "created_ahead", ahead, nil, starts)
 	done := make(map[int64]bool, len(ids))
 	for _, id := range ids {
 		done[id] = true
@@ -108,38 +112,45 @@ func (a *applier) replanCreated(ctx context.Context, job int64) (map[int64]bool,
 	if err != nil || len(ids) == 0 {
 		return done, err
 	}
-	if err := a.replanStarts(ctx, ahead); err != nil {
-		return done, err
+	for _, id := range ids {
+		start, moves := starts[id]
+		if !moves {
+			continue
+		}
+		if _, err := a.tx.Exec(ctx, "rewind_start", engine.Args{"now": a.now, "id": id, "not_before": start.is.NotBefore}); err != nil {
+			return done, err
+		}
 	}
 	return done, execAll(ctx, a.tx, ahead, "rewind_rules", "rewind_schedules", "rewind_jobs")
 }
 
-// replanStarts resolves the starts anew that the wrong clock has resolved. Where that is not possible, since plain SQL has written the
-// start, the job has none for now, and the next decision parks it.
-func (a *applier) replanStarts(ctx context.Context, ahead engine.Args) error {
-	var list []Job
+// movedStart is the instant of a job's start before and after a replan, as the change log has it.
+type movedStart struct{ was, is startTime }
+
+type startTime struct {
+	NotBefore time.Time `json:"not_before,omitzero"`
+}
+
+// startsAhead resolves the starts anew that the wrong clock has resolved, by job. Where that is not possible, since plain SQL has
+// written the start, the job has none for now, and the next decision parks it.
+func (a *applier) startsAhead(ctx context.Context, ahead engine.Args) (map[int64]movedStart, error) {
+	starts := map[int64]movedStart{}
 	var j Job
-	err := a.tx.Query(ctx, "starts_ahead", ahead, engine.Reads(&j.ID, &j.Owner, &j.Name, &j.Start, engine.Nullable(&j.StartZone)).Each(func(fault string) {
+	err := a.tx.Query(ctx, "starts_ahead", ahead, engine.Reads(&j.ID, &j.Start, engine.Nullable(&j.StartZone), engine.At(&j.NotBefore)).Each(func(fault string) {
 		if fault == "" { // of a row that cannot be read, the job is parked
-			list = append(list, j)
+			at, failed := a.o.Start(j.Start, j.StartZone, a.now)
+			if failed != nil {
+				at = time.Time{}
+			}
+			starts[j.ID] = movedStart{startTime{j.NotBefore}, startTime{at.UTC()}}
 		}
 		j = Job{}
 	}))
-	for i := range list {
-		if err != nil {
-			return err
-		}
-		at, failed := a.o.Start(list[i].Start, list[i].StartZone, a.now)
-		if failed != nil {
-			at = time.Time{}
-		}
-		_, err = a.tx.Exec(ctx, "rewind_start", engine.Args{"now": a.now, "id": list[i].ID, "not_before": at})
-	}
-	return err
+	return starts, err
 }
 
-// recordReplan reads the jobs that a statement finds, and records the change of those that are not done.
-func (a *applier) recordReplan(ctx context.Context, statement string, args engine.Args, done map[int64]bool) (ids []int64, err error) {
+// recordReplan reads the jobs that a statement finds, and records the change of those that are not done, with the starts that move.
+func (a *applier) recordReplan(ctx context.Context, statement string, args engine.Args, done map[int64]bool, starts map[int64]movedStart) (ids []int64, err error) {
 	names := map[int64]string{}
 	var j Job
 	err = a.tx.Query(ctx, statement, args, engine.Reads(&j.ID, engine.Nullable(&j.Owner), engine.Nullable(&j.Name)).Each(func(string) {
@@ -147,8 +158,12 @@ func (a *applier) recordReplan(ctx context.Context, statement string, args engin
 		j = Job{}
 	}))
 	for _, id := range ids {
+		var was, is any
+		if start, moves := starts[id]; moves {
+			was, is = start.was, start.is
+		}
 		if err == nil && !done[id] {
-			err = a.record("job", names[id], "replan", id, nil, nil)
+			err = a.record("job", names[id], "replan", id, was, is)
 		}
 	}
 	return ids, err
@@ -216,7 +231,7 @@ func (p *Pause) times() any {
 
 func (a *applier) replan(ctx context.Context, job int64, done map[int64]bool) ([]int64, error) {
 	later := engine.Args{"now": a.now, "job": job, "later_ms": skewed.Milliseconds(), "limit": replanSize}
-	ids, err := a.recordReplan(ctx, "lock_ahead", later, done)
+	ids, err := a.recordReplan(ctx, "lock_ahead", later, done, nil)
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}

@@ -125,6 +125,86 @@ func TestReplanOfAStartThatIsNone(t *testing.T) {
 	})
 }
 
+// A start that the right clock has resolved stays as it is, also where the job was edited while the clock was ahead, or had another
+// start by that clock before. The job waits on purpose, and does not count as one that sleeps.
+func TestReplanLeavesAStartOfTheRightClock(t *testing.T) {
+	for _, what := range []string{"edited ahead", "edited ahead by a routine", "given another one ahead"} {
+		t.Run(what, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				apply := func(start string, timeout time.Duration) {
+					t.Helper()
+					j := fiveMinutely("job")
+					j.Start, j.Timeout = start, store.Duration(timeout)
+					if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: decide.Start}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				const fortnightly = "I 14 0:00" // counts from the instant after which it is resolved
+				apply(fortnightly, 0)
+				ticktest.DecideOnly(t, d)
+				right := d.Clock.Now()
+				d.Clock.Set(right.AddDate(0, 0, 1))
+				ticktest.DecideOnly(t, d)
+				switch what {
+				case "edited ahead":
+					apply(fortnightly, time.Hour)
+				case "edited ahead by a routine":
+					routine := map[string]string{"postgres": `SELECT dbjobs.alter_job('job', '{"priority": 3}')`, "mariadb": `CALL dbjobs_alter_job('job', '{"priority": 3}', NULL)`}[storetest.Dialect(d.Engine)]
+					if routine == "" {
+						t.Skip("SQLite has no routines")
+					}
+					d.Exec(t, routine)
+					d.Exec(t, "UPDATE "+d.Table("changes")+" SET changed_at = '"+right.AddDate(0, 0, 1).Format("2006-01-02 15:04:05")+"' WHERE action = 'change'")
+				default:
+					apply("daily at 12:00", 0)
+				}
+				d.Clock.Set(right.Add(time.Minute))
+				if what == "given another one ahead" {
+					apply(fortnightly, 0)
+				}
+				want := jobOf(t, d, "job").NotBefore
+				d.Clock.Add(time.Minute)
+				if r := ticktest.Run(t, d); r.Ahead != 0 {
+					t.Errorf("%d jobs sleep", r.Ahead)
+				}
+				d.Clock.Set(right.Add(20 * time.Hour)) // on the next day, the start would be another one
+				if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != 0 {
+					t.Errorf("%+v, %v; want none", n, err)
+				}
+				if is := jobOf(t, d, "job").NotBefore; !is.Equal(want) {
+					t.Errorf("it starts at %v, and not at %v", is, want)
+				}
+			})
+		})
+	}
+}
+
+// The change log says how a replan has moved a start.
+func TestReplanOfAStartIsOnRecord(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		right := d.Clock.Now()
+		d.Clock.Set(right.AddDate(1, 0, 0))
+		j := fiveMinutely("job")
+		j.Start = "daily at 08:30"
+		if _, err := d.Apply(t.Context(), store.Definitions{Jobs: []store.Job{j}}, store.ApplyOptions{Start: decide.Start}); err != nil {
+			t.Fatal(err)
+		}
+		was := jobOf(t, d, "job").NotBefore
+		d.Clock.Set(right)
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{By: "ada"}); err != nil || n.Jobs != 1 {
+			t.Fatalf("%+v, %v", n, err)
+		}
+		list, err := d.JobHistory(t.Context(), "job", 10)
+		if err != nil || len(list) != 2 || list[0].Action != "replan" || len(list[0].Fields) != 1 {
+			t.Fatalf("%v: %+v", err, list)
+		}
+		f := list[0].Fields[0]
+		if is := jobOf(t, d, "job").NotBefore; f.Field != "not_before" || f.Before != was.Format(time.RFC3339) || f.After != is.Format(time.RFC3339) {
+			t.Errorf("%+v; want %v and %v", f, was, is)
+		}
+	})
+}
+
 func jobOf(t *testing.T, d *storetest.DB, name string) store.JobStatus {
 	t.Helper()
 	j, err := d.Job(t.Context(), name)

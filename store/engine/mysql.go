@@ -40,6 +40,8 @@ var mysqlEngine = &Engine{
 		"@unread":  "CONCAT(input, ' edited')",
 		// The second after the next time of a plan p: nominal times have whole seconds, and a creation has not.
 		"@after_next_run": "DATE_ADD(p.next_run, INTERVAL 1 SECOND)",
+		// A change l that gave its job another not_before, or that created it with one.
+		"@moves_start": "COALESCE(JSON_UNQUOTE(JSON_EXTRACT(l.was, '$.not_before')), '') <> COALESCE(JSON_UNQUOTE(JSON_EXTRACT(l.became, '$.not_before')), '')",
 		// With JSON_CONTAINS, MariaDB compares a tag as it is written, and SQL may write it with escapes.
 		"@has_tag":  "JSON_SEARCH(j.tags, 'one', REPLACE(REPLACE(REPLACE(p.subject, '|', '||'), '%', '|%'), '_', '|_'), '|') IS NOT NULL",
 		"@each_tag": "CROSS JOIN JSON_TABLE(CASE WHEN JSON_VALID(j.tags) THEN j.tags ELSE '[]' END, '$[*]' COLUMNS (value varchar(190) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$')) AS t",

@@ -49,11 +49,13 @@ var postgres = &Engine{
 		"@unread":  "input || ' edited'",
 		// The second after the next time of a plan p: nominal times have whole seconds, and a creation has not.
 		"@after_next_run": "(p.next_run + interval '1 second')",
-		"@has_tag":        "j.tags @> pg_catalog.jsonb_build_array(p.subject)",
-		"@each_tag":       "CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(j.tags) AS t",
-		"@as_set":         "",
-		"@knows":          "pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || :startup::text || pg_catalog.chr(10)) > 0",
-		"@stale_link":     "planned IS DISTINCT FROM schedule_id", "@stale_after": "planned IS DISTINCT FROM after_job_id",
+		// A change l that gave its job another not_before, or that created it with one.
+		"@moves_start": "COALESCE(l.was ->> 'not_before', '') <> COALESCE(l.became ->> 'not_before', '')",
+		"@has_tag":     "j.tags @> pg_catalog.jsonb_build_array(p.subject)",
+		"@each_tag":    "CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(j.tags) AS t",
+		"@as_set":      "",
+		"@knows":       "pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || :startup::text || pg_catalog.chr(10)) > 0",
+		"@stale_link":  "planned IS DISTINCT FROM schedule_id", "@stale_after": "planned IS DISTINCT FROM after_job_id",
 		"@stale":     "planned IS DISTINCT FROM plan_input",
 		"@queued":    "state = 'queued' AND queue",
 		"@queue_key": "queue",

@@ -30,11 +30,11 @@ var shared = map[string]string{
 	// A pause p that a clock that was ahead has begun or ended, and that still has an effect.
 	"@pause_is_ahead": "p.ends_at > @later AND (p.resumed_at IS NOT NULL OR p.since > @later)",
 
-	// A job j whose start a command has resolved while the clock of the database was ahead: the change log has that command, and no
-	// replan since. A later edit by the correct clock leaves it there.
-	"@start_is_ahead": "j.start_rule IS NOT NULL AND j.not_before > @later AND (SELECT MAX(l.id) FROM dbjobs.changes l" +
-		" WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change') AND l.changed_at > @later AND l.changed_at < j.not_before)" +
-		" > COALESCE((SELECT MAX(l.id) FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action = 'replan'), 0)",
+	// A job j whose start a command has resolved while the clock of the database was ahead: of the entries of the change log that gave
+	// the job its start, or planned it anew, the last one is of that time. An edit that leaves the start as it is does not count.
+	"@start_is_ahead": "j.start_rule IS NOT NULL AND j.not_before > @later AND (SELECT" +
+		" CASE WHEN l.changed_at > @later AND l.changed_at < j.not_before THEN 1 ELSE 0 END FROM dbjobs.changes l @by_subject" +
+		" WHERE l.kind = 'job' AND l.subject_id = j.id AND (l.action = 'replan' OR @moves_start) ORDER BY l.id DESC LIMIT 1) = 1",
 
 	// A plan that is due, and for which a pass can decide. One that is parked for a cause outside of its job stays due until the
 	// repair, although passes come.

@@ -46,11 +46,13 @@ var sqlite = &Engine{
 		"@unread":  "input || ' edited'",
 		// The second after the next time of a plan p: nominal times have whole seconds, and a creation has not.
 		"@after_next_run": "strftime('%Y-%m-%dT%H:%M:%f000Z', p.next_run, '1 seconds')",
-		"@has_tag":        "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)",
-		"@each_tag":       "CROSS JOIN json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t",
-		"@as_set":         "",
-		"@knows":          "instr(p.startup_ids, char(10) || :startup || char(10)) > 0",
-		"@stale_link":     "planned IS NOT schedule_id", "@stale_after": "planned IS NOT after_job_id", "@keyless": "@false", "@hidden": "@false",
+		// A change l that gave its job another not_before, or that created it with one.
+		"@moves_start": "COALESCE(CASE WHEN json_valid(l.was) THEN l.was ->> 'not_before' END, '') <> COALESCE(CASE WHEN json_valid(l.became) THEN l.became ->> 'not_before' END, '')",
+		"@has_tag":     "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t WHERE t.value = p.subject)",
+		"@each_tag":    "CROSS JOIN json_each(CASE WHEN json_valid(j.tags) THEN j.tags END) t",
+		"@as_set":      "",
+		"@knows":       "instr(p.startup_ids, char(10) || :startup || char(10)) > 0",
+		"@stale_link":  "planned IS NOT schedule_id", "@stale_after": "planned IS NOT after_job_id", "@keyless": "@false", "@hidden": "@false",
 		"@stale":     "planned IS NOT plan_input",
 		"@queued":    "state = 'queued' AND queue",
 		"@queue_key": "queue",

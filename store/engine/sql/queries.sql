@@ -1512,7 +1512,7 @@ UPDATE dbjobs.schedules SET created_at = @now, planned = @touched WHERE created_
   AND (job_id = :job OR id IN (SELECT l.schedule_id FROM dbjobs.job_schedules l WHERE l.job_id = :job) OR :job = 0);
 
 -- name: starts_ahead
-SELECT j.id, j.owner, j.name, j.start_rule, j.start_zone FROM dbjobs.jobs j
+SELECT j.id, j.start_rule, j.start_zone, j.not_before FROM dbjobs.jobs j
 WHERE (j.created_at > @later AND j.start_rule IS NOT NULL AND j.not_before > @later OR @start_is_ahead) AND j.removed_at IS NULL AND (j.id = :job OR :job = 0) ORDER BY j.id;
 
 -- name: rewind_start
