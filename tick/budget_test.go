@@ -126,8 +126,8 @@ func TestBudgetUsedUpInTheLastLookLeavesFiguresOut(t *testing.T) {
 		}}
 		tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap}))
 		tk.Now, tk.Budget, tk.Gauges = d.Clock.Now, budget, true
-		if r, err := tk.Run(t.Context()); err != nil || !strings.Contains(r.CutShort, "last look") || r.States {
-			t.Errorf("%v: figures are reported: %t; %+v", err, r.States, r)
+		if r, err := tk.Run(t.Context()); err != nil || !strings.Contains(r.CutShort, "last look") || r.States || !r.Unseen || !r.Remind {
+			t.Errorf("%v: figures are reported: %t; to be said: %t, %t; %+v", err, r.States, r.Unseen, r.Remind, r)
 		}
 	})
 }

@@ -55,6 +55,7 @@ type Report struct {
 	// somebody has paused. States is false where they, or figures beside them, were not read: in a worker, in a dry run,
 	// which only counts the jobs, after an error, and where the budget, or the time for the report, has ended before.
 	States      bool            `json:"-"`
+	Unseen      bool            `json:"-"`                // a tick had no time to read them: CutShort says why
 	ParkedJobs  int             `json:"parked_jobs"`      // jobs whose definition cannot be used
 	FailingJobs int             `json:"failing_jobs"`     // jobs of which a run has failed or was lost, and none has succeeded since
 	Parked      []store.Parked  `json:"parked,omitempty"` // jobs that this pass has parked come first
@@ -224,6 +225,7 @@ func (r *Report) join(next Report) {
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
 	r.Unserved, r.Remind = next.Unserved, r.Remind || next.Remind
+	r.Unseen = next.Unseen
 	r.States, r.ParkedJobs, r.FailingJobs, r.Parked, r.Failing = next.States, next.ParkedJobs, next.FailingJobs, next.Parked, next.Failing
 	r.LockedJobs, r.Locked, r.LockHolders, r.Unrecorded = next.LockedJobs, next.Locked, next.LockHolders, next.Unrecorded
 }

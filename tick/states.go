@@ -9,7 +9,6 @@ import (
 // states names jobs that are parked or failing, and reads the figures that need another statement.
 func (p *pass) states(ctx context.Context) (err error) {
 	r := &p.report
-	r.Remind = r.Remind || len(r.Parked) > 0 || p.probe.FirstOfHour()
 	trouble, err := p.trouble(ctx)
 	if err != nil {
 		return err

@@ -234,12 +234,14 @@ func (p *pass) close(ctx context.Context, err error) error {
 	}
 	if err == nil {
 		err = p.unseen(ctx, p.lastLook(ctx))
+		p.report.Unseen = err == nil && !p.report.States
 	}
 	return err
 }
 
 // lastLook reads what the report says about the jobs and about the next pass.
 func (p *pass) lastLook(ctx context.Context) error {
+	p.report.Remind = p.report.Remind || len(p.report.Parked) > 0 || p.probe.FirstOfHour()
 	worked := p.report.Decided+p.report.Started+len(p.report.Parked) > 0 // a run in back-off also wakes its job
 	if worked || p.t.Alarm != nil && p.hasWork() {
 		probe, err := p.t.Store.Probe(ctx, p.t.Name, OwnQueue)

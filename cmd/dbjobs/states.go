@@ -21,6 +21,9 @@ func (c *cli) tellStates(r *tick.Report) {
 	if c.logFormat != logs.Text {
 		return
 	}
+	if r.Unseen { // it may be so for long, and nobody would hear of these jobs
+		c.tell(slog.LevelWarn, "which jobs are parked or failing is not known: %s", r.CutShort)
+	}
 	for _, p := range r.Parked {
 		c.tell(slog.LevelWarn, "job %s is parked until it is repaired: %s", p.Job, p.Error)
 	}

@@ -62,7 +62,8 @@ A pass with nothing to do prints nothing, but every pass warns about jobs that a
 used) or failing (a run has failed or was lost, and none has succeeded since). It does not warn about jobs that are
 disabled or removed, or that somebody has paused. A line for cron needs --quiet: then a pass prints only problems, such
 as failed runs. Jobs, and queued runs whose timeout never fits --budget, are then named only by the pass that parks a
-job or finds such a run, and by the first pass of each hour. --json always prints the report. It names the first 500
+job or finds such a run, and by the first pass of each hour. Instead of them, a pass that had no time to look for parked
+and failing jobs says that they are not known; --fail-on-job-error does not count them then. --json always prints the report. It names the first 500
 runs that failed and the first 500 others, and counts the rest as more_runs. A failed run is recorded. It does not make the pass fail, unless --fail-on-job-error is given.
 
 With --for 55s the process sleeps until something is due and then runs another pass, until that time is over. So one
