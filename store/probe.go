@@ -74,17 +74,22 @@ func (p *Probe) Undecided() bool {
 const regular = 10
 
 // SilentSince is the last pass of the trigger on record, if that is longer ago than allowed although the trigger came regularly
-// before; otherwise it is zero. An hourly trigger never counts as silent, nor does one that comes by alarms. came is how long ago
-// the trigger came for sure, whatever is on record; zero: nobody knows.
+// before; otherwise it is zero. An hourly trigger never counts as silent, nor does one that comes by alarms. came is that of Gap.
 func (p *Probe) SilentSince(allowed, came time.Duration) time.Time {
-	length := p.Now.Sub(p.lastTick)
-	if came > 0 {
-		length = min(length, came)
-	}
-	if allowed <= 0 || p.passes < regular || length <= max(allowed, silence) {
+	if allowed <= 0 || p.passes < regular || p.Gap(came) <= max(allowed, silence) {
 		return time.Time{}
 	}
 	return p.lastTick
+}
+
+// Gap is for how long the trigger did not come since its last pass on record. came is the longest such time that a process knows
+// that has tried since, whatever is on record; zero: nobody knows.
+func (p *Probe) Gap(came time.Duration) time.Duration {
+	gap := p.Now.Sub(p.lastTick)
+	if came > 0 {
+		gap = min(gap, came)
+	}
+	return gap
 }
 
 // unrecorded is how long no pass may be on record, however seldom the trigger comes. It is more than the time between two passes of a

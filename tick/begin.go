@@ -27,11 +27,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.probe = probe
 	p.decider = &decide.Pass{Login: probe.Login, Served: t.Store.Served(), StartupID: t.StartupID, Began: probe.Now, Heartbeat: heartbeat, Late: t.Late, On: t.On.Of(probe.Login)}
 	p.report.StartedAt, p.report.Frozen, p.report.Warning = probe.Now, probe.Frozen, probe.Warning
-	var came time.Duration
-	if !t.tried.IsZero() {
-		came = p.began.Sub(t.tried)
-	}
-	if since := probe.SilentSince(t.Late, came); t.Alarm == nil && !since.IsZero() {
+	if since := probe.SilentSince(t.Late, p.came); t.Alarm == nil && !since.IsZero() {
 		p.report.SilentSince, p.report.SilentUntil = since, probe.Now
 	}
 	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
@@ -68,6 +64,9 @@ func (t *Tick) newPass(ctx context.Context) *pass {
 	p.foreseen.Store(mostForeseen)
 	p.without, p.failed = map[int64]bool{}, map[store.Need]error{}
 	p.early.Store(t.early)
+	if gap := now.Sub(t.tried); !t.tried.IsZero() && gap > 0 {
+		p.came = max(gap, t.untold)
+	}
 	p.init(t.Concurrency)
 	p.closes(ctx)
 	return p

@@ -101,6 +101,8 @@ type Report struct {
 	// early says that a program was stopped for the end of the budget. So runs without a timeout wait for another budget.
 	early bool
 	meant bool // the database is the one that the settings name
+	// untold is the longest time without a pass that the record of this pass does not end; zero: there is none, or it is unknown.
+	untold time.Duration
 	// These fields decide about the alarm: by how much the host's clock is ahead of the database's, when a freeze ends,
 	// since when each thing has waited that the last probe found left to do, beside what is due (zero: that is unknown), and
 	// whether the database is the one that the settings name, with a clock that is right.

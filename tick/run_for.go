@@ -59,6 +59,7 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 	var total Report
 	var failed error
 	var tried time.Time
+	var untold time.Duration
 	for {
 		pass := *t
 		if t.Budget > 0 && total.Passes > 0 {
@@ -70,9 +71,9 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 				pass.Limit = -1
 			}
 		}
-		pass.tried = tried
+		pass.tried, pass.untold = tried, untold
 		r, err := pass.run(ctx)
-		tried = t.Now()
+		tried, untold = t.Now(), r.untold
 		total.join(r)
 		if err != nil {
 			if failed = err; !stays || !total.outlasts(err) || ctx.Err() != nil {

@@ -67,7 +67,9 @@ type Tick struct {
 	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
 	whole time.Duration    // in a later pass of RunFor: the budget of all passes; Budget is what is left of it
 	tried time.Time        // in a later pass of RunFor: when the pass before has ended, even if it met no database
-	early bool             // in a later pass of RunFor: an earlier one has stopped a program for the end of the budget
+	// untold is Report.untold of the pass before: until a pass is on record, the next one finds the same silence.
+	untold time.Duration
+	early  bool // in a later pass of RunFor: an earlier one has stopped a program for the end of the budget
 	// monitor sends the heartbeats of runs to their services; nil outside of monitored.
 	monitor *monitor
 	// Sleep is how RunFor waits; nil: a real sleep. It returns early if the context ends.
@@ -182,6 +184,9 @@ type pass struct {
 	errs     []error
 	troubled bool // the newest probe has found jobs that are parked or failing
 	unraised bool // the silence of the trigger is not raised yet, so the record of this pass must not end it
+	recorded bool // the pass is on record
+	// came is the longest time without a pass since the one on record, as far as this process knows; zero: it does not know.
+	came time.Duration
 	deadlines
 	decisions
 	workers
@@ -189,7 +194,12 @@ type pass struct {
 
 // end closes the report and records the pass.
 func (p *pass) end(ctx context.Context, err error) (Report, error) {
-	err = p.close(ctx, err)
+	if err = p.close(ctx, err); !p.recorded {
+		p.report.untold = p.came
+		if p.probe != nil {
+			p.report.untold = p.probe.Gap(p.came)
+		}
+	}
 	return p.report, err
 }
 
@@ -284,6 +294,7 @@ func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	var why string
 	switch {
 	case err == nil:
+		p.recorded = true
 		return nil
 	case p.fileLocked(err) && p.report.CutShort == "":
 		why = p.t.Store.LockHolders(ctx)

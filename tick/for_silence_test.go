@@ -1,0 +1,66 @@
+package tick_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/ticktest"
+)
+
+// A silence lasts until a pass is on record that has raised it. So a tick for an hour raises it later if the first pass after the
+// silence could not, or met no database: whether the trigger came late, or the host was suspended during the tick.
+func TestForAnHourRaisesASilenceLater(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		after int // how many passes come before the silence
+		fails func(storetest.Call) bool
+	}{
+		{"the trigger came late, and the run of the hook fails", 0, func(c storetest.Call) bool { return c.Kind == storetest.Begin }},
+		{"suspended, and the run of the hook fails", 15, func(c storetest.Call) bool { return c.Kind == storetest.Begin }},
+		{"suspended, and the database is away", 15, func(storetest.Call) bool { return true }},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "tell", Steps: []store.Step{ticktest.Nop("")}}}})
+				tk, slept := repeating(t, d)
+				for range 12 {
+					ticktest.Pass(t, tk)
+					d.Clock.Add(time.Minute)
+				}
+				since, runs, failed := d.Clock.Now().Add(-time.Minute), false, 0
+				var calls storetest.Calls
+				calls.Before = func(call storetest.Call) error {
+					fails := runs && len(*slept) == c.after && c.fails(call)
+					if fails {
+						failed++
+					}
+					return when(fails, errors.New("the database is away"))
+				}
+				sleep := tk.Sleep
+				tk.Sleep = func(ctx context.Context, wait time.Duration) {
+					if len(*slept) == c.after-1 {
+						since = d.Clock.Now()
+						d.Clock.Add(time.Hour)
+					}
+					sleep(ctx, wait)
+				}
+				tk.Store = ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap})
+				tk.Late, tk.On = 15*time.Minute, store.Hooks{Late: "tell"}
+				if runs = true; c.after == 0 {
+					d.Clock.Add(time.Hour)
+				}
+				r, err := tk.RunFor(t.Context(), 90*time.Minute)
+				if err == nil || failed == 0 || !r.SilentSince.Equal(since) {
+					t.Errorf("%v: %d calls failed; silent since %v, want %v", err, failed, r.SilentSince, since)
+				}
+				if events := told(t, d, "tell"); len(events) != 1 {
+					t.Errorf("the hook for a silence ran for %v", events)
+				}
+			})
+		})
+	}
+}
