@@ -260,10 +260,10 @@ func (p *pass) stillHeld(ctx context.Context, tasks []*store.Task) ([]*store.Tas
 func everyone(*held) bool { return true }
 
 // overlong reports whether a run has waited too long for a place. Either the runs before it take longer than expected, or the
-// process stood still, and another process may have the run by now. It uses the wall clock: the monotonic clock stands still
-// with the machine. If the wall clock has gone back, nobody knows how long the run has waited, and it counts as too long.
+// process stood still, and another process may have the run by now. If the wall clock has gone back, nobody knows how long the run
+// has waited, and it counts as too long.
 func (p *pass) overlong(h *held) bool {
-	waited := p.t.Now().Round(0).Sub(h.since.Round(0))
+	waited := elapsed(h.since, p.t.Now())
 	return waited < 0 || waited > look
 }
 

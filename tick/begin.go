@@ -47,6 +47,16 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	return p, nil
 }
 
+// apart is the longest time without a pass since the one on record, as far as a process knows that begins a pass now; zero: it does
+// not know.
+func (t *Tick) apart(now time.Time) time.Duration {
+	gap := elapsed(t.tried, now)
+	if t.tried.IsZero() || gap <= 0 {
+		return 0
+	}
+	return max(gap, t.untold)
+}
+
 // newPass returns a pass that has not asked the database yet.
 func (t *Tick) newPass(ctx context.Context) *pass {
 	now := t.Now()
@@ -64,9 +74,7 @@ func (t *Tick) newPass(ctx context.Context) *pass {
 	p.foreseen.Store(mostForeseen)
 	p.without, p.failed = map[int64]bool{}, map[store.Need]error{}
 	p.early.Store(t.early)
-	if gap := now.Sub(t.tried); !t.tried.IsZero() && gap > 0 {
-		p.came = max(gap, t.untold)
-	}
+	p.came = t.apart(now)
 	p.init(t.Concurrency)
 	p.closes(ctx)
 	return p

@@ -18,6 +18,10 @@ func margin(budget time.Duration) time.Duration { return min(budget/10, 2*time.S
 // Longest is the time that a run may have at most in a pass with this budget: what is left is for its end, and that of the pass.
 func Longest(budget time.Duration) time.Duration { return budget - margin(budget) }
 
+// elapsed is how long an instant of the host is after another one, by the wall clock: the monotonic clock stands still while the
+// machine is suspended. It is negative if the wall clock has gone back in the meantime.
+func elapsed(since, now time.Time) time.Duration { return now.Round(0).Sub(since.Round(0)) }
+
 // deadlines say by when the parts of a pass have to end. They follow from the budget, and from when the pass has to stop.
 type deadlines struct {
 	t        *Tick

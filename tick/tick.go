@@ -185,8 +185,7 @@ type pass struct {
 	troubled bool // the newest probe has found jobs that are parked or failing
 	unraised bool // the silence of the trigger is not raised yet, so the record of this pass must not end it
 	recorded bool // the pass is on record
-	// came is the longest time without a pass since the one on record, as far as this process knows; zero: it does not know.
-	came time.Duration
+	came     time.Duration // Tick.apart when the pass began
 	deadlines
 	decisions
 	workers
