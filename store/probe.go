@@ -294,7 +294,8 @@ type TickFacts struct {
 	Decided, Started, Failed int
 	Error                    string
 	Took                     time.Duration
-	Alarm                    bool // the pass sets an alarm for the next one
+	Came                     time.Duration // see Probe.Gap
+	Alarm                    bool          // the pass sets an alarm for the next one
 }
 
 // RecordTick extends the stretch of ticks that the probe found, or begins one after a silence, or where the row of the
@@ -307,7 +308,7 @@ func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
 	if f.Alarm { // it comes when something is due, so its next pass is expected then, and no sooner
 		a["regular"] = 0
 	}
-	if !p.since.IsZero() && (p.Now.Sub(p.lastTick) <= silence || p.since.After(p.Now)) {
+	if !p.since.IsZero() && (p.Gap(f.Came) <= silence || p.since.After(p.Now)) {
 		if n, err := s.db.Exec(ctx, "record_tick", a); err != nil || n > 0 {
 			return err
 		}

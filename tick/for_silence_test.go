@@ -3,6 +3,7 @@ package tick_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ func TestForAnHourRaisesASilenceLater(t *testing.T) {
 		{"the trigger came late, and the run of the hook fails", 0, func(c storetest.Call) bool { return c.Kind == storetest.Begin }},
 		{"suspended, and the run of the hook fails", 15, func(c storetest.Call) bool { return c.Kind == storetest.Begin }},
 		{"suspended, and the database is away", 15, func(storetest.Call) bool { return true }},
+		{"suspended, and the pass is not on record", 15, func(c storetest.Call) bool { return strings.Contains(c.SQL, "took_ms") }},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -59,6 +61,9 @@ func TestForAnHourRaisesASilenceLater(t *testing.T) {
 				}
 				if events := told(t, d, "tell"); len(events) != 1 {
 					t.Errorf("the hook for a silence ran for %v", events)
+				}
+				if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("ticks")); n != 2 {
+					t.Errorf("%d rows of passes, want those before and after the silence", n)
 				}
 			})
 		})

@@ -182,9 +182,9 @@ type pass struct {
 	holder   store.Holder
 	report   Report
 	errs     []error
-	troubled bool // the newest probe has found jobs that are parked or failing
-	unraised bool // the silence of the trigger is not raised yet, so the record of this pass must not end it
-	recorded bool // the pass is on record
+	troubled bool          // the newest probe has found jobs that are parked or failing
+	unraised bool          // the silence of the trigger is not raised yet, so the record of this pass must not end it
+	recorded bool          // the pass is on record
 	came     time.Duration // Tick.apart when the pass began
 	deadlines
 	decisions
@@ -229,7 +229,7 @@ func (p *pass) close(ctx context.Context, err error) error {
 		cancel()
 	}
 	facts := store.TickFacts{Name: p.t.Name, Holder: p.t.Holder, Version: p.t.Version, Decided: p.report.Decided, Started: p.report.Started, Failed: p.report.Failed,
-		Took: p.t.Now().Sub(p.began), Alarm: p.t.Alarm != nil}
+		Took: p.t.Now().Sub(p.began), Came: p.came, Alarm: p.t.Alarm != nil}
 	switch {
 	case err != nil && asked: // not what its statements say of that
 		facts.Error = "interrupted: the process was asked to end"
