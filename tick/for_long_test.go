@@ -177,6 +177,47 @@ func TestForAnHourCountsFromItsLastLook(t *testing.T) {
 	})
 }
 
+// How late the pass was that came latest also counts where everything was paused for some passes afterwards, or before. If it
+// is still paused at the end, nothing is late.
+func TestForAnHourKeepsHowLateItCame(t *testing.T) {
+	for _, c := range []struct {
+		what           string
+		pause, suspend int // after this many passes
+		resume         int
+		want           time.Duration
+	}{
+		{"paused afterwards", 30, 25, 32, 5 * time.Minute},
+		{"paused before", 20, 25, 22, 5 * time.Minute},
+		{"paused at the end", 30, 25, -1, 0},
+		{"paused while it became due", 20, 25, 28, time.Second}, // after the end of the pause
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("hourly")}})
+				d.Clock.Set(ticktest.Morning(8, 30))
+				ticktest.Run(t, d)
+				tk, slept := repeating(t, d)
+				sleep := tk.Sleep
+				tk.Sleep = func(ctx context.Context, wait time.Duration) {
+					switch len(*slept) {
+					case c.pause:
+						ticktest.Pause(t, d, store.Subject{Scope: store.ScopeAll}, time.Time{})
+					case c.suspend: // the host is suspended while the hourly job becomes due
+						d.Clock.Set(ticktest.Morning(9, 4))
+					case c.resume:
+						ticktest.Resume(t, d, store.Subject{Scope: store.ScopeAll}, false)
+					}
+					sleep(ctx, wait)
+				}
+				r, err := tk.RunFor(t.Context(), time.Hour)
+				if err != nil || r.Late() != c.want || r.Frozen != (c.resume < 0) {
+					t.Errorf("%v: late by %s, want %s; paused %t", err, r.Late(), c.want, r.Frozen)
+				}
+			})
+		})
+	}
+}
+
 // A pass that takes long counts what it finds at its end up to then.
 func TestPassCountsFromItsLastLook(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

@@ -94,7 +94,8 @@ type Report struct {
 	// WakeAt is when the alarm that this pass has set starts the next pass, by the host's clock; zero: no alarm was set.
 	WakeAt time.Time `json:"wake_at,omitzero"`
 
-	well, wrong int // runs for which name was called, by Ended.Wrong
+	late        time.Duration // in RunFor: Late of the pass that came latest, of those that were in no freeze
+	well, wrong int           // runs for which name was called, by Ended.Wrong
 
 	due  time.Time // like NextRun; if MoreDue: since when, which lies in the past
 	wake time.Time // NextRun by the host's clock; if MoreDue, it may lie in the past
@@ -196,7 +197,7 @@ type Coming struct {
 func (r *Report) join(next Report) {
 	if r.Passes++; r.Passes == 1 {
 		*r = next
-		r.Passes = 1
+		r.Passes, r.late = 1, next.Late()
 		return
 	}
 	if next.StartedAt.IsZero() { // the budget ended before the database answered: earlier facts still hold
@@ -218,8 +219,8 @@ func (r *Report) join(next Report) {
 	}
 	r.addUnheard(next.UnheardEvents, next.Unheard)
 	r.addUntold(next.UntoldSignals, next.Untold)
-	if r.Frozen || next.Late() > r.Late() { // how late a pass in a freeze was says nothing
-		r.OldestDue, r.DueAt = next.OldestDue, next.DueAt
+	if late := next.Late(); r.late == 0 || late > r.late {
+		r.OldestDue, r.DueAt, r.late = next.OldestDue, next.DueAt, late
 	}
 	r.LookedAt = next.LookedAt
 	r.MoreDue, r.due, r.early = next.MoreDue, next.due, r.early || next.early
