@@ -81,6 +81,8 @@ type Report struct {
 	// them until AheadUntil, or until Store.Replan is called.
 	Ahead      int       `json:"ahead_jobs,omitempty"`
 	AheadUntil time.Time `json:"ahead_until,omitzero"`
+	// AheadUnknown says that these jobs could not be counted in time, and what to do; Ahead is zero then.
+	AheadUnknown string `json:"ahead_unknown,omitempty"`
 
 	// LockedJobs counts the jobs that were skipped because other sessions have locked their rows; Locked has
 	// the first of them. LockHolders names these sessions, as far as the engine knows them.
@@ -227,6 +229,7 @@ func (r *Report) join(next Report) {
 	r.skew, r.frozenUntil, r.left, r.mayWake, r.meant = next.skew, next.frozenUntil, next.left, next.mayWake, next.meant
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
+	r.AheadUnknown = next.AheadUnknown
 	r.Unserved, r.Remind = next.Unserved, r.Remind || next.Remind
 	r.Unseen = next.Unseen
 	r.States, r.ParkedJobs, r.FailingJobs, r.Parked, r.Failing = next.States, next.ParkedJobs, next.FailingJobs, next.Parked, next.Failing

@@ -223,10 +223,7 @@ func (p *pass) close(ctx context.Context, err error) error {
 		return err
 	}
 	if err == nil {
-		within, cancel := context.WithTimeout(ctx, p.grace()/2) // so that the pass is on record even if no answer comes
-		p.report.Ahead, p.report.AheadUntil, err = p.t.Store.Ahead(within, p.probe)
-		err = p.unseen(within, err)
-		cancel()
+		err = p.countAhead(ctx)
 	}
 	facts := store.TickFacts{Name: p.t.Name, Holder: p.t.Holder, Version: p.t.Version, Decided: p.report.Decided, Started: p.report.Started, Failed: p.report.Failed,
 		Took: p.t.Now().Sub(p.began), Came: p.came, Alarm: p.t.Alarm != nil}
@@ -245,6 +242,22 @@ func (p *pass) close(ctx context.Context, err error) error {
 		err = p.unseen(ctx, p.lastLook(ctx))
 		p.report.Unseen = err == nil && !p.report.States
 	}
+	return err
+}
+
+// countAhead counts the jobs that sleep because the clock was ahead. It has only half of the time that is left, so that the pass is on
+// record even if no answer comes. Then the report says so: as long as nobody plans these jobs anew, no other pass may get an answer either.
+func (p *pass) countAhead(ctx context.Context) error {
+	most := p.grace() / 2
+	within, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	jobs, until, err := p.t.Store.Ahead(within, p.probe)
+	if err != nil && errors.Is(stopped(within), context.DeadlineExceeded) { // an engine may answer with its own word for that
+		p.report.AheadUnknown = fmt.Sprintf("the clock of the database was ahead, and how many jobs sleep because of that could not be counted in %s; "+
+			"run `dbjobs job replan` to plan them from now", most.Round(time.Millisecond))
+		return nil
+	}
+	p.report.Ahead, p.report.AheadUntil = jobs, until
 	return err
 }
 

@@ -121,6 +121,7 @@ func (c *cli) logPass(ctx context.Context, p *metrics.Pass, embedded bool, err e
 	}
 	text("database", cmp.Or(p.Database, c.db.Display()))
 	text("cut_short", r.CutShort)
+	text("ahead_unknown", r.AheadUnknown)
 	if !r.NextRun.IsZero() {
 		attrs = append(attrs, slog.Time("next_run", r.NextRun.UTC()))
 	}
@@ -145,7 +146,7 @@ func (c *cli) logPass(ctx context.Context, p *metrics.Pass, embedded bool, err e
 	if len(r.Untold) > 0 {
 		attrs = append(attrs, slog.Any("untold", r.Untold))
 	}
-	if r.Failed+r.Lost+r.ParkedJobs+r.FailingJobs+r.Ahead+len(r.Unserved)+len(r.Untold) > 0 {
+	if r.Failed+r.Lost+r.ParkedJobs+r.FailingJobs+r.Ahead+len(r.Unserved)+len(r.Untold) > 0 || r.AheadUnknown != "" {
 		level = slog.LevelWarn
 	}
 	if p.Failed {

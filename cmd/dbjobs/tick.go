@@ -325,6 +325,9 @@ func (c *cli) tellReport(r *tick.Report, f *tickFlags) {
 		c.tell(slog.LevelWarn, "%s will not run before %s, because the database's clock was wrong when that was planned; run `dbjobs job replan` to plan from now",
 			report.Plural(r.Ahead, "job"), report.Instant(r.AheadUntil))
 	}
+	if r.AheadUnknown != "" {
+		c.tell(slog.LevelWarn, "%s", r.AheadUnknown)
+	}
 }
 
 func (c *cli) runPass(ctx context.Context, s *store.Store, f *tickFlags, spent time.Duration, run passFunc) (tick.Report, error) {
