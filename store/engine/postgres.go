@@ -50,7 +50,7 @@ var postgres = &Engine{
 		// The second after the next time of a plan p: nominal times have whole seconds, and a creation has not.
 		"@after_next_run": "(p.next_run + interval '1 second')",
 		// A change l that gave its job another not_before, or that created it with one.
-		"@moves_start": "COALESCE(l.was ->> 'not_before', '') <> COALESCE(l.became ->> 'not_before', '')",
+		"@moves_start": "COALESCE(pg_catalog.jsonb_extract_path_text(l.was, 'not_before'), '') <> COALESCE(pg_catalog.jsonb_extract_path_text(l.became, 'not_before'), '')",
 		"@has_tag":     "j.tags @> pg_catalog.jsonb_build_array(p.subject)",
 		"@each_tag":    "CROSS JOIN LATERAL pg_catalog.jsonb_array_elements_text(j.tags) AS t",
 		"@as_set":      "",

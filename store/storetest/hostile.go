@@ -7,7 +7,7 @@ import (
 )
 
 // Functions are the functions that our statements for PostgreSQL call.
-var Functions = []string{"aclexplode", "array_to_string", "chr", "count", "current_database", "current_schemas", "current_setting", "format", "has_sequence_privilege", "has_table_privilege", "isfinite", "json_to_recordset", "jsonb_array_elements", "jsonb_array_elements_text", "jsonb_build_array", "jsonb_typeof", "max", "min", "octet_length",
+var Functions = []string{"aclexplode", "array_to_string", "chr", "count", "current_database", "current_schemas", "current_setting", "format", "has_sequence_privilege", "has_table_privilege", "isfinite", "json_to_recordset", "jsonb_array_elements", "jsonb_array_elements_text", "jsonb_build_array", "jsonb_extract_path_text", "jsonb_typeof", "max", "min", "octet_length",
 	"pg_advisory_xact_lock", "pg_backend_pid", "pg_get_expr", "pg_get_serial_sequence", "pg_has_role", "pg_try_advisory_xact_lock", "quote_ident", "quote_nullable", "right", "row_number", "row_security_active", "split_part", "statement_timestamp", "string_agg", "strpos", "substr", "sum", "to_regclass", "unnest"}
 
 // operators are the operators that our statements use. Some appear there only as IN, BETWEEN or LIKE.
