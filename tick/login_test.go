@@ -19,14 +19,7 @@ import (
 // after the other login's job.
 func twoLogins(t *testing.T, d *storetest.DB) (theirs string, first, second func() tick.Report) {
 	t.Helper()
-	if d.Engine == "sqlite" {
-		t.Skip("knows no logins")
-	}
-	theirs, other := d.As(t)
-	mine, err := d.Login(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	mine, theirs, other := ownAndOther(t, d)
 	one := []store.Step{ticktest.Step("", "SELECT 1")}
 	ticktest.Apply(t, d, store.Definitions{Schedules: []store.Schedule{{Name: "shared", Rule: "every 5m"}}, Jobs: []store.Job{
 		{Name: "mine", Owner: mine, Schedules: []string{"shared"}, Steps: one},
@@ -170,17 +163,24 @@ func TestLoginThatNobodyServes(t *testing.T) {
 	})
 }
 
+// ownAndOther returns the login of d, another one, and the store of that. A file has no logins, so it skips the test there.
+func ownAndOther(t *testing.T, d *storetest.DB) (mine, theirs string, other *store.Store) {
+	t.Helper()
+	if d.Engine == "sqlite" {
+		t.Skip("knows no logins")
+	}
+	theirs, other = d.As(t)
+	mine, err := d.Login(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mine, theirs, other
+}
+
 // If two logins apply the same file, the second is refused before it makes each job twice.
 func TestLoginsApplyOneFile(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		if d.Engine == "sqlite" {
-			t.Skip("knows no logins")
-		}
-		theirs, other := d.As(t)
-		mine, err := d.Login(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		mine, theirs, other := ownAndOther(t, d)
 		file := func(owner string) store.Definitions {
 			return store.Definitions{Jobs: []store.Job{{Name: "job", Owner: owner, Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}}
 		}
@@ -188,7 +188,7 @@ func TestLoginsApplyOneFile(t *testing.T) {
 		if _, err := d.Apply(t.Context(), file(""), o); err != nil {
 			t.Fatal(err)
 		}
-		_, err = other.Apply(t.Context(), file(""), o)
+		_, err := other.Apply(t.Context(), file(""), o)
 		for _, want := range []string{"job job: owner: ", "for the login " + mine, "for " + theirs, "owner: " + mine + " to change its job"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v, want %q", err, want)
@@ -202,7 +202,7 @@ func TestLoginsApplyOneFile(t *testing.T) {
 		both := []string{mine, theirs}
 		slices.Sort(both)
 		_, third := d.As(t)
-		if _, err = third.Apply(t.Context(), file(""), o); err == nil || !strings.Contains(err.Error(), "for the login "+strings.Join(both, " and ")+";") {
+		if _, err := third.Apply(t.Context(), file(""), o); err == nil || !strings.Contains(err.Error(), "for the login "+strings.Join(both, " and ")+";") {
 			t.Errorf("%v, want %q", err, both)
 		}
 		if n := d.Int(t, "SELECT count(*) FROM "+d.Table("jobs")); n != 2 {
@@ -217,19 +217,12 @@ func TestLoginsApplyOneFile(t *testing.T) {
 // So is the second login that applies a file without a name, such as an export. A job of a manifest is another one.
 func TestLoginsApplyOneFileWithoutAName(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
-		if d.Engine == "sqlite" {
-			t.Skip("knows no logins")
-		}
-		theirs, other := d.As(t)
-		mine, err := d.Login(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		mine, theirs, other := ownAndOther(t, d)
 		nop := []store.Step{ticktest.Nop("")}
 		file := store.Definitions{Jobs: []store.Job{{Name: "job", Steps: nop}, {Name: "shared", Steps: nop}}}
 		brought(t, d, store.Definitions{Jobs: file.Jobs[:1]}, store.ApplyOptions{CreateOnly: true})
 		brought(t, d, store.Definitions{Jobs: file.Jobs[1:]}, store.ApplyOptions{Manifest: "jobs"})
-		_, err = other.Apply(t.Context(), file, store.ApplyOptions{})
+		_, err := other.Apply(t.Context(), file, store.ApplyOptions{})
 		for _, want := range []string{"job job: owner: ", "for the login " + mine, "for " + theirs, "owner: " + mine + " to change its job"} {
 			if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "job shared") {
 				t.Errorf("%v, want %q", err, want)
