@@ -20,7 +20,8 @@ import (
 //   - attempts that were lost or cut. A run that has one, or whose step met the fault itself and failed by it, is
 //     touched: of each of its steps only the last attempt is compared, since what is done at least once may be done
 //     again. Runs that the fault did not touch are compared attempt by attempt;
-//   - a run that another pass took before the frozen pass could replace it: it is not cancelled, it has run;
+//   - a run that another pass took before the frozen pass could replace it: it has run and is not cancelled, or the fault
+//     made it fail, and the newer time replaced it while it waited for its next attempt;
 //   - history beyond what is kept: it goes with the next run of its job, or with a sweep, also for a removed job;
 //   - the ticks' own stretches.
 type record struct {
@@ -35,7 +36,7 @@ type runRecord struct {
 	touched bool
 	effects []string // step, one for each
 	lost    bool     // delivered once, and never came back: max_deliveries 1 promises this
-	ran     bool     // of a job whose newer occurrences replace older ones: it succeeded
+	newer   bool     // of a job whose newer occurrences replace older ones
 }
 
 // last returns the ends of the steps: the last attempt of each.
@@ -54,6 +55,20 @@ func (r *runRecord) last() []string {
 	return out
 }
 
+// takenFirst reports whether another pass took the run that the unbroken course replaced.
+func (r *runRecord) takenFirst(model *runRecord) bool {
+	if !r.newer || !strings.HasPrefix(model.line, store.Cancelled) || len(r.last()) != 1 {
+		return false
+	}
+	switch r.last()[0] {
+	case "act succeeded":
+		return strings.HasPrefix(r.line, store.Succeeded)
+	case "act failed": // by the fault; a retry was still to come
+		return r.touched && r.line == model.line && len(model.tries) == 0
+	}
+	return false
+}
+
 // differences compares with the record of the unbroken course.
 func (r *record) differences(model *record) []string {
 	out := slices.Clone(r.wrong)
@@ -65,7 +80,7 @@ func (r *record) differences(model *record) []string {
 			continue
 		case got.lost:
 			continue
-		case got.ran && strings.HasPrefix(want.line, store.Cancelled) && slices.Equal(got.last(), []string{"act succeeded"}):
+		case got.takenFirst(want):
 			continue
 		case got.line != want.line:
 			out = append(out, fmt.Sprintf("%s is %s; want %s", key, got.line, want.line))
@@ -176,7 +191,7 @@ func (w *world) read() (*record, error) {
 		}
 		rec := &runRecord{line: fmt.Sprintf("%s #%d, settled %t, held %q, for %s in %s..%s, priority %d, %q", r.State, r.Number, !r.SettledAt.IsZero(), r.HeldBy,
 			clock(r.ScheduledFor), clock(r.IntervalStart), clock(r.IntervalEnd), r.Priority, r.Queue)}
-		rec.ran = r.Job == "replaced" && r.State == store.Succeeded
+		rec.newer = r.Job == "replaced"
 		rec.lost = r.Job == "once" && r.State == store.Lost
 		if !r.StartedAt.IsZero() && r.StartedAt.Before(r.ScheduledFor) {
 			out.wrong = append(out.wrong, "early: "+keys[r.ID])
