@@ -187,13 +187,18 @@ func (s *Store) Jobs(ctx context.Context, f JobFilter) ([]JobStatus, error) {
 	}), nil
 }
 
+// IDs returns the ids of jobs, in their order.
+func IDs(jobs []JobStatus) []int64 {
+	ids := make([]int64, len(jobs))
+	for i := range jobs {
+		ids[i] = jobs[i].ID
+	}
+	return ids
+}
+
 // deriveAll sets the states of jobs as of now.
 func (s *Store) deriveAll(ctx context.Context, q engine.Runner, list []JobStatus) error {
-	ids := make([]int64, len(list))
-	for i := range list {
-		ids[i] = list[i].ID
-	}
-	pauses, err := s.readHeld(ctx, q, ids)
+	pauses, err := s.readHeld(ctx, q, IDs(list))
 	if err != nil {
 		return err
 	}
@@ -203,7 +208,7 @@ func (s *Store) deriveAll(ctx context.Context, q engine.Runner, list []JobStatus
 	}
 	now, thaw, err := s.thaw(ctx, q)
 	for i := range list {
-		list[i].derive(now, thaw, pauses.OfJob(ids[i]), left)
+		list[i].derive(now, thaw, pauses.OfJob(list[i].ID), left)
 	}
 	return err
 }

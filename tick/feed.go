@@ -23,11 +23,7 @@ type FeedRule struct {
 // that is disabled, parked, or paused until somebody resumes it has no events, nor has a schedule that is paused so. A job whose
 // next time depends on the end of a run has none either. Times that somebody skips are no events.
 func Feed(ctx context.Context, s *store.Store, jobs []store.JobStatus, now, to time.Time, limit int) (list []FeedRule, idle []string, err error) {
-	ids := make([]int64, len(jobs))
-	for i := range jobs {
-		ids[i] = jobs[i].ID
-	}
-	of, faults, err := s.RulesOfJobs(ctx, ids)
+	of, faults, err := s.RulesOfJobs(ctx, store.IDs(jobs))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -95,11 +95,7 @@ func NextOfEach(ctx context.Context, s *store.Store, jobs []store.JobStatus, fro
 // upcoming does the work of Upcoming and NextOfEach. It looks at the next times of each job, at most "each" of them.
 func upcoming(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit, each int) (UpcomingRuns, error) {
 	u := UpcomingRuns{From: from, To: to, Runs: []UpcomingRow{}, Idle: []string{}, Skipped: []SkippedRun{}}
-	ids := make([]int64, len(jobs))
-	for i := range jobs {
-		ids[i] = jobs[i].ID
-	}
-	list, faults, err := s.RulesOfJobs(ctx, ids)
+	list, faults, err := s.RulesOfJobs(ctx, store.IDs(jobs))
 	if err != nil {
 		return u, err
 	}

@@ -17,11 +17,7 @@ type UpcomingTimes struct {
 // UpcomingByJob is Upcoming for each job separately, in the order of the jobs: at most limit times of each. So a job that
 // runs each minute does not hide a job that runs each month.
 func UpcomingByJob(ctx context.Context, s *store.Store, jobs []store.JobStatus, from, to time.Time, limit int) ([]UpcomingTimes, error) {
-	ids := make([]int64, len(jobs))
-	for i := range jobs {
-		ids[i] = jobs[i].ID
-	}
-	list, faults, err := s.RulesOfJobs(ctx, ids)
+	list, faults, err := s.RulesOfJobs(ctx, store.IDs(jobs))
 	if err != nil {
 		return nil, err
 	}

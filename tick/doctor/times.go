@@ -22,11 +22,7 @@ const (
 func (e *exam) times(ctx context.Context) error {
 	each := max(100, min(mostRule, mostAll/max(1, len(e.jobs))))
 	for part := range slices.Chunk(e.jobs, page) {
-		ids := make([]int64, len(part))
-		for i := range part {
-			ids[i] = part[i].ID
-		}
-		rec, err := e.s.Records(ctx, ids, e.o.Since)
+		rec, err := e.s.Records(ctx, store.IDs(part), e.o.Since)
 		if err != nil {
 			return err
 		}

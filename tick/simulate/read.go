@@ -112,10 +112,7 @@ func Read(ctx context.Context, s *store.Store, from, now time.Time) (Input, []st
 	if err != nil {
 		return in, nil, err
 	}
-	ids := make([]int64, len(jobs))
-	for i := range jobs {
-		ids[i] = jobs[i].ID
-	}
+	ids := store.IDs(jobs)
 	list, faults, err := s.RulesToDecide(ctx, ids)
 	if err != nil {
 		return in, nil, err
