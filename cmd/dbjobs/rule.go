@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,13 +69,7 @@ func (c *cli) ruleExplain() *cobra.Command {
 		Example: `  dbjobs rule explain "*/15 9-17 * * MON-FRI" --zone Europe/Berlin`,
 	}
 	ruleFlags(cmd, &o)
-	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
-		o.Rules, o.Now, o.Open = args, time.Now(), opener(cmd.Context())
-		if err := badRule(o.ReadCalendar()); err != nil {
-			return err
-		}
-		return badRule(rulecmd.Explain(c.stdout, o))
-	})
+	cmd.RunE = c.ofRules(&o, rulecmd.Explain)
 	return cmd
 }
 
@@ -86,14 +81,19 @@ func (c *cli) ruleLint() *cobra.Command {
 	}
 	ruleFlags(cmd, &o)
 	cmd.Flags().IntVar(&o.MaxPerDay, "max-per-day", 0, "warn about rules that fire more than `N` times a day")
-	cmd.RunE = c.do(func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = c.ofRules(&o, rulecmd.Lint)
+	return cmd
+}
+
+// ofRules does what a command does with the rules that it is given.
+func (c *cli) ofRules(o *rulecmd.Options, do func(io.Writer, rulecmd.Options) error) func(*cobra.Command, []string) error {
+	return c.do(func(cmd *cobra.Command, args []string) error {
 		o.Rules, o.Now, o.Open = args, time.Now(), opener(cmd.Context())
 		if err := badRule(o.ReadCalendar()); err != nil {
 			return err
 		}
-		return badRule(rulecmd.Lint(c.stdout, o))
+		return badRule(do(c.stdout, *o))
 	})
-	return cmd
 }
 
 // badRule makes every error of a rule command bad input, because nothing else can go wrong there.

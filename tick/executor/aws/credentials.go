@@ -201,10 +201,7 @@ func getOnce(c *http.Client, req *http.Request) (body []byte, passes bool, err e
 		return nil, true, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		why := ""
-		if name := refusal.Find(body); name != nil {
-			why = ": " + string(name)
-		}
+		why := reason(body)
 		return nil, again.Passes(resp.StatusCode) || momentary.MatchString(why), fmt.Errorf("%s answers with status %d%s", req.URL.Host, resp.StatusCode, why)
 	}
 	return body, false, nil

@@ -78,6 +78,14 @@ var direct = &http.Client{
 // refusal matches the names of AWS's errors, such as AccessDeniedException.
 var refusal = lazyregexp.New(`\b(?:AccessDenied|ResourceNotFound|DecryptionFailure|InvalidParameter|InvalidRequest|InternalServiceError|Throttling|ExpiredToken|UnrecognizedClient|InvalidIdentityToken|ExpiredTokenException|IDPRejectedClaim|IDPCommunicationError)(?:Exception)?\b`)
 
+// reason returns AWS's name of the error in an answer, to go behind a message, or nothing.
+func reason(body []byte) string {
+	if name := refusal.Find(body); name != nil {
+		return ": " + string(name)
+	}
+	return ""
+}
+
 func askExtension(ctx context.Context, env Lookup, id string) (secret string, passes bool, err error) {
 	port := env.value("PARAMETERS_SECRETS_EXTENSION_HTTP_PORT")
 	if port == "" {
@@ -103,10 +111,7 @@ func askExtension(ctx context.Context, env Lookup, id string) (secret string, pa
 	}
 	if resp.StatusCode != http.StatusOK {
 		// The answer may hold anything, even the session's token. Only AWS's name of the error is shown.
-		why := ""
-		if name := refusal.Find(body); name != nil {
-			why = ": " + string(name)
-		}
+		why := reason(body)
 		if bytes.Contains(body, []byte("not ready")) {
 			return "", true, notReadyError{fmt.Errorf("the secrets extension is not ready to read %s: status %d", id, resp.StatusCode)}
 		}

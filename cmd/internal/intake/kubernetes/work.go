@@ -20,13 +20,13 @@ import (
 func create(j *store.Job, namespace, name string, note func(string, ...any)) {
 	kubectl := "kubectl"
 	if namespace != "" {
-		kubectl += " -n " + quoted(namespace)
+		kubectl += " -n " + store.Argument(namespace)
 	} else {
 		note("It has no namespace here, so it is that of kubectl's own settings.")
 	}
 	short := strings.TrimRight(name[:min(len(name), 50)], "-.") // the name of a Job has at most 63 characters
 	text := fmt.Sprintf(`job=%s-"${DBJOBS_RUN_ID##*-}"
-`, quoted(short))
+`, store.Argument(short))
 	if j.Overlap == store.OverlapReplace { // the run that is replaced takes its Job with it
 		text += fmt.Sprintf(`trap '%s delete job "$job" --wait=false; exit 143' TERM
 `, kubectl)
@@ -53,7 +53,7 @@ while :; do
   *Failed*) %[2]s logs --tail=50 "job/$job"; exit 1 ;;
   esac
   sleep 5
-done`, quoted(name), kubectl, looks)
+done`, store.Argument(name), kubectl, looks)
 	j.Steps = []store.Step{intake.Program("shell", executor.ProgramSpec{Run: []string{text}})}
 }
 
@@ -80,14 +80,6 @@ func gone(j *store.Job, succeeded, ttl *int64, note func(string, ...any)) {
 	if ttl != nil && *ttl < seen {
 		note("ttlSecondsAfterFinished: %d deletes a Job before the run is sure to see its end, and then the run fails: set it to %d or more before the job is enabled.", *ttl, seen)
 	}
-}
-
-// quoted returns a word of a shell. The names of Kubernetes need no quotes.
-func quoted(name string) string {
-	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == "" {
-		return name
-	}
-	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
 // started makes the step of a command. exec would read ${NAME} as a fact of dbjobs, and Kubernetes leaves it to the
