@@ -21,11 +21,12 @@ type jobSQL struct {
 	look            string                   // the query for a session's number, and for whether it is like a new one; empty: none is asked
 	stop            string                   // see Engine.Stop
 	transactionOpen func(context.Context, *sql.Conn) (bool, error)
-	tellsOpen       bool                   // see Engine.TransactionKnown
-	lasts           func(text string) bool // see Engine.lasts
-	looksBack       func(text string) bool // see Engine.looksBack
-	unsent          func(error) bool       // see Engine.Unsent
-	held            func(error) bool       // see Engine.Held
+	tellsOpen       bool                                 // see Engine.TransactionKnown
+	lasts           func(text string) bool               // see Engine.lasts
+	looksBack       func(text string) bool               // see Engine.looksBack
+	unsent          func(error) bool                     // see Engine.Unsent
+	held            func(error) bool                     // see Engine.Held
+	waits           func(err error, texts []string) bool // see Engine.Waits; nil: several sessions write at once
 	savepointGone   func(error) bool
 	routineGone     func(error) bool                                                    // see Engine.RoutineGone; nil: a routine is replaced in one transaction
 	commitsNothing  func(text string) bool                                              // see Engine.CommitsNothing; nil: nothing is known of a text
@@ -111,6 +112,12 @@ func (e *Engine) Unsent(err error) bool {
 // Held reports whether an error says that a pooler has held the statement back until its patience was over. So nothing of it
 // was done, but another session would wait as long.
 func (e *Engine) Held(err error) bool { return e.jobs.held != nil && e.jobs.held(err) }
+
+// Waits reports whether the last of some statements of a session has met the lock of another writer of a file, so that nothing of it
+// was done if no transaction is open. It does not report this if the session has said how long it waits, or has opened another file.
+func (e *Engine) Waits(err error, texts []string) bool {
+	return e.jobs.waits != nil && e.jobs.waits(err, texts)
+}
 
 // SavepointGone reports whether an error says that the transaction in which a savepoint was set has ended.
 func (e *Engine) SavepointGone(err error) bool { return e.jobs.savepointGone(err) }

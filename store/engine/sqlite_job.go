@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,7 @@ import (
 
 var sqliteJobs = jobSQL{
 	transactionOpen: sqliteTransactionOpen,
+	waits:           waitsInSQLite,
 	savepointGone:   sqliteSavepointGone,
 	reset:           func(context.Context, *sql.Conn) (int64, string, error) { return 0, "", nil },
 	lasts:           func(text string) bool { return !plainInSQLite.MatchString(text) || actsInSQLite.MatchString(text) },
@@ -36,6 +38,22 @@ var (
 func sqliteTransactionOpen(ctx context.Context, conn *sql.Conn) (bool, error) {
 	_, refused := conn.ExecContext(ctx, "ROLLBACK") // SQLite refuses this if no transaction is open
 	return refused == nil, nil
+}
+
+// A PRAGMA that meets a lock may do so at each try, such as one that changes the journal: other connections of this process are open.
+var (
+	writersInSQLite = []string{"SELECT", "VALUES", "INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "ALTER", "DROP", "REINDEX", "ANALYZE", "VACUUM", "BEGIN"}
+	boundedInSQLite = lazyregexp.New(`(?i)busy_timeout|\battach\b`)
+)
+
+// waitsInSQLite looks at texts that are one statement: of several, nobody knows which one has met the lock.
+func waitsInSQLite(err error, texts []string) bool {
+	var se *sqlitedriver.Error
+	if !errors.As(err, &se) || se.Code()&0xff != sqlite3.SQLITE_BUSY || slices.ContainsFunc(texts, boundedInSQLite.MatchString) {
+		return false
+	}
+	text := blanked(texts[len(texts)-1], quotedInSQLite)
+	return oneText.MatchString(text) && slices.Contains(writersInSQLite, mainVerb(text))
 }
 
 func sqliteSavepointGone(err error) bool {

@@ -31,7 +31,7 @@ func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Requ
 	if r.EndFollows {
 		begin = engine.EndFollows(begin)
 	}
-	tx, err := taken.Conn.BeginTx(begin, &sql.TxOptions{Isolation: d.engine.Isolation})
+	tx, err := d.begin(begin, s, taken.Conn)
 	if err != nil {
 		return Result{}, beforeText(d.engine, err)
 	}

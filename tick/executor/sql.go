@@ -196,6 +196,7 @@ func (d *database) in(ctx context.Context, taken *engine.Session, spec SQLSpec, 
 	if !mayBegin || d.engine.TransactionKnown() {
 		s.last = taken.Last
 	}
+	s.waits = func(sent, try int, err error) bool { return d.waits(s, taken.Conn, textsOf(spec.SQL[:sent]), try, err) }
 	res, err = s.execute(d.engine, taken.Conn, spec)
 	if err != nil {
 		return res, err
@@ -260,7 +261,8 @@ type session struct {
 	after      context.Context // ends stopGrace later, or with the attempt's work; for the check of the effects of a stopped statement
 	statements context.Context // the context of the statements: that of the attempt if the driver stops them on the server, otherwise after
 
-	last func(context.Context) context.Context // makes the context of the last statement, if nothing follows it in the session; nil: something follows
+	last  func(context.Context) context.Context // makes the context of the last statement, if nothing follows it in the session; nil: something follows
+	waits func(sent, try int, err error) bool   // whether the last of the statements that were sent is sent again, see database.waits; nil: none is
 }
 
 // session begins a session. Some drivers would drop the connection and leave the statement running on the
@@ -323,6 +325,9 @@ func (s session) execute(e *engine.Engine, q execer, spec SQLSpec) (res Result, 
 			within = s.last(within)
 		}
 		done, err := q.ExecContext(within, st.Text, st.Args...)
+		for try := 1; err != nil && s.waits != nil && s.waits(i+1, try, err); try++ {
+			done, err = q.ExecContext(within, st.Text, st.Args...)
+		}
 		if err != nil {
 			if why := notSent(e, err); i == 0 && why != nil {
 				err = why
