@@ -239,7 +239,7 @@ ORDER BY CASE r.state WHEN 'running' THEN 0 WHEN 'queued' THEN 1 ELSE 2 END, r.i
 -- overridden: mysql
 SELECT @run_columns, @run_job
 FROM (SELECT x.id FROM dbjobs.jobs x WHERE x.id = :job UNION ALL SELECT x.id FROM dbjobs.jobs x WHERE x.group_name = :group) AS m
-CROSS JOIN dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id
+CROSS JOIN dbjobs.runs r @by_open JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open = m.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL)
 ORDER BY COALESCE(r.started_at, r.created_at), r.id LIMIT :limit;
 
@@ -515,7 +515,7 @@ FROM dbjobs.groups g WHERE g.name @among_names;
 SELECT name, run, job_id, priority, ready_at FROM (
   SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
     ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
-  FROM dbjobs.jobs j CROSS JOIN dbjobs.runs r
+  FROM dbjobs.jobs j CROSS JOIN dbjobs.runs r @by_open
   WHERE @open = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name @among_names AND @elsewhere) AS h
 WHERE place <= :limit ORDER BY name, place;
 
@@ -1243,7 +1243,6 @@ SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id
 WHERE r.job_id = :job AND (:state = '' OR r.state = :state) AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- name: runs_open_of_job
--- overridden: sqlite
 SELECT @run_columns, @run_job FROM dbjobs.runs r @by_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open = :job AND r.state = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
@@ -1254,7 +1253,6 @@ SELECT @run_columns, @run_job FROM dbjobs.runs r LEFT JOIN dbjobs.jobs j ON j.id
 WHERE @unwell = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 
 -- name: runs_under_way
--- overridden: sqlite
 SELECT @run_columns, @run_job FROM dbjobs.runs r @by_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE @open IS NOT NULL AND r.state = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
 

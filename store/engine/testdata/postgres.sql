@@ -750,7 +750,7 @@ FROM dbjobs.groups g WHERE g.name = ANY($2::text[]);
 SELECT name, run, job_id, priority, ready_at FROM (
   SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
     pg_catalog.ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
-  FROM dbjobs.jobs j CROSS JOIN dbjobs.runs r
+  FROM dbjobs.jobs j CROSS JOIN dbjobs.runs r 
   WHERE settled_at IS NULL AND job_id = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name = ANY($1::text[]) AND j.id <> ALL($2::bigint[])) AS h
 WHERE place <= $3 ORDER BY name, place;
 
@@ -1767,7 +1767,7 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN false ELSE true END
 FROM (SELECT x.id FROM dbjobs.jobs x WHERE x.id = $1 UNION ALL SELECT x.id FROM dbjobs.jobs x WHERE x.group_name = $2) AS m
-CROSS JOIN dbjobs.runs r JOIN dbjobs.jobs j ON j.id = r.job_id
+CROSS JOIN dbjobs.runs r  JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE settled_at IS NULL AND job_id = m.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL)
 ORDER BY COALESCE(r.started_at, r.created_at), r.id LIMIT $3;
 

@@ -162,7 +162,7 @@ SELECT name, working_days, days, description, manifest, CASE WHEN planned IS NOT
 
 -- name: cancellable
 -- arguments: job
-SELECT id FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = ?1 AND state IN ('waiting', 'queued', 'running') ORDER BY id ;
+SELECT id FROM dbjobs_runs INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = ?1 AND state IN ('waiting', 'queued', 'running') ORDER BY id ;
 
 -- name: catalogue
 SELECT name FROM sqlite_master WHERE type IN ('table', 'index', 'view');
@@ -269,13 +269,13 @@ ORDER BY j.id;
 
 -- name: crowd_queue
 -- arguments: job, times, queue
-SELECT COUNT(*), MAX(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs_runs r  WHERE settled_at IS NULL AND job_id = ?1 AND CASE WHEN COALESCE(r.number, 0) = 0 OR r.started_at IS NOT NULL OR r.cancel_at IS NOT NULL OR r.occurrence LIKE 'at:%' AND NOT ?2 THEN 0 WHEN r.state = 'queued' AND r.lease_until IS NULL THEN ?3 WHEN r.state = 'waiting' AND r.held_by = 'predecessor' THEN CASE WHEN r.occurrence LIKE 'at:%' AND r.fence = 0 THEN 2 ELSE 1 END ELSE 0 END = ?3;
+SELECT COUNT(*), MAX(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END) FROM dbjobs_runs r INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = ?1 AND CASE WHEN COALESCE(r.number, 0) = 0 OR r.started_at IS NOT NULL OR r.cancel_at IS NOT NULL OR r.occurrence LIKE 'at:%' AND NOT ?2 THEN 0 WHEN r.state = 'queued' AND r.lease_until IS NULL THEN ?3 WHEN r.state = 'waiting' AND r.held_by = 'predecessor' THEN CASE WHEN r.occurrence LIKE 'at:%' AND r.fence = 0 THEN 2 ELSE 1 END ELSE 0 END = ?3;
 
 -- name: crowd_runs
 -- arguments: job, times, queue, from, to, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r  WHERE settled_at IS NULL AND job_id = ?1 AND CASE WHEN COALESCE(r.number, 0) = 0 OR r.started_at IS NOT NULL OR r.cancel_at IS NOT NULL OR r.occurrence LIKE 'at:%' AND NOT ?2 THEN 0 WHEN r.state = 'queued' AND r.lease_until IS NULL THEN ?3 WHEN r.state = 'waiting' AND r.held_by = 'predecessor' THEN CASE WHEN r.occurrence LIKE 'at:%' AND r.fence = 0 THEN 2 ELSE 1 END ELSE 0 END BETWEEN ?4 AND ?5
+  r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = ?1 AND CASE WHEN COALESCE(r.number, 0) = 0 OR r.started_at IS NOT NULL OR r.cancel_at IS NOT NULL OR r.occurrence LIKE 'at:%' AND NOT ?2 THEN 0 WHEN r.state = 'queued' AND r.lease_until IS NULL THEN ?3 WHEN r.state = 'waiting' AND r.held_by = 'predecessor' THEN CASE WHEN r.occurrence LIKE 'at:%' AND r.fence = 0 THEN 2 ELSE 1 END ELSE 0 END BETWEEN ?4 AND ?5
 ORDER BY r.created_at, r.id LIMIT ?6;
 
 -- name: date_calendar
@@ -682,7 +682,7 @@ FROM dbjobs_groups g WHERE g.name IN (SELECT value FROM json_each(?2));
 SELECT name, run, job_id, priority, ready_at FROM (
   SELECT j.group_name AS name, r.id AS run, r.job_id, r.priority, r.ready_at,
     ROW_NUMBER() OVER (PARTITION BY j.group_name ORDER BY r.priority DESC, r.ready_at, r.id) AS place
-  FROM dbjobs_jobs j CROSS JOIN dbjobs_runs r
+  FROM dbjobs_jobs j CROSS JOIN dbjobs_runs r INDEXED BY dbjobs_runs_open
   WHERE settled_at IS NULL AND job_id = j.id AND r.state = 'waiting' AND r.held_by = 'group' AND j.group_name IN (SELECT value FROM json_each(?1)) AND j.id NOT IN (SELECT value FROM json_each(?2))) AS h
 WHERE place <= ?3 ORDER BY name, place;
 
@@ -888,8 +888,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = p.last_run_id),
   (SELECT c.action FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
   (SELECT c.changed_at FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
-  (SELECT COUNT(*) FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = j.id),
-  (SELECT COUNT(*) FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, p.skips
+  (SELECT COUNT(*) FROM dbjobs_runs INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = j.id),
+  (SELECT COUNT(*) FROM dbjobs_runs INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id WHERE j.removed_at IS NULL ORDER BY j.name, j.owner;
 
@@ -907,8 +907,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = p.last_run_id),
   (SELECT c.action FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
   (SELECT c.changed_at FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
-  (SELECT COUNT(*) FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = j.id),
-  (SELECT COUNT(*) FROM dbjobs_runs  WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, p.skips
+  (SELECT COUNT(*) FROM dbjobs_runs INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = j.id),
+  (SELECT COUNT(*) FROM dbjobs_runs INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
 LEFT JOIN dbjobs_plans p ON p.job_id = j.id WHERE j.removed_at IS NULL AND j.id IN (SELECT value FROM json_each(?1)) ORDER BY j.name, j.owner;
 
@@ -1124,14 +1124,14 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
   LEFT JOIN dbjobs_job_schedules l ON l.schedule_id = s.id
   WHERE s.calendar <> '' AND c.name IS NULL AND COALESCE(s.job_id, l.job_id) IS NOT NULL
   UNION
-  SELECT n.job_id FROM dbjobs_runs n  LEFT JOIN dbjobs_jobs j ON j.id = n.job_id WHERE settled_at IS NULL AND job_id > 0 AND j.id IS NULL
+  SELECT n.job_id FROM dbjobs_runs n INDEXED BY dbjobs_runs_open LEFT JOIN dbjobs_jobs j ON j.id = n.job_id WHERE settled_at IS NULL AND job_id > 0 AND j.id IS NULL
   UNION
-  SELECT n.job_id FROM dbjobs_runs n  WHERE settled_at IS NULL AND job_id > 0 AND n.state = 'waiting' AND n.held_by = 'group'
+  SELECT n.job_id FROM dbjobs_runs n INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id > 0 AND n.state = 'waiting' AND n.held_by = 'group'
   UNION
   SELECT p.job_id FROM dbjobs_jobs j JOIN dbjobs_plans p ON p.job_id = j.id
   WHERE j.repeat_after_ms IS NOT NULL AND j.enabled = 1 AND j.removed_at IS NULL AND (j.max_runs IS NULL OR j.max_runs > p.runs_made)
     AND p.next_run IS NULL AND p.repeat_from = p.last_scheduled_for
-    AND NOT EXISTS (SELECT 1 FROM dbjobs_runs n  WHERE settled_at IS NULL AND job_id = j.id AND settled_at IS NULL AND job_id > 0 AND n.scheduled_for = p.repeat_from AND n.occurrence LIKE 'at:%')
+    AND NOT EXISTS (SELECT 1 FROM dbjobs_runs n INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = j.id AND settled_at IS NULL AND job_id > 0 AND n.scheduled_for = p.repeat_from AND n.occurrence LIKE 'at:%')
   UNION
   SELECT p.job_id FROM dbjobs_plans p WHERE parked IS NOT NULL
   UNION
@@ -1620,7 +1620,7 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END
 FROM (SELECT x.id FROM dbjobs_jobs x WHERE x.id = ?1 UNION ALL SELECT x.id FROM dbjobs_jobs x WHERE x.group_name = ?2) AS m
-CROSS JOIN dbjobs_runs r JOIN dbjobs_jobs j ON j.id = r.job_id
+CROSS JOIN dbjobs_runs r INDEXED BY dbjobs_runs_open JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE settled_at IS NULL AND job_id = m.id AND (r.state IN ('queued', 'running') OR r.state = 'waiting' AND r.started_at IS NOT NULL)
 ORDER BY COALESCE(r.started_at, r.created_at), r.id LIMIT ?3;
 
@@ -1659,7 +1659,7 @@ AND (?4 = 0 OR (SELECT COUNT(*) FROM dbjobs_job_schedules l WHERE l.job_id = r.j
 -- arguments: job, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r  LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
+  r.finished_at, r.settled_at, r.error, j.owner, j.name, j.tags, CASE WHEN j.removed_at IS NULL THEN 0 ELSE 1 END FROM dbjobs_runs r INDEXED BY dbjobs_runs_open LEFT JOIN dbjobs_jobs j ON j.id = r.job_id
 WHERE settled_at IS NULL AND job_id = ?1 AND r.state IN ('waiting', 'queued', 'running')
 ORDER BY CASE r.state WHEN 'running' THEN 0 WHEN 'queued' THEN 1 ELSE 2 END, r.id LIMIT ?2;
 

@@ -110,16 +110,6 @@ SELECT p.page_count * s.page_size, f.freelist_count * s.page_size FROM pragma_pa
 -- name: file_faults
 SELECT quick_check FROM pragma_quick_check;
 
--- Otherwise SQLite goes through all runs by their time, to spare itself a sort of those that it finds.
-
--- name: runs_under_way
-SELECT @run_columns, @run_job FROM dbjobs.runs r INDEXED BY dbjobs.runs_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE @open IS NOT NULL AND r.state = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
-
 -- name: runs_of_job
 SELECT @run_columns, @run_job FROM dbjobs.runs r INDEXED BY dbjobs.runs_number LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
 WHERE r.job_id = :job AND (:state = '' OR r.state = :state) AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
-
--- name: runs_open_of_job
-SELECT @run_columns, @run_job FROM dbjobs.runs r INDEXED BY dbjobs.runs_open LEFT JOIN dbjobs.jobs j ON j.id = r.job_id
-WHERE @open = :job AND r.state = :state AND @selected AND (:step = '' OR @tried) ORDER BY r.created_at DESC, r.id DESC LIMIT :limit;
