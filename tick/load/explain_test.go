@@ -201,7 +201,7 @@ func TestExplainEveryStatementOfSQLite(t *testing.T) {
 		"contents_runs": "uninstall: how many runs there are", "count_ahead": "of jobs that lie ahead of the clock",
 		"intervals": "backfill: which parts of a range have a run", "recall": "of jobs whose plan was deleted",
 		"failures_of_job": "errors of a job: a run that succeeded, too, may have an attempt that failed",
-		"failures":        "not yet: runs that are open by their time", "runs_of_job": "not yet: it sorts them",
+		"runs_of_job":     "not yet: it sorts them",
 	}
 	d := storetest.Open(t, "sqlite", store.Options{})
 	e, err := engine.Of("sqlite:")

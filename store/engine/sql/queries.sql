@@ -1292,7 +1292,7 @@ FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
   UNION ALL
   SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r WHERE @unwell IS NOT NULL AND r.created_at < :since AND (r.finished_at >= :since OR r.finished_at IS NULL)
   UNION ALL
-  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs.runs r @by_open
     WHERE @open IS NOT NULL AND r.created_at < :since AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
 CROSS JOIN dbjobs.attempts a LEFT JOIN dbjobs.jobs j ON j.id = f.job_id
 WHERE a.run_id = f.id AND a.state IN ('failed', 'lost') AND a.finished_at >= :since AND a.finished_at < :until

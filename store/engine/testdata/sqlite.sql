@@ -564,7 +564,7 @@ FROM (SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r
   UNION ALL
   SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r WHERE r.state IN ('failed', 'cancelled', 'lost') AND r.state IS NOT NULL AND r.created_at < ?1 AND (r.finished_at >= ?1 OR r.finished_at IS NULL)
   UNION ALL
-  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r
+  SELECT r.id, r.job_id, r.number, r.state FROM dbjobs_runs r INDEXED BY dbjobs_runs_open
     WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.created_at < ?1 AND r.attempts > 0 AND r.state IN ('waiting', 'queued', 'running')) AS f
 CROSS JOIN dbjobs_attempts a LEFT JOIN dbjobs_jobs j ON j.id = f.job_id
 WHERE a.run_id = f.id AND a.state IN ('failed', 'lost') AND a.finished_at >= ?1 AND a.finished_at < ?2
