@@ -179,7 +179,7 @@ func (d *decision) overlaps() bool {
 	waits, active, begins := false, d.snapshot.Queue.Runs > 0, d.begins()
 	for i := range d.active {
 		r := &d.active[i]
-		if r.State != store.Running && !r.CancelAt.IsZero() { // this decision cancels it
+		if r.State != store.Running && !r.CancelAt.IsZero() || d.setAside(&r.Run) { // this decision cancels or holds it
 			continue
 		}
 		// A run that was delivered before does not count as waiting: it waits for its next attempt, or

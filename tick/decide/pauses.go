@@ -55,6 +55,13 @@ func (d *decision) pauseHolds(r *store.Run) bool {
 	return held || d.allPaused()
 }
 
+// setAside reports whether pauses of schedules hold back a run while other schedules of the job go on. The run is not in the way
+// of their times: otherwise a pause of one schedule would keep those from running, too.
+func (d *decision) setAside(r *store.Run) bool {
+	open := r.State == store.Queued || r.State == store.Waiting
+	return open && !r.Begun() && d.jobPause() == nil && !d.allPaused() && d.pauseHolds(r)
+}
+
 // allPaused reports whether pauses hold all schedules of the job, of which there is one at least.
 func (d *decision) allPaused() bool {
 	free := func(r store.Rule) bool { return r.Linked && d.pausedSince(r.ScheduleID).IsZero() }

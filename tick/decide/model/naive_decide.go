@@ -300,7 +300,7 @@ func (t *tale) judge(now time.Time, times []time.Time, named map[time.Time][]int
 func (t *tale) overlaps(now time.Time) bool {
 	begins := t.begins(now)
 	for _, r := range t.runs {
-		if r.State == store.Waiting && !r.CancelAt.IsZero() {
+		if r.State == store.Waiting && !r.CancelAt.IsZero() || t.setAside(r, now) {
 			continue
 		}
 		waits := r.State == store.Waiting && r.Fence == 0 && !r.ScheduledFor.IsZero() && r != begins

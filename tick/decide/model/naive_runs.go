@@ -169,3 +169,12 @@ func (t *tale) stays(r *store.Run, now time.Time) bool {
 	}
 	return !r.ScheduledFor.IsZero() && named > 0 && named == held
 }
+
+// setAside reports whether a pause holds a run that is open, while another schedule of the job is not paused.
+func (t *tale) setAside(r *store.Run, now time.Time) bool {
+	others := false
+	for i, l := range t.links {
+		others = others || !l.gone && t.holds(now, i) == nil
+	}
+	return others && !r.Ended() && t.stays(r, now)
+}
