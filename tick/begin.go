@@ -29,6 +29,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.report.StartedAt, p.report.Frozen, p.report.Warning = probe.Now, probe.Frozen, probe.Warning
 	if since := probe.SilentSince(t.Late, p.came); t.Alarm == nil && !since.IsZero() {
 		p.report.SilentSince, p.report.SilentUntil = since, probe.Now
+		p.unraised = p.decider.On.Late != "" && p.decider.On.Late != store.NoHook
 	}
 	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
 	p.found(probe)

@@ -13,7 +13,7 @@ import (
 )
 
 // A silence lasts until a pass is on record that has raised it. So a tick for an hour raises it later if the first pass after the
-// silence could not, or met no database: whether the trigger came late, or the host was suspended during the tick.
+// silence could not, met no database, or was refused since its clock was wrong: whether the trigger came late, or the host was suspended during the tick.
 func TestForAnHourRaisesASilenceLater(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -24,6 +24,7 @@ func TestForAnHourRaisesASilenceLater(t *testing.T) {
 		{"suspended, and the run of the hook fails", 15, func(c storetest.Call) bool { return c.Kind == storetest.Begin }},
 		{"suspended, and the database is away", 15, func(storetest.Call) bool { return true }},
 		{"suspended, and the pass is not on record", 15, func(c storetest.Call) bool { return strings.Contains(c.SQL, "took_ms") }},
+		{"the trigger came late, and its clock is wrong", 0, nil},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
@@ -36,7 +37,7 @@ func TestForAnHourRaisesASilenceLater(t *testing.T) {
 				since, runs, failed := d.Clock.Now().Add(-time.Minute), false, 0
 				var calls storetest.Calls
 				calls.Before = func(call storetest.Call) error {
-					fails := runs && len(*slept) == c.after && c.fails(call)
+					fails := runs && len(*slept) == c.after && c.fails != nil && c.fails(call)
 					if fails {
 						failed++
 					}
@@ -51,13 +52,20 @@ func TestForAnHourRaisesASilenceLater(t *testing.T) {
 					sleep(ctx, wait)
 				}
 				tk.Store = ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap})
-				tk.Late, tk.On = 15*time.Minute, store.Hooks{Late: "tell"}
+				tk.Late, tk.On, tk.MaxClockSkew = 15*time.Minute, store.Hooks{Late: "tell"}, 10*time.Minute
+				tk.Now = func() time.Time {
+					if runs && len(*slept) == c.after && c.fails == nil { // it stood still in the silence
+						failed++
+						return d.Clock.Now().Add(-time.Hour)
+					}
+					return d.Clock.Now()
+				}
 				if runs = true; c.after == 0 {
 					d.Clock.Add(time.Hour)
 				}
 				r, err := tk.RunFor(t.Context(), 90*time.Minute)
 				if err == nil || failed == 0 || !r.SilentSince.Equal(since) {
-					t.Errorf("%v: %d calls failed; silent since %v, want %v", err, failed, r.SilentSince, since)
+					t.Errorf("%v: %d times a call failed or the clock was wrong; silent since %v, want %v", err, failed, r.SilentSince, since)
 				}
 				if events := told(t, d, "tell"); len(events) != 1 {
 					t.Errorf("the hook for a silence ran for %v", events)

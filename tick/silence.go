@@ -9,28 +9,22 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// raiseSilence asks for a run of this host's hook if the trigger was silent. The event is late, with the
+// raiseSilence asks for a run of this host's hook if the trigger was silent, and the host has a hook. The event is late, with the
 // trigger in the place of a job. Its cause is the last pass before the silence, so that passes that
 // compete, or that follow a crash, raise the event only once.
 //
 // Crash window: until this pass is recorded, the next pass finds the same silence. So the pass is not
-// recorded as long as the event could not be raised.
+// recorded as long as the event could not be raised, also where a pass is refused before it comes to that.
 func (p *pass) raiseSilence(ctx context.Context) error {
-	since := p.report.SilentSince
-	if since.IsZero() || p.t.DryRun { // so it is if the database has not answered
+	if !p.unraised || p.t.DryRun {
 		return nil
 	}
-	hook := p.decider.On.Late
-	if hook == "" || hook == store.NoHook {
-		return nil
-	}
-	p.unraised = true
 	within, cancel := p.budget(ctx)
 	defer cancel()
-	now, name := p.probe.Now, p.t.Name
+	since, now, name := p.report.SilentSince, p.probe.Now, p.t.Name
 	length := now.Sub(since)
 	unheard, err := p.t.Store.Raise(within, store.Event{
-		Kind: store.EventLate, Hook: hook, Cause: silenceCause(name, since), At: now,
+		Kind: store.EventLate, Hook: p.decider.On.Late, Cause: silenceCause(name, since), At: now,
 		Trigger: name, Since: since, Seconds: int64(length / time.Second),
 		Error: fmt.Sprintf("the trigger %q was silent for %s, since %s: it did not come, or did not reach the database", name, length.Round(time.Second), since.UTC().Format(time.RFC3339)),
 	})

@@ -161,6 +161,30 @@ func TestHookOfASilenceThatManyPassesFind(t *testing.T) {
 	})
 }
 
+// A pass that is refused, since its clock is wrong, leaves the silence to the first pass with a right clock.
+func TestHookOfASilenceAfterAWrongClock(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		tk := silentHost(t, d, "tell")
+		since := d.Clock.Now().Add(-time.Hour - time.Minute)
+		tk.MaxClockSkew = 10 * time.Minute
+		for range 2 {
+			tk.Now = func() time.Time { return d.Clock.Now().Add(-8 * time.Hour) }
+			if r, err := tk.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "nothing was done") || !r.SilentSince.Equal(since) {
+				t.Fatalf("a wrong clock: %v; silent since %s, want %s", err, r.SilentSince, since)
+			}
+			d.Clock.Add(time.Minute)
+		}
+		tk.Now = d.Clock.Now
+		if r := ticktest.Pass(t, tk); r.Succeeded != 1 || !r.SilentSince.Equal(since) {
+			t.Errorf("a right clock: %d runs; silent since %s, want %s", r.Succeeded, r.SilentSince, since)
+		}
+		d.Clock.Add(time.Minute)
+		if r := ticktest.Pass(t, tk); !r.SilentSince.IsZero() || len(told(t, d, "tell")) != 1 {
+			t.Errorf("the pass after it: %+v; %v", r, told(t, d, "tell"))
+		}
+	})
+}
+
 // A hook that cannot run is reported and stops nothing. The same is true for a hook that is disabled. While everything
 // is paused, the run waits.
 func TestHookOfASilenceThatCannotRun(t *testing.T) {

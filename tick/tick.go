@@ -183,7 +183,7 @@ type pass struct {
 	report   Report
 	errs     []error
 	troubled bool          // the newest probe has found jobs that are parked or failing
-	unraised bool          // the silence of the trigger is not raised yet, so the record of this pass must not end it
+	unraised bool          // the host has a hook for the silence of the trigger, which is not raised yet: no record of this pass may end it
 	recorded bool          // the pass is on record
 	came     time.Duration // Tick.apart when the pass began
 	deadlines
