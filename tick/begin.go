@@ -27,12 +27,13 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	p.probe = probe
 	p.decider = &decide.Pass{Login: probe.Login, Served: t.Store.Served(), StartupID: t.StartupID, Began: probe.Now, Heartbeat: heartbeat, Late: t.Late, On: t.On.Of(probe.Login)}
 	p.report.StartedAt, p.report.Frozen, p.report.Warning = probe.Now, probe.Frozen, probe.Warning
+	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
+	p.found(probe)
+	p.came = t.apart(p.began, p.report.skew)
 	if since := probe.SilentSince(t.Late, p.came); t.Alarm == nil && !since.IsZero() {
 		p.report.SilentSince, p.report.SilentUntil = since, probe.Now
 		p.unraised = p.decider.On.Late != "" && p.decider.On.Late != store.NoHook
 	}
-	p.log.Debug("connected", "database", p.report.Database, "clock", probe.Now, "frozen", probe.Frozen, "something to do", probe.Anything())
-	p.found(probe)
 	p.report.OldestDue, p.report.DueAt = probe.LateSince, probe.Now
 	if err := p.isMeant(probe); err != nil {
 		return p, err
@@ -49,9 +50,9 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 }
 
 // apart is the longest time without a pass since the one on record, as far as a process knows that begins a pass now; zero: it does
-// not know.
-func (t *Tick) apart(now time.Time) time.Duration {
-	gap := elapsed(t.tried, now)
+// not know. The host's clock is ahead of the database's by skew, which counts: the clock of a machine that is paused stands still.
+func (t *Tick) apart(now time.Time, skew time.Duration) time.Duration {
+	gap := elapsed(t.tried, now) - (skew - t.skew)
 	if t.tried.IsZero() || gap <= 0 {
 		return 0
 	}
@@ -75,7 +76,7 @@ func (t *Tick) newPass(ctx context.Context) *pass {
 	p.foreseen.Store(mostForeseen)
 	p.without, p.failed = map[int64]bool{}, map[store.Need]error{}
 	p.early.Store(t.early)
-	p.came = t.apart(now)
+	p.came = t.apart(now, t.skew)
 	p.init(t.Concurrency)
 	p.closes(ctx)
 	return p

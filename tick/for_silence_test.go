@@ -77,3 +77,46 @@ func TestForAnHourRaisesASilenceLater(t *testing.T) {
 		})
 	}
 }
+
+// The clock of a machine that is paused stands still, and is put right only some time later. By the clock of the database the trigger
+// was silent, whether the pass in between is refused or not, and whether the host has a hook or not.
+func TestForAnHourIsSilentWhileItsClockStandsStill(t *testing.T) {
+	for _, c := range []struct {
+		what  string
+		most  time.Duration // that the clocks may differ by
+		hooks store.Hooks
+	}{
+		{"refused", 10 * time.Minute, store.Hooks{Late: "tell"}},
+		{"refused, without a hook", 10 * time.Minute, store.Hooks{}},
+		{"not refused", 0, store.Hooks{Late: "tell"}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "tell", Steps: []store.Step{ticktest.Nop("")}}}})
+				tk, slept := repeating(t, d)
+				tk.Late, tk.On, tk.MaxClockSkew = 15*time.Minute, c.hooks, c.most
+				var since time.Time
+				var behind time.Duration
+				tk.Now = func() time.Time { return d.Clock.Now().Add(-behind) }
+				sleep := tk.Sleep
+				tk.Sleep = func(ctx context.Context, wait time.Duration) {
+					if behind = 0; len(*slept) == 14 {
+						since, behind = d.Clock.Now(), time.Hour
+						d.Clock.Add(behind)
+					}
+					sleep(ctx, wait)
+				}
+				r, err := tk.RunFor(t.Context(), 90*time.Minute)
+				if refused := err != nil && strings.Contains(err.Error(), "nothing was done"); refused != (c.most > 0) || !r.SilentSince.Equal(since) {
+					t.Errorf("%v; silent since %v, want %v", err, r.SilentSince, since)
+				}
+				if events := told(t, d, "tell"); len(events) != 1 && c.hooks.Late != "" {
+					t.Errorf("the hook for a silence ran for %v", events)
+				}
+				if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("ticks")); n != 2 {
+					t.Errorf("%d rows of passes, want those before and after the silence", n)
+				}
+			})
+		})
+	}
+}

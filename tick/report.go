@@ -106,10 +106,10 @@ type Report struct {
 	meant bool // the database is the one that the settings name
 	// untold is the longest time without a pass that the record of this pass does not end; zero: there is none, or it is unknown.
 	untold time.Duration
-	// These fields decide about the alarm: by how much the host's clock is ahead of the database's, when a freeze ends,
-	// since when each thing has waited that the last probe found left to do, beside what is due (zero: that is unknown), and
-	// whether the database is the one that the settings name, with a clock that is right.
-	skew        time.Duration
+	skew   time.Duration // by how much the host's clock is ahead of the database's
+	// These fields decide about the alarm, beside skew: when a freeze ends, since when each thing has waited that the last probe
+	// found left to do, beside what is due (zero: that is unknown), and whether the database is the one that the settings name,
+	// with a clock that is right.
 	frozenUntil time.Time
 	left        []time.Time
 	mayWake     bool

@@ -71,7 +71,7 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 				pass.Limit = -1
 			}
 		}
-		pass.tried, pass.untold = tried, untold
+		pass.tried, pass.skew, pass.untold = tried, total.skew, untold
 		r, err := pass.run(ctx)
 		tried, untold = t.Now(), r.untold
 		total.join(r)

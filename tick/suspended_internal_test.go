@@ -19,7 +19,7 @@ func TestElapsedCountsWhileTheMachineIsSuspended(t *testing.T) {
 		t.Errorf("%s have passed, want %s", d, asleep+time.Minute)
 	}
 	later := Tick{tried: before}
-	if gap := later.apart(after); gap != asleep+time.Minute {
+	if gap := later.apart(after, 0); gap != asleep+time.Minute {
 		t.Errorf("a pass takes %s for the time since the pass before, want %s", gap, asleep+time.Minute)
 	}
 }

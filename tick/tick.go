@@ -67,6 +67,7 @@ type Tick struct {
 	Now   func() time.Time // the host's clock: for budgets and the skew, never for what is due
 	whole time.Duration    // in a later pass of RunFor: the budget of all passes; Budget is what is left of it
 	tried time.Time        // in a later pass of RunFor: when the pass before has ended, even if it met no database
+	skew  time.Duration    // in a later pass of RunFor: by how much the host's clock was ahead of the database's, by the newest answer
 	// untold is Report.untold of the pass before: until a pass is on record, the next one finds the same silence.
 	untold time.Duration
 	early  bool // in a later pass of RunFor: an earlier one has stopped a program for the end of the budget
