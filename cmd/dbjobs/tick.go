@@ -23,8 +23,11 @@ import (
 )
 
 // instanceVariable names the database that a tick is meant for. It is not a flag, because it belongs to the
-// host: a copied command line must not carry it along.
+// host: a copied command line must not carry it along. An alarm carries it to a later tick of the same host.
 const instanceVariable = "DBJOBS_INSTANCE"
+
+// usualClockSkew is the default of --max-clock-skew.
+const usualClockSkew = store.Duration(10 * time.Minute)
 
 // tickFlags are the settings of a pass. Each can be set by a variable.
 type tickFlags struct {
@@ -150,7 +153,7 @@ func left(of store.Duration, spent time.Duration) time.Duration {
 
 // register adds the flags that a tick and a worker have in common.
 func (f *tickFlags) register(cmd *cobra.Command, env settings.Lookup) {
-	f.maxClockSkew, f.grace = store.Duration(10*time.Minute), store.Duration(10*time.Second)
+	f.maxClockSkew, f.grace = usualClockSkew, store.Duration(10*time.Second)
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", cmd.Name(), "name of the trigger in logs and metrics; a tick also records under it when it ran; of the variable, a worker has it with -work")
 	flags.IntVar(&f.limit, "limit", 0, "start at most `N` runs; 0 means no limit")

@@ -53,14 +53,14 @@ func (c *cli) patience(cmd *cobra.Command) (time.Duration, error) {
 	return time.Duration(d), nil
 }
 
-// alarm returns the alarm of a kind; nil if no alarm is to be set. lead is how much earlier alarms ring, and name that of the
-// ticks that they start; empty: their default.
-func (c *cli) alarm(kind string, lead store.Duration, name string) (tick.Alarm, error) {
-	if kind == "" {
+// alarm returns the alarm of the kind that the flags name; nil if no alarm is to be set. name is that of the ticks that alarms
+// start; empty: their default.
+func (c *cli) alarm(f *tickFlags, name string) (tick.Alarm, error) {
+	if f.wake == "" {
 		return nil, nil
 	}
-	a, err := wake.New(kind, wake.Settings{Env: wake.Lookup(c.env), Environ: c.environ, Secrets: c.secrets, Lead: time.Duration(lead), Now: time.Now,
-		Tick: func() (variables, args []string, err error) { return c.sameTick(name) }})
+	a, err := wake.New(f.wake, wake.Settings{Env: wake.Lookup(c.env), Environ: c.environ, Secrets: c.secrets, Lead: time.Duration(f.lead), Now: time.Now,
+		Tick: func() (variables, args []string, err error) { return c.sameTick(f, name) }})
 	if err != nil {
 		return nil, badInput("--wake or %s: %v", wakeVariable, err)
 	}
@@ -86,10 +86,10 @@ func (c *cli) nameWorker(cmd *cobra.Command, f *tickFlags) {
 	}
 }
 
-// sameTick returns the variables and arguments of a later tick that is of the databases of this command line, and has the name. It
-// is not of the same start-up: that is for the trigger to say. A URL may hold a password, as the text of the settings of the host
-// may, and neither stands in a command line that is kept.
-func (c *cli) sameTick(name string) (variables, args []string, err error) {
+// sameTick returns the variables and arguments of a later tick that is of the databases of this command line, does not refuse them
+// if this one does not, and has the name. It is not of the same start-up: that is for the trigger to say. A URL may hold a password,
+// as the text of the settings of the host may, and neither stands in a command line that is kept.
+func (c *cli) sameTick(f *tickFlags, name string) (variables, args []string, err error) {
 	for _, database := range c.databases {
 		if !isName(database) {
 			return nil, nil, errors.New("an alarm passes no URL on to the tick that it starts; give the database a name in the settings of the host, " +
@@ -100,30 +100,44 @@ func (c *cli) sameTick(name string) (variables, args []string, err error) {
 	if by := settings.NamedBy(c.env); by != "" && len(args) == 0 {
 		return nil, nil, fmt.Errorf("an alarm passes no %s on to the tick that it starts; name the database in the settings of the host, or set DBJOBS_WAKE_TARGET", by)
 	}
+	if by := settings.DirectBy(c.env); by != "" && len(args) == 0 {
+		return nil, nil, fmt.Errorf("an alarm passes no %s on to the tick that it starts; set DBJOBS_WAKE_TARGET", by)
+	}
 	if name != "" {
 		args = append(args, "--name="+name)
+	}
+	if f.maxClockSkew != usualClockSkew {
+		args = append(args, "--max-clock-skew="+f.maxClockSkew.String())
 	}
 	variables, err = c.sameSettings()
 	return variables, args, err
 }
 
-// sameSettings returns the variable by which a later tick, which may begin in another folder, finds the settings of this host.
+// sameSettings returns the variables by which a later tick finds the settings of this host, in whatever folder it begins, logs in to
+// the database in the same way, and takes it for the one that is meant. No flag says any of this.
 func (c *cli) sameSettings() (variables []string, err error) {
 	path, _ := c.env(host.Variable)
 	switch {
-	case path == "":
-		return nil, nil
 	case host.IsText(path):
 		return nil, fmt.Errorf("an alarm passes no text of %s on to the tick that it starts; write the settings of the host into a file, or set DBJOBS_WAKE_TARGET", host.Variable)
+	case path != "":
+		if path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+		variables = append(variables, host.Variable+"="+path)
 	}
-	path, err = filepath.Abs(path)
-	return []string{host.Variable + "=" + path}, err
+	for _, name := range []string{settings.AuthVariable, instanceVariable} {
+		if value, _ := c.env(name); value != "" {
+			variables = append(variables, name+"="+value)
+		}
+	}
+	return variables, nil
 }
 
 // readAlarm reads the alarm of passes, and refuses settings that passes cannot use. If a pass ended before what its alarm has started it for, its own
 // alarm for that would be due at once, and so on, in an endless row of passes.
 func (c *cli) readAlarm(f *tickFlags, name string) (err error) {
-	if f.alarm, err = c.alarm(f.wake, f.lead, name); f.alarm == nil || err != nil {
+	if f.alarm, err = c.alarm(f, name); f.alarm == nil || err != nil {
 		return err
 	}
 	return c.checkLead(f)
@@ -143,12 +157,11 @@ func (c *cli) checkLead(f *tickFlags) error {
 // tick brings a warning only: the process may be there for workers, which wait for no alarm.
 func (c *cli) checkAlarmOfServe(budget time.Duration) error {
 	kind, _ := c.env(wakeVariable)
-	lead, err := c.lead()
-	if err != nil {
+	f := &tickFlags{wake: kind, budget: store.Duration(budget)}
+	if err := c.sameFlags(f); err != nil {
 		return err
 	}
 	name, _ := c.env("DBJOBS_NAME")
-	f := &tickFlags{wake: kind, lead: lead, budget: store.Duration(budget)}
 	if err := c.readAlarm(f, name); err != nil || f.alarm == nil {
 		return err
 	}
@@ -159,14 +172,18 @@ func (c *cli) checkAlarmOfServe(budget time.Duration) error {
 	return nil
 }
 
-// lead returns how much earlier alarms ring, by the variable.
-func (c *cli) lead() (lead store.Duration, err error) {
-	if text, _ := c.env("DBJOBS_WAKE_LEAD"); text != "" {
-		if lead, err = store.ParseDuration(text); err != nil {
-			return 0, badInput("DBJOBS_WAKE_LEAD: %v", err)
+// sameFlags sets what the flags of a tick say about alarms, and what the tick that an alarm starts needs of them, by the variables.
+func (c *cli) sameFlags(f *tickFlags) (err error) {
+	f.maxClockSkew = usualClockSkew
+	for flag, d := range map[string]*store.Duration{"wake-lead": &f.lead, "max-clock-skew": &f.maxClockSkew} {
+		name := flagVariables[flag]
+		if text, _ := c.env(name); text != "" && err == nil {
+			if *d, err = store.ParseDuration(text); err != nil {
+				err = badInput("%s: %v", name, err)
+			}
 		}
 	}
-	return lead, nil
+	return err
 }
 
 // ring sets an alarm after a command that changes something, for what is due by now. A pass sets an alarm for what
@@ -186,12 +203,12 @@ func (c *cli) ring(ctx context.Context, s *store.Store) {
 }
 
 func (c *cli) tryRing(ctx context.Context, s *store.Store, kind string) error {
-	lead, err := c.lead()
-	if err != nil {
+	f := &tickFlags{wake: kind}
+	if err := c.sameFlags(f); err != nil {
 		return err
 	}
 	name := c.usualName()
-	alarm, err := c.alarm(kind, lead, name)
+	alarm, err := c.alarm(f, name)
 	if err != nil {
 		return err
 	}
@@ -201,7 +218,7 @@ func (c *cli) tryRing(ctx context.Context, s *store.Store, kind string) error {
 	if err != nil {
 		return err
 	}
-	t := tick.Tick{Alarm: alarm, Lead: time.Duration(lead), Now: time.Now}
+	t := tick.Tick{Alarm: alarm, Lead: time.Duration(f.lead), Now: time.Now}
 	at := t.RingAt(probe)
 	if at.IsZero() {
 		return nil

@@ -214,7 +214,7 @@ func (d *Database) fromSecret(ctx context.Context, env Lookup, id string) error 
 func (d *Database) authenticate(how string, env Lookup) error {
 	switch {
 	case how == "":
-		return lost(authVariable, "")
+		return lost(AuthVariable, "")
 	case how != "rds-iam":
 		return fmt.Errorf("found %.80q, want rds-iam; or unset it", how)
 	case d.Login != nil:

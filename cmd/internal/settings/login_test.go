@@ -265,7 +265,7 @@ func TestRDSAuthentication(t *testing.T) {
 		{"kerberos", "postgres://ann@h/d", "want rds-iam", ""},
 		{"", "postgres://ann@h/d", "set but empty", ""},
 	} {
-		d, err := Find(t.Context(), "", false, lookup(map[string]string{URLVariable: c.url, authVariable: c.auth,
+		d, err := Find(t.Context(), "", false, lookup(map[string]string{URLVariable: c.url, AuthVariable: c.auth,
 			"AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "geheim"}), nil)
 		if c.err != "" {
 			if err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "geheim") {

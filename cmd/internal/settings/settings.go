@@ -29,13 +29,13 @@ const (
 	URLVariable    = "DBJOBS_DATABASE_URL"
 	FileVariable   = "DBJOBS_DATABASE_URL_FILE"   // a file that holds the URL, as platforms mount secrets
 	SecretVariable = "DBJOBS_DATABASE_SECRET_ARN" // a secret of AWS Secrets Manager with the URL, or with parts of it
-	authVariable   = "DBJOBS_DATABASE_AUTH"       // rds-iam: the password is a token
+	AuthVariable   = "DBJOBS_DATABASE_AUTH"       // rds-iam: the password is a token
 	DirectVariable = "DBJOBS_DATABASE_DIRECT_URL" // for the SQL of jobs, where the URL leads through a pooler; also with _FILE
 )
 
 // Variables returns the names of all of them.
 func Variables() []string {
-	return []string{URLVariable, FileVariable, SecretVariable, authVariable, DirectVariable, DirectVariable + "_FILE"}
+	return []string{URLVariable, FileVariable, SecretVariable, AuthVariable, DirectVariable, DirectVariable + "_FILE"}
 }
 
 // Database is the URL of a database, with what is known about it.
@@ -127,12 +127,12 @@ func (d *Database) findDirect(ctx context.Context, env Lookup) error {
 
 // logIn sets up the login that the environment names.
 func (d *Database) logIn(env Lookup) error {
-	auth, found := env(authVariable)
+	auth, found := env(AuthVariable)
 	if d == nil || !found {
 		return nil
 	}
 	if err := d.authenticate(auth, env); err != nil {
-		return fmt.Errorf("%s: %w", authVariable, err)
+		return fmt.Errorf("%s: %w", AuthVariable, err)
 	}
 	return nil
 }
@@ -162,6 +162,16 @@ func Named(env Lookup) bool { return NamedBy(env) != "" }
 // NamedBy returns the variable that names the database; empty: none does.
 func NamedBy(env Lookup) string {
 	for _, name := range []string{URLVariable, FileVariable, SecretVariable} {
+		if _, found := env(name); found {
+			return name
+		}
+	}
+	return ""
+}
+
+// DirectBy returns the variable that names another way to the database, for the SQL of jobs; empty: none does.
+func DirectBy(env Lookup) string {
+	for _, name := range []string{DirectVariable, DirectVariable + "_FILE"} {
 		if _, found := env(name); found {
 			return name
 		}

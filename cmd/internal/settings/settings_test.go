@@ -132,7 +132,7 @@ func TestDirect(t *testing.T) {
 		}
 	}
 	// Each server has its own token.
-	d, err := Find(t.Context(), "", false, lookup(map[string]string{authVariable: "rds-iam", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "geheim",
+	d, err := Find(t.Context(), "", false, lookup(map[string]string{AuthVariable: "rds-iam", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "geheim",
 		URLVariable:    "postgres://ann@proxy.eu-central-1.rds.amazonaws.com/d?sslmode=verify-full",
 		DirectVariable: "postgres://ann@db.eu-central-1.rds.amazonaws.com/d?sslmode=verify-full"}), nil)
 	if err != nil {
