@@ -158,13 +158,15 @@ func (a *program) Set(ctx context.Context, at time.Time) (time.Time, error) {
 // after a restart of the machine; then the safety trigger comes.
 type systemd struct {
 	*settings
-	starts string
-	uid    int // of the user whose manager keeps the timers; 0: that of the system does
+	uid int // of the user whose manager keeps the timers; 0: that of the system does
 }
 
 func newSystemd(s *settings, argument string) (tick.Alarm, error) {
-	starts, err := s.command()
-	return &systemd{s, starts, os.Geteuid()}, errors.Join(noArgument(argument), err)
+	err := noArgument(argument)
+	if err == nil {
+		s.starts, err = s.command()
+	}
+	return &systemd{s, os.Geteuid()}, err
 }
 
 func (a *systemd) args(at time.Time) []string {
@@ -209,7 +211,7 @@ func (a *systemd) Set(ctx context.Context, at time.Time) (time.Time, error) {
 // atJobs sets jobs of at(1), in a queue of their own. They start at whole minutes.
 type atJobs struct {
 	*settings
-	queue, starts string
+	queue string
 }
 
 // atQueue is the queue if none is given. Jobs in queues with a small letter start at their time; those with a
@@ -218,7 +220,7 @@ const atQueue = "d"
 
 var validLetter = lazyregexp.New(`^[a-z]$`)
 
-func newAt(s *settings, queue string) (tick.Alarm, error) {
+func newAt(s *settings, queue string) (alarm tick.Alarm, err error) {
 	if queue == "" {
 		queue = atQueue
 	}
@@ -226,8 +228,8 @@ func newAt(s *settings, queue string) (tick.Alarm, error) {
 		return nil, fmt.Errorf("found the queue %.20q, want a small letter", queue)
 	}
 	s.dir = s.home()
-	starts, err := s.command()
-	return &atJobs{s, queue, starts}, err
+	s.starts, err = s.command()
+	return &atJobs{s, queue}, err
 }
 
 // home returns the folder in which jobs of at begin: that of the user, as for the jobs of a crontab, or / if that cannot be entered. at

@@ -157,6 +157,27 @@ func TestSystemdLeavesVariablesToTheShell(t *testing.T) {
 	}
 }
 
+// ticksOf makes an alarm start ticks of one database.
+func ticksOf(database string) func() (variables, args []string, err error) {
+	return func() (variables, args []string, err error) { return nil, []string{"--database=" + database}, nil }
+}
+
+// Two databases of one installation may have something due at the same time, and a command line each. The timers of systemd are known
+// by their names, so an alarm for one database must not have the name of an alarm for the other.
+func TestSystemdHasAnAlarmForEachCommand(t *testing.T) {
+	name := func(database string) string {
+		a, err := New("systemd", Settings{Env: lookup(nil), Now: func() time.Time { return noon }, Tick: ticksOf(database)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := a.(*systemd).args(noon)
+		return args[slices.IndexFunc(args, func(s string) bool { return strings.HasPrefix(s, "--unit=") })]
+	}
+	if a, b, again := name("a"), name("b"), name("a"); a == b || a != again {
+		t.Errorf("the alarms for a, b and a once more are %s, %s and %s", a, b, again)
+	}
+}
+
 // systemd reads the instant that the alarm writes as the same instant.
 func TestAlarmOfSystemd(t *testing.T) {
 	root := os.Getenv("DBJOBS_TEST_SYSTEMD")
@@ -186,7 +207,7 @@ func TestAlarmOfSystemd(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "2026-11-25 13:00:07 UTC") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if !slices.Contains(args, "--unit=dbjobs-wake-20261125T130007Z") {
+	if !slices.ContainsFunc(args, func(s string) bool { return strings.HasPrefix(s, "--unit=dbjobs-wake-20261125T130007Z-") }) {
 		t.Errorf("%q", args)
 	}
 }
@@ -251,13 +272,14 @@ func jobsOfAt(t *testing.T, minute time.Time) (list []string) {
 	return list
 }
 
-// An alarm of at(1) is known by its name. Another job of the minute in its queue is none, whatever its user says in it.
+// An alarm of at(1) is known by its name and by what it starts. Another job of the minute in its queue is none, whatever its user
+// says in it.
 func TestAlarmOfAtBesideOtherJobs(t *testing.T) {
 	spool := queueOfItsOwn(t)
 	soon := time.Now().Add(300 * 24 * time.Hour).Truncate(time.Minute)
-	set := func(name string) {
+	set := func(name, database string) {
 		t.Helper()
-		a, err := New("at:y", Settings{Env: lookup(map[string]string{targetVariable: "true", nameVariable: name}), Environ: os.Environ(), Now: time.Now})
+		a, err := New("at:y", Settings{Env: lookup(map[string]string{nameVariable: name}), Environ: os.Environ(), Now: time.Now, Tick: ticksOf(database)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,17 +292,20 @@ func TestAlarmOfAtBesideOtherJobs(t *testing.T) {
 	if said, err := other.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	for i, name := range []string{"shop", "shop", "mail", "mail", "shop"} {
-		set(name)
-		if got, want := len(jobsOfAt(t, soon)), []int{2, 2, 3, 3, 3}[i]; got != want {
-			t.Errorf("%d. alarm: there are %d jobs, want %d", i+1, got, want)
+	for i, c := range []struct {
+		name, database string
+		jobs           int
+	}{{"shop", "a", 2}, {"shop", "a", 2}, {"mail", "a", 3}, {"mail", "a", 3}, {"shop", "a", 3}, {"shop", "b", 4}, {"shop", "a", 4}, {"shop", "b", 4}} {
+		set(c.name, c.database)
+		if got := len(jobsOfAt(t, soon)); got != c.jobs {
+			t.Errorf("%d. alarm: there are %d jobs, want %d", i+1, got, c.jobs)
 		}
 	}
 	if os.Getuid() != 0 { // atq lists the jobs of all users to root only
 		return
 	}
 	files, err := filepath.Glob(filepath.Join(spool, "y*"))
-	if err != nil || len(files) != 3 {
+	if err != nil || len(files) != 4 {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
@@ -288,7 +313,7 @@ func TestAlarmOfAtBesideOtherJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if set("shop"); len(jobsOfAt(t, soon)) != 4 {
+	if set("shop", "a"); len(jobsOfAt(t, soon)) != 5 {
 		t.Error("the job of another user counts as an alarm of root")
 	}
 }

@@ -1,8 +1,8 @@
 // Package wake sets alarms: it tells a platform to start the trigger once more, at an instant. Each kind of
 // platform has a file. Package tick decides what is due, and so when an alarm has to ring.
 //
-// The name of an alarm contains its time, and no alarm is ever changed or removed. So an alarm that is set twice
-// is one alarm, and two alarms that are set at the same time do not harm each other: see tick.Alarm. This also
+// The name of an alarm contains its time, on this host also a sum of its command, and no alarm is ever changed or removed. So an
+// alarm that is set twice is one alarm, and two alarms that are set at the same time do not harm each other: see tick.Alarm. This also
 // needs the fewest rights: to add alarms under one name, but not to list or change any.
 package wake
 
@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"net/url"
 	"strings"
@@ -71,7 +72,8 @@ type settings struct {
 	Settings
 	kind, name, target, role string
 
-	dir string // in which programs are run; empty: that of this process
+	starts string // the command line that an alarm of systemd or at starts; empty: it is of another kind
+	dir    string // in which programs are run; empty: that of this process
 }
 
 const defaultName = "dbjobs-wake"
@@ -99,9 +101,14 @@ func New(kind string, with Settings) (tick.Alarm, error) {
 	return make(s, argument)
 }
 
-// alarm returns the name of an alarm, which says when it rings.
+// alarm returns the name of an alarm, which says when it rings, and on this host also what it starts: one that starts a tick of one
+// database must not be taken for one that starts a tick of another.
 func (s *settings) alarm(at time.Time) string {
-	return s.name + "-" + at.UTC().Format("20060102T150405Z")
+	name := s.name + "-" + at.UTC().Format("20060102T150405Z")
+	if s.starts == "" {
+		return name
+	}
+	return fmt.Sprintf("%s-%08x", name, crc32.ChecksumIEEE([]byte(s.starts)))
 }
 
 // up rounds an instant up to the precision of the platform, so that no alarm rings early. least is how far ahead
