@@ -217,7 +217,7 @@ func (h *Host) AllowsProgram(owner, path string) (string, error) {
 	}
 	told := h.Own
 	var others Owners
-	for _, l := range h.Programs {
+	for _, l := range h.inOrder(path) {
 		run, mine := "", l.Owners.Include(owner)
 		if err == nil {
 			run = l.covers(named, file)
@@ -230,7 +230,7 @@ func (h *Host) AllowsProgram(owner, path string) (string, error) {
 			return run, nil
 		case run != "":
 			others = append(others, l.Owners...)
-		case err != nil && mine && (path == l.Path || strings.HasPrefix(path, strings.TrimSuffix(l.Path, separator)+separator)):
+		case err != nil && mine && l.names(path):
 			told = true
 		}
 	}
@@ -244,14 +244,35 @@ func (h *Host) AllowsProgram(owner, path string) (string, error) {
 	return "", h.Refused("the program "+quoted(path), line)
 }
 
+// inOrder returns the permissions, and first those whose path names the program. Others are rarely looked at then: a file server that
+// has their files may be away.
+func (h *Host) inOrder(path string) (list []Program) {
+	for _, first := range []bool{true, false} {
+		for _, l := range h.Programs {
+			if l.names(path) == first {
+				list = append(list, l)
+			}
+		}
+	}
+	return list
+}
+
+// names reports whether the path of the permission is that of the program, or of a folder above it. No link is followed.
+func (l Program) names(path string) bool {
+	return path == l.Path || strings.HasPrefix(path, strings.TrimSuffix(l.Path, separator)+separator)
+}
+
+// evalSymlinks follows all links of a path. A variable for tests.
+var evalSymlinks = filepath.EvalSymlinks
+
 // resolve returns the program's name in a folder without links, and the file to which that name leads.
 func resolve(path string) (named, file string, err error) {
-	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	folder, err := evalSymlinks(filepath.Dir(path))
 	if err != nil {
 		return "", "", err
 	}
 	named = filepath.Join(folder, filepath.Base(path))
-	file, err = filepath.EvalSymlinks(named)
+	file, err = evalSymlinks(named)
 	return named, file, err
 }
 
@@ -272,14 +293,14 @@ const separator = string(filepath.Separator)
 // covers returns the path by which a program is run under the permission; empty: the permission does not cover it. named is the
 // program's name in a folder without links; file is the file to which that name leads.
 func (l Program) covers(named, file string) string {
-	folder, err := filepath.EvalSymlinks(filepath.Dir(l.Path))
+	folder, err := evalSymlinks(filepath.Dir(l.Path))
 	if err != nil {
 		return ""
 	}
 	if allowed := filepath.Join(folder, filepath.Base(l.Path)); samePath(allowed, named) {
 		return allowed
 	}
-	if folder, err = filepath.EvalSymlinks(l.Path); err == nil && strings.HasPrefix(file, strings.TrimSuffix(folder, separator)+separator) {
+	if folder, err = evalSymlinks(l.Path); err == nil && strings.HasPrefix(file, strings.TrimSuffix(folder, separator)+separator) {
 		return file
 	}
 	return ""

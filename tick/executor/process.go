@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/away"
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
@@ -63,17 +63,14 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 		return Result{}, fmt.Errorf("%w: %w", errSpec, err)
 	}
 	facts := Facts(r.Task)
-	cmd, err := e.command(spec, r.Task.Job.Owner, facts)
-	if err != nil {
+	cmd, err := e.command(ctx, spec, r.Task.Job.Owner, facts)
+	if late, ok := errors.AsType[*away.LateError](err); ok {
+		return Result{Output: late.What + " was not opened in time; is it on a file server that is away?"}, &UnsentError{late.Err}
+	} else if err != nil {
 		return Result{}, err
 	}
 	if cmd.Env, err = e.environment(ctx, spec, r.Task.Job.Owner, facts); err != nil {
 		return Result{}, err
-	}
-	if cmd.Dir = spec.Dir; cmd.Dir == "" {
-		cmd.Dir = homeFolder()
-	} else if _, err := os.Stat(cmd.Dir + "/."); err != nil { // a folder that may be entered; otherwise the error would name the program
-		return Result{}, fmt.Errorf("dir: %w", err)
 	}
 	hasNUL := func(text string) bool { return strings.Contains(text, "\x00") }
 	if slices.ContainsFunc(slices.Concat(cmd.Args, cmd.Env), hasNUL) {
@@ -89,53 +86,6 @@ func (e *programs) Execute(ctx context.Context, r Request) (Result, error) {
 		res.Facts = fmt.Sprintf(`{"code": %d}`, cmd.ProcessState.ExitCode())
 	}
 	return spec.judge(ctx, res, err)
-}
-
-// command makes the command: the program with its arguments.
-func (e *programs) command(spec ProgramSpec, owner string, facts map[string]any) (*exec.Cmd, error) {
-	args := slices.Clone(spec.Run)
-	if e.shell {
-		if err := startable(shellPath); err != nil {
-			return nil, err
-		}
-		args = []string{shellPath, "-c", spec.Run[0]}
-	} else {
-		for i, arg := range args {
-			var err error
-			if args[i], err = expandText(arg, facts); err != nil {
-				return nil, err
-			}
-		}
-	}
-	path := filepath.FromSlash(args[0])
-	if !inFolder(path) {
-		found, err := lookFor(path)
-		if err != nil {
-			return nil, err
-		}
-		path = found
-	}
-	path, err := e.host.AllowsProgram(owner, path)
-	if err == nil {
-		err = startable(path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &exec.Cmd{Path: path, Args: args}, nil
-}
-
-// lookFor finds a program by a name without a folder.
-func lookFor(name string) (string, error) {
-	for _, folder := range filepath.SplitList(searchPath) {
-		for _, file := range fileNames(name) {
-			path := filepath.Join(folder, file)
-			if info, err := os.Stat(path); err == nil && mayExecute(info) {
-				return path, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("there is no program %s in %s", quoted(name), searchPath)
 }
 
 // environment returns the whole environment of the program: the inherited variables of the tick, the facts, and the variables
@@ -167,16 +117,6 @@ func (e *programs) environment(ctx context.Context, spec ProgramSpec, owner stri
 		env = append(env, name+"="+v)
 	}
 	return env, nil
-}
-
-// homeFolder is the folder in which a program runs if the step names no folder.
-func homeFolder() string {
-	if dir, err := os.UserHomeDir(); err == nil {
-		if info, err := os.Stat(dir); err == nil && info.IsDir() {
-			return dir
-		}
-	}
-	return string(filepath.Separator)
 }
 
 // stuck is how long the tick waits for a program that was killed. A program of another user cannot be killed, and a program

@@ -27,13 +27,7 @@ func (h *Host) Refusal(owner, kind string, spec json.RawMessage) error {
 	t, err := k.Touches(spec), error(nil)
 	switch {
 	case t.Program != "" && len(h.Programs) > 0:
-		path := filepath.FromSlash(t.Program)
-		if !inFolder(path) {
-			path, err = lookFor(path)
-		}
-		if err == nil {
-			_, err = h.AllowsProgram(owner, path)
-		}
+		_, err = h.find(owner, filepath.FromSlash(t.Program))
 	case t.Target != "":
 		if to, found := h.Targets[t.Target]; found && !to.Owners.Include(owner) {
 			_, err = h.Target(context.Background(), owner, t.Target) // it is refused, and not read

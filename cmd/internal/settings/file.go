@@ -2,12 +2,13 @@ package settings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"sync"
 
+	"github.com/dbjobs/dbjobs/store/away"
 	"github.com/dbjobs/dbjobs/store/engine"
 )
 
@@ -24,40 +25,13 @@ func (e *UnreadError) Error() string {
 func (e *UnreadError) Unwrap() error { return e.Err }
 
 // File reads a file with a secret, such as a URL. Of a longer file, it reads one byte more than most. It waits no longer than ctx
-// lasts, and then returns an UnreadError. The read may go on after that: nothing can stop one of a file on a file server that is away,
-// and it keeps a thread of the system. So the process has one read of a file at a time.
+// lasts, and then returns an UnreadError. The process has one read of a file at a time.
 func File(ctx context.Context, path string, most int64) ([]byte, error) {
-	type answer struct {
-		data []byte
-		err  error
+	data, err := away.Within(ctx, "the file "+path, func() ([]byte, error) { return readFile(path, most) })
+	if late, ok := errors.AsType[*away.LateError](err); ok {
+		return nil, &UnreadError{path, late.Err}
 	}
-	answers := make(chan answer, 1)
-	turn := turnOf(path)
-	select {
-	case turn <- struct{}{}:
-		go func() {
-			data, err := readFile(path, most)
-			<-turn
-			answers <- answer{data, err}
-		}()
-	case <-ctx.Done():
-		return nil, &UnreadError{path, context.Cause(ctx)}
-	}
-	select {
-	case a := <-answers:
-		return a.data, a.err
-	case <-ctx.Done():
-		return nil, &UnreadError{path, context.Cause(ctx)}
-	}
-}
-
-// turns has a channel for each path that was read. It has one place, for the read that is under way. These are the few files that the
-// owner of the host names.
-var turns sync.Map
-
-func turnOf(path string) chan struct{} {
-	turn, _ := turns.LoadOrStore(path, make(chan struct{}, 1))
-	return turn.(chan struct{})
+	return data, err
 }
 
 func readFile(path string, most int64) ([]byte, error) {
