@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/dbjobs/dbjobs/store/away"
 )
@@ -39,6 +40,7 @@ func (e *programs) command(ctx context.Context, spec ProgramSpec, owner string, 
 		if err != nil {
 			return nil, err
 		}
+		openAhead(path, dir)
 		return &exec.Cmd{Path: path, Args: args, Dir: dir}, nil
 	})
 }
@@ -88,4 +90,38 @@ func homeFolder() string {
 		}
 	}
 	return string(filepath.Separator)
+}
+
+// openAhead opens what the start of a program opens: its folder, the program, and the program that its first line names. If one of
+// them is on a file server that is away, this hangs, and not the start. A start that hangs would hold up the whole process: on
+// Linux, its thread waits until the system has opened the program, and Go cannot halt this thread meanwhile, as it has to do to
+// collect garbage. Errors are left to the start.
+//
+// Crash window: if the server goes away between this and the start, the process stands still.
+func openAhead(path, dir string) {
+	if f, err := os.Open(dir); err == nil {
+		f.Close()
+	}
+	if interpreter := firstLine(path); interpreter != "" {
+		_ = firstLine(interpreter)
+	}
+}
+
+// firstLine returns the program that is to interpret a script; empty: the file is no script.
+func firstLine(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { // other files may wait for a writer
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	head := make([]byte, 256) // Linux reads as much
+	n, _ := f.Read(head)
+	line, _, _ := strings.Cut(string(head[:n]), "\n")
+	if words := strings.Fields(strings.TrimPrefix(line, "#!")); strings.HasPrefix(line, "#!") && len(words) > 0 {
+		return words[0]
+	}
+	return ""
 }

@@ -1,13 +1,19 @@
 package executor_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 )
 
 // adopt makes this process the parent of the processes that its programs leave behind, as process 1 of a container is.
@@ -106,5 +112,27 @@ func TestExecBackgroundAsProcessOne(t *testing.T) {
 	}
 	if of, _ := parent(t, pid); of != 0 {
 		t.Errorf("process %d is still a zombie", pid)
+	}
+}
+
+// A program, or what interprets it, may be on a file server that is away. The attempt ends with its time, and has touched nothing. The
+// program is not started: the start would hold up the whole process until the server is back.
+func TestExecOfAProgramThatIsAway(t *testing.T) {
+	away, _ := storetest.Away(t, "#!/bin/sh\n")
+	if err := os.Chmod(away, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(script, []byte("#! "+away+" -x\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	over := errors.New("its time is over")
+	ctx, end := context.WithCancelCause(t.Context())
+	end(over)
+	for _, path := range []string{away, script} {
+		res, err := execute(ctx, t, anything, "exec", executor.ProgramSpec{Run: []string{path}})
+		if _, unsent := errors.AsType[*executor.UnsentError](err); !unsent || !errors.Is(err, over) || !strings.Contains(res.Output, path) {
+			t.Errorf("%s: %v, output %q; want that it was not begun, since %v", path, err, res.Output, over)
+		}
 	}
 }
