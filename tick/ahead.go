@@ -188,12 +188,15 @@ func (p *places) tell() {
 
 // giveBack gives back the runs that wait for a place and for which goes is true, so that other processes may take them. This
 // happens when the pass ends, when everything is paused, or when the runs before them take longer than expected.
-func (p *pass) giveBack(ctx context.Context, goes func(*held) bool) {
+//
+// A step may have an SQLite file locked for as long as it writes. The runs then go back into the line, and giveBack reports that it has
+// to be called again: no other pass recovers a run as long as this process lives, so the pass must not forget it.
+func (p *pass) giveBack(ctx context.Context, goes func(*held) bool) (again bool) {
 	p.mu.Lock()
 	gone := p.line.leave(goes)
 	p.mu.Unlock()
 	if len(gone) == 0 {
-		return
+		return false
 	}
 	last, stop := p.until(ctx, p.lastEnd, closing)
 	defer stop()
@@ -204,14 +207,31 @@ func (p *pass) giveBack(ctx context.Context, goes func(*held) bool) {
 		tasks[i] = &h.Task
 	}
 	left, err := p.handBack(within, tasks)
-	if err != nil {
+	if again = err != nil && p.fileLocked(err) && !over(last); again {
+		gone = p.lineUp(gone, left)
+	} else if err != nil {
 		p.log.Warn("runs that had not begun could not be given back: they are recovered when their leases end", "runs", len(left), "error", err)
 	}
-	p.log.Debug("given back", "runs", len(gone)-len(left), "of", len(gone))
+	p.log.Debug("given back", "runs", len(tasks)-len(left), "of", len(tasks))
 	p.report.Started -= len(gone)
 	for _, h := range gone {
 		p.forget(h)
 	}
+	return again
+}
+
+// lineUp puts those of some runs back into the line that could not be given back, and returns the others.
+func (p *pass) lineUp(list []*held, left []*store.Task) (gone []*held) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, h := range list {
+		if slices.Contains(left, &h.Task) {
+			p.line.add(h)
+		} else {
+			gone = append(gone, h)
+		}
+	}
+	return gone
 }
 
 // handBack gives runs back. With an error, it returns those that this pass still holds. Rows that another session has locked are

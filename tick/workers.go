@@ -194,7 +194,9 @@ func (p *pass) await(ctx context.Context) error {
 		patience, back := p.patience(ended)
 		switch {
 		case back:
-			p.giveBack(ctx, everyone)
+			if p.giveBack(ctx, everyone) && over(ctx) {
+				return ctx.Err()
+			}
 			continue
 		case len(p.running) == 0 || patience == 0:
 			return nil
@@ -257,8 +259,8 @@ func (p *pass) finishAll(ctx context.Context) error {
 	last, cancel := p.until(ctx, p.last, closingAll)
 	defer cancel()
 	for len(p.running) > 0 {
-		p.giveBack(ctx, everyone)
-		if p.settleAll() > 0 || len(p.running) == 0 {
+		again := p.giveBack(ctx, everyone)
+		if p.settleAll() > 0 || again || len(p.running) == 0 {
 			continue
 		}
 		select {
