@@ -1,6 +1,8 @@
 package tick_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -216,6 +219,49 @@ func TestRetryUntilNextPausesBeforeTheNextRun(t *testing.T) {
 			t.Errorf("%d started: %s", r.Started, got)
 		}
 	})
+}
+
+// A job that is parked decides no next occurrence, so the tries of its run go on: otherwise the run would keep its place in the
+// group for ever, and the other jobs of the group would wait for it. The clock goes on within a pass.
+func TestRetryUntilNextOfAParkedJob(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			var calls storetest.Calls
+			d := storetest.Open(t, e, store.Options{Wrap: calls.Wrap})
+			tried := ticktest.Grouped("a", "one", 1)
+			tried.Steps, tried.Retry = []store.Step{ticktest.Call("")}, store.Retry{Attempts: new(store.Attempts(0)), Backoff: new(store.Duration(time.Minute))}
+			jobs := []store.Job{tried, ticktest.Grouped("b", "one", 0)}
+			for i := range jobs {
+				jobs[i].Queue = "tick"
+			}
+			ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "one", MaxRunning: 1}}, Jobs: jobs})
+			ticktest.DecideOnly(t, d)
+			broken := errors.New("the source is down")
+			tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) { return executor.Result{}, broken })
+			calls.After = func(storetest.Call) error {
+				d.Clock.Add(time.Millisecond)
+				return nil
+			}
+			d.Clock.Add(5 * time.Minute)
+			ticktest.Pass(t, tk)
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET missed_grace_ms = 1 WHERE name = 'a'")
+			d.Clock.Add(2 * time.Minute)
+			ticktest.Pass(t, tk)
+			if j, err := d.Job(t.Context(), "a"); err != nil || j.State != store.JobParked {
+				t.Fatalf("%v: %s", err, j.State)
+			}
+			d.Clock.Add(4 * time.Minute) // 08:10 has come
+			broken = nil
+			for range 2 {
+				ticktest.Pass(t, tk)
+			}
+			if got := standing(t, d); got != "a succeeded, b succeeded" {
+				t.Error(got)
+			}
+		})
+	}
 }
 
 // Runs that are tried until the next occurrence are not tried after it, though another pass decides that occurrence.

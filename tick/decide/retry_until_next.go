@@ -38,9 +38,9 @@ func (d *decision) untilNext(r *store.Run) bool {
 }
 
 // nextHasCome reports whether a run is tried until the next occurrence, and that occurrence has come
-// since the pass began. The next pass decides that occurrence.
+// since the pass began. The next pass decides that occurrence. For a job that is parked, none does: its tries go on.
 func (d *decision) nextHasCome() bool {
-	if d.gone() || d.job().Disabled || d.usedUp() || !d.dueBy().Before(d.now) || !d.anyOpen(d.untilNext) {
+	if d.plan.Parked != "" || d.gone() || d.job().Disabled || d.usedUp() || !d.dueBy().Before(d.now) || !d.anyOpen(d.untilNext) {
 		return false
 	}
 	for i := range d.rules {
