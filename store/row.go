@@ -33,7 +33,7 @@ FROM dbjobs.jobs j
 LEFT JOIN dbjobs.plans p ON p.job_id = j.id`
 
 	// lastChange is the change that determines the state of the job j.
-	lastChange = `(SELECT MAX(l.id) FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state)`
+	lastChange = `(SELECT MAX(l.id) FROM dbjobs.changes l @by_defined WHERE @defined = j.id AND @of_state)`
 
 	// runSelected are conditions of a RunFilter. The schedules of a run's job are found by key.
 	runSelected = `r.created_at >= :since AND r.created_at < :until

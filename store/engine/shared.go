@@ -17,6 +17,10 @@ var shared = map[string]string{
 	// A pause p that is in force.
 	"@holds": "p.resumed_at IS NULL AND p.ends_at > @now",
 
+	// The job of a change l that says its state or its definition. Of one that says neither, such as a request of a run, there may
+	// be very many, and the index changes_defined has none of them. Its list is the same.
+	"@defined": "l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id",
+
 	// A job j of a view of which no pass has seen an edit: of its row, of which schedules it uses, of one of them, or of its own rule.
 	"@edited": "(j.id IN (SELECT x.id FROM dbjobs.jobs x WHERE @stale)" +
 		" OR j.id IN (SELECT x.job_id FROM dbjobs.job_schedules x WHERE @stale_link)" +

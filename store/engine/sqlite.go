@@ -59,7 +59,9 @@ var sqlite = &Engine{
 		// Written so that it does not match the index of queued runs: the ids are known, and that index may be long.
 		"@is_queued": "state || '' = 'queued'",
 		"@urgency":   "priority DESC",
-		"@open":      "settled_at IS NULL AND job_id",
+		// Else SQLite would take the longer index, of whose columns more are given.
+		"@by_defined": "INDEXED BY dbjobs.changes_defined",
+		"@open":       "settled_at IS NULL AND job_id",
 		// Without statistics, SQLite takes an index of all runs of a job for as good as that of the few that are open.
 		"@by_open": "INDEXED BY dbjobs.runs_open", "@by_number": "",
 		"@by_subject": "", "@by_end": "", "@by_paused": "", "@by_end_or_paused": "", "@by_stale": "", "@by_since": "",

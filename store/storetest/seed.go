@@ -69,7 +69,7 @@ func (d *DB) Analyze(t testing.TB) {
 	t.Helper()
 	switch d.Engine {
 	case "mariadb":
-		for _, table := range []string{"jobs", "job_schedules", "job_after", "steps", "plans", "plan_rules", "runs", "attempts"} {
+		for _, table := range []string{"jobs", "job_schedules", "job_after", "steps", "plans", "plan_rules", "runs", "attempts", "changes"} {
 			d.Exec(t, "ANALYZE TABLE "+d.Table(table))
 		}
 	case "postgres":

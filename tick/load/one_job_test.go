@@ -68,3 +68,49 @@ func oneJob(t *testing.T, d *storetest.DB, c *storetest.Calls, n extent) {
 		}
 	}
 }
+
+// However often runs of a job were requested, neither what is asked of the job, nor a request, nor the look for old entries of the
+// change log reads the entries of the requests. The database has no statistics of them, and then it has.
+func TestRequestsOfTheJobAreNotRead(t *testing.T) {
+	t.Parallel()
+	for _, e := range storetest.Engines(t) {
+		t.Run(e, func(t *testing.T) {
+			t.Parallel()
+			const requests, most = 10_000, 1000 // a look for old entries reads a hundred of them
+			var c storetest.Calls
+			d := storetest.Open(t, e, store.Options{Wrap: c.Wrap, Chance: func() float64 { return 0 }})
+			w, exec := words[d.Engine], fill(t, d)
+			ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "orders", Steps: []store.Step{ticktest.Step("", "SELECT 1 FROM nowhere")}}}})
+			d.Exec(t, "UPDATE "+d.Table("changes")+" SET changed_at = "+w.at("86400 * 500"))
+			exec(`INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action)
+				SELECT %s, 'ada', 'job', j.id, j.name, 'run-now' FROM dbjobs.jobs j, NUMBERS`, requests, w.at("86400"))
+			asks := func() {
+				c.Reset()
+				failed := ticktest.RunNow(t, d, "orders", store.Request{})
+				ticktest.Run(t, d)
+				if _, err := d.RetryRun(t.Context(), failed.ID, "", store.Author{}); err != nil {
+					t.Fatal(err)
+				}
+				looked := 0
+				for _, call := range append(c.All(), storetest.Call{Kind: storetest.Query, SQL: "SELECT * FROM " + d.Table("v_jobs")}) {
+					if call.Kind != storetest.Query || !strings.Contains(call.SQL, d.Table("changes")+" l") && !strings.Contains(call.SQL, d.Table("v_jobs")) {
+						continue
+					}
+					looked++
+					if read := rowsRead(t, d, call); read > most {
+						t.Errorf("%d rows are read, more than %d, by %s", read, most, call.SQL)
+					}
+					if plan := strings.Join(explain(t, d, call), "\n"); e == "sqlite" && strings.Contains(plan, "changes_subject") {
+						t.Errorf("%s:\n%s", call.SQL, plan)
+					}
+				}
+				if looked < 5 {
+					t.Errorf("only %d statements look for changes", looked)
+				}
+			}
+			asks()
+			d.Analyze(t)
+			asks()
+		})
+	}
+}

@@ -1012,7 +1012,7 @@ DELETE FROM dbjobs.schedules WHERE job_id @these;
 -- name: removed_jobs
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN @false ELSE @true END, l.became
 FROM dbjobs.jobs j
-LEFT JOIN dbjobs.changes l @by_subject ON j.done_at IS NOT NULL AND l.kind = 'job' AND l.subject_id = j.id AND @of_definition
+LEFT JOIN dbjobs.changes l @by_defined ON j.done_at IS NOT NULL AND @defined = j.id AND @of_definition
 WHERE j.removed_at IS NOT NULL AND j.name @among_names ORDER BY j.id;
 
 -- Which definitions got these names, and those that they had before. A job has its full name.
@@ -1213,7 +1213,7 @@ SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = :id AND a.number = :n
 -- The definition that a job had when an attempt began, if it has changed since.
 
 -- name: edited_since
-SELECT l.was FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = :job AND l.action = 'change'
+SELECT l.was FROM dbjobs.changes l @by_defined WHERE @defined = :job AND l.action = 'change'
 AND l.changed_at > (SELECT a.started_at FROM dbjobs.attempts a WHERE a.run_id = :id AND a.number = :number) ORDER BY l.id LIMIT 1;
 
 -- The fence stays: nobody can end a run that waits, and the next delivery has another fence.
@@ -1419,7 +1419,7 @@ SELECT NULL, c.id, 'change' FROM (
   SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs.changes n
   WHERE n.id >= (SELECT @anywhere FROM dbjobs.changes m) ORDER BY n.id LIMIT :limit) AS c
 WHERE c.changed_at < @later AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
-  OR EXISTS (SELECT 1 FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
+  OR EXISTS (SELECT 1 FROM dbjobs.changes l @by_defined WHERE @defined = c.subject_id AND l.id > c.id
     AND l.action <> 'rename' AND (@of_definition OR c.action IN ('pause', 'resume') AND @of_state))
     AND (c.action IN ('pause', 'resume') OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND j.remove_when_done = @true))
   OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));

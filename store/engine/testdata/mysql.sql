@@ -377,7 +377,7 @@ WHERE r.job_id = p.job_id AND r.number > p.runs_made - ? AND r.state = 'succeede
 
 -- name: edited_since
 -- arguments: job, id, number
-SELECT l.was FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = ? AND l.action = 'change'
+SELECT l.was FROM dbjobs_changes l FORCE INDEX (changes_defined) WHERE l.defined_job_id = ? AND l.action = 'change'
 AND l.changed_at > (SELECT a.started_at FROM dbjobs_attempts a WHERE a.run_id = ? AND a.number = ?) ORDER BY l.id LIMIT 1;
 
 -- name: enable_job
@@ -894,8 +894,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs_runs r WHERE r.id = p.last_run_id),
   (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = p.last_run_id),
-  (SELECT c.action FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
-  (SELECT c.changed_at FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.action FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_defined) WHERE l.defined_job_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.changed_at FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_defined) WHERE l.defined_job_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
@@ -913,8 +913,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs_runs r WHERE r.id = p.last_run_id),
   (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = p.last_run_id),
-  (SELECT c.action FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
-  (SELECT c.changed_at FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_subject) WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.action FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_defined) WHERE l.defined_job_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.changed_at FROM dbjobs_changes c WHERE c.id = (SELECT MAX(l.id) FROM dbjobs_changes l FORCE INDEX (changes_defined) WHERE l.defined_job_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id),
   (SELECT COUNT(*) FROM dbjobs_runs FORCE INDEX (runs_open) WHERE open_job_id = j.id AND state = 'running'), CASE WHEN stale = 1 THEN 1 ELSE 0 END, p.skips
 FROM dbjobs_jobs j
@@ -1268,7 +1268,7 @@ SELECT NULL, c.id, 'change' FROM (
   SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs_changes n
   WHERE n.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_changes m) ORDER BY n.id LIMIT ?) AS c
 WHERE c.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
-  OR EXISTS (SELECT 1 FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
+  OR EXISTS (SELECT 1 FROM dbjobs_changes l FORCE INDEX (changes_defined) WHERE l.defined_job_id = c.subject_id AND l.id > c.id
     AND l.action <> 'rename' AND (l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort') OR c.action IN ('pause', 'resume') AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')))
     AND (c.action IN ('pause', 'resume') OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = c.subject_id AND j.remove_when_done = 1))
   OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
@@ -1490,7 +1490,7 @@ SELECT id FROM dbjobs_jobs WHERE owner = ? AND name = ? AND removed_at IS NOT NU
 -- arguments: each_ids
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN 0 ELSE 1 END, l.became
 FROM dbjobs_jobs j
-LEFT JOIN dbjobs_changes l FORCE INDEX (changes_subject) ON j.done_at IS NOT NULL AND l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort')
+LEFT JOIN dbjobs_changes l FORCE INDEX (changes_defined) ON j.done_at IS NOT NULL AND l.defined_job_id = j.id AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort')
 WHERE j.removed_at IS NOT NULL AND j.name IN (each_) ORDER BY j.id;
 
 -- name: rename_job

@@ -397,7 +397,7 @@ CROSS JOIN LATERAL (SELECT o.started_at, o.finished_at FROM dbjobs.runs o WHERE 
 
 -- name: edited_since
 -- arguments: job, id, number
-SELECT l.was FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = $1 AND l.action = 'change'
+SELECT l.was FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id = $1 AND l.action = 'change'
 AND l.changed_at > (SELECT a.started_at FROM dbjobs.attempts a WHERE a.run_id = $2 AND a.number = $3) ORDER BY l.id LIMIT 1;
 
 -- name: enable_job
@@ -962,8 +962,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs.runs r WHERE r.id = p.last_run_id),
   (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = p.last_run_id),
-  (SELECT c.action FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
-  (SELECT c.changed_at FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.action FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.changed_at FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
@@ -981,8 +981,8 @@ SELECT j.id, j.owner, j.name, j.description, j.enabled, j.tags, j.queue, j.prior
   p.last_error, p.streak, p.cycles, p.runs_made,
   (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs.runs r WHERE r.id = p.last_run_id),
   (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = p.last_run_id),
-  (SELECT c.action FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
-  (SELECT c.changed_at FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.action FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
+  (SELECT c.changed_at FROM dbjobs.changes c WHERE c.id = (SELECT pg_catalog.MAX(l.id) FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id = j.id AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort'))),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs  WHERE settled_at IS NULL AND job_id = j.id AND state = 'running'), CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END, p.skips
 FROM dbjobs.jobs j
@@ -1328,7 +1328,7 @@ SELECT NULL, c.id, 'change' FROM (
   SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs.changes n
   WHERE n.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $4::double precision)::bigint FROM dbjobs.changes m) ORDER BY n.id LIMIT $3) AS c
 WHERE c.changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
-  OR EXISTS (SELECT 1 FROM dbjobs.changes l WHERE l.kind = 'job' AND l.subject_id = c.subject_id AND l.id > c.id
+  OR EXISTS (SELECT 1 FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id = c.subject_id AND l.id > c.id
     AND l.action <> 'rename' AND (l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort') OR c.action IN ('pause', 'resume') AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')))
     AND (c.action IN ('pause', 'resume') OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND j.remove_when_done = true))
   OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND (j.removed_at IS NULL OR j.done_at IS NOT NULL)));
@@ -1579,7 +1579,7 @@ SELECT id FROM dbjobs.jobs WHERE owner = $1 AND name = $2 AND removed_at IS NOT 
 -- arguments: ids
 SELECT j.id, j.owner, j.name, CASE WHEN j.done_at IS NULL THEN false ELSE true END, l.became
 FROM dbjobs.jobs j
-LEFT JOIN dbjobs.changes l  ON j.done_at IS NOT NULL AND l.kind = 'job' AND l.subject_id = j.id AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort')
+LEFT JOIN dbjobs.changes l  ON j.done_at IS NOT NULL AND l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id = j.id AND l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort')
 WHERE j.removed_at IS NOT NULL AND j.name = ANY($1::text[]) ORDER BY j.id;
 
 -- name: rename_job

@@ -35,9 +35,9 @@ FROM (
       CASE WHEN p.skips IS NULL OR p.next_run IS NULL THEN p.next_run ELSE @after_skips END AS next_run,
       (SELECT COUNT(*) FROM dbjobs.runs @by_open WHERE @open = j.id) AS runs_open,
       (SELECT COUNT(*) FROM dbjobs.runs @by_open WHERE @open = j.id AND state = 'running') AS runs_running,
-      (SELECT l.action FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state ORDER BY l.id DESC LIMIT 1) AS last_action,
-      (SELECT l.changed_at FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state ORDER BY l.id DESC LIMIT 1) AS last_action_at,
-      (SELECT l.reason FROM dbjobs.changes l @by_subject WHERE l.kind = 'job' AND l.subject_id = j.id AND @of_state ORDER BY l.id DESC LIMIT 1) AS last_reason,
+      (SELECT l.action FROM dbjobs.changes l @by_defined WHERE @defined = j.id AND @of_state ORDER BY l.id DESC LIMIT 1) AS last_action,
+      (SELECT l.changed_at FROM dbjobs.changes l @by_defined WHERE @defined = j.id AND @of_state ORDER BY l.id DESC LIMIT 1) AS last_action_at,
+      (SELECT l.reason FROM dbjobs.changes l @by_defined WHERE @defined = j.id AND @of_state ORDER BY l.id DESC LIMIT 1) AS last_reason,
       (SELECT COUNT(*) FROM dbjobs.job_after b WHERE b.job_id = j.id) AS others,
       CASE WHEN o.id IS NOT NULL OR j.repeat_after_ms IS NOT NULL OR (SELECT COUNT(*) FROM dbjobs.job_schedules l
           JOIN dbjobs.schedules c ON c.id = l.schedule_id WHERE l.job_id = j.id AND c.name IS NOT NULL) > 0 THEN 1 ELSE 0 END AS ends,

@@ -30,7 +30,7 @@ BEGIN
   SET last = (SELECT MAX(a.step_name) FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts AND a.step = r.step WHERE r.id = its_id AND r.started_at IS NOT NULL); -- see applier.lastStep (store/retry.go)
   IF COALESCE(from_step, '') = '' AND last = CONCAT('step ', start_at) THEN -- see applier.keptItsPlace; without locks of the change log
     SET begun = (SELECT MAX(a.started_at) FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts WHERE r.id = its_id);
-    SELECT MIN(l.id), MAX(l.id) INTO first_edit, last_edit FROM dbjobs_changes l WHERE l.kind = 'job' AND l.subject_id = of_job AND l.action = 'change' AND l.changed_at > begun;
+    SELECT MIN(l.id), MAX(l.id) INTO first_edit, last_edit FROM dbjobs_changes l FORCE INDEX (changes_defined) WHERE l.defined_job_id = of_job AND l.action = 'change' AND l.changed_at > begun;
     SELECT COALESCE(MAX(COALESCE(JSON_REMOVE(JSON_EXTRACT(f.was, '$.steps'), CONCAT('$[', start_at - 1, ']')) <> JSON_REMOVE(JSON_EXTRACT(l.became, '$.steps'), CONCAT('$[', start_at - 1, ']')), true)), false) INTO moved
     FROM dbjobs_changes f JOIN dbjobs_changes l ON l.id = last_edit WHERE f.id = first_edit;
     IF moved THEN

@@ -380,7 +380,10 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   reason     varchar(1000) NOT NULL DEFAULT '',
   was        longtext CHECK (JSON_VALID(was)),
   became     longtext CHECK (JSON_VALID(became)),
-  KEY changes_subject (kind, subject_id, id)
+  -- The job whose state or definition the entry says: a job may have very many requests of runs on record.
+  defined_job_id bigint GENERATED ALWAYS AS (CASE WHEN kind = 'job' AND action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') THEN subject_id END) STORED,
+  KEY changes_subject (kind, subject_id, id),
+  KEY changes_defined (defined_job_id, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- When ticks came. There is one row for each name and unbroken stretch of ticks. The time between two rows is a silence.
