@@ -15,6 +15,9 @@ const (
 	staysDue = time.Second
 	// lookEach is the longest sleep of RunFor, unless an alarm comes for what changes in the meantime.
 	lookEach = time.Minute
+	// nearMost is for how long RunFor goes on with an Alarm, after what the alarm was for, where one thing after another is near. Without
+	// an end, its process would stay, and that of each safety trigger beside it.
+	nearMost = 5 * time.Minute
 )
 
 // least is the working time that a budget must still have for another pass to begin.
@@ -32,7 +35,7 @@ func LongestLead(budget time.Duration) time.Duration { return budget - margin(bu
 //
 // A length of more than a minute takes the place of a trigger of each minute. RunFor then lasts for the length, and runs a pass each
 // minute at least: requests and edits wait no longer, and the trigger is not silent. With an Alarm this is not needed, since the
-// alarm starts what comes next. The length is then at least Tick.Lead plus the time for which an alarm would come too late.
+// alarm starts what comes next. RunFor then waits only for what comes so soon that an alarm for it would be too late: see near.
 //
 // Such a RunFor also outlasts the error of a pass: the next one comes within a minute, and the error is returned in the end; of
 // several ones, the last. But it ends at once where its first pass meets no database, and where the database is not the one that
@@ -47,14 +50,14 @@ func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error)
 }
 
 func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error) {
+	began, most := t.Now(), length
 	if t.Alarm != nil {
-		length = max(length, t.Lead+wakeNear)
+		most = max(length, t.Lead+wakeNear) + nearMost
 	}
-	began := t.Now()
-	end := began.Add(length)
 	if t.Budget > 0 {
-		end = began.Add(min(length, LongestLead(t.Budget)))
+		most = min(most, LongestLead(t.Budget))
 	}
+	end := began.Add(most)
 	stays := t.Alarm == nil && end.Sub(began) > lookEach
 	var total Report
 	var failed error
@@ -81,7 +84,12 @@ func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error)
 			}
 			r = Report{} // what it found may be only a part
 		}
-		wait := r.rest(t.Now(), end, stays)
+		var wait time.Duration
+		if t.Alarm != nil {
+			wait = t.near(ctx, &r, began.Add(length), end)
+		} else {
+			wait = r.rest(t.Now(), end, stays)
+		}
 		if wait <= 0 {
 			return total, failed
 		}
@@ -108,7 +116,32 @@ func (t *Tick) logRest(wait time.Duration, due time.Time, failed error) {
 // name, and its schema fits: otherwise, another process with other settings, or a newer one, is needed.
 func (r *Report) outlasts(err error) bool { return r.meant && !errors.Is(err, store.ErrSchema) }
 
-// rest is how long RunFor sleeps after the pass of this report; 0: no further pass comes. stays says that RunFor lasts until the end,
+// near is how long RunFor with an Alarm sleeps after the pass of this report; 0: no further pass comes, and an alarm is set.
+//
+// It waits for what comes next, within its length or so soon that an alarm for it, which rings earlier by the lead, would be too
+// late. This time counts from now: where a run has ended, the next one may be near, too. What was due before the pass began, and
+// stays due, is no reason to wait, nor is what is due in a freeze: the next look at it comes after a while, and the database may
+// sleep until then: see again.
+func (t *Tick) near(ctx context.Context, r *Report, until, end time.Time) time.Duration {
+	next := r.comes()
+	if r.MoreDue && !r.Frozen && !r.due.After(r.StartedAt) {
+		var newest time.Time
+		if next, newest, _ = t.beyond(ctx, r.NextRun); newest.After(r.StartedAt) { // without an answer, the alarm is for all of it
+			next = newest
+		}
+	}
+	now := t.Now()
+	if soon := now.Add(t.Lead + wakeNear); soon.After(until) {
+		until = soon
+	}
+	at := next.Add(r.skew) // by the host's clock
+	if next.IsZero() || !at.Before(until) || !at.Before(end) {
+		return 0
+	}
+	return max(at.Sub(now), shortest)
+}
+
+// rest is how long RunFor without an Alarm sleeps after the pass of this report; 0: no further pass comes. stays says that RunFor lasts until the end,
 // and that each sleep is bounded.
 func (r *Report) rest(now, end time.Time, stays bool) time.Duration {
 	wait := end.Sub(now)
