@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store/engine"
@@ -30,6 +31,7 @@ type writer struct {
 	done     []doneOf
 	removed  []int64 // jobs that plain SQL has removed, and that still have schedules
 	rules    []ruleRow
+	starts   []startRow
 	events   []Event
 	replan   []int64
 	unseen   map[string][]int64 // jobs that were planned with other days than their schedules know, by calendar
@@ -144,6 +146,11 @@ type (
 		Action    string `json:"action"`
 		Reason    string `json:"reason"`
 	}
+	// startRow is a not_before that was found from the start schedule.
+	startRow struct {
+		ID        int64  `json:"id"`
+		NotBefore string `json:"not_before"`
+	}
 	ruleRow struct {
 		JobID      int64  `json:"job_id"`
 		ScheduleID int64  `json:"schedule_id"`
@@ -227,6 +234,9 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 		}
 		if w.leaves(c) {
 			return
+		}
+		if !d.Start.IsZero() {
+			w.starts = append(w.starts, startRow{p.JobID, at(d.Start)})
 		}
 		since := at(cmp.Or(p.DecidedThrough, w.now))
 		for _, r := range d.Rules {
@@ -349,6 +359,9 @@ func (w *writer) writeRules(ctx context.Context) error {
 	}
 	free, err := w.links(ctx, ids)
 	if err != nil {
+		return err
+	}
+	if err := bulk(ctx, w, "write_starts", slices.DeleteFunc(w.starts, func(r startRow) bool { return !slices.Contains(same, r.ID) }), nil); err != nil {
 		return err
 	}
 	if err := w.exec(ctx, "mark_jobs", same); err != nil {

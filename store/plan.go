@@ -149,13 +149,14 @@ type Decision struct {
 	Pause string
 	// Remove removes the job, for this reason.
 	Remove   string
-	Events   []Event  // events that hooks follow; each event has one hook
-	Ends     []End    // ends of runs of the job, for jobs that run after several jobs
-	Met      []string // the meetings of Snapshot.Met that are finished: they have a run, or never will
-	Rules    []Rule   // with Replan: the rules that the plan has from now on, as Text, Ends and Input
-	UnderWay int      // runs of the job that are under way after this decision
-	Park     bool     // the plan cannot be read, so only its error and its next run are written
-	Replan   bool     // the rules are written anew and the definitions are marked as planned
+	Events   []Event   // events that hooks follow; each event has one hook
+	Ends     []End     // ends of runs of the job, for jobs that run after several jobs
+	Met      []string  // the meetings of Snapshot.Met that are finished: they have a run, or never will
+	Rules    []Rule    // with Replan: the rules that the plan has from now on, as Text, Ends and Input
+	UnderWay int       // runs of the job that are under way after this decision
+	Park     bool      // the plan cannot be read, so only its error and its next run are written
+	Replan   bool      // the rules are written anew and the definitions are marked as planned
+	Start    time.Time // with Replan: the not_before of the job, found from its start schedule; zero: it stays as it is
 
 	// Settlement settles the one run that was made, together with the run's end if it succeeds; nil: a decision
 	// settles it.

@@ -133,6 +133,7 @@ var actions = map[string]string{
 	"hooks_in_use":       "look which jobs are hooks",
 	"schedule_jobs":      "read which jobs use a schedule",
 	"write_skips":        "write the skips of a job",
+	"write_starts":       "write the starts of jobs",
 	"rename_job":         "write the name of a job",
 	"rename_schedule":    "write the name of a schedule",
 	"keyed_run":          "look for the run of a key",

@@ -49,7 +49,7 @@ func TestStartIsTheNotBefore(t *testing.T) {
 		if v, err := d.Job(t.Context(), "job"); err != nil || !v.NotBefore.Equal(ticktest.Morning(8, 13)) {
 			t.Errorf("%v: %s", err, v.NotBefore)
 		}
-		d.Exec(t, fmt.Sprintf("UPDATE %s SET start_rule = NULL, priority = 0 WHERE name = 'by SQL'", d.Table("jobs")))
+		d.Exec(t, fmt.Sprintf("UPDATE %s SET start_rule = NULL, not_before = NULL WHERE name = 'by SQL'", d.Table("jobs")))
 		d.Exec(t, fmt.Sprintf("UPDATE %s SET priority = 0", d.Table("jobs")))
 		if n := bring("D 8:13"); n != "0" {
 			t.Errorf("the same again: %s changes", n)
@@ -133,6 +133,42 @@ func TestStartWithoutATimeIsRefusedWithTheOthers(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), name+": start: ") {
 				t.Errorf("%v does not name the job %s", err, name)
 			}
+		}
+	})
+}
+
+// A start that plain SQL changes counts from the change, as one that apply changes, and the decision writes what it has found. So later
+// edits, and later passes, find the same.
+func TestStartThatSQLChangesCountsFromThen(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{fiveMinutely("job")}})
+		ticktest.DecideOnly(t, d)
+		d.Clock.Add(21 * 24 * time.Hour)
+		ticktest.DecideOnly(t, d)
+		next := func(step string, want time.Time) {
+			t.Helper()
+			for range 2 {
+				d.Clock.Add(time.Minute)
+				ticktest.DecideOnly(t, d)
+				if j := jobOf(t, d, "job"); !j.NotBefore.Equal(want) || !j.NextRun.Equal(want) {
+					t.Errorf("%s: it starts at %s, next %s, want %s", step, j.NotBefore, j.NextRun, want)
+				}
+			}
+		}
+		for _, c := range []struct {
+			start string
+			days  int
+		}{{"D 7:30", 1}, {"W 4 7:30", 3}} { // the day is a Monday
+			d.Exec(t, fmt.Sprintf("UPDATE %s SET start_rule = '%s', not_before = NULL", d.Table("jobs"), c.start))
+			next(c.start, ticktest.Morning(7, 30).AddDate(0, 0, 21+c.days))
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET priority = priority + 1")
+			next("an edit of "+c.start, ticktest.Morning(7, 30).AddDate(0, 0, 21+c.days))
+		}
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET start_rule = 'at 2026-01-06T00:00:00', not_before = NULL") // it has come
+		d.Clock.Add(time.Minute)
+		ticktest.DecideOnly(t, d)
+		if j := jobOf(t, d, "job"); j.Parked != "" || j.NextRun.Sub(d.Clock.Now()) > 5*time.Minute {
+			t.Errorf("a start that has come: parked %q, next %s", j.Parked, j.NextRun)
 		}
 	})
 }

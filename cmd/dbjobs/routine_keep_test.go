@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -145,6 +146,68 @@ func TestAlterStepRoundsOnlyWhatItIsGiven(t *testing.T) {
 			}
 			if now, changes := is(); changes != before+1 {
 				t.Errorf("after the same number: %s and %d changes, want %d", now, changes, before+1)
+			}
+		})
+	}
+}
+
+// TestRoutinesCountAStartFromItsChange: a start counts from the call that changes it, or its zone before it has come, and not from the
+// creation of the job. What the call leaves as it is keeps its instant, and so does a bound that somebody wrote.
+func TestRoutinesCountAStartFromItsChange(t *testing.T) {
+	for _, engine := range withRoutines(t) {
+		t.Run(engine, func(t *testing.T) {
+			d := storetest.Open(t, engine, store.Options{Clock: time.Now})
+			bound := "2090-12-24T00:00:00Z"
+			for _, c := range []call{routine("create_job", "import", "SELECT 1", "every 10m"), routine("create_job", "season", "SELECT 1", "every 10m", `{"not_before": "`+bound+`"}`)} {
+				if err := c.on(d); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tick := func() {
+				t.Helper()
+				if code, stderr := invoke(t.Context(), t, t.TempDir(), nil, io.Discard, "tick", "--database", d.URL); code != exitDone {
+					t.Fatalf("code %d: %s", code, stderr)
+				}
+			}
+			tick()
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET created_at = '2026-01-05 08:00:00'") // long ago
+			alter := func(name, options string) time.Time {
+				t.Helper()
+				if err := routine("alter_job", name, options).on(d); err != nil {
+					t.Fatal(err)
+				}
+				tick()
+				j, err := d.Job(t.Context(), name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return j.NotBefore
+			}
+			monday := alter("import", `{"start": "W 1 7:30"}`)
+			if !monday.After(time.Now()) {
+				t.Errorf("it starts at %s", monday)
+			}
+			for _, same := range []string{`{"start": "W 1 7:30", "timeout": "5m"}`, `{"start": "W 1 7:30", "start_zone": "UTC", "priority": 3}`, `{"not_before": null}`} {
+				d.Exec(t, "UPDATE "+d.Table("jobs")+" SET not_before = '2090-01-02 07:30:00' WHERE name = 'import'") // as of an earlier change
+				if is := alter("import", same); is.Year() != 2090 {
+					t.Errorf("%s: it starts at %s", same, is)
+				}
+			}
+			if is := alter("import", `{"start_zone": "Asia/Tokyo"}`); is.Year() == 2090 || is.Hour() != 22 {
+				t.Errorf("in another zone it starts at %s", is)
+			}
+			d.Exec(t, "UPDATE "+d.Table("jobs")+" SET not_before = '2026-01-05 22:30:00' WHERE name = 'import'")
+			if is := alter("import", `{"start_zone": "UTC"}`); is.After(time.Now()) {
+				t.Errorf("in another zone it starts again, at %s", is)
+			}
+			if err := routine("alter_job", "import", `{"not_before": "`+bound+`"}`).on(d); err == nil || !strings.Contains(err.Error(), "not_before") {
+				t.Errorf("not_before beside a start: %v", err)
+			}
+			if is := alter("import", `{"start": null, "not_before": "`+bound+`"}`); is.Year() != 2090 {
+				t.Errorf("in place of a start: %s", is)
+			}
+			if is := alter("season", `{"start": null, "timeout": "5m"}`); is.Format(time.RFC3339) != bound {
+				t.Errorf("without a start: %s, want %s", is, bound)
 			}
 		})
 	}

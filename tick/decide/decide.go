@@ -48,7 +48,7 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	return store.Decision{
 		Plan: d.plan, Made: append(d.made, d.followers...), Updates: d.updates, Gaps: d.gaps, Events: d.events, Ends: d.ends, Met: d.met,
 		Retention: d.retention(), Cancel: d.cancel, Pause: d.pauseReason, Remove: d.removeWhenDone(),
-		UnderWay: d.countUnderWay(), Rules: d.planRules, Replan: d.replan,
+		UnderWay: d.countUnderWay(), Rules: d.planRules, Replan: d.replan, Start: d.start,
 	}
 }
 
@@ -92,6 +92,7 @@ type decision struct {
 	planRules []store.Rule // the rules that the plan will have
 	replan    bool         // planRules are to be written
 	changed   bool         // a rule is new, has another text, or is gone
+	start     time.Time    // the not_before that this decision has found from the start schedule; zero: it did not look
 	// retryElsewhere is set if the job is parked for a cause outside its definition. The job
 	// stays due, so that each pass tries again.
 	retryElsewhere bool

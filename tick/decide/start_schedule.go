@@ -52,15 +52,19 @@ func resolveStart(j *store.Job) error {
 	return nil
 }
 
-// readStart resolves the start schedule of the job, and the start schedule with which it was planned.
+// readStart resolves the start schedule of a job that plain SQL or a routine has given it, and the decision writes the instant. A job
+// that was planned before has a new start: it counts from the change. Without a time since then, the first one since the creation
+// of the job has come.
 func (d *decision) readStart() {
-	if d.gone() {
+	j := d.job()
+	if d.gone() || j.Start == "" || !j.NotBefore.IsZero() {
 		return
 	}
-	if err := resolveStart(d.job()); err != nil {
+	if d.snapshot.Planned.Known {
+		j.NotBefore, _ = Start(j.Start, j.StartZone, d.policyChange())
+	}
+	if err := resolveStart(j); err != nil {
 		d.park("%v", err)
 	}
-	if w := &d.snapshot.Planned; w.Known && w.Start != "" && w.NotBefore.IsZero() {
-		w.NotBefore, _ = Start(w.Start, w.StartZone, d.job().CreatedAt) // if there is no such time, there is no bound
-	}
+	d.start = j.NotBefore
 }

@@ -533,6 +533,12 @@ DELETE FROM dbjobs.plan_rules WHERE job_id @these;
 -- name: lock_stale_jobs
 SELECT id, plan_input FROM dbjobs.jobs WHERE id @among @skip;
 
+-- The instants that decisions have found from start schedules. mark_jobs follows: the job is as planned with them.
+
+-- name: write_starts
+-- overridden: mysql, postgres
+UPDATE dbjobs.jobs AS j SET not_before = d.not_before FROM @rows(id bigint, not_before instant) WHERE j.id = d.id;
+
 -- name: mark_jobs
 UPDATE dbjobs.jobs SET planned = plan_input WHERE id @these;
 

@@ -1976,3 +1976,9 @@ UPDATE dbjobs_runs SET held_by = NULL WHERE id IN (each_) AND state = 'waiting' 
 -- name: write_skips
 -- arguments: skips, job
 UPDATE dbjobs_plans SET skips = ?, version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END WHERE job_id = ?;
+
+-- name: write_starts
+-- arguments: rows
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id BIGINT PATH '$.id', not_before DATETIME(6) PATH '$.not_before')) AS d
+STRAIGHT_JOIN dbjobs_jobs j FORCE INDEX (PRIMARY) ON j.id = d.id
+SET j.not_before = d.not_before;

@@ -2129,3 +2129,10 @@ UPDATE dbjobs.runs SET held_by = NULL WHERE id = ANY($1::uuid[]) AND state = 'wa
 -- name: write_skips
 -- arguments: skips, job
 UPDATE dbjobs.plans SET skips = $1, version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END WHERE job_id = $2;
+
+-- name: write_starts
+-- arguments: rows
+WITH d AS (
+  SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id bigint, not_before timestamptz)
+)
+UPDATE dbjobs.jobs AS j SET not_before = d.not_before FROM d WHERE j.id = ANY(ARRAY(SELECT id FROM d)) AND j.id = d.id;

@@ -1962,3 +1962,7 @@ UPDATE dbjobs_runs SET held_by = NULL WHERE id IN (SELECT value FROM json_each(?
 -- name: write_skips
 -- arguments: skips, job
 UPDATE dbjobs_plans SET skips = ?1, version = CASE WHEN version < 4000000000000000000 THEN version + 1 ELSE 1 END WHERE job_id = ?2;
+
+-- name: write_starts
+-- arguments: rows
+UPDATE dbjobs_jobs AS j SET not_before = d.not_before FROM (SELECT value ->> 'id' AS id, value ->> 'not_before' AS not_before FROM jsonb_each(?1)) AS d WHERE j.id = d.id;

@@ -191,6 +191,11 @@ SET r.state = d.state, r.held_by = d.held_by, r.queue = d.queue, r.priority = d.
   r.lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
   r.attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END;
 
+-- name: write_starts
+UPDATE @rows(id bigint, not_before instant)
+STRAIGHT_JOIN dbjobs.jobs j FORCE INDEX (PRIMARY) ON j.id = d.id
+SET j.not_before = d.not_before;
+
 -- name: extend_gaps
 UPDATE @rows(job_id bigint, schedule_id bigint, from_at instant, through_at instant, reason text, rule text)
 JOIN dbjobs.gaps g ON g.job_id = d.job_id AND g.schedule_id = d.schedule_id AND g.through_at = d.from_at AND g.reason = d.reason AND g.rule = d.rule

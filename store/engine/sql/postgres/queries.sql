@@ -122,6 +122,12 @@ FROM d
 WHERE r.id = ANY(ARRAY(SELECT id FROM d)) AND r.id = d.id AND r.fence = d.fence AND r.state = d.was
   AND (d.lease IS NULL OR r.lease_until = d.lease) AND (d.state <> 'queued' OR r.cancel_at IS NULL);
 
+-- name: write_starts
+WITH d AS (
+  SELECT * FROM @rows(id bigint, not_before instant)
+)
+UPDATE dbjobs.jobs AS j SET not_before = d.not_before FROM d WHERE j.id = ANY(ARRAY(SELECT id FROM d)) AND j.id = d.id;
+
 -- name: advance
 WITH d AS (
   SELECT * FROM @rows(job_id bigint, version bigint, next_run instant, decided_through instant, parked text,

@@ -3,13 +3,14 @@ CREATE PROCEDURE dbjobs_put_job(IN subject text CHARACTER SET utf8mb4 COLLATE ut
 MODIFIES SQL DATA SQL SECURITY INVOKER COMMENT 'for the other routines: writes what options give of a job'
 BEGIN
   DECLARE c, v longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
-  DECLARE its_owner, a_zone, path text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE its_owner, a_zone, path, was_start, was_zone text CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+  DECLARE was_before datetime(6);
   DECLARE touched boolean DEFAULT false;
   DECLARE i int DEFAULT 0;
   CALL dbjobs_check_options(subject, options, JSON_MERGE_PRESERVE('["rule", "zone", "schedule", "schedules", "after", "steps", "sql", "args", "atomic", "fail_if", "target"]', JSON_ARRAY(
     SUBSTRING_INDEX('@key', '.', 1)
   )));
-  SELECT j.owner INTO its_owner FROM dbjobs_jobs j WHERE j.id = its_id;
+  SELECT j.owner, j.start_rule, j.start_zone, j.not_before INTO its_owner, was_start, was_zone, was_before FROM dbjobs_jobs j WHERE j.id = its_id;
   CALL dbjobs_job_columns(its_id, c);
   IF JSON_CONTAINS_PATH(options, 'one', '$.start') THEN
     IF JSON_EXTRACT(options, '$.start_zone') IS NULL THEN -- the one that it has, or the zone of the rule; without a start, none
@@ -19,11 +20,22 @@ BEGIN
       END IF;
       SET options = JSON_SET(options, '$.start_zone', a_zone);
     END IF;
-    IF JSON_EXTRACT(options, '$.not_before') IS NULL THEN -- a decision finds it
-      SET options = JSON_SET(options, '$.not_before', NULL);
-    END IF;
   END IF;
   CALL dbjobs_policy_columns(subject, its_owner, options, c);
+  IF JSON_UNQUOTE(JSON_EXTRACT(c, '$.start_rule')) <> '' THEN
+    IF COALESCE(JSON_TYPE(JSON_EXTRACT(options, '$.not_before')), 'NULL') <> 'NULL' THEN
+      CALL dbjobs_refuse('JB003', CONCAT(LEFT(subject, 50), ': start: cannot be combined with not_before; remove one of them'));
+    END IF;
+    -- A decision finds it anew, if the start has changed or, before it has come, the zone.
+    IF JSON_UNQUOTE(JSON_EXTRACT(c, '$.start_rule')) = was_start AND was_before IS NOT NULL AND (was_before <= UTC_TIMESTAMP(6)
+      OR COALESCE(NULLIF(JSON_UNQUOTE(JSON_EXTRACT(c, '$.start_zone')), ''), 'UTC') = COALESCE(NULLIF(was_zone, ''), 'UTC')) THEN
+      SET c = JSON_SET(c, '$.not_before', CAST(was_before AS char));
+    ELSE
+      SET c = JSON_REMOVE(c, '$.not_before');
+    END IF;
+  ELSEIF was_start <> '' AND JSON_EXTRACT(options, '$.not_before') IS NULL THEN
+    SET c = JSON_REMOVE(c, '$.not_before');
+  END IF;
   UPDATE dbjobs_jobs t SET t.changed_at = UTC_TIMESTAMP(6),
     t.@column = JSON_UNQUOTE(JSON_EXTRACT(c, '$.@column'))
   WHERE t.id = its_id;

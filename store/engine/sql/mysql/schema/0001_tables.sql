@@ -92,7 +92,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   max_runs         bigint CHECK (max_runs > 0),              -- finished after this number of runs
   not_before       datetime(6) CHECK (not_before BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_before) > 0 AND DAYOFMONTH(not_before) > 0),                                -- nominal times before this are not times of the job
   not_after        datetime(6) CHECK (not_after BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(not_after) > 0 AND DAYOFMONTH(not_after) > 0),                                -- nominal times after this are not times of the job
-  start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
+  start_rule       text,                                       -- the start schedule: its first time after the job was made, or got it, is not_before; the next pass writes that where it is NULL
   start_zone       varchar(190),                              -- the zone of its wall times; NULL: UTC
   repeat_after_ms  bigint CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- instead of a schedule: the next run is this long after the end of the last one
   on_startup       boolean NOT NULL DEFAULT false CHECK (on_startup IN (0, 1)),             -- runs once for each start-up identity that a tick reports

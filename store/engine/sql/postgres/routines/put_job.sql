@@ -3,6 +3,7 @@ CREATE FUNCTION dbjobs.put_job(subject text, its_id bigint, options jsonb) RETUR
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   j dbjobs.jobs;
+  was dbjobs.jobs;
   c jsonb;
   is_now jsonb;
   of_sql CONSTANT text[] := ARRAY['sql', 'args', 'atomic', 'fail_if', 'target'];
@@ -17,10 +18,18 @@ BEGIN
       (SELECT s.zone FROM dbjobs.schedules s WHERE s.job_id = its_id), 'UTC') END);
   END IF;
   c := dbjobs.policy_columns(subject, j.owner, options);
-  IF c ? 'start_rule' AND NOT c ? 'not_before' THEN -- a decision finds it
-    c := c || '{"not_before": null}';
-  END IF;
+  was := j;
   j := jsonb_populate_record(j, c);
+  IF j.start_rule <> '' THEN
+    IF c -> 'not_before' <> 'null' THEN
+      RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('%s: start: cannot be combined with not_before', subject), HINT = 'Give one of them, and null for the other.';
+    END IF;
+    -- A decision finds it anew, if the start has changed or, before it has come, the zone.
+    j.not_before := CASE WHEN j.start_rule = was.start_rule AND (was.not_before <= statement_timestamp()
+      OR coalesce(nullif(j.start_zone, ''), 'UTC') = coalesce(nullif(was.start_zone, ''), 'UTC')) THEN was.not_before END;
+  ELSIF was.start_rule <> '' AND NOT c ? 'not_before' THEN
+    j.not_before := NULL;
+  END IF;
   UPDATE dbjobs.jobs t SET changed_at = statement_timestamp(),
     @column = j.@column
   WHERE t.id = its_id;

@@ -86,7 +86,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.jobs (
   max_runs         bigint CHECK (max_runs > 0),              -- finished after this number of runs
   not_before       timestamptz CHECK (not_before BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- nominal times before this are not times of the job
   not_after        timestamptz CHECK (not_after BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- nominal times after this are not times of the job
-  start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
+  start_rule       text,                                       -- the start schedule: its first time after the job was made, or got it, is not_before; the next pass writes that where it is NULL
   start_zone       text,                                      -- the zone of its wall times; NULL: UTC
   repeat_after_ms  bigint CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- instead of a schedule: the next run is this long after the end of the last one
   on_startup       boolean NOT NULL DEFAULT false,             -- runs once for each start-up identity that a tick reports

@@ -82,7 +82,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_jobs (
   max_runs         integer CHECK (max_runs > 0),              -- finished after this number of runs
   not_before       text CHECK (coalesce(not_before GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_before, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_before) AND not_before BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', not_before IS NULL)),  -- nominal times before this are not times of the job
   not_after        text CHECK (coalesce(not_after GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(not_after, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', not_after) AND not_after BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', not_after IS NULL)),  -- nominal times after this are not times of the job
-  start_rule       text,                                       -- the start schedule: its first time after the job was made is not_before, unless that is set
+  start_rule       text,                                       -- the start schedule: its first time after the job was made, or got it, is not_before; the next pass writes that where it is NULL
   start_zone       text,                                      -- the zone of its wall times; NULL: UTC
   repeat_after_ms  integer CHECK (repeat_after_ms BETWEEN 1 AND 9000000000000),         -- instead of a schedule: the next run is this long after the end of the last one
   on_startup       integer NOT NULL DEFAULT 0 CHECK (on_startup IN (0, 1)),             -- runs once for each start-up identity that a tick reports
