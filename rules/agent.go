@@ -9,12 +9,14 @@ import (
 //
 //	daily | weekly on LIST | monthly on DAYS | monthly on the ORD WHAT
 //	every N days | every N weeks on LIST | every N months on DAYS | every N months on the ORD WHAT
-//	at H:MM[:SS] [starting DATE]
+//	at H:MM[:SS] | every N UNIT from H:MM[:SS] to H:MM[:SS]
+//	[starting DATE]
 //
 // LIST is weekdays, DAYS is 1-31 and -1 to -28, ORD is first to fourth or last,
-// WHAT is a weekday, day, weekday or weekend day. DATE bounds the rule from
-// below; weeks count from the Monday of its week, months from its month.
-var agentForm = form{name: "calendar", claims: claimsAgent, parse: parseAgent, sentence: (*Rule).describe}
+// WHAT is a weekday, day, weekday or weekend day, UNIT is shorter than a day.
+// DATE bounds the rule from below; weeks count from the Monday of its week,
+// months from its month.
+var agentForm = form{name: "calendar", claims: claimsAgent, parse: parseAgent, sentence: (*Rule).describeAgent}
 
 func claimsAgent(text string) bool {
 	w := words{text: text}
@@ -23,7 +25,8 @@ func claimsAgent(text string) bool {
 		return true
 	case "every":
 		for w.next(); w.peek() != ""; w.next() {
-			if p := w.peek(); p == "at" || p == "on" {
+			switch w.peek() {
+			case "at", "on", "every", "from":
 				return true
 			}
 		}
@@ -32,44 +35,89 @@ func claimsAgent(text string) bool {
 }
 
 func parseAgent(r *Rule, in *input) error {
-	w := words{form: "calendar", text: in.text, base: in.at}
-	c := recur{interval: 1, until: noUntil}
-	if err := c.readAgentPeriod(&w); err != nil {
-		return err
-	}
-	if err := c.readAgentDays(&w); err != nil {
-		return err
-	}
-	if !w.take("at") {
-		return w.refuse(w.next(), "expected the time of day here: `at H:MM[:SS]`")
-	}
-	word := w.next()
-	sec, rest, ok := readTime(word, false)
-	if !ok || rest != "" {
-		hint := ""
-		if clock := ofTwelve(word); clock != "" {
-			hint = "; write `at " + clock + "`"
-		} else if strings.Contains(word, ",") {
-			hint = "; for several times of a day write a cron rule, as `0 8,12 * * *`"
-		}
-		return w.refuse(word, "a time is H:MM or H:MM:SS, 0:00 to 23:59:59%s", hint)
-	}
-	c.hours, c.minutes, c.seconds = 1<<(sec/3600), 1<<(sec/60%60), 1<<(sec%60)
-	start, given, err := w.starting()
+	c, x, start, err := readAgent(in)
 	if err != nil {
 		return err
 	}
-	if given && start%secondsPerDay != 0 || given && !endsInDate(in.text) {
-		return w.refuse("", "the start is a DATE here; the time of day follows `at`")
+	r.start, r.includes = start, []recur{c}
+	if x != nil {
+		r.includes = x.recurs(&c)
 	}
-	if !given && c.interval > 1 {
-		return w.refuse("", "`every N` with N above 1 needs `starting YYYY-MM-DD` to count from")
-	}
-	if r.start = epoch; given {
-		r.start = start
-	}
-	r.includes = []recur{c}
 	return nil
+}
+
+// readAgent reads the days, with the time of the day in them, or a window of times, and the start.
+func readAgent(in *input) (c recur, x *window, start int64, err error) {
+	w := words{form: "calendar", text: in.text, base: in.at}
+	c = recur{interval: 1, until: noUntil}
+	if err = c.readAgentPeriod(&w); err == nil {
+		err = c.readAgentDays(&w)
+	}
+	if err == nil {
+		x, err = c.readAgentTimes(&w)
+	}
+	if err != nil {
+		return c, x, 0, err
+	}
+	start, given, err := w.starting()
+	switch {
+	case err != nil:
+		return c, x, 0, err
+	case given && (start%secondsPerDay != 0 || !endsInDate(in.text)):
+		err = w.refuse("", "the start is a DATE here; the time of day follows `at`")
+	case !given && c.interval > 1:
+		err = w.refuse("", "`every N` with N above 1 needs `starting YYYY-MM-DD` to count from")
+	case !given:
+		start = epoch
+	case x != nil && x.pastMidnight(): // what is left of the window of the day before is no time
+		start += int64(x.from)
+	}
+	return c, x, start, err
+}
+
+// readAgentTimes reads the time of the day, or a window of times.
+func (r *recur) readAgentTimes(w *words) (*window, error) {
+	if w.take("every") {
+		x, err := w.readWindow()
+		if err == nil && x.pastMidnight() && (r.freq != daily || r.interval > 1) {
+			err = w.refuse(w.text[w.at:w.end], "only `daily` goes past midnight; for these days write one rule `to 23:59:59`, and another one for the days after")
+		}
+		if err == nil && len(x.recurs(r)) > windowLines {
+			err = w.refuse(w.text[w.at:w.end], "these are too many different times; write a number of seconds that fits into a minute or an hour")
+		}
+		return &x, err
+	}
+	if !w.take("at") {
+		return nil, w.refuse(w.next(), "expected the time of day here: `at H:MM[:SS]`, or `every N UNIT from H:MM to H:MM`")
+	}
+	sec, err := w.timeOfDay("at")
+	r.hours, r.minutes, r.seconds = 1<<(sec/3600), 1<<(sec/60%60), 1<<(sec%60)
+	return nil, err
+}
+
+// timeOfDay reads H:MM[:SS] after a word.
+func (w *words) timeOfDay(after string) (int, error) {
+	word := w.next()
+	sec, rest, ok := readTime(word, false)
+	if ok && rest == "" {
+		return sec, nil
+	}
+	hint := ""
+	if clock := ofTwelve(word); clock != "" {
+		hint = "; write `" + after + " " + clock + "`"
+	} else if strings.Contains(word, ",") {
+		hint = "; for several times of a day write a cron rule, as `0 8,12 * * *`"
+	}
+	return 0, w.refuse(word, "a time is H:MM or H:MM:SS, 0:00 to 23:59:59%s", hint)
+}
+
+// describeAgent describes a window as it is written: its recurrences say less.
+func (r *Rule) describeAgent() string {
+	c, x, _, err := readAgent(&input{text: r.source})
+	if err != nil || x == nil {
+		return r.describe()
+	}
+	return r.sentence(x.phrase() + r.describeDays(&c))
 }
 
 // ofTwelve returns the time of day that is meant by a text such as 9am or 9:30PM; empty: none is meant.
@@ -103,6 +151,8 @@ func endsInDate(text string) bool {
 	return !strings.ContainsAny(text[max(0, len(text)-9):], "Tt:")
 }
 
+const daysFirst = "a rule with times of the day repeats by days, weeks or months; for hours, minutes and seconds write no time of day, as in `every 2h`, or write the days first, as in `daily every 2h from 8:00 to 18:00`"
+
 // readAgentPeriod reads daily, weekly, monthly or `every N days|weeks|months`.
 func (r *recur) readAgentPeriod(w *words) error {
 	word := strings.ToLower(w.next())
@@ -110,7 +160,11 @@ func (r *recur) readAgentPeriod(w *words) error {
 		if err := w.refuseOrdinal(); err != nil {
 			return err
 		}
-		n, ok := digitsOf(w.next())
+		amount := w.next()
+		if unit, ok := intervalUnit(amount, false); ok && unit < daily || asInterval(amount) != "" {
+			return w.refuse(amount, "%s", daysFirst)
+		}
+		n, ok := digitsOf(amount)
 		if !ok || n < 1 || n > 1<<31-1 {
 			return w.refuse(w.text[w.at:w.end], "%s", insteadOfEvery(w.text[w.at:w.end]))
 		}
@@ -125,7 +179,7 @@ func (r *recur) readAgentPeriod(w *words) error {
 	case "monthly", "months", "month":
 		r.freq = monthly
 	default:
-		return w.refuse(w.text[w.at:w.end], "a rule with a time of day repeats by days, weeks or months; for hours, minutes and seconds write no time of day, as in `every 2h`")
+		return w.refuse(w.text[w.at:w.end], "%s", daysFirst)
 	}
 	return nil
 }

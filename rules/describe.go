@@ -44,10 +44,15 @@ func (r *Rule) sentence(s string) string {
 
 // describeRecur says when one recurrence fires.
 func (r *Rule) describeRecur(c *recur) string {
-	day, sec := splitCivil(r.start)
-	s := c.timePhrase(sec)
+	_, sec := splitCivil(r.start)
+	return c.timePhrase(sec) + r.describeDays(c)
+}
+
+// describeDays says on which days a recurrence fires, and how long, after its times.
+func (r *Rule) describeDays(c *recur) (s string) {
+	day, _ := splitCivil(r.start)
 	if days := c.dayPhrase(day); days != "" {
-		s += " " + days
+		s = " " + days
 	}
 	if len(c.pos) > 0 {
 		s += ", of these the " + ordinals(c.pos) + " of each " + periodNames[c.freq]

@@ -35,21 +35,14 @@ func parseInterval(r *Rule, in *input) error {
 		return err
 	}
 	c := recur{interval: 1, until: noUntil}
-	amount := w.next()
-	digits := len(amount) - len(strings.TrimLeft(amount, "0123456789"))
-	if digits > 0 {
-		n, ok := digitsOf(amount[:digits])
-		if !ok || n < 1 || n > 1<<31-1 {
-			return w.refuse(amount, "N is 1 to 2147483647")
-		}
-		c.interval = n
-		if amount = amount[digits:]; amount == "" {
-			amount = w.next()
-		}
+	amount, unit, counted, err := w.amount()
+	if err != nil {
+		return err
 	}
-	freq, ok := intervalUnit(amount, digits > 0)
+	c.interval = amount
+	freq, ok := intervalUnit(unit, counted)
 	if !ok {
-		return w.refuse(amount, "%s", insteadOfUnit(amount, c.interval))
+		return w.refuse(unit, "%s", insteadOfUnit(unit, c.interval))
 	}
 	c.freq = freq
 	start, given, err := w.starting()
@@ -58,6 +51,23 @@ func parseInterval(r *Rule, in *input) error {
 	}
 	r.includes = []recur{c}
 	return r.beginInterval(start, given, &w)
+}
+
+// amount reads N and a unit, or a unit alone; counted says which.
+func (w *words) amount() (n int, unit string, counted bool, err error) {
+	n, unit = 1, w.next()
+	digits := len(unit) - len(strings.TrimLeft(unit, "0123456789"))
+	if digits == 0 {
+		return n, unit, false, nil
+	}
+	n, ok := digitsOf(unit[:digits])
+	if !ok || n < 1 || n > 1<<31-1 {
+		return n, unit, true, w.refuse(unit, "N is 1 to 2147483647")
+	}
+	if unit = unit[digits:]; unit == "" {
+		unit = w.next()
+	}
+	return n, unit, true, nil
 }
 
 // insteadOfUnit is the hint for a word that is not a unit.

@@ -148,7 +148,7 @@ func begin(text string, d Defaults) (*Rule, *input, error) {
 		return nil, nil, refuse("rule", in.at, word, "%s", hint)
 	}
 	return nil, nil, refuse("rule", in.at, word, "a rule is an RRULE text (FREQ=…), five or six cron fields, "+
-		"`every N unit`, `daily|weekly|monthly … at H:MM`, pgjobs `D|W|I …`, or `at TIME`")
+		"`every N unit`, `daily|weekly|monthly … at H:MM`, `daily every N unit from H:MM to H:MM`, pgjobs `D|W|I …`, or `at TIME`")
 }
 
 func checkText(in *input) error {

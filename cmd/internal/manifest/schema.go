@@ -107,7 +107,7 @@ func required(keys []string) (list []schema) {
 // rule is a text, or a mapping of the keys that readRule reads.
 func rule(more schema) schema {
 	known := schema{
-		"rule":        described("string", "when: an RRULE text, a cron line, every 5m, daily at 02:30, at 2026-12-01T17:30:00, ..."),
+		"rule":        described("string", "when: an RRULE text, a cron line, every 5m, daily at 02:30, daily every 25m from 8:10 to 17:40, at 2026-12-01T17:30:00, ..."),
 		"zone":        schema{"$ref": "#/definitions/zone"},
 		"nonexistent": word("a wall time that a clock change leaves out", store.NonexistentForward, store.NonexistentSkip),
 		"ambiguous":   word("a wall time that a clock change repeats", store.AmbiguousFirst, store.AmbiguousLast, store.AmbiguousBoth),
