@@ -139,13 +139,15 @@ func (e *stuckError) Error() string {
 func runGroup(ctx, last context.Context, cmd *exec.Cmd, output io.Writer, grace time.Duration) error {
 	runtime.LockOSThread() // the kernel ends the program with the thread that has started it, see apart
 	defer runtime.UnlockOSThread()
+	KeepFiles()
+	if err := watching.begin(); err != nil {
+		return err
+	}
 	printed, prints, err := os.Pipe()
 	if err != nil {
 		return lacking(err)
 	}
 	cmd.Stdout, cmd.Stderr = prints, prints // one pipe for both, so that the order is kept
-	KeepFiles()
-	watching.begin()
 	apart(cmd)
 	leftOver.reap()
 	err = cmd.Start()

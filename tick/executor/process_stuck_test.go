@@ -24,7 +24,9 @@ func (l lines) Write(text []byte) (int, error) {
 // others.
 func TestWatchForgetsAProgramThatCouldNotBeKilled(t *testing.T) {
 	t.Parallel()
-	watching.begin()
+	if err := watching.begin(); err != nil {
+		t.Fatal(err)
+	}
 	told := make(lines, 1000) // other tests start programs, too
 	watching.mu.Lock()
 	shell := watching.list

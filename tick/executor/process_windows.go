@@ -109,7 +109,7 @@ type watch struct {
 // watching is the watch of this process.
 var watching = watch{jobs: map[int]windows.Handle{}}
 
-func (w *watch) begin() {}
+func (w *watch) begin() error { return nil }
 
 // add puts a program into a job. If the system refuses that, only the program itself is killed.
 func (w *watch) add(pid int) {
