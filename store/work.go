@@ -162,3 +162,19 @@ func (s *Store) Held(ctx context.Context, runs []string, h Holder) (map[string]S
 	}))
 	return signs, err
 }
+
+// Executes reports whether a run is under way whose process shows by its lock that it lives: see engine.DB.Hold. On an engine that has
+// only the heartbeat, it never does.
+func (s *Store) Executes(ctx context.Context) (bool, error) {
+	const most = 1000 // a pass may hold some hundreds
+	runs, err := s.Runs(ctx, RunFilter{States: []string{Running}, Limit: most})
+	asked := map[string]bool{}
+	for i := range runs {
+		holder := runs[i].Holder
+		if !asked[holder] && s.db.Alive(holder) {
+			return true, nil
+		}
+		asked[holder] = true
+	}
+	return false, err
+}

@@ -12,6 +12,13 @@ import (
 // pass fails. Another pass, or a person's edit, holds locks only for seconds.
 const lockedLong = 5 * time.Minute
 
+// stepLong takes the place of lockedLong for an SQLite file, as long as a living process has a run under way: its step may write to the
+// file for as long as it takes, and no other session can write meanwhile.
+const stepLong = time.Hour
+
+// writes says in the report that an SQLite file was locked for longer than the pass waits.
+const writes = "a step of a job, or another process, writes to the database file; the next pass goes on"
+
 // maxWaits is how often a pass waits for another session's lock, to find out which jobs the lock
 // concerns. Each wait lasts up to a second.
 const maxWaits = 16
@@ -105,4 +112,31 @@ func (p *pass) tellLocked(ctx context.Context) error {
 	}
 	return fmt.Errorf("%w: %s could not be decided, the first since %s; end the transaction that holds the lock; %s",
 		store.ErrLocked, jobs, oldest.UTC().Format(time.RFC3339), p.report.LockHolders)
+}
+
+// patienceWithFile is how long another session may keep an SQLite file locked before a pass fails because of that.
+func (p *pass) patienceWithFile(ctx context.Context) time.Duration {
+	if executes, err := p.t.Store.Executes(ctx); err == nil && executes {
+		return stepLong
+	}
+	return lockedLong
+}
+
+// yieldToWriter turns the error of work that could not be done because another session writes to an SQLite file into a remark in the
+// report: the next pass does that work. It stays an error if a job has needed a decision for a long time, as with a lock of one of its
+// rows: otherwise nobody would know that the database takes no writes.
+func (p *pass) yieldToWriter(ctx context.Context, err error) error {
+	if p.unraised { // passes may have come, and nobody could record them
+		p.report.SilentSince, p.report.SilentUntil = time.Time{}, time.Time{}
+	}
+	probe, failed := p.t.Store.Probe(ctx, p.t.Name, OwnQueue) // the first one has what this pass may have decided since
+	if failed != nil {
+		probe = p.probe
+	}
+	if since := probe.LateSince; !since.IsZero() && probe.Now.Sub(since) > p.patienceWithFile(ctx) {
+		return fmt.Errorf("what is due since %s waits for the lock of the database file; if no step of a job writes for so long, end the process that does: %w",
+			since.UTC().Format(time.RFC3339), err)
+	}
+	p.report.CutShort = writes
+	return nil
 }

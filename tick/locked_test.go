@@ -220,10 +220,9 @@ func TestLockedFileKeepsNoPass(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := pass(3 * time.Second)
-	locked("deciding", r, err)
 	release()
-	if !strings.Contains(r.CutShort, "another process") || r.Made != 0 || count("runs") != 0 || count("gaps") != 0 {
-		t.Errorf("%d runs, %d gaps: %+v", count("runs"), count("gaps"), r)
+	if err != nil || !strings.Contains(r.CutShort, "another process") || r.Made != 0 || count("runs") != 0 || count("gaps") != 0 {
+		t.Errorf("%v: %d runs, %d gaps: %+v", err, count("runs"), count("gaps"), r)
 	}
 
 	x.locked = func() { passed.Store(int64(time.Hour - 5*time.Second)) }

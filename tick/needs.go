@@ -195,7 +195,7 @@ func (p *pass) decideOf(ctx context.Context, n store.Need, page *store.Page, las
 		}
 		b := <-under[0]
 		under = under[1:]
-		if b.err != nil && !last && p.t.Store.Transient(b.err) {
+		if b.err != nil && !last && p.t.Store.Transient(b.err) && !p.fileLocked(b.err) { // another try would wait as long for a file
 			p.log.Warn("decisions lost a conflict with another session and are tried again", "need", n.String(), "error", b.err)
 			b.Passed, b.err = nil, nil
 			passed += b.jobs - b.Decided

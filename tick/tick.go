@@ -91,9 +91,9 @@ func (t *Tick) run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
 	defer p.unwatch()
 	if err == nil {
-		err = p.raiseSilence(ctx)
+		err = p.cutShort(ctx, ctx, p.raiseSilence(ctx))
 	}
-	if err != nil || !p.hasWork() {
+	if err != nil || p.report.CutShort != "" || !p.hasWork() {
 		return p.end(ctx, err)
 	}
 	work, stop := p.budget(ctx)
@@ -159,18 +159,18 @@ func (p *pass) decideAndExecute(work context.Context) error {
 // usedUp says in the report that the budget has ended the pass.
 const usedUp = "the budget was used up; the next pass goes on"
 
-// cutShort turns an error into a remark in the report if the end of the budget caused the error: the
-// next pass does the rest. The context work ends with the budget.
+// cutShort turns an error into a remark in the report if the end of the budget caused the error, or another writer of an SQLite file:
+// the next pass does the rest. The context work ends with the budget.
 func (p *pass) cutShort(ctx, work context.Context, err error) error {
+	if p.probe != nil && p.fileLocked(err) && errors.Is(err, store.ErrReadOnly) && ctx.Err() == nil {
+		return p.yieldToWriter(ctx, err)
+	}
 	// If the end of the budget has closed a connection, the error says only that the connection is broken.
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnreachable)
 	if !ended || stopped(work) == nil || ctx.Err() != nil {
 		return err
 	}
 	p.report.CutShort = usedUp
-	if errors.Is(err, store.ErrReadOnly) {
-		p.report.CutShort = "the budget was used up waiting for another process, which holds the lock of the database file; the next pass goes on"
-	}
 	return nil
 }
 
@@ -294,8 +294,8 @@ func (p *pass) unseen(ctx context.Context, err error) error {
 
 // record writes the row of the pass. If another session has locked that row, or no answer comes, the report says so, and
 // this is no error: the pass has done its work. If another process has locked the file, not even the report says it. It is an
-// error after lockedLong, if the trigger came regularly before, and else, as with alarms, after some days: otherwise nobody would
-// know that the database takes no writes, until something is due.
+// error after lockedLong (stepLong), if the trigger came regularly before, and else, as with alarms, after some days: otherwise nobody
+// would know that the database takes no writes, until something is due.
 func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	most := 2 * time.Second
 	if p.t.Store.Engine().OneWriter {
@@ -304,13 +304,13 @@ func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	within, cancel := context.WithTimeout(ctx, min(most, p.grace()/2))
 	defer cancel()
 	err := p.t.Store.RecordTick(within, p.probe, facts)
-	var why string
+	why, long := "", lockedLong
 	switch {
 	case err == nil:
 		p.recorded = true
 		return nil
-	case p.fileLocked(err) && p.report.CutShort == "":
-		why = p.t.Store.LockHolders(ctx)
+	case p.fileLocked(err):
+		why, long = p.t.Store.LockHolders(ctx), p.patienceWithFile(ctx)
 	case p.t.Store.Engine().OneWriter:
 		return err
 	case p.t.Store.Locked(err):
@@ -320,8 +320,10 @@ func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	default:
 		return err
 	}
-	if since := p.probe.UnrecordedSince(lockedLong); !since.IsZero() {
+	if !p.probe.UnrecordedSince(lockedLong).IsZero() {
 		p.report.SilentSince, p.report.SilentUntil = time.Time{}, time.Time{} // passes may have come, and nobody could record them
+	}
+	if since := p.probe.UnrecordedSince(long); !since.IsZero() {
 		return fmt.Errorf("no pass of the trigger %q is on record since %s, and this one could not be recorded: %s",
 			p.t.Name, since.UTC().Format(time.RFC3339), why)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/dbjobs/dbjobs/tick"
 )
 
-// Tick prints what a pass did. A pass that did nothing prints nothing: cron mails what is printed.
+// Tick prints what a pass did. A pass that did nothing prints nothing, since cron mails what is printed, unless it had no time for what
+// is due.
 func Tick(w io.Writer, r tick.Report) error {
 	if r.DryRun {
 		return due(w, r)
@@ -20,7 +21,7 @@ func Tick(w io.Writer, r tick.Report) error {
 		_, err := fmt.Fprintln(w, "everything is paused: nothing was decided or taken")
 		return err
 	}
-	if r.Decided+r.Started == 0 {
+	if r.Decided+r.Started == 0 && (r.CutShort == "" || !r.MoreDue) {
 		return nil
 	}
 	return worked(w, r, fmt.Sprintf("%s; %s made%s; ", Plural(r.Decided, "decision"), Plural(r.Made, "run"), gaps(r.Gaps)))
