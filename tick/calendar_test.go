@@ -190,6 +190,45 @@ func TestCalendarMissingOrUnreadable(t *testing.T) {
 	})
 }
 
+// Times are open when a job comes to miss its calendar: a pause has kept them open, or they came just before. They are a gap, as
+// after each other edit.
+func TestCalendarMissingLeavesNoTimeOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost, found string // statements
+		paused      bool
+	}{
+		"another one is named, in a pause":      {"UPDATE @schedules SET calendar = 'fr'", "UPDATE @schedules SET calendar = 'de'", true},
+		"it is deleted, in a pause":             {"DELETE FROM @calendars", "INSERT INTO @calendars (name, working_days, days) VALUES ('de', 'MO-FR', '')", true},
+		"another one is named, after an outage": {"UPDATE @schedules SET calendar = 'fr'", "INSERT INTO @calendars (name, days) VALUES ('fr', '')", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				sql := strings.NewReplacer("@schedules", d.Table("schedules"), "@calendars", d.Table("calendars"))
+				d.Clock.Set(day(21, 8))
+				ticktest.Apply(t, d, holidays("skip"))
+				ticktest.Run(t, d)
+				j := store.Subject{Scope: store.ScopeJob, Name: "j"}
+				if c.paused {
+					ticktest.Pause(t, d, j, time.Time{})
+					eachDay(t, d, 22, 22)
+				}
+				d.Clock.Set(day(23, 9))
+				d.Exec(t, sql.Replace(c.lost))
+				ticktest.Run(t, d)
+				d.Clock.Set(day(23, 10))
+				ticktest.Run(t, d)
+				d.Exec(t, sql.Replace(c.found))
+				ticktest.Run(t, d)
+				if c.paused {
+					ticktest.Resume(t, d, j, true)
+				}
+				eachDay(t, d, 24, 24)
+				nominal(t, d, "24T06; edited (21T08:00, 23T09:00]; next 25T06")
+			})
+		})
+	}
+}
+
 // While somebody holds a schedule of an edited calendar, passes leave that calendar to a later pass. Everything else
 // goes on: other jobs run, and other calendars are seen.
 func TestCalendarWhoseScheduleIsLocked(t *testing.T) {

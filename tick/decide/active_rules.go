@@ -60,7 +60,7 @@ func (d *decision) readRules() {
 			from = d.now // plain SQL records no instant of the change: it counts from now
 		}
 		if r.Linked && r.Schedule.Calendar != "" && r.Calendar == nil {
-			d.parkWithoutCalendar(r)
+			d.parkWithoutCalendar(r, window{through, from})
 			continue
 		}
 		if changed && r.Reread() {
@@ -82,10 +82,8 @@ func (d *decision) readRules() {
 		}
 		d.replan = d.replan || changed || !r.LinkPlanned
 		d.changed = d.changed || changed
-		if changed && r.Text != "" {
-			if old, err := d.pass.rules.planned(&r); err == nil {
-				d.lapse(&activeRule{r, old, through}, window{through, from}, store.Edited)
-			}
+		if changed {
+			d.lapseRule(r, window{through, from})
 		}
 		if r.Lost {
 			r.Input, r.Text, r.Ends = "", "", ""
@@ -102,14 +100,29 @@ func (d *decision) readRules() {
 	}
 }
 
+// lapseRule makes a gap of the times that a rule of the plan still owed when it was changed or removed.
+func (d *decision) lapseRule(r store.Rule, w window) {
+	if r.Text == "" {
+		return
+	}
+	if old, err := d.pass.rules.planned(&r); err == nil {
+		d.lapse(&activeRule{r, old, w.from}, w, store.Edited)
+	}
+}
+
 // noCalendar is the input of a rule whose calendar was missing when the rule was planned, so that the rule is planned again
 // when the calendar is back.
 const noCalendar = "\x1fno calendar"
 
 // parkWithoutCalendar parks a job whose schedule names a calendar that does not exist: without the calendar, the job would
-// run on holidays.
-func (d *decision) parkWithoutCalendar(r store.Rule) {
+// run on holidays. What the rule owed until then is a gap, as after each other edit.
+func (d *decision) parkWithoutCalendar(r store.Rule, owed window) {
+	if !r.Changed() { // only the calendar is gone: its days are in the plan, and count until now
+		owed.to = d.now
+	}
+	d.lapseRule(r, owed)
 	d.replan = d.replan || r.Input != noCalendar || !r.LinkPlanned
+	d.changed = d.changed || r.Text != ""
 	r.Input, r.Text, r.Ends = noCalendar, "", ""
 	d.planRules = append(d.planRules, r)
 	what := "job " + d.job().FullName()
