@@ -112,14 +112,15 @@ func (a *applier) lastStep(ctx context.Context, r *Run) (name string, err error)
 	return name, err
 }
 
-// keptItsPlace refuses a run whose last step is called by its place, if the other steps are not as they were when its last attempt
-// began: the step of that name may be another one now. A repair of the step itself leaves it at its place.
+// keptItsPlace refuses a run whose last step is called by its place, if the other steps are not as they were when the run began: the
+// step of that name may be another one now. When its last step began tells too little: a pass keeps to the steps that it read with
+// the run. A repair of the step itself leaves it at its place.
 func (a *applier) keptItsPlace(ctx context.Context, r *Run, steps []Step, last string) error {
 	if last != placeName(r.Step) {
 		return nil
 	}
 	var was Job
-	err := a.tx.Row(ctx, "edited_since", engine.Args{"job": r.JobID, "id": engine.ID(r.ID), "number": r.Attempts}, jsonInto{&was})
+	err := a.tx.Row(ctx, "edited_since", engine.Args{"job": r.JobID, "at": r.StartedAt}, jsonInto{&was})
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}

@@ -192,7 +192,7 @@ var actions = map[string]string{
 	"past_renames":       "look which renames were done before",
 	"removed_jobs":       "read removed jobs",
 	"last_step":          "read in which step a run ended",
-	"edited_since":       "read whether a job has changed since an attempt",
+	"edited_since":       "read whether a job has changed since a run began",
 	"reopen":             "open a run again",
 	"reserve_queued":     "lock queued runs",
 	"resume":             "end a pause",

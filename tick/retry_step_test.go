@@ -1,12 +1,14 @@
 package tick_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/executor"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -95,17 +97,19 @@ func TestRetryFindsTheStepByItsName(t *testing.T) {
 	}
 }
 
-// A step without a name is called by its place. If an edit has changed other steps than this one since the run was in it, the step of
-// that name may be another one, and the retry is refused. The repair of the step itself, and what is no step, leave it at its place.
+// A step without a name is called by its place. If an edit has changed other steps than this one since the run began, the step of
+// that name may be another one, and the retry is refused, also where the edit came before the run was in that step: a pass keeps to
+// the steps that it has read. The repair of the step itself, and what is no step, leave it at its place.
 func TestRetryOfAStepWithoutANameAsksAfterAnEdit(t *testing.T) {
 	apply := func(t *testing.T, d *storetest.DB, timeout store.Duration, texts string) {
 		t.Helper()
 		j := store.Job{Name: "job", Timeout: timeout}
 		for text := range strings.FieldsSeq(texts) {
-			if text == "broken" {
-				text = "* FROM nowhere"
+			step := ticktest.Step("", "SELECT "+strings.ReplaceAll(text, "broken", "* FROM nowhere"))
+			if text == "edit" {
+				step = ticktest.Call("")
 			}
-			j.Steps = append(j.Steps, ticktest.Step("", "SELECT "+text))
+			j.Steps = append(j.Steps, step)
 		}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
 	}
@@ -121,6 +125,9 @@ func TestRetryOfAStepWithoutANameAsksAfterAnEdit(t *testing.T) {
 		{"1 broken 3", "broken 3", "step 2", true},
 		{"1 broken 3", "broken 1 3", "step 2", true},
 		{"1 broken 3", "1 3 4", "step 2", true},
+		{"edit broken 3", "0 edit broken 3", "step 2", true},
+		{"edit broken 3", "broken 3", "step 2", true},
+		{"edit broken 3", "edit 2 3", "step 2", false},
 	} {
 		for by, retry := range retries {
 			t.Run(by+", "+c.was+", then "+c.then, func(t *testing.T) {
@@ -131,11 +138,20 @@ func TestRetryOfAStepWithoutANameAsksAfterAnEdit(t *testing.T) {
 					apply(t, d, 0, c.was)
 					d.Clock.Add(time.Minute)
 					run := ticktest.RunNow(t, d, "job", store.Request{})
-					ticktest.Run(t, d)
-					d.Clock.Add(time.Minute)
-					apply(t, d, 0, c.then)
-					d.Clock.Add(time.Minute)
-					apply(t, d, store.Duration(time.Hour), c.then)
+					edit := func() {
+						d.Clock.Add(time.Minute)
+						apply(t, d, 0, c.then)
+						d.Clock.Add(time.Minute)
+						apply(t, d, store.Duration(time.Hour), c.then)
+					}
+					ticktest.Pass(t, ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+						edit()
+						d.Clock.Add(time.Minute)
+						return executor.Result{}, nil
+					}))
+					if !strings.Contains(c.was, "edit") {
+						edit()
+					}
 					err := retry(t, d, run.ID, "")
 					if c.refused && (err == nil || !strings.Contains(err.Error(), "no name of its own") || ticktest.LastRun(t, d, "job").State != store.Failed) {
 						t.Errorf("%v; want a refusal that says that the step has no name", err)

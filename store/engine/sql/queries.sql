@@ -1216,11 +1216,11 @@ SELECT id FROM dbjobs.runs WHERE job_id = :job AND occurrence = :occurrence;
 -- name: last_step
 SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = :id AND a.number = :number AND a.step = :step;
 
--- The definition that a job had when an attempt began, if it has changed since.
+-- The definition that a job had at an instant, if it has changed since.
 
 -- name: edited_since
 SELECT l.was FROM dbjobs.changes l @by_defined WHERE @defined = :job AND l.action = 'change'
-AND l.changed_at > (SELECT a.started_at FROM dbjobs.attempts a WHERE a.run_id = :id AND a.number = :number) ORDER BY l.id LIMIT 1;
+AND l.changed_at > :at ORDER BY l.id LIMIT 1;
 
 -- The fence stays: nobody can end a run that waits, and the next delivery has another fence.
 

@@ -376,9 +376,9 @@ SELECT r.job_id, r.started_at, r.finished_at FROM dbjobs_plans p STRAIGHT_JOIN d
 WHERE r.job_id = p.job_id AND r.number > p.runs_made - ? AND r.state = 'succeeded' AND r.started_at IS NOT NULL AND r.finished_at IS NOT NULL;
 
 -- name: edited_since
--- arguments: job, id, number
+-- arguments: job, at
 SELECT l.was FROM dbjobs_changes l FORCE INDEX (changes_defined) WHERE l.defined_job_id = ? AND l.action = 'change'
-AND l.changed_at > (SELECT a.started_at FROM dbjobs_attempts a WHERE a.run_id = ? AND a.number = ?) ORDER BY l.id LIMIT 1;
+AND l.changed_at > ? ORDER BY l.id LIMIT 1;
 
 -- name: enable_job
 -- arguments: enabled, now, id

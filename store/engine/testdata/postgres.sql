@@ -396,9 +396,9 @@ CROSS JOIN LATERAL (SELECT o.started_at, o.finished_at FROM dbjobs.runs o WHERE 
   AND o.state = 'succeeded' AND o.started_at IS NOT NULL AND o.finished_at IS NOT NULL OFFSET 0) AS r;
 
 -- name: edited_since
--- arguments: job, id, number
+-- arguments: job, at
 SELECT l.was FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id = $1 AND l.action = 'change'
-AND l.changed_at > (SELECT a.started_at FROM dbjobs.attempts a WHERE a.run_id = $2 AND a.number = $3) ORDER BY l.id LIMIT 1;
+AND l.changed_at > $2 ORDER BY l.id LIMIT 1;
 
 -- name: enable_job
 -- arguments: enabled, now, id

@@ -371,9 +371,9 @@ SELECT r.job_id, r.started_at, r.finished_at FROM dbjobs_plans p CROSS JOIN dbjo
 WHERE r.job_id = p.job_id AND r.number > p.runs_made - ?1 AND r.state = 'succeeded' AND r.started_at IS NOT NULL AND r.finished_at IS NOT NULL;
 
 -- name: edited_since
--- arguments: job, id, number
+-- arguments: job, at
 SELECT l.was FROM dbjobs_changes l INDEXED BY dbjobs_changes_defined WHERE l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id = ?1 AND l.action = 'change'
-AND l.changed_at > (SELECT a.started_at FROM dbjobs_attempts a WHERE a.run_id = ?2 AND a.number = ?3) ORDER BY l.id LIMIT 1;
+AND l.changed_at > ?2 ORDER BY l.id LIMIT 1;
 
 -- name: enable_job
 -- arguments: enabled, now, id

@@ -25,11 +25,10 @@ BEGIN
   IF NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = of_job AND j.removed_at IS NULL) THEN
     CALL dbjobs_refuse('JB004', CONCAT('run ', LEFT(run, 50), ': its job was removed; create it again, and request a run of it'));
   END IF;
-  SELECT r.step, r.state, r.settled_at IS NOT NULL INTO start_at, is_state, is_settled FROM dbjobs_runs r WHERE r.id = its_id FOR UPDATE;
+  SELECT r.step, r.state, r.started_at, r.settled_at IS NOT NULL INTO start_at, is_state, begun, is_settled FROM dbjobs_runs r WHERE r.id = its_id FOR UPDATE;
   SELECT COUNT(*) INTO steps FROM dbjobs_steps s WHERE s.job_id = of_job;
   SET last = (SELECT MAX(a.step_name) FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts AND a.step = r.step WHERE r.id = its_id AND r.started_at IS NOT NULL); -- see applier.lastStep (store/retry.go)
   IF COALESCE(from_step, '') = '' AND last = CONCAT('step ', start_at) THEN -- see applier.keptItsPlace; without locks of the change log
-    SET begun = (SELECT MAX(a.started_at) FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts WHERE r.id = its_id);
     SELECT MIN(l.id), MAX(l.id) INTO first_edit, last_edit FROM dbjobs_changes l FORCE INDEX (changes_defined) WHERE l.defined_job_id = of_job AND l.action = 'change' AND l.changed_at > begun;
     SELECT COALESCE(MAX(COALESCE(JSON_REMOVE(JSON_EXTRACT(f.was, '$.steps'), CONCAT('$[', start_at - 1, ']')) <> JSON_REMOVE(JSON_EXTRACT(l.became, '$.steps'), CONCAT('$[', start_at - 1, ']')), true)), false) INTO moved
     FROM dbjobs_changes f JOIN dbjobs_changes l ON l.id = last_edit WHERE f.id = first_edit;

@@ -7,8 +7,7 @@ DECLARE
   named text;
   steps text[];
   last text; -- the name of the step in which the run ended; NULL: see applier.lastStep (store/retry.go)
-  begun timestamptz; -- when its last attempt began
-  was jsonb; -- the steps that the job had then, if it has changed since
+  was jsonb; -- the steps that the job had when the run began, if it has changed since
   start_at integer;
 BEGIN
   PERFORM p.job_id FROM dbjobs.plans p WHERE p.job_id = (SELECT j.id FROM dbjobs.jobs j WHERE j.remove_when_done AND j.id = (SELECT o.job_id FROM dbjobs.runs o WHERE o.id = its_id)) FOR UPDATE; -- see jobToRun (store/request.go)
@@ -18,10 +17,10 @@ BEGIN
   IF named IS NULL THEN
     RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('run %s: its job was removed', retry.run), HINT = 'Create the job again, and request a run of it.';
   END IF;
-  SELECT a.step_name, a.started_at INTO last, begun FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL;
+  SELECT a.step_name INTO last FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL;
   IF coalesce(from_step, '') = '' AND last = 'step ' || r.step THEN -- see applier.keptItsPlace (store/retry.go)
     SELECT CASE jsonb_typeof(l.was -> 'steps') WHEN 'array' THEN l.was -> 'steps' ELSE '[]' END INTO was FROM dbjobs.changes l
-    WHERE l.kind = 'job' AND l.subject_id = r.job_id AND l.action = 'change' AND l.changed_at > begun ORDER BY l.id LIMIT 1;
+    WHERE l.kind = 'job' AND l.subject_id = r.job_id AND l.action = 'change' AND l.changed_at > r.started_at ORDER BY l.id LIMIT 1;
     IF was - (r.step - 1) <> coalesce(nullif(dbjobs.job_document(r.job_id) -> 'steps', 'null'), '[]') - (r.step - 1) THEN
       RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('run %s: it was in %s, which has no name of its own, and other steps have changed since; there are %s', retry.run, last, array_to_string(steps, ', ')),
         HINT = 'Choose a step with from_step: its name, or its number.';
