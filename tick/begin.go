@@ -21,6 +21,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	probe, err := p.ask(ctx)
 	if probe == nil {
+		p.report.mended = errors.Is(err, store.ErrSchema) && p.isInstalled(ctx)
 		return p, err
 	}
 	p.holder.Login = probe.Login
@@ -40,6 +41,7 @@ func (t *Tick) begin(ctx context.Context) (*pass, error) {
 	}
 	p.report.meant = true
 	if err := p.hasTheTime(probe); err != nil {
+		p.report.mended = true
 		return p, err
 	}
 	p.report.mayWake = true
@@ -108,6 +110,14 @@ func (p *pass) ask(ctx context.Context) (*store.Probe, error) {
 		err = fmt.Errorf("%w: no answer within the budget: %w", store.ErrUnreachable, err)
 	}
 	return nil, err
+}
+
+// isInstalled reports whether the tables of dbjobs are there, though their schema does not fit.
+func (p *pass) isInstalled(ctx context.Context) bool {
+	within, cancel := p.budget(ctx)
+	defer cancel()
+	schema, err := p.t.Store.Schema(within)
+	return err == nil && schema.Version > 0
 }
 
 // isMeant refuses a database other than the one that the settings name.

@@ -41,7 +41,7 @@ func (t *Tick) work(ctx context.Context) (Report, error) {
 
 // leaves reads what the runs of a worker leave to the next tick, for the alarm. failure is the error of the worker.
 func (p *pass) leaves(ctx context.Context, failure error) error {
-	if r := &p.report; p.t.Alarm == nil || r.Started+r.Cancelled+r.Failed == 0 || somebodyMends(failure) {
+	if r := &p.report; p.t.Alarm == nil || r.Started+r.Cancelled+r.Failed == 0 || r.somebodyMends(failure) {
 		return nil
 	}
 	ctx, cancel := p.afterWork(ctx)

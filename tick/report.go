@@ -108,11 +108,12 @@ type Report struct {
 	untold time.Duration
 	skew   time.Duration // by how much the host's clock is ahead of the database's
 	// These fields decide about the alarm, beside skew: when a freeze ends, since when each thing has waited that the last probe
-	// found left to do, beside what is due (zero: that is unknown), and whether the database is the one that the settings name,
-	// with a clock that is right.
+	// found left to do, beside what is due (zero: that is unknown), whether the database is the one that the settings name,
+	// with a clock that is right, and whether it was refused because of its clock or its schema.
 	frozenUntil time.Time
 	left        []time.Time
 	mayWake     bool
+	mended      bool
 }
 
 // UnservedJobs counts the jobs of Unserved.
@@ -227,6 +228,7 @@ func (r *Report) join(next Report) {
 	r.LookedAt = next.LookedAt
 	r.MoreDue, r.due, r.early = next.MoreDue, next.due, r.early || next.early
 	r.skew, r.frozenUntil, r.left, r.mayWake, r.meant = next.skew, next.frozenUntil, next.left, next.mayWake, next.meant
+	r.mended = next.mended
 	r.Frozen, r.NextRun, r.CutShort, r.TooLong, r.wake = next.Frozen, next.NextRun, next.CutShort, next.TooLong, next.wake
 	r.Paused, r.Ahead, r.AheadUntil, r.OldestQueued = next.Paused, next.Ahead, next.AheadUntil, next.OldestQueued
 	r.AheadUnknown = next.AheadUnknown

@@ -147,7 +147,7 @@ func (p *pass) setMidway(runs context.Context, at time.Time) error {
 // is: the instant is then that of the look.
 func (t *Tick) wakeAt(ctx context.Context, r *Report, failure error) (at time.Time, err error) {
 	switch {
-	case somebodyMends(failure):
+	case r.somebodyMends(failure):
 		return together(t.Now(), againLeast), nil
 	case !r.mayWake:
 		return at, nil
@@ -183,9 +183,11 @@ func (t *Tick) beyond(ctx context.Context, now time.Time) (next, newest time.Tim
 	return next, newest, err
 }
 
-// somebodyMends reports whether the database cannot be used for now.
-func somebodyMends(failure error) bool {
-	return errors.Is(failure, store.ErrUnreachable) || errors.Is(failure, store.ErrDenied)
+// somebodyMends reports whether the database cannot be used for now, and may be soon. One without tables is no such case: the tables
+// may be gone for good, and the alarms would never end.
+func (r *Report) somebodyMends(failure error) bool {
+	is := func(target error) bool { return errors.Is(failure, target) }
+	return r.mended || is(store.ErrUnreachable) || is(store.ErrDenied) || !r.mayWake && (is(store.ErrReadOnly) || is(store.ErrLocked))
 }
 
 // alarmFor is the instant of the alarm for what is due at an instant of the database's clock; zero: it needs none. Alarms follow a

@@ -85,6 +85,9 @@ reads, user has its own jobs if owners are on.`,
 			}
 			c.sayInstance(instance)
 		}
+		if !status {
+			c.ring(cmd.Context(), s) // passes may have refused the database as it was
+		}
 		if warning, err := s.Warning(cmd.Context()); err != nil {
 			return err
 		} else if warning != "" {
