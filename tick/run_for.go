@@ -52,7 +52,7 @@ func (t *Tick) RunFor(ctx context.Context, length time.Duration) (Report, error)
 func (t *Tick) runFor(ctx context.Context, length time.Duration) (Report, error) {
 	began, most := t.Now(), length
 	if t.Alarm != nil {
-		most = max(length, t.Lead+wakeNear) + nearMost
+		most = max(length, t.within()) + nearMost
 	}
 	if t.Budget > 0 {
 		most = min(most, LongestLead(t.Budget))
@@ -131,7 +131,7 @@ func (t *Tick) near(ctx context.Context, r *Report, until, end time.Time) time.D
 		}
 	}
 	now := t.Now()
-	if soon := now.Add(t.Lead + wakeNear); soon.After(until) {
+	if soon := now.Add(t.within()); soon.After(until) {
 		until = soon
 	}
 	at := next.Add(r.skew) // by the host's clock
@@ -139,6 +139,16 @@ func (t *Tick) near(ctx context.Context, r *Report, until, end time.Time) time.D
 		return 0
 	}
 	return max(at.Sub(now), shortest)
+}
+
+// within is how far ahead something is due for which an alarm that is set now would ring too late. Without a lead, runs
+// start as late as the platform rings, so its distance does not count.
+func (t *Tick) within() time.Duration {
+	least := wakeNear
+	if a, far := t.Alarm.(FarAlarm); far && t.Lead > 0 {
+		least = max(least, a.Least())
+	}
+	return t.Lead + least
 }
 
 // rest is how long RunFor without an Alarm sleeps after the pass of this report; 0: no further pass comes. stays says that RunFor lasts until the end,

@@ -22,8 +22,14 @@ type Alarm interface {
 	Set(ctx context.Context, at time.Time) (rings time.Time, err error)
 }
 
+// FarAlarm is an Alarm of a platform that puts off alarms which are nearer than Least.
+type FarAlarm interface {
+	Alarm
+	Least() time.Duration
+}
+
 const (
-	// wakeNear is the time within which an alarm would come too late: for work that is due within it, the pass waits.
+	// wakeNear is the time within which an alarm would come too late: for work that is due within it, the pass waits. See Tick.within.
 	wakeNear = 5 * time.Second
 	// wakeHorizon is how far ahead alarms are set. Platforms have a bound, at about 30 days, and the safety trigger starts a
 	// pass before that.

@@ -23,16 +23,19 @@ func TestAlarmForWhatIsNear(t *testing.T) {
 	for _, c := range []struct {
 		what                       string
 		lead, budget, takes, after time.Duration
+		least                      time.Duration // of the platform
 	}{
-		{"half a minute later", time.Minute, 177 * time.Second, time.Second, 30 * time.Second},
-		{"a minute later", time.Minute, 177 * time.Second, time.Second, time.Minute},
-		{"without a budget", time.Minute, 0, time.Second, time.Minute},
-		{"without a lead, after a run that takes a while", 0, 0, 4500 * time.Millisecond, 8 * time.Second},
+		{"half a minute later", time.Minute, 177 * time.Second, time.Second, 30 * time.Second, 0},
+		{"a minute later", time.Minute, 177 * time.Second, time.Second, time.Minute, 0},
+		{"without a budget", time.Minute, 0, time.Second, time.Minute, 0},
+		{"without a lead, after a run that takes a while", 0, 0, 4500 * time.Millisecond, 8 * time.Second, 0},
+		{"a minute and a half later, where alarms need fifty seconds", time.Minute, 177 * time.Second, time.Second, 90 * time.Second, 50 * time.Second},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{dueOnce("first", nine), dueOnce("second", nine.Add(c.after))}})
-				tk, _ := waking(t, d)
+				tk, b := waking(t, d)
+				tk.Alarm = farBell{b, c.least}
 				tk.Executors["doing"] = ticktest.Doing(func(context.Context, executor.Request) (executor.Result, error) {
 					d.Clock.Add(c.takes)
 					return executor.Result{}, nil
@@ -52,6 +55,14 @@ func TestAlarmForWhatIsNear(t *testing.T) {
 		})
 	}
 }
+
+// farBell is a platform that puts off alarms which are nearer than a time.
+type farBell struct {
+	*bell
+	least time.Duration
+}
+
+func (b farBell) Least() time.Duration { return b.least }
 
 // Where something is always near, a pass does not go on for good: its process would never end.
 func TestAlarmForWhatIsAlwaysNear(t *testing.T) {

@@ -90,6 +90,11 @@ type scheduleTarget struct {
 
 type deadLetterQueue struct{ Arn string }
 
+// Least is the distance at which schedules begin.
+func (a *scheduler) Least() time.Duration { return schedulerLeast }
+
+var _ tick.FarAlarm = (*scheduler)(nil)
+
 // Set creates a schedule. A schedule with the same name is the same alarm: Scheduler refuses the second one with
 // 409.
 func (a *scheduler) Set(ctx context.Context, at time.Time) (time.Time, error) {
