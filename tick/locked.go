@@ -114,29 +114,33 @@ func (p *pass) tellLocked(ctx context.Context) error {
 		store.ErrLocked, jobs, oldest.UTC().Format(time.RFC3339), p.report.LockHolders)
 }
 
-// patienceWithFile is how long another session may keep an SQLite file locked before a pass fails because of that.
-func (p *pass) patienceWithFile(ctx context.Context) time.Duration {
+// behindWriter ends a pass that is not on record because another session has the SQLite file locked. That is no error, and nobody has to
+// do anything about it, unless it lasts longer than lockedLong, or stepLong: then it is one as with locks on a server. Passes may have
+// come that could not be recorded, so only the pass that is on record again may find that the trigger was silent.
+func (p *pass) behindWriter(ctx context.Context) error {
+	p.report.SilentSince, p.report.SilentUntil = time.Time{}, time.Time{}
+	allowed, why := lockedLong, p.t.Store.LockHolders(ctx)
 	if executes, err := p.t.Store.Executes(ctx); err == nil && executes {
-		return stepLong
+		allowed = stepLong
 	}
-	return lockedLong
+	if since := p.undecided(ctx); !since.IsZero() && p.probe.Now.Sub(since) > allowed {
+		return fmt.Errorf("%w: %s: what is due since %s waits for that; if no step of a job writes for so long, end the process that does",
+			store.ErrReadOnly, why, since.UTC().Format(time.RFC3339))
+	}
+	if err := p.unrecorded(allowed, why); err != nil {
+		return err
+	}
+	p.log.Info("the pass is not on record", "why", why)
+	return nil
 }
 
-// yieldToWriter turns the error of work that could not be done because another session writes to an SQLite file into a remark in the
-// report: the next pass does that work. It stays an error if a job has needed a decision for a long time, as with a lock of one of its
-// rows: otherwise nobody would know that the database takes no writes.
-func (p *pass) yieldToWriter(ctx context.Context, err error) error {
-	if p.unraised { // passes may have come, and nobody could record them
-		p.report.SilentSince, p.report.SilentUntil = time.Time{}, time.Time{}
+// undecided is since when a job needs a decision that this pass could not make because of the lock of an SQLite file; zero: there is none.
+func (p *pass) undecided(ctx context.Context) time.Time {
+	if p.report.CutShort != writes {
+		return time.Time{}
 	}
-	probe, failed := p.t.Store.Probe(ctx, p.t.Name, OwnQueue) // the first one has what this pass may have decided since
-	if failed != nil {
-		probe = p.probe
+	if now, err := p.t.Store.Probe(ctx, p.t.Name, OwnQueue); err == nil { // the first one has what this pass may have decided
+		return now.LateSince
 	}
-	if since := probe.LateSince; !since.IsZero() && probe.Now.Sub(since) > p.patienceWithFile(ctx) {
-		return fmt.Errorf("what is due since %s waits for the lock of the database file; if no step of a job writes for so long, end the process that does: %w",
-			since.UTC().Format(time.RFC3339), err)
-	}
-	p.report.CutShort = writes
-	return nil
+	return p.probe.LateSince
 }

@@ -41,8 +41,8 @@ func TestPassBesideALongWrite(t *testing.T) {
 		pass := func(when string, fails bool) {
 			t.Helper()
 			r, err := tk.Run(t.Context())
-			if fails && (!errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "what is due since") || r.CutShort != "") {
-				t.Errorf("%s: %v: %q, want an error", when, err, r.CutShort)
+			if fails && (!errors.Is(err, store.ErrReadOnly) || !strings.Contains(err.Error(), "what is due since")) {
+				t.Errorf("%s: %v, want an error", when, err)
 			}
 			if !fails && (err != nil || !strings.Contains(r.CutShort, "another process, writes to the database file")) {
 				t.Errorf("%s: %v: %q, want no error", when, err, r.CutShort)

@@ -163,14 +163,15 @@ const usedUp = "the budget was used up; the next pass goes on"
 // the next pass does the rest. The context work ends with the budget.
 func (p *pass) cutShort(ctx, work context.Context, err error) error {
 	if p.probe != nil && p.fileLocked(err) && errors.Is(err, store.ErrReadOnly) && ctx.Err() == nil {
-		return p.yieldToWriter(ctx, err)
+		p.report.CutShort = writes // if it stays locked, the record of the pass finds that
+		return nil
 	}
 	// If the end of the budget has closed a connection, the error says only that the connection is broken.
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnreachable)
 	if !ended || stopped(work) == nil || ctx.Err() != nil {
 		return err
 	}
-	p.report.CutShort = usedUp
+	p.report.CutShort = cmp.Or(p.report.CutShort, usedUp)
 	return nil
 }
 
@@ -234,10 +235,15 @@ func (p *pass) close(ctx context.Context, err error) error {
 	case err != nil:
 		facts.Error = err.Error()
 	}
-	if !p.unraised {
-		if recorded := p.record(ctx, facts); err == nil {
-			err = recorded
-		}
+	var recorded error
+	switch {
+	case !p.unraised:
+		recorded = p.record(ctx, facts)
+	case p.report.CutShort == writes:
+		recorded = p.behindWriter(ctx)
+	}
+	if err == nil {
+		err = recorded
 	}
 	if err == nil {
 		err = p.unseen(ctx, p.lastLook(ctx))
@@ -294,8 +300,8 @@ func (p *pass) unseen(ctx context.Context, err error) error {
 
 // record writes the row of the pass. If another session has locked that row, or no answer comes, the report says so, and
 // this is no error: the pass has done its work. If another process has locked the file, not even the report says it. It is an
-// error after lockedLong (stepLong), if the trigger came regularly before, and else, as with alarms, after some days: otherwise nobody
-// would know that the database takes no writes, until something is due.
+// error after lockedLong, if the trigger came regularly before, and else, as with alarms, after some days: otherwise nobody would
+// know that the database takes no writes, until something is due.
 func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	most := 2 * time.Second
 	if p.t.Store.Engine().OneWriter {
@@ -304,13 +310,13 @@ func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	within, cancel := context.WithTimeout(ctx, min(most, p.grace()/2))
 	defer cancel()
 	err := p.t.Store.RecordTick(within, p.probe, facts)
-	why, long := "", lockedLong
+	var why string
 	switch {
 	case err == nil:
 		p.recorded = true
 		return nil
 	case p.fileLocked(err):
-		why, long = p.t.Store.LockHolders(ctx), p.patienceWithFile(ctx)
+		return p.behindWriter(ctx)
 	case p.t.Store.Engine().OneWriter:
 		return err
 	case p.t.Store.Locked(err):
@@ -320,17 +326,21 @@ func (p *pass) record(ctx context.Context, facts store.TickFacts) error {
 	default:
 		return err
 	}
-	if !p.probe.UnrecordedSince(lockedLong).IsZero() {
-		p.report.SilentSince, p.report.SilentUntil = time.Time{}, time.Time{} // passes may have come, and nobody could record them
-	}
-	if since := p.probe.UnrecordedSince(long); !since.IsZero() {
-		return fmt.Errorf("no pass of the trigger %q is on record since %s, and this one could not be recorded: %s",
-			p.t.Name, since.UTC().Format(time.RFC3339), why)
-	}
-	if p.t.Store.Engine().OneWriter { // another pass or a step writes, or the disk is slow: nobody has to do anything about it
-		p.log.Info("the pass is not on record", "why", why)
-		return nil
+	if err := p.unrecorded(lockedLong, why); err != nil {
+		return err
 	}
 	p.report.Unrecorded = why
 	return nil
+}
+
+// unrecorded returns an error if no pass of the trigger is on record for longer than allowed, although passes have probably come. Then
+// nobody knows whether the trigger was silent.
+func (p *pass) unrecorded(allowed time.Duration, why string) error {
+	since := p.probe.UnrecordedSince(allowed)
+	if since.IsZero() {
+		return nil
+	}
+	p.report.SilentSince, p.report.SilentUntil = time.Time{}, time.Time{}
+	return fmt.Errorf("no pass of the trigger %q is on record since %s, and this one could not be recorded: %s",
+		p.t.Name, since.UTC().Format(time.RFC3339), why)
 }
