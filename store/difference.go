@@ -32,18 +32,19 @@ func fields(v any) (json.RawMessage, error) {
 		j.ID, j.CreatedAt = 0, time.Time{}
 		v = j
 	}
-	b, err := json.Marshal(v)
+	text, err := asJSON(v)
 	if err != nil {
 		return nil, fmt.Errorf("encode a definition: %w", err)
 	}
 	if ok {
-		return b, nil
+		return json.RawMessage(text), nil
 	}
-	m, err := byField(b)
+	m, err := byField(json.RawMessage(text))
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(m)
+	text, err = asJSON(m)
+	return json.RawMessage(text), err
 }
 
 // byField splits a definition into its fields.

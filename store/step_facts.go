@@ -159,7 +159,8 @@ func (s *Store) result(owner, text string) any {
 	return `{"row": {}}` // a reference to a column then fails, instead of becoming empty
 }
 
-// asJSON writes a value as JSON, in which <, > and & stay one byte each: an answer in which each became six could be too long.
+// asJSON writes a value as JSON, in which <, > and & stay one byte each: an answer in which each became six could be too long, and to
+// MariaDB, a definition in which they are escaped is another one.
 func asJSON(v any) (string, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

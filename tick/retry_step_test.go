@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,57 @@ func TestRetryOfAStepWithoutANameAsksAfterAnEdit(t *testing.T) {
 			})
 		}
 	}
+}
+
+// What a step is does not depend on who wrote it down: between an edit by a command and one by a routine, in any order, the other
+// steps are as they were, unless an edit has changed them.
+func TestRetryAfterEditsByACommandAndByARoutine(t *testing.T) {
+	attempts, backoff, jitter := store.Attempts(2), store.Duration(90*time.Minute), 0
+	rich := ticktest.Step("", "SELECT 'ü \"<&> \\ ' WHERE 1 < 2", "SELECT 1")
+	rich.Timeout, rich.Retry, rich.OnFailure = store.Duration(time.Hour), store.Retry{Attempts: &attempts, Backoff: &backoff, Jitter: &jitter}, "next"
+	broken, other := ticktest.Step("", "SELECT * FROM nowhere"), ticktest.StepWith(true, "SELECT 1", 1.5, "${run_id}")
+	apply := func(t *testing.T, d *storetest.DB, timeout store.Duration, steps ...store.Step) {
+		t.Helper()
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Timeout: timeout, Steps: steps}}})
+	}
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		routine := map[string]string{"postgres": `SELECT dbjobs.alter_job('job', '{"priority": %d}')`, "mariadb": `CALL dbjobs_alter_job('job', '{"priority": %d}', NULL)`}[d.Engine]
+		if routine == "" {
+			return
+		}
+		priority := 3
+		for by, retry := range retries {
+			for _, order := range []string{"command routine", "routine command"} {
+				for _, moved := range []bool{false, true} {
+					apply(t, d, 0, rich, broken)
+					run := ticktest.RunNow(t, d, "job", store.Request{})
+					ticktest.Run(t, d)
+					for who := range strings.FieldsSeq(order) {
+						d.Clock.Add(time.Minute)
+						switch {
+						case who == "routine":
+							priority++
+							d.Exec(t, fmt.Sprintf(routine, priority))
+							now := ticktest.Literal(d, d.Clock.Now()) // the routine has the clock of the server
+							d.Exec(t, "UPDATE "+d.Table("changes")+" SET changed_at = "+now+" WHERE changed_at > "+now)
+						case moved:
+							apply(t, d, store.Duration(time.Hour), rich, broken, other)
+						default:
+							apply(t, d, store.Duration(time.Hour), rich, broken)
+						}
+					}
+					if err := retry(t, d, run.ID, ""); (err != nil) != moved || moved && !strings.Contains(err.Error(), "no name of its own") {
+						t.Errorf("%s after %s, moved: %t: %v", by, order, moved, err)
+					}
+					if _, err := d.AbortJob(t.Context(), "job", true, store.Author{}); err != nil {
+						t.Fatal(err)
+					}
+					ticktest.Run(t, d)
+					d.Clock.Add(time.Minute)
+				}
+			}
+		}
+	})
 }
 
 // A run that was opened again at a step, and was cancelled before it began, continues at that step.
