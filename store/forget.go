@@ -38,18 +38,29 @@ func (s *Store) forget(ctx context.Context, ids []int64, now time.Time) error {
 	})
 }
 
-// forgetRecords deletes a bounded number of old records: stretches of ticks, pauses that have ended, and entries of a
-// random place of the change log, except for those that say how a definition came to be as it is. So the newest stretch
-// of a trigger that came lately stays, and a pause that no pass has seen. The arguments are those of Sweep.
+// Forget deletes old records: stretches of ticks, pauses that have ended, and of the change log the requests, the oldest first, and
+// other entries of a random place, except for those that say how a definition came to be as it is. So the newest stretch of a
+// trigger that came lately stays, and a pause that no pass has seen. It goes on at that place while most of the entries there go,
+// and more returns true: a database of which much is asked would grow for ever otherwise.
 //
-// Crash window: each record goes by itself, and the next sweep finds those that are left.
-func (s *Store) forgetRecords(ctx context.Context, a engine.Args) error {
+// Crash window: each record goes by itself, and a later pass finds those that are left.
+func (s *Store) Forget(ctx context.Context, more func() bool) error {
+	a := engine.Args{"now": s.now(), "share": s.chance(), "limit": sweepSize, "later_ms": -keepRecords.Milliseconds()}
+	for {
+		if gone, err := s.forgetRecords(ctx, a); err != nil || gone < sweepSize/2 || !more() {
+			return err
+		}
+	}
+}
+
+// forgetRecords deletes a bounded number of old records. It returns how many entries of the change log are gone.
+func (s *Store) forgetRecords(ctx context.Context, a engine.Args) (gone int64, err error) {
 	var changes, pauses []int64
 	var through time.Time // where the last of the stretches began
 	var since engine.Moment
 	var id int64
 	var kind string
-	err := s.db.Query(ctx, "old_records", a, engine.Scan(func() {
+	err = s.db.Query(ctx, "old_records", a, engine.Scan(func() {
 		switch kind {
 		case "change":
 			changes = append(changes, id)
@@ -62,7 +73,7 @@ func (s *Store) forgetRecords(ctx context.Context, a engine.Args) error {
 		}
 	}, &since, engine.Nullable(&id), &kind))
 	if err == nil && len(changes) > 0 {
-		_, err = s.db.Exec(ctx, "delete_changes", engine.Args{"ids": changes})
+		gone, err = s.db.Exec(ctx, "delete_changes", engine.Args{"ids": changes})
 	}
 	if err == nil && len(pauses) > 0 {
 		_, err = s.db.Exec(ctx, "delete_pauses", engine.Args{"ids": pauses, "now": a["now"], "later_ms": a["later_ms"]})
@@ -70,5 +81,5 @@ func (s *Store) forgetRecords(ctx context.Context, a engine.Args) error {
 	if err == nil && !through.IsZero() {
 		_, err = s.db.Exec(ctx, "delete_ticks", engine.Args{"through": through, "now": a["now"], "later_ms": a["later_ms"]})
 	}
-	return err
+	return gone, err
 }

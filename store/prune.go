@@ -36,7 +36,7 @@ const keepRecords = 400 * 24 * time.Hour
 // lately. In time it chooses every job, so that history is also deleted where an earlier pass had
 // no time for it, or where keep was changed. What it asks of each job is one row: runs end about in the order of their numbers, so
 // if the oldest of those that are settled is not too old, the others are taken for young, too. Of these jobs it deletes those that were removed long
-// ago. It also deletes other old records: see forgetRecords.
+// ago.
 func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	a := engine.Args{"now": s.now(), "share": s.chance(), "limit": sweepSize, "later_ms": -keepRecords.Milliseconds()}
 	var removed []int64
@@ -56,13 +56,10 @@ func (s *Store) Sweep(ctx context.Context) (kept []Retention, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.forget(ctx, removed, now); err != nil {
-		return kept, err
-	}
-	return kept, s.forgetRecords(ctx, a)
+	return kept, s.forget(ctx, removed, now)
 }
 
-// sweepSize is the number of jobs that a sweep looks at, and of records of each kind.
+// sweepSize is the number of jobs that a sweep looks at, and of old records of each kind that are looked for at once.
 const sweepSize = 100
 
 // Prune deletes history that is not kept: runs of any job that are too old, and the surplus runs

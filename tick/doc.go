@@ -181,7 +181,7 @@
 //     (tick/decide/ended_runs.go).
 //   - While history is deleted, Store.Prune (store/prune.go): a run is deleted together with its
 //     attempts. What is left of a job that was removed long ago goes in one transaction, Store.forget
-//     (store/forget.go). Other old records go by themselves, Store.forgetRecords (store/forget.go).
+//     (store/forget.go). Other old records go by themselves, Store.Forget (store/forget.go).
 //   - While a SQLite file is created, makePrivate (store/engine/sqlite.go): an empty file is a
 //     database without tables.
 //

@@ -11,17 +11,20 @@ import (
 const pruning = 10 * time.Second
 
 // prune deletes history that is not to be kept: that of the jobs whose runs were settled, that of some
-// other jobs, and all history that is too old. If time runs out, a later pass deletes the rest.
+// other jobs, and all history that is too old. Then it deletes old records. If time runs out, a later pass deletes the rest.
 func (p *pass) prune(ctx context.Context) error {
 	if len(p.kept) == 0 && !p.probe.Expired || over(ctx) {
 		return nil
 	}
-	kept := p.kept
-	if len(kept) > 0 { // a pass that settled nothing leaves this to the passes that do
-		also, err := p.t.Store.Sweep(ctx)
-		if err != nil && !over(ctx) { // pruning must not fail the pass
+	warn := func(err error) { // pruning must not fail the pass
+		if err != nil && !over(ctx) {
 			p.log.Warn("looking for old history", "error", err)
 		}
+	}
+	kept, looks := p.kept, len(p.kept) > 0 // a pass that settled nothing leaves the looks to the passes that do
+	if looks {
+		also, err := p.t.Store.Sweep(ctx)
+		warn(err)
 		kept = append(kept, also...)
 	}
 	share := pruning
@@ -29,8 +32,12 @@ func (p *pass) prune(ctx context.Context) error {
 		share = p.whole() / 4
 	}
 	began := p.t.Now()
-	n, err := p.t.Store.Prune(ctx, latest(kept), func() bool { return p.t.Now().Sub(began) < share && !over(ctx) })
+	more := func() bool { return p.t.Now().Sub(began) < share && !over(ctx) }
+	n, err := p.t.Store.Prune(ctx, latest(kept), more)
 	p.report.Pruned = n
+	if err == nil && looks && !over(ctx) {
+		warn(p.t.Store.Forget(ctx, more))
+	}
 	return err
 }
 

@@ -1,7 +1,9 @@
 package tick_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,4 +42,30 @@ func TestPruneForgetsWhatWasAsked(t *testing.T) {
 			t.Errorf("the change log has %q, want %q", got, want)
 		}
 	})
+}
+
+// However much is asked of the jobs in a day, one pass deletes all requests that are too old, wherever its sweep begins. Where that
+// is, it deletes more than one part of what else is needless. What is young stays.
+func TestPruneForgetsManyOldChanges(t *testing.T) {
+	const old = 350 // a sweep looks at fewer at once
+	for what, place := range map[string]float64{"job run-now": 0.9999, "job skip": 0, "pause resume": 0} {
+		t.Run(what, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				sweeps := ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Chance: func() float64 { return place }})
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "busy", Steps: []store.Step{ticktest.Nop("")}}}})
+				kind, action, _ := strings.Cut(what, " ")
+				for _, days := range []int{401, 399} {
+					d.Exec(t, fmt.Sprintf("INSERT INTO %s (changed_at, changed_by, kind, subject_id, subject, action) SELECT %s, 'ada', '%s', (SELECT MAX(j.id) FROM %s j), 'orders', '%s' FROM %s",
+						d.Table("changes"), ticktest.Literal(d, d.Clock.Now().AddDate(0, 0, -days)), kind, d.Table("jobs"), action, storetest.Numbers(old)))
+				}
+				ticktest.Request(t, d, "busy")
+				tk := ticktest.New(t, sweeps)
+				tk.Now = d.Clock.Now // it has time
+				ticktest.Pass(t, tk)
+				if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("changes")+" WHERE subject = 'orders'"); n != old {
+					t.Errorf("%d changes are left, want the %d young ones", n, old)
+				}
+			})
+		})
+	}
 }

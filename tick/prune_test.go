@@ -128,12 +128,13 @@ func TestPruneFindsLaterWhatIsLeft(t *testing.T) {
 	}
 }
 
-// farAndNear are the places where passes begin to sweep: one near the end, the next at the start.
+// farAndNear are the places where passes begin to look for old history: one near the end, the next at the start. A pass looks for
+// jobs, and then for records.
 func farAndNear() func() float64 {
-	sweeps := 0
+	looks := -1
 	return func() float64 {
-		sweeps++
-		return 0.9 * float64(sweeps%2)
+		looks++
+		return 0.9 * float64(1-looks/2%2)
 	}
 }
 

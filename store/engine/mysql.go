@@ -56,6 +56,7 @@ var mysqlEngine = &Engine{
 		"@urgency":   "urgency",
 		"@open":      "open_job_id",
 		"@defined":   "l.defined_job_id",
+		"@asked_at":  "asked_at",
 		// Most runs have ended. MySQL and newer MariaDBs take the number of ended runs for that of one job, and would
 		// read all runs for each job.
 		"@by_open": "FORCE INDEX (runs_open)",
@@ -63,7 +64,7 @@ var mysqlEngine = &Engine{
 		"@by_number": "FORCE INDEX (runs_number)",
 		// The engine takes a table that grew since its statistics were made for a small one, and would read all of it
 		// for each job.
-		"@by_subject": "FORCE INDEX (changes_subject)", "@by_defined": "FORCE INDEX (changes_defined)",
+		"@by_subject": "FORCE INDEX (changes_subject)", "@by_defined": "FORCE INDEX (changes_defined)", "@by_asked": "FORCE INDEX (changes_asked)",
 		// Pauses are wanted by id; MySQL would rather read all pauses on record than sort the few that hold.
 		"@by_end": "FORCE INDEX (pauses_ends)", "@by_paused": "FORCE INDEX (pauses_subject)", "@by_end_or_paused": "FORCE INDEX (pauses_ends, pauses_subject)",
 		"@by_stale": "FORCE INDEX (pauses_stale)", "@by_since": "FORCE INDEX (ticks_since)",

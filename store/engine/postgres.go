@@ -64,7 +64,7 @@ var postgres = &Engine{
 		"@urgency":   "priority DESC",
 		"@open":      "settled_at IS NULL AND job_id",
 		"@by_open":   "", "@by_number": "",
-		"@by_subject": "", "@by_defined": "", "@by_end": "", "@by_paused": "", "@by_end_or_paused": "", "@by_stale": "", "@by_since": "",
+		"@by_subject": "", "@by_defined": "", "@by_asked": "", "@asked_at": "changed_at", "@by_end": "", "@by_paused": "", "@by_end_or_paused": "", "@by_stale": "", "@by_since": "",
 		"@served":     "session_user::text",
 		"@runnable":   "(SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = @served OR j.owner = ANY(:owners::text[]))) IS NOT NULL",
 		"@plan_owner": "j.owner",

@@ -3,6 +3,10 @@ package engine
 // shared are the macros that are the same for all engines: conditions that several statements have, by name. They may hold
 // macros of the engine, such as @now. Each is about the rows that its comment names, by their alias in the statement.
 var shared = map[string]string{
+	// A change that only says what was asked for, of which the state and the definition of a job say nothing. The index changes_asked
+	// has these, by @asked_at.
+	"@asks": "action IN ('run-now', 'retry', 'cancel', 'backfill', 'skip', 'unskip', 'replan')",
+
 	// A plan p whose state is reported: its job exists and is enabled. Each value is looked up by key, as in queued_ids.
 	"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true",
 

@@ -64,7 +64,7 @@ var sqlite = &Engine{
 		"@open":       "settled_at IS NULL AND job_id",
 		// Without statistics, SQLite takes an index of all runs of a job for as good as that of the few that are open.
 		"@by_open": "INDEXED BY dbjobs.runs_open", "@by_number": "",
-		"@by_subject": "", "@by_end": "", "@by_paused": "", "@by_end_or_paused": "", "@by_stale": "", "@by_since": "",
+		"@by_subject": "", "@by_asked": "", "@asked_at": "changed_at", "@by_end": "", "@by_paused": "", "@by_end_or_paused": "", "@by_stale": "", "@by_since": "",
 		"@served":      "''",
 		"@runnable":    "1 = 1",
 		"@plan_owner":  "''",

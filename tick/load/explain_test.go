@@ -79,6 +79,7 @@ var hot = []struct {
 	{"hooks_in_use", `^SELECT DISTINCT owner, on_failed`, "jobs_hooks"},
 	{"lock_removed_jobs", `(?s)^SELECT j.id, CASE WHEN EXISTS`, "PRIMARY"},
 	{"old_records", `(?s)^SELECT t.since, NULL, 'tick'.*'pause'.*'change'`, "ticks_since"},
+	{"old_records, of requests", `(?s)^SELECT t.since, NULL, 'tick'.*'pause'.*'change'`, "changes_asked"},
 	{"delete_pauses", `^DELETE FROM dbjobs.pauses`, "PRIMARY"},
 	{"delete_ticks", `^DELETE FROM dbjobs.ticks`, "ticks_since"},
 	{"forget_plans", `^DELETE FROM dbjobs.plans`, "PRIMARY"},

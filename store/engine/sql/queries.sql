@@ -1407,7 +1407,8 @@ DELETE FROM dbjobs.plans WHERE job_id @these;
 -- name: forget_jobs
 DELETE FROM dbjobs.jobs WHERE id @these;
 
--- What is older than @later, and no longer needed: stretches of ticks, ended pauses, and changes of a part of the change log.
+-- What is older than @later, and no longer needed: stretches of ticks, ended pauses, requests, and other changes of a part of the
+-- change log.
 -- Who needs stretches wants the newest ones, and a decision needs pauses that ended after what its plan covers. A pause that
 -- its jobs have not seen is needed. The latest changes of a job are needed: they say in which state the job is, and what its
 -- definition is, or was when the job was done. A rename says nothing of the state, and makes no earlier change needless. An earlier
@@ -1421,10 +1422,12 @@ UNION ALL
 SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs.pauses @by_end
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < @later AND CASE WHEN @stale THEN 1 ELSE 0 END = 0 LIMIT :limit) AS p
 UNION ALL
+SELECT NULL, a.id, 'change' FROM (SELECT id FROM dbjobs.changes @by_asked WHERE @asks AND @asked_at < @later ORDER BY @asked_at LIMIT :limit) AS a
+UNION ALL
 SELECT NULL, c.id, 'change' FROM (
   SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs.changes n
   WHERE n.id >= (SELECT @anywhere FROM dbjobs.changes m) ORDER BY n.id LIMIT :limit) AS c
-WHERE c.changed_at < @later AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
+WHERE c.changed_at < @later AND c.action <> 'rename' AND NOT @asks AND (c.kind <> 'job'
   OR EXISTS (SELECT 1 FROM dbjobs.changes l @by_defined WHERE @defined = c.subject_id AND l.id > c.id
     AND l.action <> 'rename' AND (@of_definition OR c.action IN ('pause', 'resume') AND @of_state))
     AND (c.action IN ('pause', 'resume') OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND j.remove_when_done = @true))

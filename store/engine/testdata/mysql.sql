@@ -1258,16 +1258,18 @@ SELECT job_id, scheduled_for FROM dbjobs_runs WHERE job_id IN (each_) AND occurr
 UNION ALL SELECT job_id, scheduled_for FROM dbjobs_runs WHERE job_id IN (each_) AND occurrence > ? AND occurrence < ? LIMIT ?;
 
 -- name: old_records
--- arguments: now, later_ms, now, later_ms, limit, now, later_ms, limit, share, limit, now, later_ms
+-- arguments: now, later_ms, now, later_ms, limit, now, later_ms, limit, now, later_ms, limit, share, limit, now, later_ms
 SELECT t.since, NULL, 'tick' FROM (SELECT since FROM dbjobs_ticks FORCE INDEX (ticks_since) WHERE since < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND last_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) ORDER BY since LIMIT ?) AS t
 UNION ALL
 SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs_pauses FORCE INDEX (pauses_ends)
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND CASE WHEN stale = 1 THEN 1 ELSE 0 END = 0 LIMIT ?) AS p
 UNION ALL
+SELECT NULL, a.id, 'change' FROM (SELECT id FROM dbjobs_changes FORCE INDEX (changes_asked) WHERE action IN ('run-now', 'retry', 'cancel', 'backfill', 'skip', 'unskip', 'replan') AND asked_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) ORDER BY asked_at LIMIT ?) AS a
+UNION ALL
 SELECT NULL, c.id, 'change' FROM (
   SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs_changes n
   WHERE n.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ? AS SIGNED) FROM dbjobs_changes m) ORDER BY n.id LIMIT ?) AS c
-WHERE c.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
+WHERE c.changed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) AND c.action <> 'rename' AND NOT action IN ('run-now', 'retry', 'cancel', 'backfill', 'skip', 'unskip', 'replan') AND (c.kind <> 'job'
   OR EXISTS (SELECT 1 FROM dbjobs_changes l FORCE INDEX (changes_defined) WHERE l.defined_job_id = c.subject_id AND l.id > c.id
     AND l.action <> 'rename' AND (l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort') OR c.action IN ('pause', 'resume') AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')))
     AND (c.action IN ('pause', 'resume') OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = c.subject_id AND j.remove_when_done = 1))

@@ -1324,10 +1324,12 @@ UNION ALL
 SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs.pauses 
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND CASE WHEN planned IS DISTINCT FROM plan_input THEN 1 ELSE 0 END = 0 LIMIT $3) AS p
 UNION ALL
+SELECT NULL, a.id, 'change' FROM (SELECT id FROM dbjobs.changes  WHERE action IN ('run-now', 'retry', 'cancel', 'backfill', 'skip', 'unskip', 'replan') AND changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') ORDER BY changed_at LIMIT $3) AS a
+UNION ALL
 SELECT NULL, c.id, 'change' FROM (
   SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs.changes n
   WHERE n.id >= (SELECT (coalesce(pg_catalog.max(m.id), 0)::double precision * $4::double precision)::bigint FROM dbjobs.changes m) ORDER BY n.id LIMIT $3) AS c
-WHERE c.changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
+WHERE c.changed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') AND c.action <> 'rename' AND NOT action IN ('run-now', 'retry', 'cancel', 'backfill', 'skip', 'unskip', 'replan') AND (c.kind <> 'job'
   OR EXISTS (SELECT 1 FROM dbjobs.changes l  WHERE l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id = c.subject_id AND l.id > c.id
     AND l.action <> 'rename' AND (l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort') OR c.action IN ('pause', 'resume') AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')))
     AND (c.action IN ('pause', 'resume') OR NOT EXISTS (SELECT 1 FROM dbjobs.jobs j WHERE j.id = c.subject_id AND j.remove_when_done = true))

@@ -1244,10 +1244,12 @@ UNION ALL
 SELECT NULL, p.id, 'pause' FROM (SELECT id FROM dbjobs_pauses 
   WHERE scope IN ('all', 'job', 'owner', 'schedule', 'tag') AND ends_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND CASE WHEN planned IS NOT plan_input THEN 1 ELSE 0 END = 0 LIMIT ?3) AS p
 UNION ALL
+SELECT NULL, a.id, 'change' FROM (SELECT id FROM dbjobs_changes  WHERE action IN ('run-now', 'retry', 'cancel', 'backfill', 'skip', 'unskip', 'replan') AND changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') ORDER BY changed_at LIMIT ?3) AS a
+UNION ALL
 SELECT NULL, c.id, 'change' FROM (
   SELECT n.id, n.changed_at, n.kind, n.subject_id, n.action FROM dbjobs_changes n
   WHERE n.id >= (SELECT CAST(COALESCE(MAX(m.id), 0) * ?4 AS INTEGER) FROM dbjobs_changes m) ORDER BY n.id LIMIT ?3) AS c
-WHERE c.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND c.action <> 'rename' AND (c.kind <> 'job' OR c.action IN ('run-now', 'retry', 'cancel', 'backfill', 'replan')
+WHERE c.changed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') AND c.action <> 'rename' AND NOT action IN ('run-now', 'retry', 'cancel', 'backfill', 'skip', 'unskip', 'replan') AND (c.kind <> 'job'
   OR EXISTS (SELECT 1 FROM dbjobs_changes l INDEXED BY dbjobs_changes_defined WHERE l.kind = 'job' AND l.action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') AND l.subject_id = c.subject_id AND l.id > c.id
     AND l.action <> 'rename' AND (l.action IN ('create', 'change', 'rename', 'enable', 'disable', 'abort') OR c.action IN ('pause', 'resume') AND l.action IN ('create', 'change', 'pause', 'resume', 'enable', 'disable', 'abort')))
     AND (c.action IN ('pause', 'resume') OR NOT EXISTS (SELECT 1 FROM dbjobs_jobs j WHERE j.id = c.subject_id AND j.remove_when_done = 1))

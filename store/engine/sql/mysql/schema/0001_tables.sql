@@ -382,8 +382,11 @@ CREATE TABLE IF NOT EXISTS dbjobs_changes (
   became     longtext CHECK (JSON_VALID(became)),
   -- The job whose state or definition the entry says: a job may have very many requests of runs on record.
   defined_job_id bigint GENERATED ALWAYS AS (CASE WHEN kind = 'job' AND action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort') THEN subject_id END) STORED,
+  -- When something was asked: such entries go by their age. For the comparison, see wake_at of the runs.
+  asked_at datetime(6) GENERATED ALWAYS AS (CASE WHEN action IN ('run-now', 'retry', 'cancel', 'backfill', 'skip', 'unskip', 'replan') AND changed_at >= TIMESTAMP'1000-01-01 00:00:00' THEN changed_at END) STORED,
   KEY changes_subject (kind, subject_id, id),
-  KEY changes_defined (defined_job_id, id)
+  KEY changes_defined (defined_job_id, id),
+  KEY changes_asked (asked_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- When ticks came. There is one row for each name and unbroken stretch of ticks. The time between two rows is a silence.

@@ -374,6 +374,8 @@ CREATE INDEX IF NOT EXISTS changes_subject ON dbjobs.changes (kind, subject_id, 
 -- What says the state or the definition of a job: a job may have very many requests of runs on record.
 CREATE INDEX IF NOT EXISTS changes_defined ON dbjobs.changes (subject_id, id)
   WHERE kind = 'job' AND action IN ('create', 'change', 'rename', 'pause', 'resume', 'enable', 'disable', 'abort');
+-- Requests, the oldest first: they go by their age.
+CREATE INDEX IF NOT EXISTS changes_asked ON dbjobs.changes (changed_at) WHERE action IN ('run-now', 'retry', 'cancel', 'backfill', 'skip', 'unskip', 'replan');
 
 -- When ticks came. There is one row for each name and unbroken stretch of ticks. The time between two rows is a silence.
 CREATE TABLE IF NOT EXISTS dbjobs.ticks (
