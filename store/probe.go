@@ -35,7 +35,8 @@ type Probe struct {
 	Calendar    bool // a calendar was edited: SeeCalendars finds its schedules
 	since       time.Time
 	lastTick    time.Time
-	lastBegan   time.Time // when the pass on record began that began last; a long pass may have ended after it
+	lastBegan   time.Time // when the pass on record began that began last and has not failed; a long pass may have ended after it
+	lastChecked time.Time // when the pass began that came last to Check and Older
 	passes      int64     // of the stretch that lastTick ended
 }
 
@@ -105,15 +106,17 @@ func (p *Probe) UnrecordedSince(allowed time.Duration) time.Time {
 	return p.lastTick
 }
 
-// CheckDue reports whether this is the first pass of its trigger that begins within an hour, or the first one after a silence.
-func (p *Probe) CheckDue() bool { return p.Now.Sub(p.lastTick) > silence || p.FirstOfHour() }
+// CheckDue reports whether no pass of the trigger has come to Check and Older yet that began within this hour, or none since a silence.
+func (p *Probe) CheckDue() bool { return p.Now.Sub(p.lastTick) > silence || !p.sameHour(p.lastChecked) }
 
-// FirstOfHour reports whether this is the first pass of its trigger that begins within an hour.
-func (p *Probe) FirstOfHour() bool {
-	return !p.lastBegan.Truncate(time.Hour).Equal(p.Now.Truncate(time.Hour))
+// FirstOfHour reports whether this is the first pass of its trigger that begins within an hour, without those that failed.
+func (p *Probe) FirstOfHour() bool { return !p.sameHour(p.lastBegan) }
+
+func (p *Probe) sameHour(at time.Time) bool {
+	return at.Truncate(time.Hour).Equal(p.Now.Truncate(time.Hour))
 }
 
-// IsNew reports whether no pass of the trigger on record can have seen what is so since an instant. Of a worker, no pass is on record.
+// IsNew reports whether no pass of the trigger on record can have told what is so since an instant. Of a worker, no pass is on record.
 func (p *Probe) IsNew(since time.Time) bool { return since.After(p.lastBegan) }
 
 // Probe reads the clock, the schema, and whether anything needs a decision or may be taken. The
@@ -123,10 +126,10 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 	var job, link, schedule, pause, calendar, ended present
 	var least, most string // the first and the last owner
 	var path string
-	var next, late, wake, woken, queued, since, last, began, freeze, thaw engine.Moment
+	var next, late, wake, woken, queued, since, last, began, checked, freeze, thaw engine.Moment
 	err := s.db.PartialRow(ctx, "probe", engine.Args{"now": s.now(), "name": tick, "queue": queue, "owners": s.owners()},
 		engine.At(&p.Now), &p.Schema.Version, &p.Schema.Oldest, engine.Nullable(&p.Schema.Instance), &p.Schema.Owners, &p.Schema.keyless, &p.Schema.hidden, &freeze, &thaw, &next, &late, &wake, &woken,
-		&job, &link, &schedule, &pause, &calendar, &ended, &queued, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &began, &p.passes, &p.Login, &path)
+		&job, &link, &schedule, &pause, &calendar, &ended, &queued, engine.Nullable(&least), engine.Nullable(&most), &p.Parked, &p.Failing, &p.Expired, &since, &last, &began, &checked, &p.passes, &p.Login, &path)
 	if errors.Is(err, ErrNotFound) {
 		c, _, err := s.schema(ctx)
 		return nil, cmp.Or(err, c.Check(), Schema{}.Check()) // the row may have come in the meantime
@@ -146,7 +149,7 @@ func (s *Store) Probe(ctx context.Context, tick, queue string) (*Probe, error) {
 			next = first
 		}
 	}
-	p.since, p.lastTick, p.lastBegan = since.Time, last.Time, began.Time
+	p.since, p.lastTick, p.lastBegan, p.lastChecked = since.Time, last.Time, began.Time, checked.Time
 	if p.Now.Truncate(day) != p.lastBegan.Truncate(day) {
 		p.Warning = s.db.Problem(path, p.Login)
 	}
@@ -296,6 +299,7 @@ type TickFacts struct {
 	Took                     time.Duration
 	Came                     time.Duration // see Probe.Gap
 	Alarm                    bool          // the pass sets an alarm for the next one
+	Checked                  bool          // the pass came to Check and Older
 }
 
 // RecordTick extends the stretch of ticks that the probe found, or begins one after a silence, or where the row of the
@@ -304,7 +308,13 @@ type TickFacts struct {
 func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
 	a := engine.Args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
 		"failed": f.Failed, "error": engine.Null(s.kept("", f.Error)), "since": p.since,
-		"began": p.Now, "took_ms": f.Took.Milliseconds(), "regular": 1, "later_ms": skewed.Milliseconds()}
+		"began": p.Now, "checked": time.Time{}, "took_ms": f.Took.Milliseconds(), "regular": 1, "later_ms": skewed.Milliseconds()}
+	if f.Error != "" { // it has told nothing else
+		a["began"] = p.lastBegan
+	}
+	if f.Checked {
+		a["checked"] = p.Now
+	}
 	if f.Alarm { // it comes when something is due, so its next pass is expected then, and no sooner
 		a["regular"] = 0
 	}

@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -86,6 +87,31 @@ func TestStatesAreRemindedOfBehindLongPasses(t *testing.T) {
 		beside = true
 		long()
 		reminds(132, false)
+	})
+}
+
+// A pass that fails tells nothing but its error. So it does not count as the first one of the hour, as where a dump has locked the
+// plans at each full hour.
+func TestStatesAreRemindedOfBehindAPassThatFails(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("job")}})
+		fails := false
+		tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: (&storetest.Calls{Before: func(c storetest.Call) error {
+			return when(fails && c.Kind == storetest.Begin, errors.New("the plans are locked"))
+		}}).Wrap}))
+		for minute, want := range []bool{true, false, true, false} { // from 08:58 on; at 09:00 behind a pass that failed
+			if d.Clock.Set(ticktest.Morning(8, 58+minute)); minute == 2 {
+				fails = true
+				if r, err := tk.Run(t.Context()); err == nil || r.Remind {
+					t.Errorf("%v: %t", err, r.Remind)
+				}
+				fails = false
+				d.Clock.Add(30 * time.Second)
+			}
+			if r := ticktest.Pass(t, tk); r.Remind != want {
+				t.Errorf("%s: %t", d.Clock.Now(), r.Remind)
+			}
+		}
 	})
 }
 

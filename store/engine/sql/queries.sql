@@ -60,7 +60,7 @@ SELECT @now, i.version, i.oldest, i.instance, i.owners, @keyless, @hidden,
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @counts),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts),
   CASE WHEN (SELECT expires_at FROM dbjobs.runs WHERE expires_at <= @now ORDER BY expires_at LIMIT 1) IS NULL THEN @false ELSE @true END,
-  t.since, t.last_at, t.began_at, COALESCE(t.passes, 0), @login, @path
+  t.since, t.last_at, t.began_at, t.checked_at, COALESCE(t.passes, 0), @login, @path
 FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = :name AND t.since = (SELECT MAX(since) FROM dbjobs.ticks WHERE name = :name)
 WHERE i.id = 1;
@@ -138,13 +138,14 @@ SELECT MAX(t.due) FROM (
 
 -- name: record_tick
 UPDATE dbjobs.ticks SET since = CASE WHEN last_at > @later THEN last_at ELSE since END, last_at = @now,
-  began_at = CASE WHEN began_at > :began AND began_at <= @now THEN began_at ELSE :began END, passes = passes + :regular, holder = :holder, version = :version, decided = decided + :decided,
+  began_at = CASE WHEN began_at > :began AND began_at <= @now THEN began_at ELSE :began END, checked_at = COALESCE(:checked, checked_at),
+  passes = passes + :regular, holder = :holder, version = :version, decided = decided + :decided,
   started = started + :started, failed = failed + :failed, error = :error, took_ms = :took_ms
 WHERE name = :name AND since = :since;
 
 -- name: record_first_tick
-INSERT INTO dbjobs.ticks (name, since, last_at, began_at, holder, version, decided, started, failed, error, took_ms)
-VALUES (:name, @now, @now, :began, :holder, :version, :decided, :started, :failed, :error, :took_ms);
+INSERT INTO dbjobs.ticks (name, since, last_at, began_at, checked_at, holder, version, decided, started, failed, error, took_ms)
+VALUES (:name, @now, @now, :began, :checked, :holder, :version, :decided, :started, :failed, :error, :took_ms);
 
 -- The triggers, each with its newest stretch of passes. An hourly trigger has a row for each pass, so the rows are
 -- read name by name.

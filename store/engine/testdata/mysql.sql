@@ -1406,7 +1406,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, 
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE failing_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   CASE WHEN (SELECT expires_at FROM dbjobs_runs WHERE expires_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ORDER BY expires_at LIMIT 1) IS NULL THEN 0 ELSE 1 END,
-  t.since, t.last_at, t.began_at, COALESCE(t.passes, 0), LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), ''
+  t.since, t.last_at, t.began_at, t.checked_at, COALESCE(t.passes, 0), LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))), ''
 FROM dbjobs_installation i
 LEFT JOIN dbjobs_ticks t ON t.name = ? AND t.since = (SELECT MAX(since) FROM dbjobs_ticks WHERE name = ?)
 WHERE i.id = 1;
@@ -1450,9 +1450,9 @@ WHERE run_id = ? AND number = ? AND fence = ? AND state = 'running'
 AND (SELECT 1 FROM dbjobs_runs WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ? FOR UPDATE);
 
 -- name: record_first_tick
--- arguments: name, now, now, began, holder, version, decided, started, failed, error, took_ms
-INSERT INTO dbjobs_ticks (name, since, last_at, began_at, holder, version, decided, started, failed, error, took_ms)
-VALUES (?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?, ?, ?, ?, ?, ?, ?);
+-- arguments: name, now, now, began, checked, holder, version, decided, started, failed, error, took_ms
+INSERT INTO dbjobs_ticks (name, since, last_at, began_at, checked_at, holder, version, decided, started, failed, error, took_ms)
+VALUES (?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: record_migration
 -- arguments: version, oldest, now
@@ -1463,9 +1463,10 @@ UPDATE dbjobs_installation SET version = ?, oldest = ?, migrated_at = CAST(COALE
 UPDATE dbjobs_installation SET repeatable = ? WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, later_ms, now, began, now, began, regular, holder, version, decided, started, failed, error, took_ms, name, since
+-- arguments: now, later_ms, now, began, now, began, checked, regular, holder, version, decided, started, failed, error, took_ms, name, since
 UPDATE dbjobs_ticks SET since = CASE WHEN last_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN last_at ELSE since END, last_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
-  began_at = CASE WHEN began_at > ? AND began_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN began_at ELSE ? END, passes = passes + ?, holder = ?, version = ?, decided = decided + ?,
+  began_at = CASE WHEN began_at > ? AND began_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN began_at ELSE ? END, checked_at = COALESCE(?, checked_at),
+  passes = passes + ?, holder = ?, version = ?, decided = decided + ?,
   started = started + ?, failed = failed + ?, error = ?, took_ms = ?
 WHERE name = ? AND since = ?;
 

@@ -1498,7 +1498,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
   CASE WHEN (SELECT expires_at FROM dbjobs.runs WHERE expires_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ORDER BY expires_at LIMIT 1) IS NULL THEN false ELSE true END,
-  t.since, t.last_at, t.began_at, COALESCE(t.passes, 0), session_user::text, pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(31))
+  t.since, t.last_at, t.began_at, t.checked_at, COALESCE(t.passes, 0), session_user::text, pg_catalog.array_to_string(pg_catalog.current_schemas(true), pg_catalog.chr(31))
 FROM dbjobs.installation i
 LEFT JOIN dbjobs.ticks t ON t.name = $4 AND t.since = (SELECT pg_catalog.MAX(since) FROM dbjobs.ticks WHERE name = $4)
 WHERE i.id = 1;
@@ -1539,9 +1539,9 @@ WHERE g.through_at >= $1 ORDER BY g.through_at DESC, g.job_id, g.schedule_id LIM
 SELECT dbjobs.record_attempt($1::uuid, $2::integer, $3::text, $4::integer, $5::bigint, $6::bigint, $7::text, $8::text, $9::timestamptz);
 
 -- name: record_first_tick
--- arguments: name, now, began, holder, version, decided, started, failed, error, took_ms
-INSERT INTO dbjobs.ticks (name, since, last_at, began_at, holder, version, decided, started, failed, error, took_ms)
-VALUES ($1, coalesce($2::timestamptz, pg_catalog.statement_timestamp()), coalesce($2::timestamptz, pg_catalog.statement_timestamp()), $3, $4, $5, $6, $7, $8, $9, $10);
+-- arguments: name, now, began, checked, holder, version, decided, started, failed, error, took_ms
+INSERT INTO dbjobs.ticks (name, since, last_at, began_at, checked_at, holder, version, decided, started, failed, error, took_ms)
+VALUES ($1, coalesce($2::timestamptz, pg_catalog.statement_timestamp()), coalesce($2::timestamptz, pg_catalog.statement_timestamp()), $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- name: record_migration
 -- arguments: version, oldest, now
@@ -1552,11 +1552,12 @@ UPDATE dbjobs.installation SET version = $1, oldest = $2, migrated_at = coalesce
 UPDATE dbjobs.installation SET repeatable = $1 WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, later_ms, began, regular, holder, version, decided, started, failed, error, took_ms, name, since
+-- arguments: now, later_ms, began, checked, regular, holder, version, decided, started, failed, error, took_ms, name, since
 UPDATE dbjobs.ticks SET since = CASE WHEN last_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN last_at ELSE since END, last_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()),
-  began_at = CASE WHEN began_at > $3 AND began_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN began_at ELSE $3 END, passes = passes + $4, holder = $5, version = $6, decided = decided + $7,
-  started = started + $8, failed = failed + $9, error = $10, took_ms = $11
-WHERE name = $12 AND since = $13;
+  began_at = CASE WHEN began_at > $3 AND began_at <= coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN began_at ELSE $3 END, checked_at = COALESCE($4, checked_at),
+  passes = passes + $5, holder = $6, version = $7, decided = decided + $8,
+  started = started + $9, failed = failed + $10, error = $11, took_ms = $12
+WHERE name = $13 AND since = $14;
 
 -- name: recorded_runs
 -- arguments: ids

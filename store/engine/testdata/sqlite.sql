@@ -1402,7 +1402,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.olde
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   CASE WHEN (SELECT expires_at FROM dbjobs_runs WHERE expires_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ORDER BY expires_at LIMIT 1) IS NULL THEN 0 ELSE 1 END,
-  t.since, t.last_at, t.began_at, COALESCE(t.passes, 0), '', ''
+  t.since, t.last_at, t.began_at, t.checked_at, COALESCE(t.passes, 0), '', ''
 FROM dbjobs_installation i
 LEFT JOIN dbjobs_ticks t ON t.name = ?3 AND t.since = (SELECT MAX(since) FROM dbjobs_ticks WHERE name = ?3)
 WHERE i.id = 1;
@@ -1446,9 +1446,9 @@ WHERE run_id = ?6 AND number = ?7 AND fence = ?8 AND state = 'running'
 AND (SELECT 1 FROM dbjobs_runs WHERE id = ?6 AND fence = ?8 AND holder = ?9 AND state = 'running' AND attempts = ?7 );
 
 -- name: record_first_tick
--- arguments: name, now, began, holder, version, decided, started, failed, error, took_ms
-INSERT INTO dbjobs_ticks (name, since, last_at, began_at, holder, version, decided, started, failed, error, took_ms)
-VALUES (?1, coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10);
+-- arguments: name, now, began, checked, holder, version, decided, started, failed, error, took_ms
+INSERT INTO dbjobs_ticks (name, since, last_at, began_at, checked_at, holder, version, decided, started, failed, error, took_ms)
+VALUES (?1, coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11);
 
 -- name: record_migration
 -- arguments: version, oldest, now
@@ -1459,11 +1459,12 @@ UPDATE dbjobs_installation SET version = ?1, oldest = ?2, migrated_at = coalesce
 UPDATE dbjobs_installation SET repeatable = ?1 WHERE id = 1;
 
 -- name: record_tick
--- arguments: now, later_ms, began, regular, holder, version, decided, started, failed, error, took_ms, name, since
+-- arguments: now, later_ms, began, checked, regular, holder, version, decided, started, failed, error, took_ms, name, since
 UPDATE dbjobs_ticks SET since = CASE WHEN last_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN last_at ELSE since END, last_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
-  began_at = CASE WHEN began_at > ?3 AND began_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN began_at ELSE ?3 END, passes = passes + ?4, holder = ?5, version = ?6, decided = decided + ?7,
-  started = started + ?8, failed = failed + ?9, error = ?10, took_ms = ?11
-WHERE name = ?12 AND since = ?13;
+  began_at = CASE WHEN began_at > ?3 AND began_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN began_at ELSE ?3 END, checked_at = COALESCE(?4, checked_at),
+  passes = passes + ?5, holder = ?6, version = ?7, decided = decided + ?8,
+  started = started + ?9, failed = failed + ?10, error = ?11, took_ms = ?12
+WHERE name = ?13 AND since = ?14;
 
 -- name: recorded_runs
 -- arguments: ids

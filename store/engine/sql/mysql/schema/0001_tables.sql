@@ -394,7 +394,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_ticks (
   name        varchar(190) NOT NULL,
   since       datetime(6) NOT NULL CHECK (since BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(since) > 0 AND DAYOFMONTH(since) > 0),                            -- the first tick of the stretch
   last_at     datetime(6) NOT NULL CHECK (last_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(last_at) > 0 AND DAYOFMONTH(last_at) > 0),                            -- when the newest one ended
-  began_at    datetime(6) CHECK (began_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(began_at) > 0 AND DAYOFMONTH(began_at) > 0),                            -- when the newest pass on record began: the one that began last, and not the one that ended last
+  began_at    datetime(6) CHECK (began_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(began_at) > 0 AND DAYOFMONTH(began_at) > 0),                            -- when the newest pass on record began: the one that began last, and not the one that ended last; a pass that failed does not count
+  checked_at  datetime(6) CHECK (checked_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(checked_at) > 0 AND DAYOFMONTH(checked_at) > 0),                            -- when the newest pass began that has looked for deleted rows
   passes      bigint NOT NULL DEFAULT 1,
   holder      varchar(190) NOT NULL,                                   -- host and process of the newest
   version     varchar(190) NOT NULL,                                   -- of its program

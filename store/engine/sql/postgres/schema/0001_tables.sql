@@ -382,7 +382,8 @@ CREATE TABLE IF NOT EXISTS dbjobs.ticks (
   name        text COLLATE "C" NOT NULL,
   since       timestamptz NOT NULL CHECK (since BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                            -- the first tick of the stretch
   last_at     timestamptz NOT NULL CHECK (last_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                            -- when the newest one ended
-  began_at    timestamptz CHECK (began_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                            -- when the newest pass on record began: the one that began last, and not the one that ended last
+  began_at    timestamptz CHECK (began_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                            -- when the newest pass on record began: the one that began last, and not the one that ended last; a pass that failed does not count
+  checked_at  timestamptz CHECK (checked_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                            -- when the newest pass began that has looked for deleted rows
   passes      bigint NOT NULL DEFAULT 1,
   holder      text NOT NULL,                                   -- host and process of the newest
   version     text NOT NULL,                                   -- of its program
