@@ -304,7 +304,7 @@ type TickFacts struct {
 
 // RecordTick extends the stretch of ticks that the probe found, or begins one after a silence, or where the row of the
 // stretch is gone. Where the last tick of the stretch lies in the future, its clock was ahead: the stretch then begins there,
-// which AheadOf finds until Ahead deletes it. It is the newest one until then, so that it is extended after a silence, too.
+// which AheadOf finds until ForgetAhead deletes it. It is the newest one until then, so that it is extended after a silence, too.
 func (s *Store) RecordTick(ctx context.Context, p *Probe, f TickFacts) error {
 	a := engine.Args{"now": s.now(), "name": f.Name, "holder": f.Holder, "version": f.Version, "decided": f.Decided, "started": f.Started,
 		"failed": f.Failed, "error": engine.Null(s.kept("", f.Error)), "since": p.since,

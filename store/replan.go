@@ -13,19 +13,25 @@ const skewed = 10 * time.Minute
 
 // Ahead counts the jobs that Replan would plan anew, and returns the instant until which they sleep. It
 // asks the database only if the record of the probe's tick also lies in the future: then the clock was ahead, and has
-// been corrected. It reads all plans, since no index finds what only such a clock leaves behind. If it finds no such
-// job, it deletes the tick's record, so that it asks only once.
+// been corrected. It reads all plans, since no index finds what only such a clock leaves behind. Where it finds no such job, ForgetAhead
+// sees to it that it asks only once.
 func (s *Store) Ahead(ctx context.Context, p *Probe) (int, time.Time, error) {
-	n, until, err := s.AheadOf(ctx, p.Now, []Trigger{{Since: p.since, LastAt: p.lastTick}})
-	if err == nil && n == 0 && p.since.Sub(p.Now) > skewed {
-		_, err = s.db.Exec(ctx, "drop_ticks_ahead", engine.Args{"now": s.now(), "later_ms": skewed.Milliseconds()})
-		p.since = time.Time{}
-	}
-	return n, until, err
+	return s.AheadOf(ctx, p.Now, []Trigger{{Since: p.since, LastAt: p.lastTick}})
 }
 
-// AheadOf is Ahead for those who only look: it asks if one of these triggers has its record in the future, and deletes
-// nothing.
+// ForgetAhead deletes the record of the probe's tick if it lies in the future, and those of other triggers that do.
+func (s *Store) ForgetAhead(ctx context.Context, p *Probe) error {
+	if p.since.Sub(p.Now) <= skewed {
+		return nil
+	}
+	_, err := s.db.Exec(ctx, "drop_ticks_ahead", engine.Args{"now": s.now(), "later_ms": skewed.Milliseconds()})
+	if err == nil {
+		p.since = time.Time{}
+	}
+	return err
+}
+
+// AheadOf is Ahead for those who only look: it asks if one of these triggers has its record in the future.
 func (s *Store) AheadOf(ctx context.Context, now time.Time, list []Trigger) (n int, _ time.Time, err error) {
 	var until engine.Moment
 	ahead := func(t Trigger) bool { return t.Since.Sub(now) > skewed || t.LastAt.Sub(now) > skewed }

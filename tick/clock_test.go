@@ -100,6 +100,84 @@ func cannotCount(t *testing.T, d *storetest.DB) {
 	}
 }
 
+// Once nothing sleeps any more, a pass deletes what is on record from that clock. If it cannot, since another session has locked it, it
+// says nothing: nobody has to do anything about it, and a later pass tries again.
+func TestPassThatCannotForgetAWrongClock(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine == "sqlite" {
+			t.Skip("nobody can lock one row of a file: see TestPassThatCannotForgetAWrongClockInAFile")
+		}
+		since := wrongClock(t, d)
+		conn, err := d.SQL.Conn(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		for _, statement := range []string{"BEGIN", "UPDATE " + d.Table("ticks") + " SET passes = passes + 1 WHERE name = 'another' AND since = " + since} {
+			if _, err := conn.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cannotForget(t, d)
+		if _, err := conn.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+		forgets(t, d)
+	})
+}
+
+// The same for a file, in which another process writes for a while.
+func TestPassThatCannotForgetAWrongClockInAFile(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		slow := true
+		calls := &storetest.Calls{Before: func(c storetest.Call) error {
+			if slow && strings.HasPrefix(c.SQL, "DELETE FROM dbjobs_ticks") {
+				time.Sleep(6 * time.Second)
+			}
+			return nil
+		}}
+		d := storetest.Open(t, "sqlite", store.Options{Wrap: calls.Wrap})
+		wrongClock(t, d)
+		cannotForget(t, d)
+		slow = false
+		forgets(t, d)
+	})
+}
+
+// wrongClock makes the records of two triggers those of a clock that was ahead, because of which nothing sleeps. It returns their key.
+func wrongClock(t *testing.T, d *storetest.DB) (since string) {
+	t.Helper()
+	ticktest.DecideOnly(t, d)
+	another := ticktest.New(t, d.Store)
+	another.Name = "another"
+	ticktest.Pass(t, another)
+	since = ticktest.Literal(d, d.Clock.Now().Add(time.Hour))
+	d.Exec(t, "UPDATE "+d.Table("ticks")+" SET since = "+since)
+	d.Clock.Add(time.Minute)
+	return since
+}
+
+func cannotForget(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	now := ticktest.Literal(d, d.Clock.Now())
+	r, err := ticktest.New(t, d.Store).Run(t.Context())
+	if err != nil || r.AheadUnknown != "" || r.Ahead != 0 || r.CutShort != "" || r.Unrecorded != "" {
+		t.Errorf("%v: %q; %d; cut short: %q; not on record: %q", err, r.AheadUnknown, r.Ahead, r.CutShort, r.Unrecorded)
+	}
+	if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("ticks")+" WHERE error IS NULL AND last_at = "+now); n != 1 {
+		t.Errorf("%d passes are on record", n)
+	}
+}
+
+func forgets(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	d.Clock.Add(time.Minute)
+	ticktest.DecideOnly(t, d)
+	if n := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("ticks")+" WHERE since > "+ticktest.Literal(d, d.Clock.Now())); n != 0 {
+		t.Errorf("%d records lie ahead", n)
+	}
+}
+
 // Without that check, a year is decided at once. Its gap is on record with its bounds, every later pass says that the
 // job sleeps, and Replan brings the job back. No nominal time runs or is recorded twice.
 func TestClockThatWasAYearAhead(t *testing.T) {

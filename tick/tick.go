@@ -264,7 +264,15 @@ func (p *pass) countAhead(ctx context.Context) error {
 			"run `dbjobs job replan` to plan them from now", most.Round(time.Millisecond))
 		return nil
 	}
-	p.report.Ahead, p.report.AheadUntil = jobs, until
+	if p.report.Ahead, p.report.AheadUntil = jobs, until; err != nil || jobs > 0 {
+		return err
+	}
+	// Nothing sleeps any more. If another session has locked the record of that clock, nobody has to do anything: a later pass deletes it.
+	err = p.t.Store.ForgetAhead(within, p.probe)
+	if err != nil && (p.t.Store.Locked(err) || p.fileLocked(err) || errors.Is(stopped(within), context.DeadlineExceeded)) {
+		p.log.Info("the record of a clock that was ahead is not deleted yet", "error", err)
+		return nil
+	}
 	return err
 }
 
