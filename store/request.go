@@ -18,6 +18,8 @@ type Request struct {
 	Interval Interval // of data; without an end, there is no interval
 	// At is the nominal time of the run, before which it does not begin; zero: it has none.
 	At time.Time
+	// FromStep is the name or the number of the step with which the run begins; empty: the first one.
+	FromStep string
 	// Key makes the request unique: a later request of the job with the same key finds this run, for as long as the
 	// run is on record. Empty: each request makes its own run.
 	Key    string
@@ -93,6 +95,13 @@ func (s *Store) request(ctx context.Context, name string, q Request) (r Requeste
 				return err
 			}
 		}
+		from := ""
+		if q.FromStep != "" {
+			if r.Step, err = stepNamed("job "+j.FullName(), j.Steps, q.FromStep); err != nil {
+				return err
+			}
+			from = j.Steps[r.Step-1].Name
+		}
 		if len(q.Args) > 0 {
 			b, err := json.Marshal(q.Args)
 			if err != nil {
@@ -101,7 +110,7 @@ func (s *Store) request(ctx context.Context, name string, q Request) (r Requeste
 			r.Args = string(b)
 		}
 		if _, err = a.tx.Exec(ctx, "request_run", engine.Args{"now": s.now(), "id": engine.ID(id), "job": j.ID, "occurrence": r.Occurrence, "queue": r.Queue,
-			"priority": r.Priority, "args": engine.Document(r.Args), "from": r.IntervalStart, "to": r.IntervalEnd, "at": q.At, "ready": r.ReadyAt}); err != nil {
+			"priority": r.Priority, "args": engine.Document(r.Args), "from": r.IntervalStart, "to": r.IntervalEnd, "at": q.At, "ready": r.ReadyAt, "step": r.Step}); err != nil {
 			return err
 		}
 		return a.record("job", j.FullName(), "run-now", j.ID, nil, struct {
@@ -111,7 +120,8 @@ func (s *Store) request(ctx context.Context, name string, q Request) (r Requeste
 			To   time.Time         `json:"to,omitzero"`
 			At   time.Time         `json:"at,omitzero"`
 			Key  string            `json:"key,omitempty"`
-		}{id, q.Args, r.IntervalStart, r.IntervalEnd, q.At, q.Key})
+			Step string            `json:"from_step,omitempty"`
+		}{id, q.Args, r.IntervalStart, r.IntervalEnd, q.At, q.Key, from})
 	})
 	if err != nil || known == "" {
 		return r, err

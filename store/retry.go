@@ -142,9 +142,6 @@ func (a *applier) keptItsPlace(ctx context.Context, r *Run, steps []Step, last s
 
 // startAt returns the position of the step to begin with, counted from 1: that of the step that is named, or else of the last step.
 func startAt(r *Run, steps []Step, last, named string) (int, error) {
-	at := func(name string) int {
-		return 1 + slices.IndexFunc(steps, func(st Step) bool { return st.Name == name })
-	}
 	switch {
 	case named == "" && last == "":
 		if r.Step > len(steps) {
@@ -152,18 +149,28 @@ func startAt(r *Run, steps []Step, last, named string) (int, error) {
 		}
 		return r.Step, nil
 	case named == "":
-		if n := at(last); n > 0 {
+		if n := placeOf(steps, last); n > 0 {
 			return n, nil
 		}
 		return 0, &FieldError{"run " + r.Label(), "step", fmt.Sprintf("it was in step %q, which the job no longer has; choose a step with --from-step; there are %s", last, stepNames(steps))}
 	}
-	if n := at(named); n > 0 {
+	return stepNamed("run "+r.Label(), steps, named)
+}
+
+// stepNamed returns the position of a step that is given by its name or its number, counted from 1.
+func stepNamed(subject string, steps []Step, named string) (int, error) {
+	if n := placeOf(steps, named); n > 0 {
 		return n, nil
 	}
 	if n, err := strconv.Atoi(named); err == nil && n >= 1 && n <= len(steps) {
 		return n, nil
 	}
-	return 0, &FieldError{"run " + r.Label(), "step", fmt.Sprintf("there is no step %q; there are %s", named, stepNames(steps))}
+	return 0, &FieldError{subject, "step", fmt.Sprintf("there is no step %q; there are %s", named, stepNames(steps))}
+}
+
+// placeOf returns the position of the step of a name, counted from 1; 0: there is none.
+func placeOf(steps []Step, name string) int {
+	return 1 + slices.IndexFunc(steps, func(st Step) bool { return st.Name == name })
 }
 
 func stepNames(steps []Step) string {

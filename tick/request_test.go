@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +105,43 @@ func TestRequestForALaterTimeHoldsUpNothing(t *testing.T) {
 		}
 		if list, err := d.Runs(t.Context(), store.RunFilter{States: []string{store.Succeeded}}); err != nil || len(list) != 3 {
 			t.Errorf("%d runs, %v; want the request, and those of the five minutes before it", len(list), err)
+		}
+	})
+}
+
+// A request may begin with a step: those before it are left out, whatever the runs before did.
+func TestRequestBeginsWithAStep(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Steps: []store.Step{ticktest.Nop("first"), ticktest.Nop("second"), ticktest.Nop("third")}}}})
+		for _, c := range []struct {
+			from string
+			want []string
+		}{{"", []string{"first", "second", "third"}}, {"second", []string{"second", "third"}}, {"3", []string{"third"}}} {
+			q := ticktest.RunNow(t, d, "job", store.Request{FromStep: c.from})
+			if r := ticktest.Run(t, d); r.Succeeded != 1 {
+				t.Fatalf("from %q: %+v", c.from, r)
+			}
+			r, err := d.Run(t.Context(), q.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, a := range r.Tries {
+				got = append(got, a.StepName)
+			}
+			if !slices.Equal(got, c.want) || q.Step != 4-len(c.want) {
+				t.Errorf("from %q: it executed %v, and said step %d; want %v", c.from, got, q.Step, c.want)
+			}
+			d.Clock.Add(time.Minute)
+		}
+		for _, wrong := range []string{"fourth", "4", "0"} {
+			if _, err := d.RunNow(t.Context(), "job", store.Request{FromStep: wrong}); err == nil || !strings.Contains(err.Error(), "job: step: there is no step \""+wrong+"\"; there are first, second, third") {
+				t.Errorf("from %s: %v", wrong, err)
+			}
+		}
+		list, err := d.JobHistory(t.Context(), "job", 2)
+		if err != nil || len(list) != 2 || !strings.Contains(string(list[1].After), "second") {
+			t.Errorf("%v: %+v", err, list)
 		}
 	})
 }

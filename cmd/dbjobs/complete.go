@@ -109,6 +109,9 @@ func (c *cli) completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 			if len(args) == 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
+			if cmd.Name() == "run-now" {
+				return c.offer(cmd, begun, partsOf(args[0], stepNames))
+			}
 			return c.offer(cmd, begun, stepsOfRun(args[0]))
 		}
 	case len(fixed) > 0:

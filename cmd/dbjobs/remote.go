@@ -209,6 +209,7 @@ type runNowOrder struct {
 	asJSON
 	Job    string            `json:"job"`
 	Args   map[string]string `json:"args"`
+	Step   string            `json:"from_step"`
 	Key    string            `json:"key"`
 	By     string            `json:"by"`
 	Reason string            `json:"reason"`
@@ -222,6 +223,9 @@ func (o *runNowOrder) line(request string) ([]string, string, error) {
 	args := authorship([]string{"job", "run-now", "--json"}, o.By, o.Reason)
 	for _, name := range slices.Sorted(maps.Keys(o.Args)) {
 		args = append(args, "--arg="+name+"="+o.Args[name])
+	}
+	if o.Step != "" {
+		args = append(args, "--from-step="+o.Step)
 	}
 	if key := cmp.Or(o.Key, request); key != "" {
 		args = append(args, "--key="+key)

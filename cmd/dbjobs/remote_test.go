@@ -65,6 +65,12 @@ func TestLambdaSetsItUp(t *testing.T) {
 			if again := answered[store.RequestedRun](f, f.invoke(orderOf("run-now", "job", "hello", "key", "k"), ample)); run.ID == "" || again.ID != run.ID || !again.Existing {
 				t.Errorf("one key has the runs %+v and %+v", run, again)
 			}
+			if run := answered[store.RequestedRun](f, f.invoke(orderOf("run-now", "job", "hello", "from_step", "step 1"), ample)); run.Step != 1 || run.Existing {
+				t.Errorf("from a step: %+v", run)
+			}
+			if kind, why := f.refused(f.invoke(orderOf("run-now", "job", "hello", "from_step", "2"), ample)); !strings.Contains(why, "no step") {
+				t.Errorf("from a step that is not there: %s, %s", kind, why)
+			}
 			// Lambda may deliver an event twice, with the same id of the request.
 			event := orderOf("run-now", "job", "hello")
 			first := answered[store.RequestedRun](f, f.invokeAs("delivered-twice", event, ample))

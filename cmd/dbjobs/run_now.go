@@ -14,9 +14,9 @@ import (
 
 // requestFlags are the flags of run-now.
 type requestFlags struct {
-	pairs             []string
-	from, to, at, key string
-	wait              bool
+	pairs                       []string
+	from, to, at, fromStep, key string
+	wait                        bool
 }
 
 func (f *requestFlags) add(cmd *cobra.Command) {
@@ -24,13 +24,14 @@ func (f *requestFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.from, "from", "", "start of its data interval, such as 2026-11-19T00:00:00Z")
 	cmd.Flags().StringVar(&f.to, "to", "", "end of its data interval")
 	cmd.Flags().StringVar(&f.at, "at", "", "nominal time; the run does not start before it: 2h from now, tomorrow 08:00, 2026-12-01T08:00:00Z")
+	cmd.Flags().StringVar(&f.fromStep, "from-step", "", "name or number of the step to start with")
 	cmd.Flags().StringVar(&f.key, "key", "", "key of the request: a later request with this key gets the same run")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "follow the run to its end; exit code 3 if it does not succeed")
 }
 
 // request returns the request that the flags describe.
 func (f *requestFlags) request(ctx context.Context, s *store.Store, who store.Author) (q store.Request, err error) {
-	q = store.Request{Args: map[string]string{}, Key: f.key, Author: who}
+	q = store.Request{Args: map[string]string{}, FromStep: f.fromStep, Key: f.key, Author: who}
 	for _, p := range f.pairs {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok || name == "" {
@@ -70,6 +71,9 @@ ${interval_start} and ${interval_end}, which are empty otherwise; dbjobs job bac
 that interval as covered.
 
 --at gives the run a nominal time (${scheduled_for}). If that time is still to come, the run waits for it.
+
+--from-step starts with that step of the job, given by its name or its number. The steps before it are not executed, so
+what they tell later steps (${steps.NAME.FACT}) is not there.
 
 --key is for scripts that may be started twice: as long as the run of a key is on record, each further request of this
 job with that key requests nothing, and prints the id of the same run.

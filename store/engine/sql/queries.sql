@@ -1206,8 +1206,8 @@ WHERE (:kind = '' OR kind = :kind) AND (:subject = '' OR subject = :subject OR s
 -- ------------------------------------------------------------------------------------------------------ ledger
 
 -- name: request_run
-INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at)
-VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :at, :from, :to, :args, :ready, @now);
+INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step)
+VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :at, :from, :to, :args, :ready, @now, :step);
 
 -- name: keyed_run
 SELECT id FROM dbjobs.runs WHERE job_id = :job AND occurrence = :occurrence;

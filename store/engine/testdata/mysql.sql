@@ -1516,9 +1516,9 @@ UPDATE dbjobs_runs SET cancel_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIM
 WHERE id IN (each_) AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
 
 -- name: request_run
--- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now
-INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at)
-VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)));
+-- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now, step
+INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step)
+VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?);
 
 -- name: resume
 -- arguments: now, resumed_by, missed, scope, subject_id, subject_id, subject, subject, now

@@ -1642,9 +1642,9 @@ UPDATE dbjobs.runs SET cancel_at = coalesce($1::timestamptz, pg_catalog.statemen
 WHERE id = ANY($3::uuid[]) AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
 
 -- name: request_run
--- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now
-INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at)
-VALUES ($1, $2, $3, 'waiting', $4, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, pg_catalog.statement_timestamp()));
+-- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now, step
+INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step)
+VALUES ($1, $2, $3, 'waiting', $4, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, pg_catalog.statement_timestamp()), $12);
 
 -- name: reserve_queued
 -- arguments: ids, limit

@@ -1512,9 +1512,9 @@ UPDATE dbjobs_runs SET cancel_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z'
 WHERE id IN (SELECT value FROM json_each(?3)) AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
 
 -- name: request_run
--- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now
-INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at)
-VALUES (?1, ?2, ?3, 'waiting', ?4, ?5, ?6, ?7, ?8, ?9, ?10, coalesce(?11, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')));
+-- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now, step
+INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step)
+VALUES (?1, ?2, ?3, 'waiting', ?4, ?5, ?6, ?7, ?8, ?9, ?10, coalesce(?11, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?12);
 
 -- name: resume
 -- arguments: now, resumed_by, missed, scope, subject_id, subject
