@@ -15,11 +15,12 @@ import (
 type jobSQL struct {
 	refuses         func(text string, arguments bool) string
 	textArguments   bool
-	textPlaces      func(text string) []bool // see Engine.TextPlaces; nil: an instant has one form anyway
-	instant         func(time.Time) any      // see Engine.InstantArgument; nil: its text
-	runsOn          bool                     // see Engine.RunsOn
-	look            string                   // the query for a session's number, and for whether it is like a new one; empty: none is asked
-	stop            string                   // see Engine.Stop
+	textPlaces      func(text string) []bool               // see Engine.TextPlaces; nil: an instant has one form anyway
+	instant         func(time.Time) any                    // see Engine.InstantArgument; nil: its text
+	runsOn          bool                                   // see Engine.RunsOn
+	look            string                                 // the query for a session's number, and for whether it is like a new one; empty: none is asked
+	stop            func(number int64, look string) string // the statement that stops a session's from another connection; nil: the driver does
+	elsewhere       func(error) bool                       // whether the answer to it comes from a server that does not know the session
 	transactionOpen func(context.Context, *sql.Conn) (bool, error)
 	tellsOpen       bool                                 // see Engine.TransactionKnown
 	lasts           func(text string) bool               // see Engine.lasts
@@ -78,11 +79,6 @@ func (e *Engine) RunsOn() bool { return e.jobs.runsOn }
 func (e *Engine) CommitsNothing(text string) bool {
 	return e.jobs.commitsNothing != nil && e.jobs.commitsNothing(text)
 }
-
-// Stop returns how to stop a statement on a server, if the driver would leave it running when its
-// context ends: the statement (with %d for the Session's number) that stops it from another connection.
-// It is empty if the driver stops statements itself.
-func (e *Engine) Stop() string { return e.jobs.stop }
 
 // TransactionOpen reports whether statements left a transaction open on a connection. The end of the
 // session would silently roll it back. TransactionOpen may end the transaction.

@@ -21,7 +21,8 @@ var mysqlJobs = jobSQL{
 	look:            mysqlLook,
 	reset:           resetMySQL,
 	lasts:           func(text string) bool { return lastsInMySQL.MatchString(text) },
-	stop:            "KILL QUERY %d",
+	stop:            mysqlStop,
+	elsewhere:       noSuchMySQLSession,
 	transactionOpen: mysqlTransactionOpen,
 	savepointGone:   mysqlSavepointGone,
 	routineGone:     mysqlRoutineGone,
@@ -65,6 +66,7 @@ func mysqlForRecord(database, look string, _, texts []string) (list []string) {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(texts, func(text string) bool { return hasWord(text, words...) || hasWord(text, "call", "execute") })
 	}
+	_, look, _ = strings.Cut(look, "\n")
 	if role, _, ok := strings.Cut(look, "\n"); ok && has("role") { // at first: the other role may not use the database
 		list = append(list, "SET ROLE "+role)
 	}
@@ -87,6 +89,18 @@ var mysqlOfRecord = func() string {
 	}
 	return "SET " + strings.Join(set, ", ")
 }()
+
+// mysqlStop names the number of a session only to the server that gave it: another server behind the same address may have given it
+// to a session of others. No session has the number 0. look is the answer to mysqlLook.
+func mysqlStop(number int64, look string) string {
+	server, _, _ := strings.Cut(look, "\n")
+	return fmt.Sprintf("KILL QUERY IF(%s = x'%x', %d, 0)", mysqlServer, server, number)
+}
+
+func noSuchMySQLSession(err error) bool {
+	var me *mysql.MySQLError
+	return errors.As(err, &me) && me.Number == 1094
+}
 
 func mysqlSavepointGone(err error) bool {
 	var me *mysql.MySQLError

@@ -59,11 +59,14 @@ const mysqlUnreset = "@dbjobs_unreset"
 // role, or the account or a proxy may set limits and settings at the login. A reset does not execute
 // init_connect again. So on a server that has an init_connect, no session is like another. It must not warn:
 // a step that reads no table and warns of nothing would report that warning. MariaDB's type of UUID() does,
-// where the other value of IF is empty. The role has the first line: see mysqlForRecord.
-const mysqlLook = "SELECT CONNECTION_ID(), CONCAT(" + mysqlRole + ", '\n', CONCAT_WS(',', " + mysqlUnreset +
+// where the other value of IF is empty. The server has the first line, for mysqlStop, and the role the second one, for mysqlForRecord.
+const mysqlLook = "SELECT CONNECTION_ID(), CONCAT(" + mysqlServer + ", '\n', " + mysqlRole + ", '\n', CONCAT_WS(',', " + mysqlUnreset +
 	", CURRENT_USER(), @@sql_mode, @@time_zone, @@foreign_key_checks, @@unique_checks, " +
 	"@@group_concat_max_len, @@lock_wait_timeout, @@innodb_lock_wait_timeout, @@wait_timeout, " +
 	"IF(COALESCE(@@global.init_connect, '') = '', '', CONCAT(UUID())) /*M! , @@tx_isolation, @@max_statement_time */))"
+
+// mysqlServer tells a server from others behind the same address.
+const mysqlServer = "/*M! CONCAT(@@hostname, ':', @@port, ':', @@server_id) */ /*!80003 @@server_uuid */"
 
 // mysqlRole is the role of a session as SET ROLE takes it; on MySQL these may be several.
 const mysqlRole = "/*M! IF(CURRENT_ROLE() IS NULL, 'NONE', QUOTE(CURRENT_ROLE())) */ /*!80003 CURRENT_ROLE() */"

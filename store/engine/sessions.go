@@ -58,17 +58,17 @@ const (
 
 // Session is one of Sessions. One attempt uses it.
 type Session struct {
-	Conn   *sql.Conn
-	Number int64 // by which the server knows it, if Engine.Stop asks for it
+	Conn *sql.Conn
 
-	of    *Sessions
-	look  string // the server's answer to jobSQL.look when it was new
-	kept  bool   // it was not opened for this attempt, so the server may have ended it meanwhile
-	used  bool   // by an attempt
-	lasts bool   // this attempt may leave something in it that a renewal does not undo
-	old   atomic.Bool
-	aging *time.Timer
-	idle  *time.Timer
+	of     *Sessions
+	number int64  // by which its server knows it, if jobSQL.look asks for it
+	look   string // the server's answer to jobSQL.look when it was new
+	kept   bool   // it was not opened for this attempt, so the server may have ended it meanwhile
+	used   bool   // by an attempt
+	lasts  bool   // this attempt may leave something in it that a renewal does not undo
+	old    atomic.Bool
+	aging  *time.Timer
+	idle   *time.Timer
 }
 
 // JobSessions returns sessions for the SQL of jobs, apart from the DB's own connections. With a Wrap,
@@ -118,7 +118,7 @@ func (p *Sessions) open(ctx context.Context) (*Session, error) {
 		return nil, p.advised(err)
 	}
 	s := &Session{Conn: conn, of: p}
-	if s.Number, s.look, err = p.look(ctx, conn); err != nil {
+	if s.number, s.look, err = p.look(ctx, conn); err != nil {
 		_ = conn.Close() // the error that counts is err
 		return nil, err
 	}
@@ -147,10 +147,22 @@ func (p *Sessions) look(ctx context.Context, conn *sql.Conn) (number int64, what
 	return number, what, err
 }
 
-// Exec executes a statement beside the sessions. It is in a connection of the DB, which may have one where the server gives
-// no more of them.
-func (p *Sessions) Exec(ctx context.Context, text string) error {
-	_, err := p.db.pool.ExecContext(ctx, text)
+// Stops reports whether the driver would leave a statement running on the server when its context ends. Interrupt stops it.
+func (s *Session) Stops() bool { return s.of.e.jobs.stop != nil }
+
+// Interrupt stops what the session executes, if Stops. It uses a connection of the DB, which may have one where the server gives no
+// more of them. If this connection leads to another server behind the same address, nothing is stopped, and the connection is
+// closed: the next call has another one.
+func (s *Session) Interrupt(ctx context.Context) error {
+	conn, err := s.of.db.pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = conn.ExecContext(ctx, s.of.e.jobs.stop(s.number, s.look))
+	if s.of.e.jobs.elsewhere(err) {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // so that the pool does not keep it
+	}
 	return err
 }
 
@@ -285,7 +297,7 @@ var errNotNew = errors.New("the session differs from a new one")
 // reset makes a session like a new one. It checks that the session has the same number and look as when it was new.
 func (p *Sessions) reset(ctx context.Context, s *Session) error {
 	number, look, err := p.e.jobs.reset(ctx, s.Conn)
-	if err == nil && (number != s.Number || look != s.look) {
+	if err == nil && (number != s.number || look != s.look) {
 		err = errNotNew
 	}
 	return err

@@ -3,12 +3,15 @@ package executor_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,19 +150,8 @@ func TestSessionThatCannotBeResetIsClosed(t *testing.T) {
 // proxy forwards everything that is sent to a server, but replaces one packet by another. It returns its address.
 func proxy(t *testing.T, server, packet, another string) string {
 	return between(t, server, func(client, to net.Conn) {
-		go func() {
-			defer client.Close()
-			_, _ = io.Copy(client, to) // the end of one connection ends the other
-		}()
-		defer to.Close()
-		buffer := make([]byte, 1<<16)
-		for {
-			n, err := client.Read(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = io.WriteString(to, strings.ReplaceAll(string(buffer[:n]), packet, another))
-		}
+		go replaced(client, to, packet, packet)
+		replaced(to, client, packet, another)
 	})
 }
 
@@ -187,6 +179,113 @@ func between(t *testing.T, server string, forward func(client, to net.Conn)) str
 		}
 	}()
 	return l.Addr().String()
+}
+
+// Several servers may be behind one address, each with numbers of its own for its sessions. A statement is stopped on its own server, by
+// a connection that leads there. Where none does, nothing is stopped on another server, and the attempt says that the statement may
+// go on. The server of the test has two names: one for each of the two servers.
+func TestAStatementIsStoppedOnItsServerOnly(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if storetest.Dialect(d.Engine) != "mariadb" {
+			t.Skip("other engines do not stop a statement by a number")
+		}
+		for name, there := range map[string]bool{"it is there": true, "it is gone": false} {
+			t.Run(name, func(t *testing.T) { stopsOnItsServer(t, d, there) })
+		}
+	})
+}
+
+func stopsOnItsServer(t *testing.T, d *storetest.DB, there bool) {
+	d.Exec(t, "CREATE TABLE effects (n int)")
+	d.Exec(t, "INSERT INTO effects VALUES (0)")
+	t.Cleanup(func() { d.Exec(t, "DROP TABLE effects") })
+	servers := startTwoServers(t, d)
+	st, err := store.Open(t.Context(), servers.url, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { st.Close() })
+	s := newStepper(t, d, st) // it has asked for the login
+	other, err := d.SQL.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Rollback() }()
+	if _, err := other.Exec("UPDATE effects SET n = 0"); err != nil {
+		t.Fatal(err)
+	}
+	if s.r.Spec, err = json.Marshal(executor.SQLSpec{SQL: executor.Texts("UPDATE effects SET n = n + 1")}); err != nil {
+		t.Fatal(err)
+	}
+	const waits = "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'UPDATE effects SET n = n + 1%'"
+	ctx, stop := context.WithCancelCause(t.Context())
+	servers.second.Store(true)
+	go func() {
+		for d.Int(t, waits) == 0 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		servers.second.Store(there)
+		stop(errStop)
+	}()
+	res, err := s.x.Execute(ctx, s.r)
+	if told := strings.Contains(res.Output, "may go on there"); err == nil || told == there {
+		t.Errorf("%v, output %q", err, res.Output)
+	}
+	if err := other.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	for d.Int(t, waits) > 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if n := d.Int(t, "SELECT n FROM effects"); n == 1 == there {
+		t.Errorf("its server is there: %t; the statement took effect %d times", there, n)
+	}
+}
+
+// twoServers are two servers with one address. The second is the first one with another name.
+type twoServers struct {
+	url    string
+	second atomic.Bool // the next connections lead to it
+}
+
+func startTwoServers(t *testing.T, d *storetest.DB) *twoServers {
+	t.Helper()
+	u, err := url.Parse(d.URL)
+	if err != nil {
+		t.Fatal("not a URL")
+	}
+	var name string
+	if err := d.SQL.QueryRow("SELECT /*M! CONCAT(@@hostname, ':', @@port, ':', @@server_id) */ /*!80003 @@server_uuid */").Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	letters := []byte(name)
+	slices.Reverse(letters)
+	another := string(letters)
+	s := &twoServers{}
+	u.Host = between(t, u.Host, func(client, to net.Conn) {
+		if !s.second.Load() {
+			go replaced(client, to, name, name)
+			replaced(to, client, name, name)
+			return
+		}
+		go replaced(client, to, name, another)
+		replaced(to, client, fmt.Sprintf("%x", another), fmt.Sprintf("%x", name))
+	})
+	s.url = u.String()
+	return s
+}
+
+// replaced forwards what it reads, but replaces one text by another. The end of one connection ends the other.
+func replaced(to, from net.Conn, text, another string) {
+	defer to.Close()
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(to, strings.ReplaceAll(string(buffer[:n]), text, another))
+	}
 }
 
 // The server's list of warnings stays until another statement reads a table or warns. A step reports neither a warning of an

@@ -185,8 +185,13 @@ func (d *database) execute(ctx context.Context, spec SQLSpec, r Request) (Result
 func (d *database) in(ctx context.Context, taken *engine.Session, spec SQLSpec, r Request) (res Result, err error) {
 	well := false
 	defer func() { taken.Release(well && ctx.Err() == nil) }()
-	s, release := d.session(ctx, taken)
+	s, release := begin(ctx, taken)
 	defer release()
+	defer func() {
+		if s.unstopped.Load() {
+			res.Output = strings.TrimLeft(fmt.Sprintf("%s\nthe statement could not be stopped in the database within %s, and may go on there", res.Output, stopGrace), "\n")
+		}
+	}()
 	if spec.Atomic {
 		res, err = d.atomic(s, taken, spec, r)
 		well = err == nil
@@ -261,17 +266,20 @@ type session struct {
 	after      context.Context // ends stopGrace later, or with the attempt's work; for the check of the effects of a stopped statement
 	statements context.Context // the context of the statements: that of the attempt if the driver stops them on the server, otherwise after
 
+	unstopped *atomic.Bool // the statements were not stopped within stopGrace
+
 	last  func(context.Context) context.Context // makes the context of the last statement, if nothing follows it in the session; nil: something follows
 	waits func(sent, try int, err error) bool   // whether the last of the statements that were sent is sent again, see database.waits; nil: none is
 }
 
-// session begins a session. Some drivers would drop the connection and leave the statement running on the
+// begin begins a session. Some drivers would drop the connection and leave the statement running on the
 // server. With these, the end of ctx stops the statement on the server, by the number of the session. The
-// statement then returns with the server's answer. So a retry never runs beside the statement that it retries.
-func (d *database) session(ctx context.Context, taken *engine.Session) (s session, release func()) {
+// statement then returns with the server's answer. So a retry never runs beside the statement that it retries,
+// unless the server could not be asked within stopGrace.
+func begin(ctx context.Context, taken *engine.Session) (s session, release func()) {
 	after, drop := context.WithCancel(context.WithoutCancel(ctx))
-	s = session{attempt: ctx, after: after, statements: ctx}
-	if d.engine.Stop() != "" {
+	s = session{attempt: ctx, after: after, statements: ctx, unstopped: new(atomic.Bool)}
+	if taken.Stops() {
 		s.statements = after
 	}
 	stopped := make(chan struct{})
@@ -280,7 +288,8 @@ func (d *database) session(ctx context.Context, taken *engine.Session) (s sessio
 		defer drop()
 		ctx, cancel := context.WithTimeout(after, stopGrace)
 		defer cancel()
-		d.interrupt(ctx, taken.Number)
+		interrupt(ctx, taken)
+		s.unstopped.Store(taken.Stops() && after.Err() == nil)
 	})
 	return s, func() {
 		drop()
@@ -290,12 +299,11 @@ func (d *database) session(ctx context.Context, taken *engine.Session) (s sessio
 	}
 }
 
-// interrupt stops the statements of the connection with that number, until ctx ends. It tries again
-// and again, because between two statements there is nothing to stop.
-func (d *database) interrupt(ctx context.Context, number int64) {
-	stop := d.engine.Stop()
-	for stop != "" && ctx.Err() == nil {
-		_ = d.sessions.Exec(ctx, fmt.Sprintf(stop, number)) // the next try may get through
+// interrupt stops the statements of a session, until ctx ends. It tries again and again, because between two statements there is
+// nothing to stop.
+func interrupt(ctx context.Context, taken *engine.Session) {
+	for taken.Stops() && ctx.Err() == nil {
+		_ = taken.Interrupt(ctx) // the next try may get through
 		select {
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
