@@ -69,3 +69,45 @@ func TestPruneForgetsManyOldChanges(t *testing.T) {
 		})
 	}
 }
+
+// The passes of an owner delete the old changes that the owner sees, and no others. By SQL, too, the owner deletes no young ones, and
+// no rename.
+func TestPruneForgetsTheChangesOfAnOwner(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ann, _, bobs := connected(t, d)
+		bob, err := bobs.Login(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := func(by, job, action, age string) {
+			d.Exec(t, "INSERT INTO dbjobs.changes (changed_at, changed_by, kind, subject_id, subject, action, reason) SELECT now() - interval '"+age+
+				"', '"+by+"', 'job', id, name, '"+action+"', 'test' FROM dbjobs.jobs WHERE name = '"+job+"'")
+		}
+		left := func(who string) []string {
+			return seen(t, d, "changes", "action, changed_at > now() - interval '400 days'", "WHERE reason = 'test' AND changed_by IN ("+who+") ORDER BY action")
+		}
+		for action, age := range map[string]string{"cancel": "1000 days", "run-now": "399 days", "rename": "1000 days"} {
+			log(bob, "bobs", action, age)
+			log("dbjobs itself", "bobs", action, age)
+			log(ann, "linked", action, age)
+		}
+		if _, err := bobs.RunNow(t.Context(), "bobs", store.Request{}); err != nil {
+			t.Fatal(err)
+		}
+		asBob(t, bobs)
+		his, hers := "'"+bob+"', 'dbjobs itself'", "'"+ann+"'"
+		if got := left(his); !slices.Equal(got, []string{"rename|false", "rename|false", "run-now|true", "run-now|true"}) {
+			t.Errorf("after a pass of bob's, his changes are %q", got)
+		}
+		log(bob, "bobs", "cancel", "1000 days")
+		if _, err := storetest.SQL(t, bobs).ExecContext(t.Context(), "DELETE FROM dbjobs.changes"); err != nil {
+			t.Error(err)
+		}
+		if got := left(his); !slices.Equal(got, []string{"rename|false", "rename|false", "run-now|true", "run-now|true"}) {
+			t.Errorf("after a DELETE of bob's, his changes are %q", got)
+		}
+		if got := left(hers); len(got) != 3 {
+			t.Errorf("ann's changes are %q", got)
+		}
+	})
+}

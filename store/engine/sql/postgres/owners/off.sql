@@ -93,6 +93,7 @@ DROP POLICY IF EXISTS own ON dbjobs.changes;
 DROP POLICY IF EXISTS every ON dbjobs.changes;
 DROP POLICY IF EXISTS read ON dbjobs.changes;
 DROP POLICY IF EXISTS add ON dbjobs.changes;
+DROP POLICY IF EXISTS forget ON dbjobs.changes;
 ALTER TABLE dbjobs.ticks DISABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.ticks;
 DROP POLICY IF EXISTS every ON dbjobs.ticks;

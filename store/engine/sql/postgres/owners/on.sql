@@ -88,6 +88,7 @@ DROP POLICY IF EXISTS shared ON dbjobs.pauses;
 CREATE POLICY shared ON dbjobs.pauses FOR SELECT USING (scope IN ('tag', 'all'));
 
 -- The log of changes says of a login only what that has done, and is never rewritten. The owner of a job learns who changed it.
+-- An entry that is older than 400 days may go: a pass of the owner deletes those that nobody needs (Store.Forget). Renames stay.
 -- What a pass decides by itself is of "dbjobs itself", also in a tick of the owner.
 ALTER TABLE dbjobs.changes ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS own ON dbjobs.changes;
@@ -96,6 +97,9 @@ DROP POLICY IF EXISTS add ON dbjobs.changes;
 CREATE POLICY add ON dbjobs.changes FOR INSERT WITH CHECK ((changed_by = session_user AND changed_by = current_user
   AND (kind <> 'job' OR subject_id IS NULL OR subject_id IN (SELECT id FROM dbjobs.jobs)))
   OR (changed_by = 'dbjobs itself' AND kind = 'job' AND subject_id IN (SELECT id FROM dbjobs.jobs)));
+DROP POLICY IF EXISTS forget ON dbjobs.changes;
+CREATE POLICY forget ON dbjobs.changes FOR DELETE USING (changed_at < pg_catalog.statement_timestamp() - interval '9600 hours' AND action <> 'rename'
+  AND ((changed_by = session_user AND changed_by = current_user) OR (kind = 'job' AND subject_id IN (SELECT id FROM dbjobs.jobs))));
 
 -- A login may run ticks of its own, under its name.
 ALTER TABLE dbjobs.ticks ENABLE ROW LEVEL SECURITY;
