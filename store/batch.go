@@ -64,6 +64,9 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 	if err := readPausesOf(ctx, tx, ids, byJob); err != nil {
 		return err
 	}
+	if err := readStarted(ctx, tx, p, byJob); err != nil {
+		return err
+	}
 	runs, err := s.readOpenRuns(ctx, tx, p, ids, byJob)
 	if err != nil {
 		return err
@@ -101,6 +104,22 @@ func readPausesOf(ctx context.Context, tx *engine.Tx, ids []int64, byJob map[int
 			}
 		}
 	}))
+}
+
+// readStarted finds the jobs that have a run for the start that the tick reports, although their plans do not know this start: a plan
+// forgets the oldest ones. In most passes all plans know it, and nothing is read.
+func readStarted(ctx context.Context, tx *engine.Tx, p *Page, byJob map[int64]*Snapshot) error {
+	var ids []int64
+	for id, c := range byJob {
+		if p.StartupID != "" && c.Job.OnStartup && !c.Plan.KnowsStartup(p.StartupID) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	var id int64
+	return tx.Query(ctx, "batch_started", engine.Args{"ids": ids, "occurrence": OccurrenceStart(p.StartupID)}, engine.Scan(func() { byJob[id].Started = true }, &id))
 }
 
 // lastEnd returns the last instant at which a run of the snapshots has ended, or now if that is later. A process may stand still

@@ -32,7 +32,8 @@ type Plan struct {
 	owner            string    // of the job when it was planned; empty on SQLite
 }
 
-// startups is the number of start identities that a plan remembers, for several hosts that tick one database in turn.
+// startups is the number of start identities that a plan remembers, for several hosts that tick one database in turn. For an older start,
+// the run on record says that it was served.
 const startups = 32
 
 // KnowsStartup reports whether the job has had its run for the start with this identity.
@@ -97,6 +98,7 @@ type Snapshot struct {
 	Circle       bool // the job runs after itself, through others; read where that may have changed
 	AfterLost    bool // the row of the job that it runs after was deleted; read where that may have changed
 	AfterChanged bool // no decision has seen one of the jobs that it runs after
+	Started      bool // a run for the start that the tick reports is on record, although the plan does not know this start
 	Recalled     bool // the plan was deleted, or is older than the runs, and is made again from the records: its row has nothing of that yet
 	// Mistake says why no run could execute the steps. It is checked where the definition may be new, and after a
 	// failure.

@@ -65,7 +65,7 @@ func (s *Store) find(ctx context.Context, p *Page, limit int) error {
 	if p.need.readsAll() {
 		limit *= pagesAhead
 	}
-	a := engine.Args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "zones": p.Zones, "owner": engine.Null(p.Owner), "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
+	a := engine.Args{"now": s.now(), "at": p.at, "up_to": p.upTo, "startup": p.StartupID, "start": OccurrenceStart(p.StartupID), "zones": p.Zones, "owner": engine.Null(p.Owner), "id": p.id, "limit": limit, "window": window, "wide": int64(math.MaxInt64)}
 	if p.wide {
 		a["wide"] = p.id
 	}

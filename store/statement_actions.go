@@ -46,6 +46,7 @@ var actions = map[string]string{
 	"batch_runs":         "read the runs of jobs",
 	"crowd_queue":        "count the runs of a job that are in the queue",
 	"crowd_runs":         "read the first runs of a job for which many wait",
+	"batch_started":      "look for runs of a start-up",
 	"batch_steps":        "read the steps of jobs",
 	"brief_users":        "read which jobs are removed when they are done",
 	"bury_runs":          "end runs whose rows cannot be read",

@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -50,6 +51,30 @@ func TestStartupOfTwoHostsRunsOnceEach(t *testing.T) {
 		}
 		if n := d.Int(t, "SELECT runs_made FROM "+d.Table("plans")); n != 2 {
 			t.Errorf("%d runs made, want 2", n)
+		}
+	})
+}
+
+// Of more hosts than a plan remembers, each has one run as long as that run is on record: no number is used up for a run that is
+// there, since the history is kept by these numbers, and no start is served again.
+func TestStartupOfManyHostsRunsOnceEach(t *testing.T) {
+	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "a", OnStartup: true, Steps: []store.Step{ticktest.Nop("")}}, {Name: "b", OnStartup: true, Own: &store.Schedule{Rule: "every 1m"}, Steps: []store.Step{ticktest.Nop("")}}}})
+		const hosts = 40
+		for i := range 3 * hosts {
+			tk := ticktest.New(t, d.Store)
+			tk.StartupID = fmt.Sprint("host ", i%hosts)
+			r, err := tk.Run(t.Context())
+			if err != nil || i < hosts && r.Made < 2 || i >= hosts && r.Made > 1 || i >= hosts && r.Decided > 1 {
+				t.Fatalf("pass %d: %v: %+v", i, err, r)
+			}
+			d.Clock.Add(time.Minute)
+		}
+		for name, minutes := range map[string]int{"a": 0, "b": 3*hosts - 1} {
+			if n := d.Int(t, "SELECT runs_made FROM "+d.Table("plans")+" p JOIN "+d.Table("jobs")+" j ON j.id = p.job_id WHERE j.name = '"+name+"'"); n != hosts+minutes {
+				t.Errorf("%s: %d runs made, want %d", name, n, hosts+minutes)
+			}
 		}
 	})
 }

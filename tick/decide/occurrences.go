@@ -52,7 +52,7 @@ func (d *decision) decideOccurrences() {
 // once, also while the job is disabled: who enables the job later does not mean a start that is over.
 func (d *decision) startsNow() bool {
 	id := d.pass.StartupID
-	if id == "" || d.othersJob || !d.job().OnStartup || d.plan.KnowsStartup(id) {
+	if id == "" || d.othersJob || !d.job().OnStartup || d.plan.KnowsStartup(id) || d.snapshot.Started {
 		return false
 	}
 	d.plan.AddStartup(id)

@@ -353,7 +353,8 @@ WHERE p.job_id > :id AND p.runs_made < @newest_number ORDER BY p.job_id LIMIT :l
 
 -- name: need_startup
 SELECT @now, j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND @knows
-WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND @plan_owner = COALESCE(:owner, @served) AND j.id > :id ORDER BY j.id LIMIT :limit;
+WHERE j.on_startup = @true AND p.job_id IS NULL AND j.removed_at IS NULL AND @plan_owner = COALESCE(:owner, @served) AND j.id > :id
+AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.job_id = j.id AND r.occurrence = :start) ORDER BY j.id LIMIT :limit;
 
 -- The jobs are read, page by page, only for a pause of a tag, an owner or all jobs. Otherwise :wide is behind the last
 -- job.
@@ -490,6 +491,11 @@ SELECT id FROM dbjobs.runs WHERE id @among_runs ORDER BY id @skip;
 SELECT @pause_columns FROM dbjobs.pauses p @by_paused WHERE p.scope = 'job' AND p.subject_id @among AND p.ends_at > :since
 UNION ALL
 SELECT @pause_columns FROM dbjobs.pauses p @by_end WHERE p.scope IN ('all', 'owner', 'schedule', 'tag') AND p.ends_at > :since ORDER BY 1;
+
+-- The jobs that have a run for the start of a host on record, which their plans may have forgotten.
+
+-- name: batch_started
+SELECT job_id FROM dbjobs.runs WHERE job_id @among AND occurrence = :occurrence;
 
 -- name: lock_groups
 SELECT name FROM dbjobs.group_plans WHERE name @among_names ORDER BY name @lock;

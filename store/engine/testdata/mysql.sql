@@ -118,6 +118,10 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id IN (each_) ORDER BY open_job_id, id;
 
+-- name: batch_started
+-- arguments: each_ids, occurrence
+SELECT job_id FROM dbjobs_runs WHERE job_id IN (each_) AND occurrence = ?;
+
 -- name: batch_steps
 -- arguments: each_ids
 SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
@@ -1218,9 +1222,10 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), u.id, NULL, u.id FROM
 ) AS u ORDER BY u.id LIMIT ?;
 
 -- name: need_startup
--- arguments: now, startup, owner, id, limit
+-- arguments: now, startup, owner, id, start, limit
 SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, NULL, j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id AND INSTR(p.startup_ids, CONCAT(CHAR(10), ?, CHAR(10))) > 0
-WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE(?, CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)) AND j.id > ? ORDER BY j.id LIMIT ?;
+WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE(?, CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4)) AND j.id > ?
+AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE r.job_id = j.id AND r.occurrence = ?) ORDER BY j.id LIMIT ?;
 
 -- name: newest_due
 -- arguments: owner, up_to, now, up_to

@@ -132,6 +132,10 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
 FROM pg_catalog.unnest($1::bigint[]) AS i(id) CROSS JOIN LATERAL (SELECT * FROM dbjobs.runs WHERE settled_at IS NULL AND job_id = i.id OFFSET 0) AS r
 ORDER BY r.job_id, r.id;
 
+-- name: batch_started
+-- arguments: ids, occurrence
+SELECT job_id FROM dbjobs.runs WHERE job_id = ANY($1::bigint[]) AND occurrence = $2;
+
 -- name: batch_steps
 -- arguments: ids
 SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
@@ -1278,9 +1282,10 @@ SELECT coalesce($2::timestamptz, pg_catalog.statement_timestamp()), u.id, NULL, 
 ) AS u ORDER BY u.id LIMIT $4;
 
 -- name: need_startup
--- arguments: now, startup, owner, id, limit
+-- arguments: now, startup, owner, id, start, limit
 SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, NULL, j.id FROM dbjobs.jobs j LEFT JOIN dbjobs.plans p ON p.job_id = j.id AND pg_catalog.strpos(p.startup_ids, pg_catalog.chr(10) || $2::text || pg_catalog.chr(10)) > 0
-WHERE j.on_startup = true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE($3, session_user::text) AND j.id > $4 ORDER BY j.id LIMIT $5;
+WHERE j.on_startup = true AND p.job_id IS NULL AND j.removed_at IS NULL AND j.owner = COALESCE($3, session_user::text) AND j.id > $4
+AND NOT EXISTS (SELECT 1 FROM dbjobs.runs r WHERE r.job_id = j.id AND r.occurrence = $5) ORDER BY j.id LIMIT $6;
 
 -- name: newest_due
 -- arguments: owner, up_to, now

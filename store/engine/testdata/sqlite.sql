@@ -120,6 +120,10 @@ SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.pr
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
   r.finished_at, r.settled_at, r.error, (SELECT f.job_id FROM dbjobs_job_after f WHERE f.after_job_id = r.job_id LIMIT 1) FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?1)) ORDER BY job_id, id;
 
+-- name: batch_started
+-- arguments: ids, occurrence
+SELECT job_id FROM dbjobs_runs WHERE job_id IN (SELECT value FROM json_each(?1)) AND occurrence = ?2;
+
 -- name: batch_steps
 -- arguments: ids
 SELECT job_id, position, name, executor, spec, timeout_ms, retry_attempts, retry_backoff_ms, retry_max_backoff_ms,
@@ -1198,9 +1202,10 @@ SELECT coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), u.id, NULL, u.id 
 ) AS u ORDER BY u.id LIMIT ?4;
 
 -- name: need_startup
--- arguments: now, startup, owner, id, limit
+-- arguments: now, startup, owner, id, start, limit
 SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), j.id, NULL, j.id FROM dbjobs_jobs j LEFT JOIN dbjobs_plans p ON p.job_id = j.id AND instr(p.startup_ids, char(10) || ?2 || char(10)) > 0
-WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND '' = COALESCE(?3, '') AND j.id > ?4 ORDER BY j.id LIMIT ?5;
+WHERE j.on_startup = 1 AND p.job_id IS NULL AND j.removed_at IS NULL AND '' = COALESCE(?3, '') AND j.id > ?4
+AND NOT EXISTS (SELECT 1 FROM dbjobs_runs r WHERE r.job_id = j.id AND r.occurrence = ?5) ORDER BY j.id LIMIT ?6;
 
 -- name: newest_due
 -- arguments: owner, up_to, now
