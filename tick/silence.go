@@ -33,7 +33,11 @@ func (p *pass) raiseSilence(ctx context.Context) error {
 		p.report.Unrecorded = "the silence of the trigger is not raised yet: " + err.Error()
 		return nil
 	case err != nil:
-		return fmt.Errorf("raise the silence of the trigger: %w", err)
+		err = fmt.Errorf("raise the silence of the trigger: %w", err)
+		if p.fileLocked(err) {
+			err = p.cutShort(ctx, within, err)
+		}
+		return err
 	}
 	p.unraised = false
 	p.report.addUnheard(len(unheard), unheard)

@@ -91,7 +91,7 @@ func (t *Tick) run(ctx context.Context) (Report, error) {
 	p, err := t.begin(ctx)
 	defer p.unwatch()
 	if err == nil {
-		err = p.cutShort(ctx, ctx, p.raiseSilence(ctx))
+		err = p.raiseSilence(ctx)
 	}
 	if err != nil || p.report.CutShort != "" || !p.hasWork() {
 		return p.end(ctx, err)
@@ -162,13 +162,14 @@ const usedUp = "the budget was used up; the next pass goes on"
 // cutShort turns an error into a remark in the report if the end of the budget caused the error, or another writer of an SQLite file:
 // the next pass does the rest. The context work ends with the budget.
 func (p *pass) cutShort(ctx, work context.Context, err error) error {
-	if p.probe != nil && p.fileLocked(err) && errors.Is(err, store.ErrReadOnly) && ctx.Err() == nil {
+	stop := stopped(work)
+	if p.probe != nil && p.fileLocked(err) && errors.Is(err, store.ErrReadOnly) && (stop != nil || p.t.Store.Transient(err)) && ctx.Err() == nil {
 		p.report.CutShort = writes // if it stays locked, the record of the pass finds that
 		return nil
 	}
 	// If the end of the budget has closed a connection, the error says only that the connection is broken.
 	ended := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, store.ErrUnreachable)
-	if !ended || stopped(work) == nil || ctx.Err() != nil {
+	if !ended || stop == nil || ctx.Err() != nil {
 		return err
 	}
 	p.report.CutShort = cmp.Or(p.report.CutShort, usedUp)
