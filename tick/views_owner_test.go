@@ -28,7 +28,7 @@ func TestViewsShowALoginItsOwn(t *testing.T) {
 			}
 		}
 		beside := storetest.SQL(t, s)
-		views := map[string]string{"v_jobs": "owner", "v_runs": "owner", "v_errors": "owner", "v_schedules": "owner", "v_changes": "owner"}
+		views := map[string]string{"v_jobs": "owner", "v_runs": "owner", "v_errors": "owner", "v_attempts": "owner", "v_schedules": "owner", "v_changes": "owner"}
 		for view := range views {
 			d.Exec(t, "GRANT SELECT ON "+d.Table(view)+" TO "+login)
 		}

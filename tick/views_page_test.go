@@ -16,7 +16,7 @@ import (
 func TestViewsCannotBeWritten(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "a", Steps: []store.Step{ticktest.Step("", "SELECT 1")}}}})
-		for view, column := range map[string]string{"v_jobs": "name", "v_schedules": "name", "v_runs": "state", "v_upcoming": "job", "v_errors": "state", "v_gaps": "reason", "v_changes": "reason"} {
+		for view, column := range map[string]string{"v_jobs": "name", "v_schedules": "name", "v_runs": "state", "v_upcoming": "job", "v_errors": "state", "v_attempts": "state", "v_gaps": "reason", "v_changes": "reason"} {
 			for _, st := range []string{"UPDATE " + d.Table(view) + " SET " + column + " = 'x'", "DELETE FROM " + d.Table(view), "INSERT INTO " + d.Table(view) + " (" + column + ") VALUES ('x')"} {
 				_, err := d.SQL.Exec(st)
 				if err == nil || !strings.Contains(err.Error(), "view") && !strings.Contains(err.Error(), "updatable") && !strings.Contains(err.Error(), "insertable") {
@@ -47,7 +47,7 @@ func TestViewsOfTheReadme(t *testing.T) {
 				t.Errorf("no row from %s", from)
 			}
 		}
-		for _, view := range []string{"v_jobs", "v_schedules", "v_runs", "v_upcoming", "v_errors", "v_gaps", "v_changes"} {
+		for _, view := range []string{"v_jobs", "v_schedules", "v_runs", "v_upcoming", "v_attempts", "v_errors", "v_gaps", "v_changes"} {
 			row := regexp.MustCompile("(?m)^\\| `" + view + "` .*$").FindString(section)
 			for _, name := range columns(t, d, view) {
 				if !strings.Contains(row, "`"+name+"`") && view != "v_runs" {

@@ -318,6 +318,23 @@ func sameAsCommands(t *testing.T, d *storetest.DB, jobStates, scheduleStates []s
 	}
 	compare(t, "runs", seen(t, d, "v_runs", "id, owner, job, number, state, held_by, scheduled_for, started_at, finished_at, error", ""), want)
 
+	want = nil
+	for _, r := range runs {
+		shown, err := d.Run(t.Context(), r.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range shown.Tries {
+			rows := ""
+			if a.Rows != nil {
+				rows = fmt.Sprint(*a.Rows)
+			}
+			want = append(want, strings.Join([]string{r.ID, r.Owner, r.Job, fmt.Sprint(r.Number), r.State, fmt.Sprint(a.Number), fmt.Sprint(a.Step), a.StepName, fmt.Sprint(a.Attempt), a.State,
+				instantOf(a.StartedAt), instantOf(a.FinishedAt), rows, a.Output, a.Error, a.Code}, "|"))
+		}
+	}
+	compare(t, "attempts", seen(t, d, "v_attempts", "run_id, owner, job, run_number, run_state, number, step, step_name, attempt, state, started_at, finished_at, rows_affected, output, error, error_code", ""), want)
+
 	failures, err := d.Failures(t.Context(), store.FailureFilter{Since: d.Clock.Now().Add(-24 * time.Hour), Limit: 1000})
 	if err != nil {
 		t.Fatal(err)

@@ -308,7 +308,7 @@ func (b *besieged) asJobs(attacks []attack, judge func(string, []string)) {
 		}
 	}
 	b.pass()
-	rows, err := b.as(b.asBob).SQL.QueryContext(context.Background(), "SELECT job, state, error FROM dbjobs_v_runs UNION ALL SELECT job, step_name, error FROM dbjobs_v_errors")
+	rows, err := b.as(b.asBob).SQL.QueryContext(context.Background(), "SELECT job, state, error FROM dbjobs_v_runs UNION ALL SELECT job, step_name, error FROM dbjobs_v_errors UNION ALL SELECT job, step_name, output FROM dbjobs_v_attempts")
 	if err != nil {
 		t.Fatal(err)
 	}

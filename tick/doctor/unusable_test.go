@@ -47,7 +47,7 @@ func TestViewsWithoutTheirDefiner(t *testing.T) {
 		slices.Sort(views)
 		return views
 	}
-	all := []string{"dbjobs_v_changes", "dbjobs_v_errors", "dbjobs_v_gaps", "dbjobs_v_jobs", "dbjobs_v_runs", "dbjobs_v_schedules", "dbjobs_v_upcoming"}
+	all := []string{"dbjobs_v_attempts", "dbjobs_v_changes", "dbjobs_v_errors", "dbjobs_v_gaps", "dbjobs_v_jobs", "dbjobs_v_runs", "dbjobs_v_schedules", "dbjobs_v_upcoming"}
 	for who, s := range map[string]*store.Store{"admin": d.Store, "ticker": ticker} {
 		if got := named(s); !slices.Equal(got, all) {
 			t.Errorf("%s: %q", who, got)

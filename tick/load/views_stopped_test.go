@@ -24,7 +24,7 @@ func TestViewsCanBeStopped(t *testing.T) {
 			t.Parallel()
 			views := []string{"v_jobs"}
 			if prove.Whole() {
-				views = []string{"v_jobs", "v_changes", "v_errors", "v_gaps", "v_runs", "v_schedules", "v_upcoming"}
+				views = []string{"v_jobs", "v_attempts", "v_changes", "v_errors", "v_gaps", "v_runs", "v_schedules", "v_upcoming"}
 			}
 			d := storetest.Open(t, e, store.Options{})
 			crowded(t, d, extent{3, 3, 3, 1, 1})

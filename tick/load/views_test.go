@@ -36,6 +36,7 @@ func TestExplainViewsReadNoHistory(t *testing.T) {
 				"SELECT * FROM " + runs + " WHERE job_id = 8 ORDER BY number DESC LIMIT 10":                             2_000 + n.runs/n.jobs,
 				"SELECT * FROM " + runs + " ORDER BY created_at DESC, id DESC LIMIT 10":                                 2_000 + n.pauses, // it reads the pauses of jobs once
 				"SELECT * FROM " + d.Table("v_errors") + " WHERE job_id = 8":                                            2_000 + 10*n.runs/n.jobs,
+				"SELECT * FROM " + d.Table("v_attempts") + " WHERE job_id = 8":                                          2_000 + 10*n.runs/n.jobs,
 				"SELECT * FROM " + d.Table("v_gaps") + " WHERE job_id = 8":                                              2_000,
 				"SELECT * FROM " + d.Table("v_changes") + " WHERE kind = 'job' AND subject_id = 8 ORDER BY id LIMIT 10": 2_000,
 			} {
