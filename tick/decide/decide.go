@@ -48,7 +48,7 @@ func Job(now time.Time, c *store.Snapshot, p *Pass) store.Decision {
 	return store.Decision{
 		Plan: d.plan, Made: append(d.made, d.followers...), Updates: d.updates, Gaps: d.gaps, Events: d.events, Ends: d.ends, Met: d.met,
 		Retention: d.retention(), Cancel: d.cancel, Pause: d.pauseReason, Remove: d.removeWhenDone(),
-		UnderWay: d.countUnderWay(), Rules: d.planRules, Replan: d.replan, Start: d.start,
+		UnderWay: d.countUnderWay(), Rules: d.planRules, Replan: d.replan, Start: d.startFound(),
 	}
 }
 

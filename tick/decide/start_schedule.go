@@ -68,3 +68,11 @@ func (d *decision) readStart() {
 	}
 	d.start = j.NotBefore
 }
+
+// startFound returns the not_before that is to be written. The definition of a parked job stays as it is, for the one who repairs it.
+func (d *decision) startFound() time.Time {
+	if d.plan.Parked != "" {
+		return time.Time{}
+	}
+	return d.start
+}
