@@ -61,8 +61,9 @@ func TestWindowAgreesWithNaiveWalk(t *testing.T) {
 	refused, past := 0, 0
 	for i := range 600 {
 		days, u := naiveDays[i%len(naiveDays)], units[g.IntN(len(units))]
-		n, first, last := 1+g.IntN(u.most), g.IntN(86400), 0
-		if last = min(first+g.IntN(7200), 86399); u.long > time.Second {
+		n, first := 1+g.IntN(u.most), g.IntN(86400)
+		last := min(first+g.IntN(7200), 86399)
+		if u.long > time.Second {
 			first, last = first/60*60, g.IntN(1440)*60
 		}
 		if days.words != "daily" || i%3 > 0 {

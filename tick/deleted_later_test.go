@@ -17,7 +17,7 @@ import (
 // not put it off for ever.
 func TestDeletedScheduleIsFoundByThePassThatComesToIt(t *testing.T) {
 	for what, first := range map[string]func(t *testing.T, d *storetest.DB, tk *tick.Tick, calls *storetest.Calls){
-		"the pass fails": func(t *testing.T, d *storetest.DB, tk *tick.Tick, calls *storetest.Calls) {
+		"the pass fails": func(t *testing.T, _ *storetest.DB, tk *tick.Tick, calls *storetest.Calls) {
 			before := calls.Before
 			calls.Before = func(c storetest.Call) error {
 				return errors.Join(before(c), when(c.Kind == storetest.Begin, errors.New("the database is away")))
@@ -52,7 +52,7 @@ func TestDeletedScheduleIsFoundByThePassThatComesToIt(t *testing.T) {
 func TestDeletedScheduleIsFoundBehindABudget(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		d := storetest.Open(t, "sqlite", store.Options{})
-		deletedSchedule(t, d, func(t *testing.T, d *storetest.DB, tk *tick.Tick, calls *storetest.Calls) {
+		deletedSchedule(t, d, func(t *testing.T, _ *storetest.DB, tk *tick.Tick, calls *storetest.Calls) {
 			before := calls.Before
 			calls.Before = func(c storetest.Call) error {
 				if c.Kind == storetest.Begin {

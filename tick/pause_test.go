@@ -30,9 +30,9 @@ func resume(t testing.TB, d *storetest.DB, scope, name string, missed bool) {
 }
 
 // everyMinute ticks as a trigger does.
-func everyMinute(t testing.TB, d *storetest.DB, minutes int) (made int) {
+func everyMinute(t testing.TB, d *storetest.DB, minutes int) {
 	t.Helper()
-	return each(t, d, time.Minute, minutes)
+	each(t, d, time.Minute, minutes)
 }
 
 // each is a trigger that comes at this interval, with its passes, and the runs that they made.
