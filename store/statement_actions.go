@@ -68,6 +68,7 @@ var actions = map[string]string{
 	"end_pauses":         "end the pauses of what is removed",
 	"end_idle_pauses":    "end the pauses of what is removed",
 	"end_queued":         "end runs that cannot start",
+	"move_steps":         "move runs to the places of their steps",
 	"engine":             "read the version of the database server",
 	"enlist":             "insert plans of jobs",
 	"enlist_groups":      "insert plans of groups",

@@ -185,7 +185,7 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 			var k Task
 			var tried int
 			tasks = slices.Grow(tasks, min(len(free), limit))
-			rd := engine.Reads(append(scanRun(&k.Run), counter[int]{&tried}, engine.At(&k.Now))...)
+			rd := engine.Reads(append(scanRun(&k.Run), counter[int]{&tried}, engine.Nullable(&k.last), engine.At(&k.Now))...)
 			err := tx.Query(ctx, "lock_queued", engine.Args{"now": s.now(), "ids": free, "limit": limit}, rd.Each(func(fault string) {
 				k.Run.Fault = fault
 				k.Run.Attempts = max(k.Run.Attempts, tried) // for a run that somebody put back into the queue by hand
@@ -215,10 +215,12 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 	}
 	taken, rows := make([]string, 0, len(all)), make([]attemptRow, 0, len(all))
 	var why []endRow
+	var moved []movedStep
 	tasks = all[:0] // in place: a task is large
 	for i := range all {
 		k := &all[i]
 		r := &k.Run
+		at := k.place()
 		if r.Fault != "" {
 			r.State, r.Error = Failed, s.kept(k.Job.Owner, r.Fault)
 			why = append(why, endRow{r.ID, r.Error})
@@ -229,7 +231,10 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 			t.stopped = true // and at all runs behind it, since the order is kept
 			break
 		}
-		k.was = *r
+		if k.was = *r; at != r.Step {
+			r.Step = at
+			moved = append(moved, movedStep{r.ID, at})
+		}
 		r.State, r.Holder = Running, h.Name
 		if r.StartedAt.IsZero() {
 			r.StartedAt = k.Now
@@ -242,6 +247,9 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 	if err := s.endQueued(ctx, tx, why); err != nil || len(tasks) == 0 {
 		return nil, ended, err
 	}
+	if err := bulkWith(ctx, tx, "move_steps", engine.Args{}, moved, nil); err != nil {
+		return nil, nil, err
+	}
 	n, err := tx.Exec(ctx, "take", engine.Args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "holder": h.Name, "ids": taken})
 	if err != nil {
 		return nil, nil, err
@@ -250,6 +258,26 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 		return nil, nil, fmt.Errorf("take runs: %w", engine.ErrConflict)
 	}
 	return tasks, ended, bulkWith(ctx, tx, "begin_attempts", engine.Args{"now": s.now()}, rows, nil)
+}
+
+// movedStep is a queued run whose step has another place now.
+type movedStep struct {
+	ID   string `json:"id"`
+	Step int    `json:"step"`
+}
+
+// place is where the steps now have the step that the run is in. An edit may have moved it since its last try: another step would be
+// left out, or executed a second time. If the step is gone, the run has a fault. A step without a name is called by its place.
+func (t *Task) place() int {
+	r := &t.Run
+	if r.Fault != "" || t.last == "" || t.last == placeName(r.Step) || t.stepName(r.Step) == t.last {
+		return r.Step
+	}
+	n := placeOf(t.Job.Steps, t.last)
+	if n == 0 {
+		r.Fault = fmt.Sprintf("it was in step %q, which the job no longer has; retry it with --from-step; there are %s", t.last, stepNames(t.Job.Steps))
+	}
+	return n
 }
 
 // name is the full name of the job, or its id where the job is gone.

@@ -20,7 +20,8 @@ type Task struct {
 	// Waited is how long a run that was taken ahead waited in this process until it began. Its attempt is recorded as
 	// begun at the delivery, and began later by this time.
 	Waited time.Duration
-	was    Run // before the delivery
+	was    Run    // before the delivery
+	last   string // the name of the step that the run is in, by its last attempt; empty: it has begun no step, or a worker has
 
 	// Settlement settles the run together with its end, if the run succeeds; nil: a decision settles it. Settled says
 	// that this was done.

@@ -98,6 +98,43 @@ func TestRetryFindsTheStepByItsName(t *testing.T) {
 	}
 }
 
+// The same for a run that tries its step again by itself. Where the step is gone, the run ends, and says so.
+func TestRetryByItselfFindsTheStepByItsName(t *testing.T) {
+	for after, want := range map[string]string{
+		"fetch load tell":       "fetch load tell",
+		"load tell":             "fetch load tell",
+		"check fetch load tell": "fetch load tell",
+		"tell load":             "fetch load",
+		"fetch tell":            "fetch",
+		"fetch":                 "fetch",
+	} {
+		t.Run(after, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				applySteps(t, d, "load", "fetch load tell")
+				d.Exec(t, "UPDATE "+d.Table("jobs")+" SET retry_attempts = 2")
+				run := ticktest.RunNow(t, d, "job", store.Request{})
+				ticktest.Run(t, d)
+				applySteps(t, d, "", after)
+				d.Clock.Add(time.Hour)
+				ticktest.Run(t, d)
+				state := store.Succeeded
+				if want == "fetch" {
+					state = store.Failed
+				}
+				got := ticktest.LastRun(t, d, "job")
+				if got.State != state || done(t, d) != want || state == store.Failed && !strings.Contains(got.Error, `"load"`) {
+					t.Errorf("%s: %q, want %q; %s", got.State, done(t, d), want, got.Error)
+				}
+				if state == store.Failed {
+					if err := retries["the command"](t, d, run.ID, "fetch"); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
+}
+
 // A step without a name is called by its place. If an edit has changed other steps than this one since the run began, the step of
 // that name may be another one, and the retry is refused, also where the edit came before the run was in that step: a pass keeps to
 // the steps that it has read. The repair of the step itself, and what is no step, leave it at its place.

@@ -71,6 +71,9 @@ var shared = map[string]string{
 	// of the job.
 	"@newest_number": "(SELECT r.number FROM dbjobs.runs r @by_number WHERE r.job_id = p.job_id AND r.number IS NOT NULL ORDER BY r.job_id DESC, r.number DESC LIMIT 1)",
 
+	// A run r: the name of the step of its last attempt, if it has begun since it was made or opened again, and is still in that step.
+	"@last_step": "(SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL)",
+
 	// The owners and the tags that a pause holds, as sets: there may be many of these pauses, and many jobs.
 	"@paused_owners": "(SELECT @as_set p.subject FROM dbjobs.pauses p WHERE p.scope = 'owner' AND p.subject IS NOT NULL AND @holds)",
 	"@paused_tags":   "(SELECT @as_set p.subject FROM dbjobs.pauses p WHERE p.scope = 'tag' AND p.subject IS NOT NULL AND @holds)",

@@ -678,12 +678,13 @@ FROM (SELECT f.job_id, MIN(f.ready_at) AS since FROM
   WHERE (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = f.job_id) > :within_ms GROUP BY f.job_id LIMIT 20) AS q
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
--- With the number of the newest attempt on record: a run that somebody put back by hand may have lost it. A freeze may have come
+-- With the number of the newest attempt on record: a run that somebody put back by hand may have lost it. With the name of the step
+-- that the run is in, if it has begun: an edit may have moved that step since. A freeze may have come
 -- since the look at the queue.
 
 -- name: lock_queued
 -- overridden: mysql
-SELECT @run_columns, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), @now
+SELECT @run_columns, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), @last_step, @now
 FROM dbjobs.runs r WHERE r.id @among_runs AND @is_queued
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds)
 ORDER BY r.priority DESC, r.ready_at, r.id LIMIT :limit @skip;
@@ -1654,6 +1655,12 @@ WHERE r.id = d.id AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.
 -- overridden: mysql
 UPDATE dbjobs.runs AS r SET state = 'failed', finished_at = @now, error = d.error
 FROM @rows(id uuid, error text)
+WHERE r.id = d.id AND r.state = 'queued';
+
+-- name: move_steps
+-- overridden: mysql
+UPDATE dbjobs.runs AS r SET step = d.step
+FROM @rows(id uuid, step int)
 WHERE r.id = d.id AND r.state = 'queued';
 
 -- name: insert_changes

@@ -1099,7 +1099,7 @@ SELECT job_id FROM dbjobs.plans WHERE job_id = ANY($1::bigint[]) ORDER BY job_id
 -- arguments: now, ids, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(pg_catalog.MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(pg_catalog.MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), (SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
 FROM dbjobs.runs r WHERE r.id = ANY($2::uuid[]) AND state || '' = 'queued'
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()))
 ORDER BY r.priority DESC, r.ready_at, r.id LIMIT $3 FOR UPDATE SKIP LOCKED;
@@ -1193,6 +1193,12 @@ UPDATE dbjobs.schedules SET planned = plan_input, parked = NULL WHERE id = ANY($
   AND COALESCE((SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs.schedules.plan_input
   LIMIT 1) IS NULL
 AND (job_id IS NULL OR (SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.schedules.job_id AND r.schedule_id = dbjobs.schedules.id) = plan_input);
+
+-- name: move_steps
+-- arguments: rows
+UPDATE dbjobs.runs AS r SET step = d.step
+FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, step int)
+WHERE r.id = d.id AND r.state = 'queued';
 
 -- name: need_check
 -- arguments: now, zones, id, limit

@@ -1014,7 +1014,7 @@ SELECT job_id FROM dbjobs_plans WHERE job_id IN (SELECT value FROM json_each(?1)
 -- arguments: now, ids, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = r.id), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
+  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = r.id), (SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM dbjobs_runs r WHERE r.id IN (SELECT value FROM json_each(?2)) AND state || '' = 'queued'
 AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))
 ORDER BY r.priority DESC, r.ready_at, r.id LIMIT ?3 ;
@@ -1113,6 +1113,12 @@ UPDATE dbjobs_schedules SET planned = plan_input, parked = NULL WHERE id IN (SEL
   AND COALESCE((SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = l.job_id AND r.schedule_id = l.schedule_id), '') <> dbjobs_schedules.plan_input
   LIMIT 1) IS NULL
 AND (job_id IS NULL OR (SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id = dbjobs_schedules.job_id AND r.schedule_id = dbjobs_schedules.id) = plan_input);
+
+-- name: move_steps
+-- arguments: rows
+UPDATE dbjobs_runs AS r SET step = d.step
+FROM (SELECT value ->> 'id' AS id, value ->> 'step' AS step FROM jsonb_each(?1)) AS d
+WHERE r.id = d.id AND r.state = 'queued';
 
 -- name: need_check
 -- arguments: now, zones, id, limit

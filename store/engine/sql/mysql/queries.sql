@@ -114,7 +114,7 @@ WHERE j.group_name = :name AND r.state = :state AND r.started_at IS NULL AND (r.
 -- otherwise MySQL would try to lock it, and refuse the statement (error 3569).
 
 -- name: lock_queued
-SELECT @run_columns, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), @now
+SELECT @run_columns, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), @last_step, @now
 FROM (SELECT id FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS listed) AS d
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds) LIMIT :limit @skip;
@@ -243,6 +243,11 @@ SET r.state = d.state, r.held_by = NULL, r.lease_until = NULL, r.cancel_at = NUL
 UPDATE @rows(id uuid, error text)
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued
 SET r.state = 'failed', r.finished_at = @now, r.error = d.error;
+
+-- name: move_steps
+UPDATE @rows(id uuid, step int)
+STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued
+SET r.step = d.step;
 
 -- From a list of runs that end, the runs whose row nobody else has locked, and that were not delivered again. The
 -- last column says whether everything is paused. JSON_TABLE is inside a subquery, because MySQL refuses SKIP LOCKED
