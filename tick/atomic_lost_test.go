@@ -2,6 +2,7 @@ package tick_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -77,6 +78,50 @@ func TestAtomicStepWhoseSessionEndsAtItsCommitExecutesAgain(t *testing.T) {
 		}
 		if n := d.Int(t, "SELECT count(*) FROM effects"); n != 1 {
 			t.Errorf("%d effects", n)
+		}
+	})
+}
+
+// A migration makes the routine that records the end of an atomic step anew, so that it has another number. A session that was used
+// before still calls the old number with its COMMIT. The step is undone then, which uses up no attempt, and it is delivered again.
+func TestAtomicStepWhoseRoutineIsMadeAnewExecutesAgain(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		if d.Engine != "postgres" {
+			t.Skip("no session calls a routine by its number")
+		}
+		d.Exec(t, "CREATE TABLE effects (n int)")
+		var job store.Job
+		for n := range 3 { // the session is used again for the second step, and has looked for the number by then
+			step := ticktest.AtomicStep("INSERT INTO effects VALUES (1)")
+			step.Name = fmt.Sprint("step", n)
+			job.Steps = append(job.Steps, step)
+		}
+		job.Name = "job"
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job}})
+		ticktest.Request(t, d, "job")
+		tk := ticktest.New(t, d.Store)
+		steps, anew := tk.Executors["sql"], 0
+		tk.Executors["sql"] = ticktest.Doing(func(ctx context.Context, r executor.Request) (executor.Result, error) {
+			end := r.EndIn
+			r.EndIn = func(ctx context.Context, tx *sql.Tx, res executor.Result) error {
+				if err := end(ctx, tx, res); err != nil || r.Task.Run.Step != len(job.Steps) || anew > 0 {
+					return err
+				}
+				anew++
+				d.Exec(t, "DO $$ DECLARE made text := pg_get_functiondef('dbjobs.record_attempt'::regproc); BEGIN DROP FUNCTION dbjobs.record_attempt; EXECUTE made; END $$")
+				return nil
+			}
+			return steps.Execute(ctx, r)
+		})
+		if r := ticktest.Pass(t, tk); anew != 1 || r.Waiting != 1 || r.Failed > 0 || !strings.Contains(r.Runs[0].Error, "is being replaced") {
+			t.Fatalf("made anew %d times: %+v", anew, r)
+		}
+		d.Clock.Add(time.Minute)
+		if r := ticktest.Pass(t, tk); r.Succeeded != 1 {
+			t.Errorf("%+v", r)
+		}
+		if n := d.Int(t, "SELECT count(*) FROM effects"); n != len(job.Steps) {
+			t.Errorf("%d effects of %d steps", n, len(job.Steps))
 		}
 	})
 }

@@ -29,7 +29,7 @@ type jobSQL struct {
 	held            func(error) bool                     // see Engine.Held
 	waits           func(err error, texts []string) bool // see Engine.Waits; nil: several sessions write at once
 	savepointGone   func(error) bool
-	routineGone     func(error) bool                                                    // see Engine.RoutineGone; nil: a routine is replaced in one transaction
+	routineGone     func(error) bool                                                    // see Engine.RoutineGone; nil: there is no routine
 	commitsNothing  func(text string) bool                                              // see Engine.CommitsNothing; nil: nothing is known of a text
 	undone          func(ctx context.Context, tx *sql.Tx, err error, stopped bool) bool // nil: see Witness
 	tableOptions    string                                                              // of a temporary table that knows transactions
@@ -118,8 +118,8 @@ func (e *Engine) Waits(err error, texts []string) bool {
 // SavepointGone reports whether an error says that the transaction in which a savepoint was set has ended.
 func (e *Engine) SavepointGone(err error) bool { return e.jobs.savepointGone(err) }
 
-// RoutineGone reports whether a routine of dbjobs is not there, or the right to call it has gone with it, as while `dbjobs migrate`
-// replaces the routine.
+// RoutineGone reports whether the record of a step's end, or the COMMIT that goes with it, was refused because a routine of dbjobs
+// is not there, or the right to call it has gone with it, as while `dbjobs migrate` replaces the routine.
 func (e *Engine) RoutineGone(err error) bool {
 	return e.jobs.routineGone != nil && e.jobs.routineGone(err)
 }

@@ -21,6 +21,7 @@ var postgresJobs = jobSQL{
 	unsent:          postgresUnsent,
 	held:            heldByPooler,
 	savepointGone:   postgresSavepointGone,
+	routineGone:     postgresRoutineGone,
 	describe:        describePostgres,
 	forRecord:       postgresForRecord,
 	commitsNothing:  postgresCommitsNothing,
@@ -84,6 +85,13 @@ func postgresUnsent(err error) bool {
 func postgresSavepointGone(err error) bool {
 	var pe *pgconn.PgError
 	return errors.As(err, &pe) && (pe.Code == "3B001" || pe.Code == "25P01")
+}
+
+// postgresRoutineGone recognizes a call by the number of a routine (see goesWithCommit) that was made anew, with another number. A
+// name is found in every case, as a routine is replaced in one transaction. An error about a name has a place in a text.
+func postgresRoutineGone(err error) bool {
+	var pe *pgconn.PgError
+	return errors.As(err, &pe) && pe.Code == "42883" && pe.Position == 0 && pe.InternalPosition == 0 && pe.Where == ""
 }
 
 var inBlock = lazyregexp.New(`(?m)^PL/pgSQL function inline_code_block line (\d+) `)

@@ -1,6 +1,10 @@
 package engine
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
 
 // Only what is certain counts: of any other text, an attempt that has lost its session may have committed a part.
 func TestPostgresCommitsNothing(t *testing.T) {
@@ -13,6 +17,23 @@ func TestPostgresCommitsNothing(t *testing.T) {
 	} {
 		if got := postgresCommitsNothing(text); got != want {
 			t.Errorf("%q: %t", text, got)
+		}
+	}
+}
+
+// Only a call by number counts: an error about a name has a place in a text, and one of a trigger says in which function it is.
+func TestRoutineOfPostgresThatIsMadeAnew(t *testing.T) {
+	for want, list := range map[bool][]pgconn.PgError{
+		true: {{Code: "42883", Message: "function with OID 16831 does not exist"}},
+		false: {{Code: "42883", Message: "function rollup() does not exist", Position: 8},
+			{Code: "42883", Message: "function rollup() does not exist", InternalPosition: 8, InternalQuery: "SELECT rollup()", Where: "PL/pgSQL function late() line 1 at PERFORM"},
+			{Code: "42883", Message: "no", Where: "PL/pgSQL function late() line 1 at RAISE"},
+			{Code: "42501", Message: "permission denied for function record_attempt"}},
+	} {
+		for _, e := range list {
+			if got := postgresRoutineGone(&e); got != want {
+				t.Errorf("%+v: %t", e, got)
+			}
 		}
 	}
 }

@@ -46,16 +46,16 @@ func (d *database) atomic(s session, taken *engine.Session, spec SQLSpec, r Requ
 	if err := g.release(tx); err != nil {
 		return res, err
 	}
-	if err := r.EndIn(s.statements, tx, res); d.engine.RoutineGone(err) { // the text has not ended the transaction, so all is rolled back
-		return res, nothingDone("the routine that records the end is being replaced", err)
-	} else if err != nil {
-		return res, err
+	if err = r.EndIn(s.statements, tx, res); err == nil {
+		if err = tx.Commit(); err != nil {
+			err = describe(d.engine, err, "")
+		}
 	}
-	if err := tx.Commit(); err != nil {
-		return res, describe(d.engine, err, "")
+	if d.engine.RoutineGone(err) { // the text has not ended the transaction, so all is rolled back
+		err = nothingDone("the routine that records the end is being replaced", err)
 	}
-	res.Ended = true
-	return res, nil
+	res.Ended = err == nil
+	return res, err
 }
 
 // beforeCommit says of an error that the step has done nothing, if that is certain. sent are the statements that the server
