@@ -94,7 +94,7 @@ func (c *cli) serveHTTP(cmd *cobra.Command, f *serveFlags) error {
 		return err
 	}
 	h := &handler{
-		service: service{stderr: c.stderr, env: c.env, environ: c.environ, examined: true},
+		service: service{stderr: c.stderr, env: f.lookup(c.env), environ: c.environ, examined: true},
 		callers: callers, timeout: time.Duration(f.timeout), refusals: c, ending: cmd.Context(),
 		args: []string{"--log-format", c.logFormat},
 	}
@@ -126,6 +126,17 @@ func (f *serveFlags) address(env settings.Lookup) string {
 		return ":" + port
 	}
 	return cmp.Or(f.listen, "127.0.0.1:8080")
+}
+
+// lookup returns the variables of passes. A task of Cloud Tasks that a pass sets calls this service, which takes only tokens with its
+// own audience. So the pass has to know that audience also where a flag has given it.
+func (f *serveFlags) lookup(env settings.Lookup) settings.Lookup {
+	return func(name string) (string, bool) {
+		if name == flagVariables["oidc-audience"] && f.oidc.Audience != "" {
+			return f.oidc.Audience, true
+		}
+		return env(name)
+	}
 }
 
 // callers reads the credentials that callers may have. A nil gate means that anybody may call.

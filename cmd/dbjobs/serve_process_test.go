@@ -33,7 +33,7 @@ type aServer struct {
 const itsToken = "a-token-that-nobody-guesses"
 
 // startServer starts the program on an embedded database with the jobs. In them, DIR is the working folder of the
-// program.
+// program. What begins with -- in env is a flag.
 func startServer(t *testing.T, jobs string, env ...string) *aServer {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,8 +56,15 @@ func startServer(t *testing.T, jobs string, env ...string) *aServer {
 	}
 	t.Cleanup(func() { srv.s.Close() })
 	srv.cmd = exec.Command(program(t), "serve", "--listen", "127.0.0.1:0")
-	srv.cmd.Env = append([]string{"DBJOBS_DATABASE_URL=" + database, "DBJOBS_SERVE_TOKEN=an-older-token-of-ours " + itsToken, "PATH=" + os.Getenv("PATH"),
-		"GORACE=" + os.Getenv("GORACE")}, env...)
+	srv.cmd.Env = []string{"DBJOBS_DATABASE_URL=" + database, "DBJOBS_SERVE_TOKEN=an-older-token-of-ours " + itsToken, "PATH=" + os.Getenv("PATH"),
+		"GORACE=" + os.Getenv("GORACE")}
+	for _, given := range env {
+		if strings.HasPrefix(given, "--") {
+			srv.cmd.Args = append(srv.cmd.Args, given)
+		} else {
+			srv.cmd.Env = append(srv.cmd.Env, given)
+		}
+	}
 	srv.cmd.Dir, srv.cmd.Stdout, srv.cmd.Stderr = dir, log, log
 	if err := srv.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -69,6 +69,35 @@ func TestLambdaSetsAlarms(t *testing.T) {
 	}
 }
 
+// TestAlarmsOfServeHaveItsAudience: a task calls with an identity token for the audience that serve asks for, also where a flag has
+// said it. Otherwise serve would refuse each of its own alarms.
+func TestAlarmsOfServeHaveItsAudience(t *testing.T) {
+	t.Parallel()
+	const queue, audience = "projects/p-1/locations/europe-west3/queues/wake", "https://jobs.example.com/tick"
+	asked := make(chan string, 1)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /computeMetadata/v1/instance/service-accounts/default/token", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Metadata-Flavor", "Google")
+		fmt.Fprint(w, `{"access_token":"ya29.t0ken"}`)
+	})
+	mux.HandleFunc("POST /v2/"+queue+"/tasks", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked <- string(body)
+		fmt.Fprint(w, "{}")
+	})
+	cloud := httptest.NewServer(mux)
+	t.Cleanup(cloud.Close)
+	srv := startServer(t, "jobs:\n  seldom: {rule: every 3h, sql: SELECT 1}\n", "--oidc-audience="+audience, "--oidc-caller=ticker@p-1.iam.gserviceaccount.com",
+		"DBJOBS_WAKE=gcp-tasks:"+queue, "DBJOBS_WAKE_ENDPOINT="+cloud.URL, "GCE_METADATA_HOST="+cloud.Listener.Addr().String(),
+		"DBJOBS_WAKE_TARGET="+audience, "DBJOBS_WAKE_ROLE=ticker@p-1.iam.gserviceaccount.com")
+	if a := srv.post("/tick"); a.status != http.StatusOK || len(asked) != 1 {
+		t.Fatalf("%d: %s; %d tasks", a.status, a.body, len(asked))
+	}
+	if body := <-asked; !strings.Contains(body, `"audience":"`+audience+`"`) {
+		t.Errorf("the task is %s; want the audience %s", body, audience)
+	}
+}
+
 // A tick whose budget ends before what an early alarm has started it for is refused: otherwise it would set the next alarm at once,
 // and so on, a pass each second. A worker waits for nothing, and without a budget a tick waits as long as it takes. What a request
 // to serve has waited for its turn, its alarm has waited, too.
