@@ -63,10 +63,10 @@ func (s *settings) places() []string {
 }
 
 // command returns the command that an alarm starts on this host, in the form that a shell reads. The default is a
-// tick of this program. It sets the next alarm, and learns that from its flags, because it gets none of the variables. There is
+// tick of this program, and of is then the databases that it names. It sets the next alarm, and learns that from its flags, because it gets none of the variables. There is
 // no flag for the name.
 func (s *settings) command() (string, error) {
-	if s.target != "" {
+	if s.of = s.target; s.target != "" {
 		return s.target, nil
 	}
 	self, err := itself()
@@ -92,6 +92,9 @@ func (s *settings) command() (string, error) {
 	}
 	for _, word := range args {
 		line += " " + quote(word)
+		if strings.HasPrefix(word, "--database=") {
+			s.of += word + "\n"
+		}
 	}
 	return line, nil
 }

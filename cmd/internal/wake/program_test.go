@@ -163,18 +163,23 @@ func ticksOf(database string) func() (variables, args []string, err error) {
 }
 
 // Two databases of one installation may have something due at the same time, and a command line each. The timers of systemd are known
-// by their names, so an alarm for one database must not have the name of an alarm for the other.
-func TestSystemdHasAnAlarmForEachCommand(t *testing.T) {
-	name := func(database string) string {
-		a, err := New("systemd", Settings{Env: lookup(nil), Now: func() time.Time { return noon }, Tick: ticksOf(database)})
+// by their names, so an alarm for one database must not have the name of an alarm for the other. Ticks of one database have one, also
+// where they have other flags, as the alarm of a command has.
+func TestSystemdHasAnAlarmForEachDatabase(t *testing.T) {
+	name := func(database string, more ...string) string {
+		tick := func() (variables, args []string, err error) {
+			variables, args, err = ticksOf(database)()
+			return variables, append(args, more...), err
+		}
+		a, err := New("systemd", Settings{Env: lookup(nil), Now: func() time.Time { return noon }, Tick: tick})
 		if err != nil {
 			t.Fatal(err)
 		}
 		args := a.(*systemd).args(noon)
 		return args[slices.IndexFunc(args, func(s string) bool { return strings.HasPrefix(s, "--unit=") })]
 	}
-	if a, b, again := name("a"), name("b"), name("a"); a == b || a != again {
-		t.Errorf("the alarms for a, b and a once more are %s, %s and %s", a, b, again)
+	if a, b, again := name("a"), name("b"), name("a", "--name=nightly", "--max-clock-skew=5m"); a == b || a != again {
+		t.Errorf("the alarms for a, b and a with other flags are %s, %s and %s", a, b, again)
 	}
 }
 
@@ -207,7 +212,7 @@ func TestAlarmOfSystemd(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "2026-11-25 13:00:07 UTC") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if !slices.ContainsFunc(args, func(s string) bool { return strings.HasPrefix(s, "--unit=dbjobs-wake-20261125T130007Z-") }) {
+	if !slices.ContainsFunc(args, func(s string) bool { return strings.HasPrefix(s, "--unit=dbjobs-wake-20261125T130007Z") }) {
 		t.Errorf("%q", args)
 	}
 }

@@ -72,7 +72,8 @@ type settings struct {
 	Settings
 	kind, name, target, role string
 
-	starts string // the command line that an alarm of systemd or at starts; empty: it is of another kind
+	starts string // the command line that an alarm of systemd or at starts
+	of     string // of what it is: a command line of the owner's, or the databases that the tick names; empty: all, or it is of another kind
 	dir    string // in which programs are run; empty: that of this process
 }
 
@@ -101,14 +102,15 @@ func New(kind string, with Settings) (tick.Alarm, error) {
 	return make(s, argument)
 }
 
-// alarm returns the name of an alarm, which says when it rings, and on this host also what it starts: one that starts a tick of one
-// database must not be taken for one that starts a tick of another.
+// alarm returns the name of an alarm, which says when it rings, and on this host also of what it is: one that starts a tick of one
+// database must not be taken for one that starts a tick of another. Ticks of the same databases share an alarm, also where their
+// flags differ: with alarms of their own, each would begin another chain of passes.
 func (s *settings) alarm(at time.Time) string {
 	name := s.name + "-" + at.UTC().Format("20060102T150405Z")
-	if s.starts == "" {
+	if s.of == "" {
 		return name
 	}
-	return fmt.Sprintf("%s-%08x", name, crc32.ChecksumIEEE([]byte(s.starts)))
+	return fmt.Sprintf("%s-%08x", name, crc32.ChecksumIEEE([]byte(s.of)))
 }
 
 // up rounds an instant up to the precision of the platform, so that no alarm rings early. least is how far ahead
