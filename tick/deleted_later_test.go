@@ -1,6 +1,7 @@
 package tick_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -67,6 +68,31 @@ func TestDeletedScheduleIsFoundBehindABudget(t *testing.T) {
 			}
 			calls.Before = before
 		})
+	})
+}
+
+// A look that cannot end, as in a database that takes too long for it, holds up the first pass of an hour, and no other one: the next
+// pass executes what is due.
+func TestDeletedRowsAreLookedForOnceAnHour(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		fails := false
+		calls := storetest.Calls{Before: func(c storetest.Call) error {
+			return when(fails && strings.Contains(c.SQL, "n.held_by = 'group'"), context.DeadlineExceeded)
+		}}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{ticktest.Hourly("due")}})
+		d.Clock.Set(ticktest.Morning(8, 59))
+		tk := ticktest.New(t, ticktest.OpenBeside(t, d, "", store.Options{Clock: d.Clock.Now, Wrap: calls.Wrap}))
+		tk.Now = d.Clock.Now
+		ticktest.Pass(t, tk)
+		fails = true
+		d.Clock.Set(ticktest.Morning(9, 0))
+		if _, err := tk.Run(t.Context()); err == nil {
+			t.Error("the look has not failed")
+		}
+		d.Clock.Add(time.Minute)
+		if r := ticktest.Pass(t, tk); r.Succeeded != 1 {
+			t.Errorf("the next pass: %+v", r)
+		}
 	})
 }
 

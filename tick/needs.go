@@ -22,6 +22,7 @@ type decisions struct {
 	// had decided all that needed a decision at its beginning; from then on, decided is true.
 	through time.Time
 	decided bool
+	looked  bool // this pass has come to Check and Older
 
 	decider  *decide.Pass // what the decisions share
 	batch    int          // jobs decided in one transaction
@@ -75,6 +76,8 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 	defer func() { p.deciding.stop(p.t.Now()) }()
 	for i := 0; i < len(needs); i++ {
 		n := needs[i]
+		// Also if it cannot end: that holds up one pass in an hour, and not each one.
+		p.looked = p.looked || n == store.Check
 		err := p.decideAll(ctx, n)
 		switch {
 		case err == nil:

@@ -229,7 +229,7 @@ func (p *pass) close(ctx context.Context, err error) error {
 		err = p.countAhead(ctx)
 	}
 	facts := store.TickFacts{Name: p.t.Name, Holder: p.t.Holder, Version: p.t.Version, Decided: p.report.Decided, Started: p.report.Started, Failed: p.report.Failed,
-		Took: p.t.Now().Sub(p.began), Came: p.came, Alarm: p.t.Alarm != nil, Checked: p.decided && p.probe.CheckDue()}
+		Took: p.t.Now().Sub(p.began), Came: p.came, Alarm: p.t.Alarm != nil, Checked: p.looked}
 	switch {
 	case err != nil && asked: // not what its statements say of that
 		facts.Error = "interrupted: the process was asked to end"

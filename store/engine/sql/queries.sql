@@ -138,7 +138,7 @@ SELECT MAX(t.due) FROM (
 
 -- name: record_tick
 UPDATE dbjobs.ticks SET since = CASE WHEN last_at > @later THEN last_at ELSE since END, last_at = @now,
-  began_at = CASE WHEN began_at > :began AND began_at <= @now THEN began_at ELSE :began END, checked_at = COALESCE(:checked, checked_at),
+  began_at = CASE WHEN began_at > :began AND began_at <= @now THEN began_at ELSE COALESCE(:began, began_at) END, checked_at = COALESCE(:checked, checked_at),
   passes = passes + :regular, holder = :holder, version = :version, decided = decided + :decided,
   started = started + :started, failed = failed + :failed, error = :error, took_ms = :took_ms
 WHERE name = :name AND since = :since;

@@ -1476,7 +1476,7 @@ UPDATE dbjobs_installation SET repeatable = ? WHERE id = 1;
 -- name: record_tick
 -- arguments: now, later_ms, now, began, now, began, checked, regular, holder, version, decided, started, failed, error, took_ms, name, since
 UPDATE dbjobs_ticks SET since = CASE WHEN last_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN last_at ELSE since END, last_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)),
-  began_at = CASE WHEN began_at > ? AND began_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN began_at ELSE ? END, checked_at = COALESCE(?, checked_at),
+  began_at = CASE WHEN began_at > ? AND began_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN began_at ELSE COALESCE(?, began_at) END, checked_at = COALESCE(?, checked_at),
   passes = passes + ?, holder = ?, version = ?, decided = decided + ?,
   started = started + ?, failed = failed + ?, error = ?, took_ms = ?
 WHERE name = ? AND since = ?;

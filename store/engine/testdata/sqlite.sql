@@ -1472,7 +1472,7 @@ UPDATE dbjobs_installation SET repeatable = ?1 WHERE id = 1;
 -- name: record_tick
 -- arguments: now, later_ms, began, checked, regular, holder, version, decided, started, failed, error, took_ms, name, since
 UPDATE dbjobs_ticks SET since = CASE WHEN last_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN last_at ELSE since END, last_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')),
-  began_at = CASE WHEN began_at > ?3 AND began_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN began_at ELSE ?3 END, checked_at = COALESCE(?4, checked_at),
+  began_at = CASE WHEN began_at > ?3 AND began_at <= coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN began_at ELSE COALESCE(?3, began_at) END, checked_at = COALESCE(?4, checked_at),
   passes = passes + ?5, holder = ?6, version = ?7, decided = decided + ?8,
   started = started + ?9, failed = failed + ?10, error = ?11, took_ms = ?12
 WHERE name = ?13 AND since = ?14;
