@@ -76,9 +76,10 @@ func (p *pass) decide(ctx context.Context, needs []store.Need) error {
 	defer func() { p.deciding.stop(p.t.Now()) }()
 	for i := 0; i < len(needs); i++ {
 		n := needs[i]
-		// Also if it cannot end: that holds up one pass in an hour, and not each one.
-		p.looked = p.looked || n == store.Check
+		before := p.report.Decided
 		err := p.decideAll(ctx, n)
+		// Also if it comes to nothing: that holds up one pass in an hour, and not each one. One that was cut goes on in the next pass.
+		p.looked = p.looked || n == store.Check && (err == nil || p.report.Decided == before)
 		switch {
 		case err == nil:
 		case !p.t.Store.Refused(ctx, err):
