@@ -63,7 +63,7 @@ func (s *settings) places() []string {
 }
 
 // command returns the command that an alarm starts on this host, in the form that a shell reads. The default is a
-// tick of this program, and of is then the databases that it names. It sets the next alarm, and learns that from its flags, because it gets none of the variables. There is
+// tick of this program, and of then says which databases those are. It sets the next alarm, and learns that from its flags, because it gets none of the variables. There is
 // no flag for the name.
 func (s *settings) command() (string, error) {
 	if s.of = s.target; s.target != "" {
@@ -86,6 +86,7 @@ func (s *settings) command() (string, error) {
 	for _, variable := range variables {
 		name, value, _ := strings.Cut(variable, "=")
 		line = name + "=" + quote(value) + " " + line
+		s.of += variable + "\n"
 	}
 	if s.Lead > 0 {
 		line += " --wake-lead " + s.Lead.String()

@@ -178,6 +178,12 @@ func TestSystemdHasAnAlarmForEachDatabase(t *testing.T) {
 		args := a.(*systemd).args(noon)
 		return args[slices.IndexFunc(args, func(s string) bool { return strings.HasPrefix(s, "--unit=") })]
 	}
+	elsewhere, err := New("systemd", Settings{Env: lookup(nil), Now: func() time.Time { return noon }, Tick: func() (variables, args []string, err error) {
+		return []string{"DBJOBS_CONFIG=/etc/other.yaml"}, []string{"--database=a"}, nil
+	}})
+	if err != nil || slices.Contains(elsewhere.(*systemd).args(noon), name("a")) {
+		t.Errorf("%v: a database of that name in other settings has the same alarm", err)
+	}
 	if a, b, again := name("a"), name("b"), name("a", "--name=nightly", "--max-clock-skew=5m"); a == b || a != again {
 		t.Errorf("the alarms for a, b and a with other flags are %s, %s and %s", a, b, again)
 	}

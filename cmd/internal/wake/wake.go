@@ -73,7 +73,7 @@ type settings struct {
 	kind, name, target, role string
 
 	starts string // the command line that an alarm of systemd or at starts
-	of     string // of what it is: a command line of the owner's, or the databases that the tick names; empty: all, or it is of another kind
+	of     string // of what it is: a command line of the owner's, or what says which databases the tick is of; empty: those of the usual settings, or it is of another kind
 	dir    string // in which programs are run; empty: that of this process
 }
 
