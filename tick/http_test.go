@@ -68,7 +68,7 @@ func TestRetryAfterIsHeeded(t *testing.T) {
 }
 
 // The key of a request belongs to its step, not to the place of the step: if an edit puts another step in front while the run is
-// open, the step keeps its key, and the other one has a key of its own. Otherwise a server would do the work of the step a second
+// open, the step keeps its key, and another one has a key of its own. Otherwise a server would do the work of the step a second
 // time, and would take the request of the other step for one that it has answered.
 func TestIdempotencyKeyFollowsItsStep(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
@@ -110,12 +110,12 @@ func TestIdempotencyKeyFollowsItsStep(t *testing.T) {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		charge, audit := keys["/charge"], keys["/audit"]
+		charge, note := keys["/charge"], keys["/note"]
 		if len(charge) != 2 || charge[0] == "" || charge[0] != charge[1] {
 			t.Errorf("charge had the keys %q, want the same one twice", charge)
 		}
-		if len(audit) != 1 || audit[0] == charge[0] {
-			t.Errorf("audit had the keys %q, want one that is not that of charge, %q", audit, charge)
+		if len(note) != 1 || note[0] == charge[0] {
+			t.Errorf("note had the keys %q, want one that is not that of charge, %q", note, charge)
 		}
 	})
 }
