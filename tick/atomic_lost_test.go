@@ -113,11 +113,14 @@ func TestAtomicStepWhoseRoutineIsMadeAnewExecutesAgain(t *testing.T) {
 			}
 			return steps.Execute(ctx, r)
 		})
-		if r := ticktest.Pass(t, tk); anew != 1 || r.Waiting != 1 || r.Failed > 0 || !strings.Contains(r.Runs[0].Error, "is being replaced") {
+		r := ticktest.Pass(t, tk)
+		if anew != 1 || r.Waiting == 1 && !strings.Contains(r.Runs[0].Error, "is being replaced") {
 			t.Fatalf("made anew %d times: %+v", anew, r)
 		}
-		d.Clock.Add(time.Minute)
-		if r := ticktest.Pass(t, tk); r.Succeeded != 1 {
+		if d.Clock.Add(time.Minute); r.Waiting == 1 { // a session that was not used before, and one behind a pooler, calls by the name
+			r = ticktest.Pass(t, tk)
+		}
+		if r.Succeeded != 1 || r.Failed > 0 {
 			t.Errorf("%+v", r)
 		}
 		if n := d.Int(t, "SELECT count(*) FROM effects"); n != len(job.Steps) {
