@@ -69,15 +69,20 @@ resource "google_secret_manager_secret_version" "database_url" {
   secret                 = google_secret_manager_secret.database_url.id
   secret_data_wo         = var.database_url
   secret_data_wo_version = var.database_url_version
+
+  lifecycle {
+    create_before_destroy = true # a service may start an instance with the old one until it has the new one
+  }
 }
 
 module "dbjobs" {
   source = "../../gcp" # elsewhere: github.com/dbjobs/dbjobs//terraform/gcp?ref=v1.0.0
 
-  project         = var.project
-  region          = var.region
-  image           = var.image
-  database_secret = google_secret_manager_secret.database_url.secret_id
+  project                 = var.project
+  region                  = var.region
+  image                   = var.image
+  database_secret         = google_secret_manager_secret.database_url.secret_id
+  database_secret_version = google_secret_manager_secret_version.database_url.version # not latest: a service that runs would keep the old URL
 
   # Cloud Run refuses a job whose secret has no version yet.
   depends_on = [google_secret_manager_secret_version.database_url]

@@ -146,16 +146,21 @@ resource "google_secret_manager_secret_version" "database_url" {
   secret                 = google_secret_manager_secret.database_url.id
   secret_data_wo         = "postgres://${google_sql_user.dbjobs.name}:${replace(urlencode(var.password), "+", "%20")}@/${replace(urlencode(var.database), "+", "%20")}?host=/cloudsql/${data.google_sql_database_instance.this.connection_name}"
   secret_data_wo_version = var.password_version
+
+  lifecycle {
+    create_before_destroy = true # a service may start an instance with the old one until it has the new one
+  }
 }
 
 module "dbjobs" {
   source = "../../gcp" # elsewhere: github.com/dbjobs/dbjobs//terraform/gcp?ref=v1.0.0
 
-  project             = var.project
-  region              = local.region
-  image               = local.image
-  database_secret     = google_secret_manager_secret.database_url.secret_id
-  cloud_sql_instances = [data.google_sql_database_instance.this.connection_name]
+  project                 = var.project
+  region                  = local.region
+  image                   = local.image
+  database_secret         = google_secret_manager_secret.database_url.secret_id
+  database_secret_version = google_secret_manager_secret_version.database_url.version # not latest: a service that runs would keep the old password
+  cloud_sql_instances     = [data.google_sql_database_instance.this.connection_name]
 
   vpc = {
     network    = data.google_sql_database_instance.this.settings[0].ip_configuration[0].private_network

@@ -1,6 +1,11 @@
 # The whole example, with made-up answers of Google.
 
-mock_provider "google" {}
+mock_provider "google" {
+  # The number of a version: the module refuses what is none. An invented text would be refused, too.
+  mock_resource "google_secret_manager_secret_version" {
+    defaults = { version = "7" }
+  }
+}
 
 variables {
   project      = "acme-prod"
