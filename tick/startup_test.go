@@ -61,8 +61,8 @@ func TestStartupOfManyHostsRunsOnceEach(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
 			{Name: "a", OnStartup: true, Steps: []store.Step{ticktest.Nop("")}}, {Name: "b", OnStartup: true, Own: &store.Schedule{Rule: "every 1m"}, Steps: []store.Step{ticktest.Nop("")}}}})
-		const hosts = 40
-		for i := range 3 * hosts {
+		const hosts = 34
+		for i := range 2 * hosts {
 			tk := ticktest.New(t, d.Store)
 			tk.StartupID = fmt.Sprint("host ", i%hosts)
 			r, err := tk.Run(t.Context())
@@ -71,7 +71,7 @@ func TestStartupOfManyHostsRunsOnceEach(t *testing.T) {
 			}
 			d.Clock.Add(time.Minute)
 		}
-		for name, minutes := range map[string]int{"a": 0, "b": 3*hosts - 1} {
+		for name, minutes := range map[string]int{"a": 0, "b": 2*hosts - 1} {
 			if n := d.Int(t, "SELECT runs_made FROM "+d.Table("plans")+" p JOIN "+d.Table("jobs")+" j ON j.id = p.job_id WHERE j.name = '"+name+"'"); n != hosts+minutes {
 				t.Errorf("%s: %d runs made, want %d", name, n, hosts+minutes)
 			}
