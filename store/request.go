@@ -110,7 +110,7 @@ func (s *Store) request(ctx context.Context, name string, q Request) (r Requeste
 			r.Args = string(b)
 		}
 		if _, err = a.tx.Exec(ctx, "request_run", engine.Args{"now": s.now(), "id": engine.ID(id), "job": j.ID, "occurrence": r.Occurrence, "queue": r.Queue,
-			"priority": r.Priority, "args": engine.Document(r.Args), "from": r.IntervalStart, "to": r.IntervalEnd, "at": q.At, "ready": r.ReadyAt, "step": r.Step}); err != nil {
+			"priority": r.Priority, "args": engine.Document(r.Args), "from": r.IntervalStart, "to": r.IntervalEnd, "at": q.At, "ready": r.ReadyAt, "step": r.Step, "step_name": engine.Null(from)}); err != nil {
 			return err
 		}
 		return a.record("job", j.FullName(), "run-now", j.ID, nil, struct {

@@ -69,7 +69,7 @@ func (s *Store) RetryRun(ctx context.Context, id, fromStep string, who Author) (
 		if err := r.canRetry(); err != nil {
 			return err
 		}
-		n, err := a.tx.Exec(ctx, "reopen", engine.Args{"now": s.now(), "id": engine.ID(r.ID), "step": step})
+		n, err := a.tx.Exec(ctx, "reopen", engine.Args{"now": s.now(), "id": engine.ID(r.ID), "step": step, "step_name": stepName})
 		if err == nil && n == 0 { // somebody else has, since it was read
 			err = engine.ErrConflict
 		}
@@ -99,16 +99,10 @@ func (r *Run) canRetry() error {
 	return &FieldError{"run " + r.Label(), "state", "is " + r.State + why}
 }
 
-// lastStep returns the name of the step in which a run ended. It is empty if the run has begun no step since it was made or opened
-// again, and for a run of a worker, which records no attempts.
+// lastStep returns the name of the step in which a run ended, or was to begin. It is empty if nobody chose a step and the run has begun
+// none, and for a run of a worker, which records no attempts.
 func (a *applier) lastStep(ctx context.Context, r *Run) (name string, err error) {
-	if r.StartedAt.IsZero() {
-		return "", nil
-	}
-	err = a.tx.Row(ctx, "last_step", engine.Args{"id": engine.ID(r.ID), "number": r.Attempts, "step": r.Step}, &name)
-	if errors.Is(err, ErrNotFound) {
-		return "", nil
-	}
+	err = a.tx.Row(ctx, "last_step", engine.Args{"id": engine.ID(r.ID)}, engine.Nullable(&name))
 	return name, err
 }
 
@@ -116,7 +110,7 @@ func (a *applier) lastStep(ctx context.Context, r *Run) (name string, err error)
 // step of that name may be another one now. When its last step began tells too little: a pass keeps to the steps that it read with
 // the run. A repair of the step itself leaves it at its place.
 func (a *applier) keptItsPlace(ctx context.Context, r *Run, steps []Step, last string) error {
-	if last != placeName(r.Step) {
+	if last != placeName(r.Step) || r.StartedAt.IsZero() {
 		return nil
 	}
 	var was Job

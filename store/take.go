@@ -233,7 +233,7 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 		}
 		if k.was = *r; at != r.Step {
 			r.Step = at
-			moved = append(moved, movedStep{r.ID, at})
+			moved = append(moved, movedStep{r.ID, at, k.last})
 		}
 		r.State, r.Holder = Running, h.Name
 		if r.StartedAt.IsZero() {
@@ -264,10 +264,11 @@ func (t *taking) deliver(ctx context.Context, tx *engine.Tx, all []Task) (tasks 
 type movedStep struct {
 	ID   string `json:"id"`
 	Step int    `json:"step"`
+	Name string `json:"step_name"`
 }
 
-// place is where the steps now have the step that the run is in. An edit may have moved it since its last try: another step would be
-// left out, or executed a second time. If the step is gone, the run has a fault. A step without a name is called by its place.
+// place is where the steps now have the step that the run is in, or was told to begin with. An edit may have moved it since: another
+// step would be left out, or executed a second time. If the step is gone, the run has a fault. A step without a name is called by its place.
 func (t *Task) place() int {
 	r := &t.Run
 	if r.Fault != "" || t.last == "" || t.last == placeName(r.Step) || t.stepName(r.Step) == t.last {

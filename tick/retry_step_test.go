@@ -135,6 +135,77 @@ func TestRetryByItselfFindsTheStepByItsName(t *testing.T) {
 	}
 }
 
+// The same for a run that somebody told with which step to begin, where the edit comes before it begins: a request, or a run that was
+// opened again. Nobody who chose a step by its name wants the one that has its place by then.
+func TestStepThatWasChosenIsFoundByItsName(t *testing.T) {
+	for after, want := range map[string]string{
+		"fetch load tell":       "load tell",
+		"load tell":             "load tell",
+		"check fetch load tell": "load tell",
+		"tell load":             "load",
+		"fetch tell":            "",
+	} {
+		t.Run(after, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				choose := map[string]func(){"by a request": func() {
+					ticktest.RunNow(t, d, "job", store.Request{FromStep: "load"})
+				}}
+				for by, retry := range retries {
+					if by == "the routine" && d.Engine == "sqlite" {
+						continue
+					}
+					choose["opened again by "+by] = func() {
+						run := ticktest.RunNow(t, d, "job", store.Request{})
+						d.Exec(t, "UPDATE "+d.Table("runs")+" SET state = 'cancelled', settled_at = created_at WHERE id = '"+run.ID+"'")
+						if err := retry(t, d, run.ID, "load"); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				for by, chosen := range choose {
+					applySteps(t, d, "", "fetch load tell")
+					chosen()
+					applySteps(t, d, "", after)
+					d.Clock.Add(time.Minute)
+					ticktest.Run(t, d)
+					state := store.Succeeded
+					if want == "" {
+						state = store.Failed
+					}
+					if got := ticktest.LastRun(t, d, "job"); got.State != state || done(t, d) != want || state == store.Failed && !strings.Contains(got.Error, `"load"`) {
+						t.Errorf("%s: %s: %q, want %q; %s", by, got.State, done(t, d), want, got.Error)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A take that has moved the step, and is given back before it begins, leaves the run with the name of the step.
+func TestStepMovedByATakeThatIsGivenBackIsFoundByItsName(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		applySteps(t, d, "load", "fetch load tell")
+		d.Exec(t, "UPDATE "+d.Table("jobs")+" SET retry_attempts = 2")
+		ticktest.RunNow(t, d, "job", store.Request{})
+		ticktest.Run(t, d)
+		applySteps(t, d, "", "check fetch load tell")
+		d.Clock.Add(time.Hour)
+		ticktest.DecideOnly(t, d)
+		tasks, err := d.Take(t.Context(), "tick", 1, store.Holder{Name: "h", Lease: time.Minute})
+		if err != nil || len(tasks) != 1 {
+			t.Fatal(err, len(tasks))
+		}
+		if given, err := d.GiveBack(t.Context(), []*store.Task{&tasks[0]}); err != nil || len(given) != 1 {
+			t.Fatal(err, len(given))
+		}
+		applySteps(t, d, "", "load tell")
+		ticktest.Run(t, d)
+		if got, want := done(t, d), "fetch load tell"; ticktest.LastRun(t, d, "job").State != store.Succeeded || got != want {
+			t.Errorf("%s: %q, want %q", ticktest.LastRun(t, d, "job").State, got, want)
+		}
+	})
+}
+
 // A step without a name is called by its place. If an edit has changed other steps than this one since the run began, the step of
 // that name may be another one, and the retry is refused, also where the edit came before the run was in that step: a pass keeps to
 // the steps that it has read. The repair of the step itself, and what is no step, leave it at its place.

@@ -71,8 +71,10 @@ var shared = map[string]string{
 	// of the job.
 	"@newest_number": "(SELECT r.number FROM dbjobs.runs r @by_number WHERE r.job_id = p.job_id AND r.number IS NOT NULL ORDER BY r.job_id DESC, r.number DESC LIMIT 1)",
 
-	// A run r: the name of the step of its last attempt, if it has begun since it was made or opened again, and is still in that step.
-	"@last_step": "(SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL)",
+	// A run r: the name of the step that it is in, or is to begin with. The last attempt tells it, if the run has begun since it was made
+	// or opened again, and is still in that step. Otherwise the run does: somebody chose the step, or an edit moved it before the run was
+	// given back. It is NULL for a run that begins with the first step, whichever that is.
+	"@last_step": "COALESCE((SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), r.step_name)",
 
 	// The owners and the tags that a pause holds, as sets: there may be many of these pauses, and many jobs.
 	"@paused_owners": "(SELECT @as_set p.subject FROM dbjobs.pauses p WHERE p.scope = 'owner' AND p.subject IS NOT NULL AND @holds)",

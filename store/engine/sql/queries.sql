@@ -1213,16 +1213,14 @@ WHERE (:kind = '' OR kind = :kind) AND (:subject = '' OR subject = :subject OR s
 -- ------------------------------------------------------------------------------------------------------ ledger
 
 -- name: request_run
-INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step)
-VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :at, :from, :to, :args, :ready, @now, :step);
+INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step, step_name)
+VALUES (:id, :job, :occurrence, 'waiting', :queue, :priority, :at, :from, :to, :args, :ready, @now, :step, :step_name);
 
 -- name: keyed_run
 SELECT id FROM dbjobs.runs WHERE job_id = :job AND occurrence = :occurrence;
 
--- The step of a run's last attempt, if the run is still in that step.
-
 -- name: last_step
-SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = :id AND a.number = :number AND a.step = :step;
+SELECT @last_step FROM dbjobs.runs r WHERE r.id = :id;
 
 -- The definition that a job had at an instant, if it has changed since.
 
@@ -1233,7 +1231,7 @@ AND l.changed_at > :at ORDER BY l.id LIMIT 1;
 -- The fence stays: nobody can end a run that waits, and the next delivery has another fence.
 
 -- name: reopen
-UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step = :step, attempt = 0, losses = 0, lease_until = NULL,
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = @now, step = :step, step_name = :step_name, attempt = 0, losses = 0, lease_until = NULL,
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
 WHERE id = :id AND state IN ('failed', 'cancelled', 'lost') AND settled_at IS NOT NULL;
 
@@ -1659,8 +1657,8 @@ WHERE r.id = d.id AND r.state = 'queued';
 
 -- name: move_steps
 -- overridden: mysql
-UPDATE dbjobs.runs AS r SET step = d.step
-FROM @rows(id uuid, step int)
+UPDATE dbjobs.runs AS r SET step = d.step, step_name = d.step_name
+FROM @rows(id uuid, step int, step_name text)
 WHERE r.id = d.id AND r.state = 'queued';
 
 -- name: insert_changes

@@ -952,8 +952,8 @@ FROM dbjobs_job_after a LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id
 WHERE a.job_id IN (each_) ORDER BY 1, 3;
 
 -- name: last_step
--- arguments: id, number, step
-SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = ? AND a.number = ? AND a.step = ?;
+-- arguments: id
+SELECT COALESCE((SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), r.step_name) FROM dbjobs_runs r WHERE r.id = ?;
 
 -- name: link_own_rules
 -- arguments: now, each_ids
@@ -1029,7 +1029,7 @@ SELECT job_id FROM dbjobs_plans WHERE job_id IN (each_) ORDER BY job_id FOR UPDA
 -- arguments: now, ids, now, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = r.id), (SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
+  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = r.id), COALESCE((SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), r.step_name), CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
 FROM (SELECT id FROM JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) AS listed) AS d
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND state = 'queued'
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))) LIMIT ? FOR UPDATE SKIP LOCKED;
@@ -1134,9 +1134,9 @@ AND (job_id IS NULL OR (SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id =
 
 -- name: move_steps
 -- arguments: rows
-UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', step INT PATH '$.step')) AS d
+UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', step INT PATH '$.step', step_name LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.step_name')) AS d
 STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND state = 'queued'
-SET r.step = d.step;
+SET r.step = d.step, r.step_name = d.step_name;
 
 -- name: need_check
 -- arguments: now, zones, id, limit
@@ -1516,8 +1516,8 @@ UPDATE dbjobs_jobs SET name = ? WHERE id = ?;
 UPDATE dbjobs_schedules SET name = ? WHERE id = ?;
 
 -- name: reopen
--- arguments: now, step, id
-UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), step = ?, attempt = 0, losses = 0, lease_until = NULL,
+-- arguments: now, step, step_name, id
+UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), step = ?, step_name = ?, attempt = 0, losses = 0, lease_until = NULL,
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
 WHERE id = ? AND state IN ('failed', 'cancelled', 'lost') AND settled_at IS NOT NULL;
 
@@ -1527,9 +1527,9 @@ UPDATE dbjobs_runs SET cancel_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIM
 WHERE id IN (each_) AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
 
 -- name: request_run
--- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now, step
-INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step)
-VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?);
+-- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now, step, step_name
+INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step, step_name)
+VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, ?, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), ?, ?);
 
 -- name: resume
 -- arguments: now, resumed_by, missed, scope, subject_id, subject_id, subject, subject, now

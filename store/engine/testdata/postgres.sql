@@ -1020,8 +1020,8 @@ FROM dbjobs.job_after a LEFT JOIN dbjobs.jobs o ON o.id = a.after_job_id
 WHERE a.job_id = ANY($1::bigint[]) ORDER BY 1, 3;
 
 -- name: last_step
--- arguments: id, number, step
-SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = $1 AND a.number = $2 AND a.step = $3;
+-- arguments: id
+SELECT COALESCE((SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), r.step_name) FROM dbjobs.runs r WHERE r.id = $1;
 
 -- name: link_own_rules
 -- arguments: now, ids
@@ -1099,7 +1099,7 @@ SELECT job_id FROM dbjobs.plans WHERE job_id = ANY($1::bigint[]) ORDER BY job_id
 -- arguments: now, ids, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(pg_catalog.MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), (SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
+  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(pg_catalog.MAX(a.number), 0) FROM dbjobs.attempts a WHERE a.run_id = r.id), COALESCE((SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), r.step_name), coalesce($1::timestamptz, pg_catalog.statement_timestamp())
 FROM dbjobs.runs r WHERE r.id = ANY($2::uuid[]) AND state || '' = 'queued'
 AND NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()))
 ORDER BY r.priority DESC, r.ready_at, r.id LIMIT $3 FOR UPDATE SKIP LOCKED;
@@ -1196,8 +1196,8 @@ AND (job_id IS NULL OR (SELECT r.input FROM dbjobs.plan_rules r WHERE r.job_id =
 
 -- name: move_steps
 -- arguments: rows
-UPDATE dbjobs.runs AS r SET step = d.step
-FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, step int)
+UPDATE dbjobs.runs AS r SET step = d.step, step_name = d.step_name
+FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, step int, step_name text)
 WHERE r.id = d.id AND r.state = 'queued';
 
 -- name: need_check
@@ -1605,10 +1605,10 @@ UPDATE dbjobs.jobs SET name = $1 WHERE id = $2;
 UPDATE dbjobs.schedules SET name = $1 WHERE id = $2;
 
 -- name: reopen
--- arguments: now, step, id
-UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), step = $2, attempt = 0, losses = 0, lease_until = NULL,
+-- arguments: now, step, step_name, id
+UPDATE dbjobs.runs SET state = 'waiting', held_by = NULL, ready_at = coalesce($1::timestamptz, pg_catalog.statement_timestamp()), step = $2, step_name = $3, attempt = 0, losses = 0, lease_until = NULL,
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
-WHERE id = $3 AND state IN ('failed', 'cancelled', 'lost') AND settled_at IS NOT NULL;
+WHERE id = $4 AND state IN ('failed', 'cancelled', 'lost') AND settled_at IS NOT NULL;
 
 -- name: repeatable_drops
 -- arguments: names
@@ -1653,9 +1653,9 @@ UPDATE dbjobs.runs SET cancel_at = coalesce($1::timestamptz, pg_catalog.statemen
 WHERE id = ANY($3::uuid[]) AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
 
 -- name: request_run
--- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now, step
-INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step)
-VALUES ($1, $2, $3, 'waiting', $4, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, pg_catalog.statement_timestamp()), $12);
+-- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now, step, step_name
+INSERT INTO dbjobs.runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step, step_name)
+VALUES ($1, $2, $3, 'waiting', $4, $5, $6, $7, $8, $9, $10, coalesce($11::timestamptz, pg_catalog.statement_timestamp()), $12, $13);
 
 -- name: reserve_queued
 -- arguments: ids, limit

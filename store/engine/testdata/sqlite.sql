@@ -944,8 +944,8 @@ FROM dbjobs_job_after a LEFT JOIN dbjobs_jobs o ON o.id = a.after_job_id
 WHERE a.job_id IN (SELECT value FROM json_each(?1)) ORDER BY 1, 3;
 
 -- name: last_step
--- arguments: id, number, step
-SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = ?1 AND a.number = ?2 AND a.step = ?3;
+-- arguments: id
+SELECT COALESCE((SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), r.step_name) FROM dbjobs_runs r WHERE r.id = ?1;
 
 -- name: link_own_rules
 -- arguments: now, ids
@@ -1014,7 +1014,7 @@ SELECT job_id FROM dbjobs_plans WHERE job_id IN (SELECT value FROM json_each(?1)
 -- arguments: now, ids, limit
 SELECT r.id, r.job_id, r.number, r.occurrence, r.state, r.held_by, r.queue, r.priority, r.scheduled_for, r.interval_start, r.interval_end,
   r.args, r.ready_at, r.step, r.attempt, r.attempts, r.fence, r.losses, r.lease_until, r.holder, r.cancel_at, r.cancel_by, r.created_at, r.started_at,
-  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = r.id), (SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
+  r.finished_at, r.settled_at, r.error, (SELECT COALESCE(MAX(a.number), 0) FROM dbjobs_attempts a WHERE a.run_id = r.id), COALESCE((SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), r.step_name), coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
 FROM dbjobs_runs r WHERE r.id IN (SELECT value FROM json_each(?2)) AND state || '' = 'queued'
 AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))
 ORDER BY r.priority DESC, r.ready_at, r.id LIMIT ?3 ;
@@ -1116,8 +1116,8 @@ AND (job_id IS NULL OR (SELECT r.input FROM dbjobs_plan_rules r WHERE r.job_id =
 
 -- name: move_steps
 -- arguments: rows
-UPDATE dbjobs_runs AS r SET step = d.step
-FROM (SELECT value ->> 'id' AS id, value ->> 'step' AS step FROM jsonb_each(?1)) AS d
+UPDATE dbjobs_runs AS r SET step = d.step, step_name = d.step_name
+FROM (SELECT value ->> 'id' AS id, value ->> 'step' AS step, value ->> 'step_name' AS step_name FROM jsonb_each(?1)) AS d
 WHERE r.id = d.id AND r.state = 'queued';
 
 -- name: need_check
@@ -1512,10 +1512,10 @@ UPDATE dbjobs_jobs SET name = ?1 WHERE id = ?2;
 UPDATE dbjobs_schedules SET name = ?1 WHERE id = ?2;
 
 -- name: reopen
--- arguments: now, step, id
-UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), step = ?2, attempt = 0, losses = 0, lease_until = NULL,
+-- arguments: now, step, step_name, id
+UPDATE dbjobs_runs SET state = 'waiting', held_by = NULL, ready_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), step = ?2, step_name = ?3, attempt = 0, losses = 0, lease_until = NULL,
   cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
-WHERE id = ?3 AND state IN ('failed', 'cancelled', 'lost') AND settled_at IS NOT NULL;
+WHERE id = ?4 AND state IN ('failed', 'cancelled', 'lost') AND settled_at IS NOT NULL;
 
 -- name: request_cancel
 -- arguments: now, by, ids
@@ -1523,9 +1523,9 @@ UPDATE dbjobs_runs SET cancel_at = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z'
 WHERE id IN (SELECT value FROM json_each(?3)) AND state IN ('waiting', 'queued', 'running') AND cancel_at IS NULL;
 
 -- name: request_run
--- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now, step
-INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step)
-VALUES (?1, ?2, ?3, 'waiting', ?4, ?5, ?6, ?7, ?8, ?9, ?10, coalesce(?11, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?12);
+-- arguments: id, job, occurrence, queue, priority, at, from, to, args, ready, now, step, step_name
+INSERT INTO dbjobs_runs (id, job_id, occurrence, state, queue, priority, scheduled_for, interval_start, interval_end, args, ready_at, created_at, step, step_name)
+VALUES (?1, ?2, ?3, 'waiting', ?4, ?5, ?6, ?7, ?8, ?9, ?10, coalesce(?11, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), ?12, ?13);
 
 -- name: resume
 -- arguments: now, resumed_by, missed, scope, subject_id, subject

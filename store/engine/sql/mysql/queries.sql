@@ -245,9 +245,9 @@ STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued
 SET r.state = 'failed', r.finished_at = @now, r.error = d.error;
 
 -- name: move_steps
-UPDATE @rows(id uuid, step int)
+UPDATE @rows(id uuid, step int, step_name text)
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued
-SET r.step = d.step;
+SET r.step = d.step, r.step_name = d.step_name;
 
 -- From a list of runs that end, the runs whose row nobody else has locked, and that were not delivered again. The
 -- last column says whether everything is paused. JSON_TABLE is inside a subquery, because MySQL refuses SKIP LOCKED

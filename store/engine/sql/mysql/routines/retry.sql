@@ -28,8 +28,8 @@ BEGIN
   END IF;
   SELECT r.step, r.state, r.started_at, r.settled_at IS NOT NULL INTO start_at, is_state, begun, is_settled FROM dbjobs_runs r WHERE r.id = its_id FOR UPDATE;
   SELECT COUNT(*) INTO steps FROM dbjobs_steps s WHERE s.job_id = of_job;
-  SET last = (SELECT MAX(a.step_name) FROM dbjobs_runs r JOIN dbjobs_attempts a ON a.run_id = r.id AND a.number = r.attempts AND a.step = r.step WHERE r.id = its_id AND r.started_at IS NOT NULL); -- see applier.lastStep (store/retry.go)
-  IF COALESCE(from_step, '') = '' AND last = CONCAT('step ', start_at) THEN -- see applier.keptItsPlace; without locks of the change log
+  SET last = (SELECT COALESCE((SELECT a.step_name FROM dbjobs_attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), r.step_name) FROM dbjobs_runs r WHERE r.id = its_id); -- see applier.lastStep (store/retry.go)
+  IF COALESCE(from_step, '') = '' AND last = CONCAT('step ', start_at) AND begun IS NOT NULL THEN -- see applier.keptItsPlace; without locks of the change log
     SELECT MIN(l.id), MAX(l.id) INTO first_edit, last_edit FROM dbjobs_changes l FORCE INDEX (changes_defined) WHERE l.defined_job_id = of_job AND l.action = 'change' AND l.changed_at > begun;
     IF first_edit IS NOT NULL THEN
       SELECT JSON_REMOVE(JSON_EXTRACT(f.was, '$.steps'), CONCAT('$[', start_at - 1, ']')), JSON_REMOVE(JSON_EXTRACT(l.became, '$.steps'), CONCAT('$[', start_at - 1, ']'))
@@ -47,7 +47,8 @@ BEGIN
   IF start_at < 1 OR start_at > steps THEN
     CALL dbjobs_refuse('JB003', CONCAT('run ', LEFT(run, 40), ': there is no step ', LEFT(COALESCE(NULLIF(from_step, ''), last, start_at), 20), '; give from_step, a name or 1 to ', steps));
   END IF;
-  UPDATE dbjobs_runs u SET u.state = 'waiting', u.held_by = NULL, u.ready_at = UTC_TIMESTAMP(6), u.step = start_at, u.attempt = 0, u.losses = 0, u.lease_until = NULL,
+  SET last = (SELECT s.name FROM dbjobs_steps s WHERE s.job_id = of_job AND start_at = (SELECT COUNT(*) FROM dbjobs_steps o WHERE o.job_id = of_job AND o.position <= s.position));
+  UPDATE dbjobs_runs u SET u.state = 'waiting', u.held_by = NULL, u.ready_at = UTC_TIMESTAMP(6), u.step = start_at, u.step_name = last, u.attempt = 0, u.losses = 0, u.lease_until = NULL,
     u.cancel_at = NULL, u.cancel_by = NULL, u.started_at = NULL, u.finished_at = NULL, u.settled_at = NULL, u.expires_at = NULL, u.error = NULL
   WHERE u.id = its_id AND u.state IN ('failed', 'cancelled', 'lost') AND is_settled;
   IF ROW_COUNT() = 0 THEN

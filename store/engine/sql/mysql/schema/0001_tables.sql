@@ -296,6 +296,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   args           longtext CHECK (JSON_VALID(args)),           -- of a request: an object
   ready_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (ready_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(ready_at) > 0 AND DAYOFMONTH(ready_at) > 0),    -- it does not start before this: jitter, back-off
   step           int NOT NULL DEFAULT 1,                   -- the step at which it starts or continues
+  step_name      varchar(190),                             -- the name of that step, where no attempt tells it: see @last_step (store/engine/shared.go)
   attempt        int NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
   attempts       int NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
   fence          int NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated

@@ -6,7 +6,7 @@ DECLARE
   r dbjobs.runs;
   named text;
   steps text[];
-  last text; -- the name of the step in which the run ended; NULL: see applier.lastStep (store/retry.go)
+  last text; -- the name of the step in which the run ended, or was to begin; NULL: see applier.lastStep (store/retry.go)
   was jsonb; -- the steps that the job had when the run began, if it has changed since
   start_at integer;
 BEGIN
@@ -17,8 +17,8 @@ BEGIN
   IF named IS NULL THEN
     RAISE EXCEPTION USING ERRCODE = 'JB004', MESSAGE = format('run %s: its job was removed', retry.run), HINT = 'Create the job again, and request a run of it.';
   END IF;
-  SELECT a.step_name INTO last FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL;
-  IF coalesce(from_step, '') = '' AND last = 'step ' || r.step THEN -- see applier.keptItsPlace (store/retry.go)
+  last := coalesce((SELECT a.step_name FROM dbjobs.attempts a WHERE a.run_id = r.id AND a.number = r.attempts AND a.step = r.step AND r.started_at IS NOT NULL), r.step_name);
+  IF coalesce(from_step, '') = '' AND last = 'step ' || r.step AND r.started_at IS NOT NULL THEN -- see applier.keptItsPlace (store/retry.go)
     SELECT CASE jsonb_typeof(l.was -> 'steps') WHEN 'array' THEN l.was -> 'steps' ELSE '[]' END INTO was FROM dbjobs.changes l
     WHERE l.kind = 'job' AND l.subject_id = r.job_id AND l.action = 'change' AND l.changed_at > r.started_at ORDER BY l.id LIMIT 1;
     IF was - (r.step - 1) <> coalesce(nullif(dbjobs.job_document(r.job_id) -> 'steps', 'null'), '[]') - (r.step - 1) THEN
@@ -34,7 +34,7 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'JB003', MESSAGE = format('run %s: there is no step %s; there are %s', retry.run, coalesce(quote_literal(nullif(from_step, '')), quote_literal(last), r.step::text), array_to_string(steps, ', ')),
       HINT = 'Choose a step with from_step: its name, or its number.';
   END IF;
-  UPDATE dbjobs.runs u SET state = 'waiting', held_by = NULL, ready_at = statement_timestamp(), step = start_at, attempt = 0, losses = 0, lease_until = NULL,
+  UPDATE dbjobs.runs u SET state = 'waiting', held_by = NULL, ready_at = statement_timestamp(), step = start_at, step_name = steps[start_at], attempt = 0, losses = 0, lease_until = NULL,
     cancel_at = NULL, cancel_by = NULL, started_at = NULL, finished_at = NULL, settled_at = NULL, expires_at = NULL, error = NULL
   WHERE u.id = r.id AND u.state IN ('failed', 'cancelled', 'lost') AND u.settled_at IS NOT NULL;
   IF NOT FOUND AND r.state IN ('failed', 'cancelled', 'lost') THEN

@@ -291,6 +291,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   args           jsonb,                                        -- of a request: an object
   ready_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (ready_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- it does not start before this: jitter, back-off
   step           integer NOT NULL DEFAULT 1,                   -- the step at which it starts or continues
+  step_name      text,                                         -- the name of that step, where no attempt tells it: see @last_step (store/engine/shared.go)
   attempt        integer NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
   attempts       integer NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs.attempts
   fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated

@@ -285,6 +285,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   args           text,                                        -- of a request: an object
   ready_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(ready_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(ready_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', ready_at) AND ready_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', ready_at IS NULL)),  -- it does not start before this: jitter, back-off
   step           integer NOT NULL DEFAULT 1,                   -- the step at which it starts or continues
+  step_name      text,                                         -- the name of that step, where no attempt tells it: see @last_step (store/engine/shared.go)
   attempt        integer NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
   attempts       integer NOT NULL DEFAULT 0 CHECK (attempts <= 2000000000),                   -- tries of all steps: the newest number in dbjobs_attempts
   fence          integer NOT NULL DEFAULT 0 CHECK (fence <= 2000000000),                   -- times delivered; a writer with another number is outdated
