@@ -56,6 +56,8 @@ var (
 		{regexp.MustCompile(`UNIQUE \(job_id, occurrence\)`), "CHECK (1 = 1)"},
 		{regexp.MustCompile(`PRIMARY KEY \(run_id, number\)`), "CHECK (1 = 1)"},
 	}
+	// No guard: MySQL refuses a statement that names a key which is not there, and the ends would be tried again until the lease is over.
+	named = guard{regexp.MustCompile(`(attempts a) FORCE INDEX \(PRIMARY\)`), "$1"}
 )
 
 // meddle is the Meddler of a child that runs without the other guards.
@@ -94,7 +96,7 @@ func (g guards) remove(c *storetest.Calls, engine string) func() map[string]int 
 			removed["refused "+call.Kind]++
 		}
 	case noGuards:
-		gone = slices.Concat(locks, conditions, keys)
+		gone = slices.Concat(locks, conditions, keys, []guard{named})
 		c.NoTransactions = true
 	}
 	c.Rewrite = func(text string) string {
