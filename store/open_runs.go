@@ -230,7 +230,7 @@ func (o *openRuns) noteCrowd(c *Snapshot) {
 // readCrowd reads the runs of a crowded job, but only the first of the waiting runs that rest, and the number of those
 // that rest in the queue. It returns false if the decision needs all runs.
 //
-// The decision is the same as with all runs. It lets runs go in their order, and at most as many as may run at a
+// The decision is the same as with all runs, but may keep more of the history. It lets runs go in their order, and at most as many as may run at a
 // time, so it never gets to the runs that are left out. The policies for nominal times ask only whether any run
 // rests, or whether any run of a nominal time does. But if the job was changed, paused or removed, the decision may let
 // more runs go, hold them, or end all waiting runs: those are other needs. And if a run that was read does not count,
@@ -260,7 +260,7 @@ func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (b
 	if len(first) < c.Job.RestingRead() && queue.Runs <= crowded {
 		o.p.Crowds.set(c.Job.ID, false)
 	}
-	c.Queue = queue
+	c.Queue, c.LeftOut = queue, len(first) >= c.Job.RestingRead()
 	if c.Group != nil {
 		c.Group.Active += queue.Runs
 	}

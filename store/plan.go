@@ -85,6 +85,7 @@ type Snapshot struct {
 	Rules     []Rule
 	Runs      []Run // not settled yet, oldest first
 	Queue     Queue // more runs that are not settled yet: nothing but a nominal time or a run has woken the job
+	LeftOut   bool  // even more of them may wait in turn, newer than those that do so in Runs: see readCrowd
 	// Followers are the jobs that run after this one.
 	Followers []Follower
 	// Met are the intervals for which each of the jobs that this job runs after has a run that ended as asked. They

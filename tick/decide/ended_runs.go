@@ -187,7 +187,30 @@ func (d *decision) retention() []store.Retention {
 	if d.plan.Cycles == d.snapshot.Plan.Cycles || d.gone() {
 		return nil
 	}
-	return []store.Retention{{JobID: d.plan.JobID, Below: d.plan.RunsMade - int64(d.job().Keep.Runs)}}
+	return []store.Retention{{JobID: d.plan.JobID, Below: d.history() - int64(d.job().Keep.Runs)}}
+}
+
+// history is a number that as many runs of the job have at most as are history. A run has its number long before it ends, if many
+// wait: what is still open must push nothing out of the history. Of runs that were left out, it is only known that they are newer
+// than those that wait in turn and were read.
+func (d *decision) history() int64 {
+	through, open := d.plan.RunsMade, int64(d.unreadable+d.snapshot.Queue.Runs)
+	count := func(r *store.Run) {
+		switch {
+		case r.Number == 0 || r.Ended():
+		case d.snapshot.LeftOut:
+			through = min(through, r.Number-1)
+		default:
+			open++
+		}
+	}
+	for i := range d.active {
+		count(&d.active[i].Run)
+	}
+	for i := range d.made {
+		count(&d.made[i])
+	}
+	return through - open
 }
 
 // settleRecorded settles an expired run whose last step has recorded its success together with its effects. Only the record

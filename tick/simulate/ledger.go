@@ -294,6 +294,7 @@ func (e *entry) read(c *store.Snapshot, now time.Time, woken bool) []store.Run {
 		}
 		list = append(list, x.Run)
 	}
+	c.LeftOut = resting > most
 	return list
 }
 
