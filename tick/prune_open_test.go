@@ -14,7 +14,7 @@ import (
 // record, and can be retried, until as many newer ones have ended.
 func TestPruneKeepsWhatEndsBeforeABacklog(t *testing.T) {
 	const kept = 3
-	for _, n := range []int{10, 260} { // of that many, decisions read only some
+	for _, n := range []int{10, 260, 1200} { // of more than 200, decisions read only some
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Keep: store.Keep{Runs: kept}, Steps: []store.Step{ticktest.Step("", "SELECT * FROM later")}}}})

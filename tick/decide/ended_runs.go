@@ -190,9 +190,9 @@ func (d *decision) retention() []store.Retention {
 	return []store.Retention{{JobID: d.plan.JobID, Below: d.history() - int64(d.job().Keep.Runs)}}
 }
 
-// history is a number that as many runs of the job have at most as are history. A run has its number long before it ends, if many
-// wait: what is still open must push nothing out of the history. Of runs that were left out, it is only known that they are newer
-// than those that wait in turn and were read.
+// history is the number of the newest run of the job, less one for each run that is open. A run has its number long before it ends,
+// if many wait: what is still open must push nothing out of the history. Of runs that were left out, it is only known that they are
+// newer than those that wait in turn and were read.
 func (d *decision) history() int64 {
 	through, open := d.plan.RunsMade, int64(d.unreadable+d.snapshot.Queue.Runs)
 	count := func(r *store.Run) {

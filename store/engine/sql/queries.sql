@@ -1384,11 +1384,12 @@ DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
 
 -- How much history some jobs keep, from any place in the table, whether a job was removed before @later, and the oldest of its runs
 -- that are settled, with when that has ended. A run that is open, such as one of a later time, is no history, and pushes nothing out
--- of it: up to the first one, the numbers are those of the history. Each plan is looked up: a join of the two tables would read all plans up to that place.
+-- of it. So many may be open that they are not counted: up to the first one, all numbers are those of the history. Each plan is looked up: a join of the two tables would read all plans up to that place.
 
 -- name: sweep_jobs
-SELECT @now, j.id, COALESCE((SELECT r.number - 1 FROM dbjobs.runs r @by_open WHERE @open = j.id AND r.number > 0 ORDER BY r.id LIMIT 1),
-    (SELECT p.runs_made FROM dbjobs.plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
+SELECT @now, j.id, CASE WHEN (SELECT r.id FROM dbjobs.runs r @by_open WHERE @open = j.id ORDER BY r.id LIMIT 1 OFFSET 1000) IS NULL
+    THEN COALESCE((SELECT p.runs_made FROM dbjobs.plans p WHERE p.job_id = j.id), 0) - (SELECT COUNT(*) FROM dbjobs.runs r @by_open WHERE @open = j.id)
+    ELSE (SELECT COALESCE(r.number, 1) - 1 FROM dbjobs.runs r @by_open WHERE @open = j.id ORDER BY r.id LIMIT 1) END - j.keep_runs, j.keep_age_ms,
   CASE WHEN j.removed_at < @later THEN @true ELSE @false END,
   COALESCE((SELECT r.number FROM dbjobs.runs r @by_number WHERE r.job_id = j.id AND r.number > 0 AND r.settled_at IS NOT NULL ORDER BY r.number LIMIT 1), 0),
   (SELECT r.finished_at FROM dbjobs.runs r @by_number WHERE r.job_id = j.id AND r.number > 0 AND r.settled_at IS NOT NULL ORDER BY r.number LIMIT 1)

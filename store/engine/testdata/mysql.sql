@@ -1837,8 +1837,9 @@ WHERE r.settled_at IS NOT NULL AND (r.number <= d.below OR r.finished_at < d.sin
 
 -- name: sweep_jobs
 -- arguments: now, now, later_ms, share, limit
-SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, COALESCE((SELECT r.number - 1 FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id = j.id AND r.number > 0 ORDER BY r.id LIMIT 1),
-    (SELECT p.runs_made FROM dbjobs_plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
+SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), j.id, CASE WHEN (SELECT r.id FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id = j.id ORDER BY r.id LIMIT 1 OFFSET 1000) IS NULL
+    THEN COALESCE((SELECT p.runs_made FROM dbjobs_plans p WHERE p.job_id = j.id), 0) - (SELECT COUNT(*) FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id = j.id)
+    ELSE (SELECT COALESCE(r.number, 1) - 1 FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id = j.id ORDER BY r.id LIMIT 1) END - j.keep_runs, j.keep_age_ms,
   CASE WHEN j.removed_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN 1 ELSE 0 END,
   COALESCE((SELECT r.number FROM dbjobs_runs r FORCE INDEX (runs_number) WHERE r.job_id = j.id AND r.number > 0 AND r.settled_at IS NOT NULL ORDER BY r.number LIMIT 1), 0),
   (SELECT r.finished_at FROM dbjobs_runs r FORCE INDEX (runs_number) WHERE r.job_id = j.id AND r.number > 0 AND r.settled_at IS NOT NULL ORDER BY r.number LIMIT 1)

@@ -1965,8 +1965,9 @@ CROSS JOIN LATERAL (SELECT id, number FROM dbjobs.runs WHERE job_id = d.job_id A
 
 -- name: sweep_jobs
 -- arguments: now, later_ms, share, limit
-SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, COALESCE((SELECT r.number - 1 FROM dbjobs.runs r  WHERE settled_at IS NULL AND job_id = j.id AND r.number > 0 ORDER BY r.id LIMIT 1),
-    (SELECT p.runs_made FROM dbjobs.plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
+SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), j.id, CASE WHEN (SELECT r.id FROM dbjobs.runs r  WHERE settled_at IS NULL AND job_id = j.id ORDER BY r.id LIMIT 1 OFFSET 1000) IS NULL
+    THEN COALESCE((SELECT p.runs_made FROM dbjobs.plans p WHERE p.job_id = j.id), 0) - (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs r  WHERE settled_at IS NULL AND job_id = j.id)
+    ELSE (SELECT COALESCE(r.number, 1) - 1 FROM dbjobs.runs r  WHERE settled_at IS NULL AND job_id = j.id ORDER BY r.id LIMIT 1) END - j.keep_runs, j.keep_age_ms,
   CASE WHEN j.removed_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN true ELSE false END,
   COALESCE((SELECT r.number FROM dbjobs.runs r  WHERE r.job_id = j.id AND r.number > 0 AND r.settled_at IS NOT NULL ORDER BY r.number LIMIT 1), 0),
   (SELECT r.finished_at FROM dbjobs.runs r  WHERE r.job_id = j.id AND r.number > 0 AND r.settled_at IS NOT NULL ORDER BY r.number LIMIT 1)

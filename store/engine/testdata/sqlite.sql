@@ -1819,8 +1819,9 @@ WHERE r.settled_at IS NOT NULL AND (r.number <= d.below OR r.finished_at < d.sin
 
 -- name: sweep_jobs
 -- arguments: now, later_ms, share, limit
-SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), j.id, COALESCE((SELECT r.number - 1 FROM dbjobs_runs r INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = j.id AND r.number > 0 ORDER BY r.id LIMIT 1),
-    (SELECT p.runs_made FROM dbjobs_plans p WHERE p.job_id = j.id), 0) - j.keep_runs, j.keep_age_ms,
+SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), j.id, CASE WHEN (SELECT r.id FROM dbjobs_runs r INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = j.id ORDER BY r.id LIMIT 1 OFFSET 1000) IS NULL
+    THEN COALESCE((SELECT p.runs_made FROM dbjobs_plans p WHERE p.job_id = j.id), 0) - (SELECT COUNT(*) FROM dbjobs_runs r INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = j.id)
+    ELSE (SELECT COALESCE(r.number, 1) - 1 FROM dbjobs_runs r INDEXED BY dbjobs_runs_open WHERE settled_at IS NULL AND job_id = j.id ORDER BY r.id LIMIT 1) END - j.keep_runs, j.keep_age_ms,
   CASE WHEN j.removed_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN 1 ELSE 0 END,
   COALESCE((SELECT r.number FROM dbjobs_runs r  WHERE r.job_id = j.id AND r.number > 0 AND r.settled_at IS NOT NULL ORDER BY r.number LIMIT 1), 0),
   (SELECT r.finished_at FROM dbjobs_runs r  WHERE r.job_id = j.id AND r.number > 0 AND r.settled_at IS NOT NULL ORDER BY r.number LIMIT 1)
