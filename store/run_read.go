@@ -95,11 +95,31 @@ func (s *Store) addHolders(ctx context.Context, d *RunDetail) error {
 		a["job"] = j.ID
 	}
 	runs, err := s.listRuns(ctx, s.db, "runs_holding", a)
-	runs = slices.DeleteFunc(runs, func(r Run) bool { return r.ID == d.ID }) // it has begun before
-	for i := range runs[:min(len(runs), mostHolders)] {
-		d.Behind = append(d.Behind, runs[i].Label())
-	}
+	d.Behind = labels(slices.DeleteFunc(runs, func(r Run) bool { return r.ID == d.ID })) // it has begun before
 	return err
+}
+
+// labels returns the labels of the first runs of a list.
+func labels(runs []Run) (names []string) {
+	for i := range runs[:min(len(runs), mostHolders)] {
+		names = append(names, runs[i].Label())
+	}
+	return names
+}
+
+// FullGroup reports whether a group has no room for a further run, with the labels of the first runs under way. A group that is
+// missing has no room, and no run.
+func (s *Store) FullGroup(ctx context.Context, name string) (full bool, behind []string, err error) {
+	all, err := s.groups(ctx, s.db)
+	most := all[name].MaxRunning
+	if err != nil || most == 0 {
+		return err == nil, nil, err
+	}
+	runs, err := s.listRuns(ctx, s.db, "runs_holding", engine.Args{"job": int64(0), "group": name, "limit": most})
+	if len(runs) < most {
+		return false, nil, err
+	}
+	return true, labels(runs), err
 }
 
 var (

@@ -65,9 +65,9 @@ that may have run.`,
 		}
 		b.Runs, b.More, b.KeptSince = report.List(b.Runs), chosen.More, chosen.KeptSince
 		return c.print(b, func() error {
-			b.Held, err = held(ctx, s, args[0])
-			if err == nil && b.Held == nil && len(b.Runs) > 0 {
-				b.Does, err = runs(ctx, s, &b.Runs[0], "them")
+			j, err := s.Job(ctx, args[0])
+			if b.Held = holds(&j); err == nil && b.Held == nil && len(b.Runs) > 0 {
+				b.Does, b.Waits, err = when(ctx, s, &j, &b.Runs[0], len(b.Runs), "them")
 			}
 			c.unknown("when the runs execute", err)
 			c.say("%s", b)

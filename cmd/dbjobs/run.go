@@ -121,7 +121,8 @@ func (c *cli) runRetry() *cobra.Command {
 		Long: `Opens a run again: the same run, with its own interval and arguments. It continues at the step it was in,
 wherever the job has that step now, or at --from-step. If the job has no step of that name any more, the retry is
 refused without --from-step. So it is if the step has no name of its own, and the job's other steps have changed
-since: its place may be that of another step. The next tick executes it, after the job's open runs.`,
+since: its place may be that of another step. The next tick executes it, after the job's open runs,
+and as soon as its group has room.`,
 		Example: `  dbjobs run retry rollup#12 --from-step load --reason "the disk has room again"`,
 	}
 	cmd.Flags().StringVar(&from, "from-step", "", "name or number of the step to start with")
@@ -131,20 +132,20 @@ since: its place may be that of another step. The next tick executes it, after t
 			return err
 		}
 		return c.print(r, func() error {
-			p, err := held(ctx, s, r.FullJob())
-			does, step := "", fmt.Sprintf("from step %d, %q", r.Step, r.StepName)
-			if err == nil && p == nil {
-				does, err = runs(ctx, s, &r.Run, "it")
+			step := fmt.Sprintf("from step %d, %q", r.Step, r.StepName)
+			does, waits := "", ""
+			j, err := s.Job(ctx, r.FullJob())
+			if err == nil {
+				does, waits, err = when(ctx, s, &j, &r.Run, 1, "it")
 			}
 			switch {
 			case err != nil:
 				c.unknown(fmt.Sprintf("run %s is open again, %s; when it executes", r.Label(), step), err)
-				return nil
-			case p != nil:
-				c.say("run %s is open again, %s: it waits while the job is paused: %s", r.Label(), step, report.Paused(*p))
-				return nil
+			case waits != "":
+				c.say("run %s is open again, %s: it %s", r.Label(), step, waits)
+			default:
+				c.say("run %s is open again: the next dbjobs tick %s %s", r.Label(), does, step)
 			}
-			c.say("run %s is open again: the next dbjobs tick %s %s", r.Label(), does, step)
 			return nil
 		})
 	})

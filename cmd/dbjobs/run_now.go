@@ -64,7 +64,8 @@ func (c *cli) jobRunNow() *cobra.Command {
 	var f requestFlags
 	cmd := &cobra.Command{
 		Use: "run-now NAME", Short: "Request a run outside the schedule; the next tick executes it", Args: positional("NAME"),
-		Long: `Requests a run outside the schedule and prints its id. The next tick executes it, after the job's open runs.
+		Long: `Requests a run outside the schedule and prints its id. The next tick executes it, after the job's open runs, and
+as soon as its group has room.
 
 --arg NAME=VALUE replaces ${args.NAME} in the arguments of the job's statements. --from and --to replace
 ${interval_start} and ${interval_end}, which are empty otherwise; dbjobs job backfill then counts the nominal times in
@@ -123,29 +124,41 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 	if err != nil {
 		return err
 	}
-	if p := holds(&j); p != nil {
-		c.say("the run waits while the job is paused: %s", report.Paused(*p))
-		return nil
-	}
-	if j.Disabled {
+	paused := holds(&j) != nil
+	if j.Disabled && !paused {
 		c.say("the job is disabled; this requested run executes anyway")
 	}
-	does, err := runs(ctx, s, &r.Run, "it")
-	if err != nil {
+	does, waits, err := when(ctx, s, &j, &r.Run, 1, "it")
+	switch {
+	case err != nil:
 		return err
-	}
-	if r.ReadyAt.After(r.CreatedAt) {
+	case r.ReadyAt.After(r.CreatedAt) && !paused:
 		c.say("the run waits for %s; the first dbjobs tick after that %s", report.Instant(r.ReadyAt), does)
-		return nil
+	case waits != "":
+		c.say("the run %s", waits)
+	default:
+		c.say("the next dbjobs tick %s", does)
+	}
+	return nil
+}
+
+// when says what the next tick does with runs of a job that were requested or opened again: r, and those after it; n is their
+// number. If r has to wait for something else, waits says for what; the subject of that sentence is the run.
+func when(ctx context.Context, s *store.Store, j *store.JobStatus, r *store.Run, n int, it string) (does, waits string, err error) {
+	if p := holds(j); p != nil {
+		return "", "waits while the job is paused: " + report.Paused(*p), nil
+	}
+	if does, err = runs(ctx, s, r, it); err != nil {
+		return "", "", err
 	}
 	room := 1
 	if j.Overlap == store.OverlapAllow {
 		room = j.MaxRunning
 	}
-	before := j.RunsOpen - 1 // RunsOpen also counts the requested run
+	before := j.RunsOpen - n // RunsOpen also counts these runs
 	if before >= room {
-		if before, err = blocking(ctx, s, &r.Run); err != nil {
-			return err
+		if before, err = blocking(ctx, s, r); err != nil {
+			return "", "", err
 		}
 	}
 	if before >= room {
@@ -153,18 +166,37 @@ func (c *cli) sayWhen(ctx context.Context, s *store.Store, job string, r store.R
 		if before > 1 {
 			what, ended = fmt.Sprintf("%d open runs", before), "they have ended"
 		}
-		c.say("the run waits behind %s of the job (dbjobs run list --job %s); when %s, a dbjobs tick %s", what, store.Argument(j.FullName()), ended, does)
-		return nil
+		return does, fmt.Sprintf("waits behind %s of the job (dbjobs run list --job %s); when %s, a dbjobs tick %s", what, store.Argument(j.FullName()), ended, does), nil
 	}
-	c.say("the next dbjobs tick %s", does)
-	return nil
+	waits, err = forGroup(ctx, s, j.Group, does)
+	return does, waits, err
 }
 
-// blocking counts the open runs that a requested run waits behind: not those that wait for a later time of their own.
-func blocking(ctx context.Context, s *store.Store, requested *store.Run) (n int, err error) {
-	runs, err := s.UnsettledRuns(ctx, []int64{requested.JobID})
-	for _, r := range runs[requested.JobID] {
-		if r.ID != requested.ID && !r.Ended() && !r.ToCome(requested.CreatedAt) {
+// forGroup says that a run waits for its group, and for which runs; empty: the group has room, or the job has none.
+func forGroup(ctx context.Context, s *store.Store, group, does string) (string, error) {
+	if group == "" {
+		return "", nil
+	}
+	full, behind, err := s.FullGroup(ctx, group)
+	switch {
+	case err != nil || !full:
+		return "", err
+	case len(behind) == 0:
+		return fmt.Sprintf("waits until there is a group %s; add it to a manifest: groups: {%[1]s: 1}", report.Line(group)), nil
+	}
+	return fmt.Sprintf("waits until the group %s has room, behind %s; then a dbjobs tick %s", report.Line(group), report.Line(strings.Join(behind, ", ")), does), nil
+}
+
+// blocking counts the open runs that a run waits behind: those under way, and older ones, but not those that wait for a later time
+// of their own.
+func blocking(ctx context.Context, s *store.Store, waiting *store.Run) (n int, err error) {
+	runs, err := s.UnsettledRuns(ctx, []int64{waiting.JobID})
+	older := true // they are in the order in which they were made
+	for _, r := range runs[waiting.JobID] {
+		switch {
+		case r.ID == waiting.ID:
+			older = false
+		case r.UnderWay() || older && !r.Ended() && !r.ToCome(waiting.ReadyAt):
 			n++
 		}
 	}

@@ -200,6 +200,7 @@ type Backfilled struct {
 	KeptSince time.Time        `json:"kept_since,omitzero"` // runs before it are not kept, and some of the times are: they may have run
 	Held      *store.Pause     `json:"-"`                   // holds the runs back
 	Does      string           `json:"-"`                   // what the next tick does with them; empty: that is not known, or they are held
+	Waits     string           `json:"-"`                   // what the first of them waits for; empty: for nothing but a tick
 }
 
 // Print prints the runs, or the nominal times of a dry run.
@@ -226,7 +227,10 @@ func (b Backfilled) String() string {
 	default:
 		text += "requested runs for " + Plural(len(b.Runs), "nominal time")
 	}
-	if b.Does != "" {
+	switch {
+	case b.Waits != "":
+		text += "; the first one " + b.Waits
+	case b.Does != "":
 		text += "; the next dbjobs tick " + b.Does
 	}
 	if !b.More.IsZero() {
