@@ -8,8 +8,12 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// dryRun lists the jobs that need a decision, and changes nothing.
+// dryRun lists the jobs that need a decision, tells of a freeze and of queued runs, and changes nothing.
 func (p *pass) dryRun(ctx context.Context) error {
+	if until := p.probe.FrozenUntil; until.Before(store.Last) {
+		p.report.FrozenUntil = until
+	}
+	p.report.Queued, p.report.QueuedSince = p.probe.Queued, p.probe.QueuedSince
 	names := map[int64]string{}
 	jobs, err := p.t.Store.Jobs(ctx, store.JobFilter{})
 	if err != nil {

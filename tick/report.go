@@ -10,26 +10,32 @@ import (
 
 // Report is what one pass did. It is the JSON of `dbjobs tick --json`, and its table is made from it.
 type Report struct {
-	Name       string          `json:"name"`
-	Database   string          `json:"database"`
-	StartedAt  time.Time       `json:"started_at"` // by the database's clock
-	DryRun     bool            `json:"dry_run,omitempty"`
-	Frozen     bool            `json:"frozen,omitempty"` // everything is paused: nothing was decided or taken
-	Decided    int             `json:"decided"`          // jobs for which the pass has decided
-	Made       int             `json:"made"`             // runs made
-	Gaps       map[string]int  `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
-	Started    int             `json:"started"`          // runs delivered here
-	Succeeded  int             `json:"succeeded"`
-	Failed     int             `json:"failed"`              // runs that failed for good, or were lost
-	Cancelled  int             `json:"cancelled,omitempty"` // runs stopped, on request or because they were replaced
-	Waiting    int             `json:"waiting"`             // runs that wait for a retry
-	Pruned     int             `json:"pruned,omitempty"`    // old runs deleted
-	Outdated   int             `json:"outdated,omitempty"`  // ends that were refused, because this process no longer held the run
-	Runs       []Ended         `json:"runs,omitempty"`      // the first runs that ended or wait for a retry, in that order: see Report.name
-	MoreRuns   int             `json:"more_runs,omitempty"` // those that are not among Runs
-	Due        []Coming        `json:"due,omitempty"`       // in a dry run: the jobs for which a pass would decide
-	NextRun    time.Time       `json:"next_run,omitzero"`   // when something needs a decision next; never before the end of the pass
-	MoreDue    bool            `json:"more_due,omitempty"`  // something is already due: it became due during the pass, or the pass has left it
+	Name      string         `json:"name"`
+	Database  string         `json:"database"`
+	StartedAt time.Time      `json:"started_at"` // by the database's clock
+	DryRun    bool           `json:"dry_run,omitempty"`
+	Frozen    bool           `json:"frozen,omitempty"` // everything is paused: nothing was decided or taken
+	Decided   int            `json:"decided"`          // jobs for which the pass has decided
+	Made      int            `json:"made"`             // runs made
+	Gaps      map[string]int `json:"gaps,omitempty"`   // gaps recorded or extended, by reason
+	Started   int            `json:"started"`          // runs delivered here
+	Succeeded int            `json:"succeeded"`
+	Failed    int            `json:"failed"`              // runs that failed for good, or were lost
+	Cancelled int            `json:"cancelled,omitempty"` // runs stopped, on request or because they were replaced
+	Waiting   int            `json:"waiting"`             // runs that wait for a retry
+	Pruned    int            `json:"pruned,omitempty"`    // old runs deleted
+	Outdated  int            `json:"outdated,omitempty"`  // ends that were refused, because this process no longer held the run
+	Runs      []Ended        `json:"runs,omitempty"`      // the first runs that ended or wait for a retry, in that order: see Report.name
+	MoreRuns  int            `json:"more_runs,omitempty"` // those that are not among Runs
+	Due       []Coming       `json:"due,omitempty"`       // in a dry run: the jobs for which a pass would decide
+	// In a dry run: when the freeze ends (zero: that is open), whether a run of the queue of ticks may be taken, and since when the
+	// first of these runs is ready (zero: that is unknown).
+	FrozenUntil time.Time `json:"frozen_until,omitzero"`
+	Queued      bool      `json:"queued,omitempty"`
+	QueuedSince time.Time `json:"queued_since,omitzero"`
+
+	NextRun    time.Time       `json:"next_run,omitzero"`  // when something needs a decision next; never before the end of the pass
+	MoreDue    bool            `json:"more_due,omitempty"` // something is already due: it became due during the pass, or the pass has left it
 	CutShort   string          `json:"cut_short,omitempty"`
 	Unrecorded string          `json:"unrecorded,omitempty"` // why the pass could not be recorded
 	TooLong    []store.TooLong `json:"too_long,omitempty"`   // jobs with a queued run whose timeout never fits the budget

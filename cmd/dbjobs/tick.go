@@ -85,7 +85,7 @@ same time. What fails for one stops none of the others.`,
 	flags.Var(durationFlag{&f.length}, "for", "run a pass whenever something is due, until this time is over, such as 55s; 0s runs a single pass")
 	f.late = store.Duration(15 * time.Minute)
 	flags.Var(durationFlag{&f.late}, "late", "how long after its nominal time a run is late, for hooks, and how long this trigger may be silent before the next tick reports it (five minutes at least); 0s turns both off")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "only print what is due")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only print what a pass would do now")
 	fromVariables(cmd, "startup-id", "for", "late")
 	f.register(cmd, c.env)
 	cmd.RunE = c.pass(&f, func(ctx context.Context, t *tick.Tick) (tick.Report, error) {

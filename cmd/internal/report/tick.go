@@ -127,14 +127,31 @@ func gaps(byReason map[string]int) string {
 	return ", gaps: " + strings.Join(parts, ", ")
 }
 
+// due prints what a pass would do. While everything is paused, it still lists the jobs for which a pass decides afterwards.
 func due(w io.Writer, r tick.Report) error {
-	if len(r.Due) == 0 {
-		text := "nothing needs a decision"
-		if next := Instant(r.NextRun); next != "" {
-			text += "; next " + next
+	var text []string
+	switch {
+	case r.Frozen && r.FrozenUntil.IsZero():
+		text = append(text, "everything is paused: a tick decides and takes nothing")
+	case r.Frozen:
+		text = append(text, "everything is paused until "+Instant(r.FrozenUntil)+": a tick decides and takes nothing")
+	case len(r.Due) == 0:
+		text = append(text, "nothing needs a decision")
+	}
+	if r.Queued && !r.Frozen {
+		queued := "a tick executes queued runs"
+		if since := Instant(r.QueuedSince); since != "" {
+			queued += ", the first of them ready since " + since
 		}
-		_, err := fmt.Fprintln(w, text)
-		return err
+		text = append(text, queued)
+	}
+	if next := Instant(r.NextRun); next != "" && len(r.Due) == 0 && !r.Frozen {
+		text = append(text, "next "+next)
+	}
+	if len(text) > 0 {
+		if _, err := fmt.Fprintln(w, strings.Join(text, "; ")); err != nil || len(r.Due) == 0 {
+			return err
+		}
 	}
 	t := newTable(w, "JOB", "NEEDS A DECISION", "SINCE")
 	told := map[string]bool{} // a new job has several reasons; the first one is printed
