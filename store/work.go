@@ -120,44 +120,53 @@ type Sign struct {
 }
 
 // Heartbeat extends the leases of runs and returns the runs that are still held. A run that is missing was delivered
-// again.
+// again: the transaction that writes asks for it, because a proxy may send a query that stands alone to a server that is
+// behind.
 //
 // Another session may have locked the row of a run, such as the run's own step that commits with its end, or a
 // session that somebody left open. Such a run keeps its lease as it is: waiting for the lock would let the leases of
 // all the other runs end. No session recovers the run while its row is locked, but the lease may be over when the lock
 // ends. So its sign says that its lease was not extended, and before it is over, the holder sends heartbeats more often.
-func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (map[string]Sign, error) {
+func (s *Store) Heartbeat(ctx context.Context, runs []string, h Holder) (signs map[string]Sign, err error) {
 	a := engine.Args{"now": s.now(), "lease_ms": h.Lease.Milliseconds(), "ids": runs, "holder": h.Name}
 	var free []string
-	err := s.db.InTx(ctx, func(tx *engine.Tx) error {
+	err = s.db.InTx(ctx, func(tx *engine.Tx) (err error) {
 		free = nil
-		if err := tx.Query(ctx, "lock_runs", a, engine.Column(&free)); err != nil || len(free) == 0 {
+		if err := tx.Query(ctx, "lock_runs", a, engine.Column(&free)); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, "heartbeat", a.With("ids", free))
+		if len(free) > 0 {
+			if _, err := tx.Exec(ctx, "heartbeat", a.With("ids", free)); err != nil {
+				return err
+			}
+		}
+		signs, err = signsOf(ctx, tx, a)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	signs, err := s.Held(ctx, runs, h)
 	for _, id := range free {
 		if sign, held := signs[id]; held {
 			sign.Extended = true
 			signs[id] = sign
 		}
 	}
-	return signs, err
+	return signs, nil
 }
 
-// Held returns the runs that are still held, and says for which of them somebody requested a cancellation. It writes
-// nothing, so it may be called often.
+// Held returns the runs that are held, and says for which of them somebody requested a cancellation. It writes nothing,
+// so it may be called often. A server that is behind may answer: only Heartbeat knows that a run is no longer held.
 func (s *Store) Held(ctx context.Context, runs []string, h Holder) (map[string]Sign, error) {
+	return signsOf(ctx, s.db, engine.Args{"ids": runs, "holder": h.Name})
+}
+
+func signsOf(ctx context.Context, q engine.Runner, a engine.Args) (map[string]Sign, error) {
 	signs := map[string]Sign{}
 	var id string
 	var g Sign
 	var cancel present
-	err := s.db.Query(ctx, "held", engine.Args{"ids": runs, "holder": h.Name}, engine.Reads(&id, &g.Fence, &cancel).Each(func(string) {
+	err := q.Query(ctx, "held", a, engine.Reads(&id, &g.Fence, &cancel).Each(func(string) {
 		g.Cancel = bool(cancel)
 		signs[id] = g
 	}))

@@ -25,6 +25,7 @@ type held struct {
 	// leased is the end of its lease by the host's clock, for messages, and for heartbeats that another session's lock delays.
 	leased time.Time
 	place  bool          // it has a place, so it executes
+	missed bool          // the last answer about what this pass holds did not have it
 	grace  time.Duration // of the program that it executes
 }
 

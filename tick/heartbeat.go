@@ -3,7 +3,6 @@ package tick
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/dbjobs/dbjobs/store"
@@ -19,7 +18,6 @@ func (p *pass) beat(ctx context.Context) {
 		defer every.Stop()
 		due := time.NewTimer(heartbeat)
 		defer due.Stop()
-		var gone map[delivery]bool
 		failed := 0       // heartbeats in a row
 		arms := wakeBeats // the look with which an alarm is to be set
 		for n := 1; ; n++ {
@@ -49,7 +47,7 @@ func (p *pass) beat(ctx context.Context) {
 				}
 				due.Reset(next)
 			default:
-				gone = p.lookForStops(ctx, ids, asked, gone)
+				p.lookForStops(ctx, ids, asked)
 			}
 		}
 	})
@@ -75,7 +73,7 @@ func (p *pass) extend(ctx context.Context, ids []string, asked []delivery, faile
 		p.log.Log(ctx, level, "heartbeat", "error", err)
 		return false, err
 	}
-	p.heed(asked, signs)
+	p.heed(asked, signs, true)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	last = true
@@ -93,38 +91,46 @@ func (p *pass) extend(ctx context.Context, ids []string, asked []delivery, faile
 }
 
 // lookForStops stops the runs that somebody wants cancelled, and those that this pass no longer holds: after a failover, another
-// process may execute them at the same time. It returns the latter ones. The look before has to have missed them, too (before),
-// because a server of several may be a little behind. If the database does not answer, the next look tries again.
-func (p *pass) lookForStops(ctx context.Context, ids []string, asked []delivery, before map[delivery]bool) (gone map[delivery]bool) {
-	ctx, cancel := context.WithTimeout(ctx, heartbeat/2)
+// process may execute them at the same time. If the database does not answer, the next look tries again.
+func (p *pass) lookForStops(ctx context.Context, ids []string, asked []delivery) {
+	within, cancel := context.WithTimeout(ctx, heartbeat/2)
 	defer cancel()
-	signs, err := p.t.Store.Held(ctx, ids, p.holder)
+	signs, err := p.t.Store.Held(within, ids, p.holder)
 	if err != nil {
 		p.log.Debug("looking for runs to be stopped", "error", err)
-		return nil
+		return
 	}
-	gone = map[delivery]bool{}
-	p.heed(slices.DeleteFunc(asked, func(h delivery) bool {
-		if sign, held := signs[h.run]; held && sign.Fence == h.fence {
-			return !sign.Cancel
+	if gone := p.heed(asked, signs, false); len(gone) > 0 {
+		ids = make([]string, len(gone))
+		for i, h := range gone {
+			ids[i] = h.run
 		}
-		gone[h] = true
-		return !before[h]
-	}), signs)
-	return gone
+		_, _ = p.extend(ctx, ids, gone, 1) // not answered: the next look asks again
+	}
 }
 
-func (p *pass) heed(asked []delivery, signs map[string]store.Sign) {
+// heed stops the runs that somebody wants cancelled, and those that two answers in a row did not have, if the second one is that of
+// a heartbeat: any other may come from a server that is behind, and of several servers that take writes, one may be behind for a
+// moment. It returns the runs that only a heartbeat can tell.
+func (p *pass) heed(asked []delivery, signs map[string]store.Sign, beat bool) (doubtful []delivery) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, h := range asked {
 		one, here := p.running[h]
-		switch sign, held := signs[h.run]; {
-		case !here: // the run has ended in the meantime
-		case !held || sign.Fence != h.fence:
-			one.stop(store.ErrOutdated)
-		case sign.Cancel:
-			one.stop(errCancelled)
+		if !here { // the run has ended in the meantime
+			continue
 		}
+		sign, held := signs[h.run]
+		held = held && sign.Fence == h.fence
+		switch {
+		case held && sign.Cancel:
+			one.stop(errCancelled)
+		case !held && one.missed && beat:
+			one.stop(store.ErrOutdated)
+		case !held && one.missed:
+			doubtful = append(doubtful, h)
+		}
+		one.missed = !held
 	}
+	return doubtful
 }
