@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -10,12 +11,13 @@ import (
 )
 
 // Refusals are runs that could not be delivered. They were ended for that reason; where the database refused even
-// that, they are passed over.
+// that, they are passed over. Where no answer came to a COMMIT, nobody knows whether they were delivered.
 type Refusals struct {
-	mu    sync.Mutex
-	known map[string]bool
-	ended []EndedRun
-	left  []Parked
+	mu     sync.Mutex
+	known  map[string]bool
+	ended  []EndedRun
+	left   []Parked
+	unsure []*Task
 }
 
 // Take returns the news since the last call: the runs that were ended, and the jobs whose runs stay as they are.
@@ -24,6 +26,22 @@ func (f *Refusals) Take() (ended []EndedRun, left []Parked) {
 	defer f.mu.Unlock()
 	ended, left, f.ended, f.left = f.ended, f.left, nil, nil
 	return ended, left
+}
+
+// Unsure returns the deliveries since the last call of which nobody knows whether they took place. Recall takes them back.
+func (f *Refusals) Unsure() (tasks []*Task) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	tasks, f.unsure = f.unsure, nil
+	return tasks
+}
+
+func (f *Refusals) doubt(tasks []Task) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range tasks {
+		f.unsure = append(f.unsure, &tasks[i])
+	}
 }
 
 func (f *Refusals) has(id string) bool {
@@ -67,9 +85,9 @@ type attemptRow struct {
 // Some runs may be executed only once, or end with their next loss. Such a run is not taken ahead, to wait in this
 // process: the list ends before it.
 //
-// Crash window: after COMMIT, and before the answer has arrived, the runs are delivered to nobody. Their leases end,
-// and the next pass delivers them again. Nothing has been executed, since no run executes before COMMIT has
-// succeeded.
+// Crash window: after COMMIT, and before the answer has arrived, the runs are delivered to nobody. Nothing has been executed, since no
+// run executes before COMMIT has succeeded. A process that lives, and gets no answer, takes them back: see Refusals.Unsure. If the
+// process is dead, their leases end, and the next pass delivers them again, or ends them as lost.
 func (s *Store) Take(ctx context.Context, queue string, limit int, h Holder) ([]Task, error) {
 	if h.Refused == nil {
 		h.Refused = &Refusals{}
@@ -200,7 +218,9 @@ func (t *taking) once(ctx context.Context, candidates []string, limit int) (task
 		})
 	})
 	if err != nil {
-		t.stopped = false // a part of the list may end before another run
+		if t.stopped = false; errors.Is(err, ErrInDoubt) { // a part of the list may end before another run
+			t.h.Refused.doubt(tasks)
+		}
 		return nil, err
 	}
 	t.h.Refused.add(ended)

@@ -154,7 +154,8 @@
 //     the silence, and the key of the hook's run makes it one. So a later pass may raise it again.
 //   - After the COMMIT of a take, Store.Take (store/take.go): the run has a lease and no holder.
 //     One heartbeat after the lease ended, decision.recoverExpired (tick/decide/ended_runs.go) lets
-//     the run wait for a new delivery, or ends it as lost.
+//     the run wait for a new delivery, or ends it as lost. A pass that lives, and had no answer to
+//     that COMMIT, gives the run back: pass.recall (tick/queues.go).
 //   - After a step took effect, before its end is recorded, Store.EndStep (store/step_end.go) and
 //     Store.EndSteps (store/step_ends.go): the step runs again with the same run id. This is why
 //     plain steps run at least once.

@@ -100,6 +100,43 @@ func (p *pass) takeInTurn(ctx context.Context, places, ahead int) error {
 	return ctx.Err()
 }
 
+// recall gives back the runs of a take whose COMMIT had no answer, as a server that restarts leaves it: this process has begun none of
+// them, so none loses a delivery. It tries for as long as endStep would, since a run with one delivery would be lost.
+func (p *pass) recall(ctx context.Context) {
+	open := p.holder.Refused.Unsure()
+	if len(open) == 0 {
+		return
+	}
+	last, stop := p.until(ctx, p.lastEnd, closing)
+	defer stop()
+	patient, done := context.WithTimeout(last, lease)
+	defer done()
+	for {
+		var err error
+		if open, err = p.recallOnce(patient, open); len(open) == 0 {
+			return
+		}
+		if err == nil {
+			err = store.ErrLocked
+		}
+		select {
+		case <-patient.Done():
+		case <-time.After(200 * time.Millisecond):
+			if p.temporary(err) || errors.Is(err, store.ErrLocked) {
+				continue
+			}
+		}
+		p.log.Warn("runs that may have been delivered could not be given back: they are recovered when their leases end", "runs", len(open), "error", err)
+		return
+	}
+}
+
+func (p *pass) recallOnce(ctx context.Context, open []*store.Task) ([]*store.Task, error) {
+	ctx, cancel := context.WithTimeout(ctx, heartbeat)
+	defer cancel()
+	return p.t.Store.Recall(ctx, open)
+}
+
 // refused adds the runs that could not be delivered to the report. It returns the number of runs that
 // ended for that reason; their jobs need a decision.
 func (p *pass) refused() int {

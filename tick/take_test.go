@@ -2,8 +2,11 @@ package tick_test
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -140,4 +143,87 @@ func TestTakeUsesItsConnectionsAgain(t *testing.T) {
 			t.Errorf("%d connections for %d runs side by side", n, beside)
 		}
 	})
+}
+
+// The answer to the COMMIT of a take is lost. The process lives, and knows that it has begun nothing: it gives the run back, so a run
+// with one delivery is executed, once. The server may be away at first, or may still be about to end the session of the take.
+func TestTakeWithoutAnAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		undone, held bool
+		away         int // how many times it cannot be reached
+	}{"delivered": {}, "not delivered": {undone: true}, "away": {away: 3}, "under way": {held: true}} {
+		t.Run(name, func(t *testing.T) {
+			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", Queue: "others", MaxDeliveries: 1, Steps: []store.Step{ticktest.Call("")}}}})
+				ticktest.Request(t, d, "job")
+				ticktest.DecideOnly(t, d)
+				executed := 0
+				tk := ticktest.NewDoing(t, d, func(context.Context, executor.Request) (executor.Result, error) {
+					executed++
+					return executor.Result{}, nil
+				})
+				tk.Queues = []string{"others"}
+				unanswered := unansweredTake(t, d, c.undone, c.held, c.away)
+				tk.Store = ticktest.OpenBeside(t, d, "", store.Options{Wrap: unanswered.Wrap})
+				if r, err := tk.Work(t.Context()); !errors.Is(err, store.ErrInDoubt) || r.Started != 0 {
+					t.Errorf("%v: %d started", err, r.Started)
+				}
+				d.Clock.Add(5 * time.Minute)
+				ticktest.DecideOnly(t, d)
+				tk.Store = d.Store
+				if _, err := tk.Work(t.Context()); err != nil {
+					t.Error(err)
+				}
+				r := ticktest.LastRun(t, d, "job")
+				if executed != 1 || r.State != store.Succeeded || r.Losses != 0 || r.Attempts != 1 {
+					t.Errorf("executed %d times: %s after %d attempts, %d losses: %s", executed, r.State, r.Attempts, r.Losses, r.Error)
+				}
+			})
+		})
+	}
+}
+
+// unansweredTake loses the answer to the COMMIT of the first take. undone: it did not take place. held: the run stays locked until
+// somebody has tried to lock it. away: how often the server cannot be reached after that.
+func unansweredTake(t *testing.T, d *storetest.DB, undone, held bool, away int) *storetest.Calls {
+	t.Helper()
+	free := func() {}
+	begun, lost, tries := false, false, 0
+	lose := func(c storetest.Call, here bool) error {
+		if !here || lost || !begun || c.Kind != storetest.Commit {
+			return nil
+		}
+		if lost = true; held {
+			tx, err := d.SQL.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			free = sync.OnceFunc(func() { _ = tx.Rollback() })
+			t.Cleanup(free)
+			if _, err := tx.ExecContext(t.Context(), "SELECT id FROM "+d.Table("runs")+" FOR UPDATE"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return syscall.ECONNRESET
+	}
+	return &storetest.Calls{
+		Before: func(c storetest.Call) error {
+			if lost && away > 0 {
+				if c.Kind == storetest.Connect {
+					away--
+				}
+				return syscall.ECONNREFUSED
+			}
+			if lost && strings.HasPrefix(c.SQL, "SELECT id FROM") && strings.Contains(c.SQL, "SKIP LOCKED") {
+				if tries++; tries > 1 {
+					free()
+				}
+			}
+			return lose(c, undone)
+		},
+		After: func(c storetest.Call) error {
+			begun = begun || strings.HasPrefix(c.SQL, "INSERT INTO") && strings.Contains(c.SQL, "attempts")
+			return lose(c, !undone)
+		},
+	}
 }

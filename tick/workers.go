@@ -88,6 +88,7 @@ func (p *pass) take(ctx context.Context) error {
 	}
 	began := p.t.Now()
 	err := p.takeInTurn(ctx, places, ahead)
+	p.recall(ctx)
 	p.full, p.took = p.taken == places+ahead, p.t.Now().Sub(began)
 	return err
 }
