@@ -54,7 +54,7 @@ func readAgent(in *input) (c recur, x *window, start int64, err error) {
 		err = c.readAgentDays(&w)
 	}
 	if err == nil {
-		x, err = c.readAgentTimes(&w)
+		x, err = c.readAgentTimes(&w, in.dated)
 	}
 	if err != nil {
 		return c, x, 0, err
@@ -75,12 +75,18 @@ func readAgent(in *input) (c recur, x *window, start int64, err error) {
 	return c, x, start, err
 }
 
-// readAgentTimes reads the time of the day, or a window of times.
-func (r *recur) readAgentTimes(w *words) (*window, error) {
+// readAgentTimes reads the time of the day, or a window of times. For a rule with a calendar (dated), all times have to be on the dates of
+// their days.
+func (r *recur) readAgentTimes(w *words, dated bool) (*window, error) {
 	if w.take("every") {
 		x, err := w.readWindow()
 		if err == nil && x.pastMidnight() && (r.freq != daily || r.interval > 1) {
 			err = w.refuse(w.text[w.at:w.end], "only `daily` goes past midnight; for these days write one rule `to 23:59:59`, and another one for the days after")
+		}
+		if err == nil && dated && x.pastMidnight() && x.afterMidnight() <= x.to {
+			at := x.afterMidnight()
+			err = w.refuse(w.text[w.at:w.end], "a calendar judges each time by its own date, and the times after midnight belong to the day before; "+
+				"write two schedules, one `to 23:59:59`, and one `from %s` on the days after", clockText(at, at%60 > 0))
 		}
 		if err == nil && len(x.recurs(r)) > windowLines {
 			err = w.refuse(w.text[w.at:w.end], "these are too many different times; write a number of seconds that fits into a minute or an hour")

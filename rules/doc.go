@@ -31,7 +31,8 @@
 // one instant are one. The days are those of the rule's zone, or of the default zone
 // if the rule is kept in UTC; the days of EXDATE are always those of the rule's zone.
 // An occurrence is on the day that the rule names, also where a clock change moves
-// it past midnight. Occurrences that EXDATE and EXRULE name are removed before
+// it past midnight; a window past midnight, whose times are of two dates, takes no
+// calendar. Occurrences that EXDATE and EXRULE name are removed before
 // anything is moved. A moved occurrence keeps the wall time that the rule names. If
 // the clock of the new day leaves out or repeats that wall time, the policies for
 // clock changes apply, as for any other. The canonical text of a rule contains the

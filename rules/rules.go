@@ -65,6 +65,7 @@ type input struct {
 	seed  string
 	start time.Time
 	made  bool // the rule begins at start: its text names no other beginning
+	dated bool // a calendar judges the dates of the rule's times
 }
 
 // longest is the longest text of a rule, in bytes. It is that of a column of MySQL.
@@ -131,7 +132,7 @@ func begin(text string, d Defaults) (*Rule, *input, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	in := &input{text: strings.TrimSpace(text), seed: d.Seed, start: d.Start}
+	in := &input{text: strings.TrimSpace(text), seed: d.Seed, start: d.Start, dated: d.Calendar != nil}
 	in.at = strings.Index(text, in.text)
 	if err := checkText(in); err != nil {
 		return nil, nil, err

@@ -57,6 +57,12 @@ func (x *window) length() int {
 	return x.to - x.from
 }
 
+// afterMidnight returns at which second of the next day the window, if it goes past midnight, has its first time there.
+func (x *window) afterMidnight() int {
+	step := int(x.step())
+	return x.from + (secondsPerDay-x.from+step-1)/step*step - secondsPerDay
+}
+
 // recurs returns the recurrences that have the times of the window on the days of a recurrence.
 func (x *window) recurs(days *recur) (list []recur) {
 	var hours [24][60]uint64 // the seconds of each minute of each hour

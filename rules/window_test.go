@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -49,7 +50,7 @@ func naivePosition(t time.Time, step int, is func(time.Time) bool) (n int) {
 }
 
 // TestWindowAgreesWithNaiveWalk: the times of a window are its beginning and each N units after it, up to its end, on each day that the
-// rule names. A window past midnight belongs to the day on which it begins.
+// rule names. A window past midnight belongs to the day on which it begins, so a calendar, which judges dates, is refused.
 func TestWindowAgreesWithNaiveWalk(t *testing.T) {
 	g := rand.New(rand.NewPCG(7, 7))
 	from, to := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -58,7 +59,7 @@ func TestWindowAgreesWithNaiveWalk(t *testing.T) {
 		long time.Duration
 		most int
 	}{{"s", time.Second, 90}, {"m", time.Minute, 200}, {" hours", time.Hour, 5}}
-	refused, past := 0, 0
+	refused, past, barred := 0, 0, 0
 	for i := range 600 {
 		days, u := naiveDays[i%len(naiveDays)], units[g.IntN(len(units))]
 		n, first := 1+g.IntN(u.most), g.IntN(86400)
@@ -80,7 +81,32 @@ func TestWindowAgreesWithNaiveWalk(t *testing.T) {
 			length += 24 * time.Hour
 			past++
 		}
-		r, err := Parse(text, Defaults{})
+		var d Defaults
+		move := func(day time.Time) (time.Time, bool) { return day, true }
+		if u.long > time.Second && i/len(naiveDays)%4 == 0 {
+			d.Calendar, d.OnHoliday = calendarOf(t, "MO-FR", ""), []string{"skip", "next"}[i/len(naiveDays)/4%2]
+			move = func(day time.Time) (time.Time, bool) {
+				for weekendDay(day) {
+					if d.OnHoliday == "skip" {
+						return day, false
+					}
+					day = day.AddDate(0, 0, 1)
+				}
+				return day, true
+			}
+		}
+		r, err := Parse(text, d)
+		before := time.Duration(86399-first) * time.Second // from the beginning to the last second of the day
+		if every := time.Duration(n) * u.long; d.Calendar != nil && every <= length && (before/every+1)*every <= length {
+			if err == nil || !strings.Contains(err.Error(), "a calendar judges each time by its own date") {
+				t.Errorf("%s, with a calendar: %v", text, err)
+			}
+			barred++
+			continue
+		}
+		if d.OnHoliday == "skip" && strings.Contains(days.words, "weekend day") && errors.Is(err, ErrNeverFires) {
+			continue
+		}
 		if err != nil {
 			if refused++; u.word != "s" && length >= time.Duration(n)*u.long || !strings.Contains(err.Error(), "calendar rule: ") {
 				t.Errorf("%s: %v", text, err)
@@ -90,11 +116,14 @@ func TestWindowAgreesWithNaiveWalk(t *testing.T) {
 		var want []time.Time
 		for day := start; day.Before(to); day = day.AddDate(0, 0, 1) {
 			for at := time.Duration(0); at <= length && days.on(day, start); at += time.Duration(n) * u.long {
-				if t := day.Add(time.Duration(first)*time.Second + at); !t.Before(from) && t.Before(to) {
+				on, works := move(day)
+				if t := on.Add(time.Duration(first)*time.Second + at); works && !t.Before(from) && t.Before(to) {
 					want = append(want, t)
 				}
 			}
 		}
+		slices.SortFunc(want, time.Time.Compare)
+		want = slices.CompactFunc(want, time.Time.Equal)
 		got, err := r.Between(from.Add(-1), to, 1<<20)
 		got = slices.DeleteFunc(got, func(t time.Time) bool { return !t.Before(to) })
 		if err != nil || !slices.EqualFunc(got, want, time.Time.Equal) {
@@ -104,8 +133,8 @@ func TestWindowAgreesWithNaiveWalk(t *testing.T) {
 			t.Errorf("%s has %d lines", text, lines)
 		}
 	}
-	if refused > 300 || past < 10 {
-		t.Errorf("%d of 600 refused, %d past midnight", refused, past)
+	if refused > 300 || past < 10 || barred < 3 {
+		t.Errorf("%d of 600 refused, %d past midnight, %d of them with a calendar", refused, past, barred)
 	}
 }
 
@@ -120,6 +149,25 @@ func TestWindowOfMinutesIsNeverRefused(t *testing.T) {
 			if _, err := Parse(text, Defaults{Zone: "Europe/Berlin"}); err != nil {
 				t.Errorf("%s: %v", text, err)
 			}
+		}
+	}
+}
+
+// TestWindowPastMidnightTakesNoCalendar: a calendar judges the date of a time, and the times after midnight belong to the day before. A
+// window without such a time takes one.
+func TestWindowPastMidnightTakesNoCalendar(t *testing.T) {
+	for rule, want := range map[string]string{
+		"daily every 1h from 22:00 to 2:00":             "one `to 23:59:59`, and one `from 00:00` on the days after",
+		"daily every 25m from 22:05 to 4:00":            "and one `from 00:10`",
+		"daily every 7s from 23:59:50 to 0:00:10":       "and one `from 00:00:04`",
+		"daily every 1h from 22:00 to 23:59:59":         "",
+		"daily every 1h from 0:00 to 2:00":              "",
+		"daily every 2h from 21:00 to 0:30":             "",
+		"weekly on tue,sat every 1h from 0:00 to 23:30": "",
+	} {
+		_, err := Parse(rule, Defaults{Calendar: calendarOf(t, "MO-FR", "")})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", rule, err, want)
 		}
 	}
 }
