@@ -51,7 +51,7 @@ func crowds() map[string]crowdOf {
 // them for its first two decisions only. It executes them in their order, one at a time. DBJOBS_CROWD=1000 has that number of
 // them, and -v says how long it takes.
 func TestCrowdIsReadOnce(t *testing.T) {
-	n := 120
+	n := 240
 	if given := os.Getenv("DBJOBS_CROWD"); given != "" {
 		n, _ = strconv.Atoi(given)
 	}
