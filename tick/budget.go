@@ -250,11 +250,11 @@ func (p *pass) leftOver(ctx context.Context) error {
 	if whole <= 0 || over(ctx) {
 		return nil
 	}
-	turns, err := p.turns(ctx)
+	serves, err := p.serves(ctx)
 	if err != nil {
 		return err
 	}
-	for _, queue := range turns {
+	for _, queue := range serves {
 		list, err := p.t.Store.TooLong(ctx, queue, Longest(whole))
 		if err != nil {
 			return err
@@ -266,7 +266,7 @@ func (p *pass) leftOver(ctx context.Context) error {
 		return nil
 	}
 	queued, err := p.t.Store.Queues(ctx)
-	if slices.ContainsFunc(turns, func(q string) bool { return slices.Contains(queued, q) }) {
+	if slices.ContainsFunc(serves, func(q string) bool { return slices.Contains(queued, q) }) {
 		p.report.CutShort = "half of the budget was used; the next pass takes the queued runs"
 	}
 	return err

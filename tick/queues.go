@@ -3,6 +3,7 @@ package tick
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -156,8 +157,25 @@ func (p *pass) addUnkept() {
 	p.report.ParkedJobs += len(p.report.Parked) - known
 }
 
-// turns returns the queues to take from, beginning after the queue that was served last.
+// turns returns the queues to take from, beginning after the queue that was served last. The first turn of a pass begins
+// anywhere: passes that take few runs each would otherwise all serve the first names, and never the last ones.
 func (p *pass) turns(ctx context.Context) ([]string, error) {
+	list, err := p.serves(ctx)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	i, found := slices.BinarySearch(list, p.served)
+	switch {
+	case p.served == "":
+		i = rand.N(len(list))
+	case found:
+		i++
+	}
+	return slices.Concat(list[i:], list[:i]), nil
+}
+
+// serves returns the queues that the pass serves, in the order of their names.
+func (p *pass) serves(ctx context.Context) ([]string, error) {
 	list := slices.Clone(p.queues)
 	if len(list) == 0 {
 		all, err := p.t.Store.Queues(ctx)
@@ -167,10 +185,5 @@ func (p *pass) turns(ctx context.Context) ([]string, error) {
 		list = slices.DeleteFunc(all, func(q string) bool { return q == OwnQueue })
 	}
 	slices.Sort(list)
-	list = slices.Compact(list)
-	i, found := slices.BinarySearch(list, p.served)
-	if found {
-		i++
-	}
-	return slices.Concat(list[i:], list[:i]), nil
+	return slices.Compact(list), nil
 }
