@@ -256,6 +256,31 @@ func TestQueuesOfAWorkerAreThoseNamed(t *testing.T) {
 	})
 }
 
+// A worker takes the runs that are there when it begins. Each of them requests another one, which is left to the next worker:
+// a queue that is never empty keeps no worker.
+func TestQueuesOfAWorkerMayGrow(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		const runs = 3
+		inQueues(t, d, runs, "a")
+		begun := 0
+		tk := ticktest.NewDoing(t, d, func(_ context.Context, r executor.Request) (executor.Result, error) {
+			d.Clock.Add(time.Second)
+			if begun++; begun <= 2*runs {
+				ticktest.RunNow(t, d, r.Task.Job.Name, store.Request{})
+				ticktest.DecideOnly(t, d)
+			}
+			return executor.Result{}, nil
+		})
+		tk.Concurrency = 1
+		for worker := range 2 {
+			if r, err := tk.Work(t.Context()); err != nil || r.Succeeded != runs {
+				t.Fatalf("worker %d: %v: %d runs succeeded, want %d", worker, err, r.Succeeded, runs)
+			}
+			ticktest.DecideOnly(t, d)
+		}
+	})
+}
+
 // Free places are shared out among the queues. A queue that has few runs leaves the rest to the others.
 func TestQueuesShareWhatIsFree(t *testing.T) {
 	storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {

@@ -10,8 +10,8 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// Work is the second half of a pass: it takes queued runs and executes them until no run is left,
-// or the budget nears its end. It decides nothing: the next attempt of a run, and the jobs that run
+// Work is the second half of a pass: it takes the queued runs that were made before it began, and executes them until none of
+// these is left, or the budget nears its end. It decides nothing: the next attempt of a run, and the jobs that run
 // after it, wait for the next tick. It is not recorded as a tick.
 func (t *Tick) Work(ctx context.Context) (Report, error) {
 	return t.monitored(ctx, func(t *Tick) (Report, error) { return t.work(ctx) })
@@ -23,7 +23,7 @@ func (t *Tick) work(ctx context.Context) (Report, error) {
 	if err != nil || p.probe.Frozen {
 		return p.report, err
 	}
-	p.queues = t.Queues
+	p.queues, p.through = t.Queues, p.probe.Now
 	work, stop := p.budget(ctx)
 	defer stop()
 	for err == nil {

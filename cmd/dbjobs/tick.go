@@ -105,9 +105,10 @@ func (c *cli) work() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "work",
 		Short: "Execute the runs of queues that ticks leave to workers, then exit",
-		Long: `Executes queued runs until none is left. It takes them from the queues given with --queue, or from all queues but
-"tick", in turn, beginning with any of them; within a queue, runs with a higher priority come first, then older runs. A
-worker decides nothing: the next tick handles what comes after a run, such as a retry or the next occurrence.
+		Long: `Executes the queued runs that were made before it began, until none of these is left. It takes them from the queues
+given with --queue, or from all queues but "tick", in turn, beginning with any of them; within a queue, runs with a higher
+priority come first, then older runs. A worker decides nothing: the next tick handles what comes after a run, such as a
+retry or the next occurrence.
 
 Any number of workers may run at the same time. A worker that finds nothing prints nothing.`,
 		Example: `  * * * * * dbjobs work --queue reports --concurrency 2 --budget 50s`,
