@@ -290,3 +290,22 @@ func TestRemarksOfChanges(t *testing.T) {
 		t.Errorf("%v, %v; want a warning that 02:30 becomes 03:30", list, err)
 	}
 }
+
+// A rule with too many times to count gets its warnings on each day of the week, also before a day to which a calendar moves others.
+func TestLintOfARuleTooDenseToCount(t *testing.T) {
+	r := mustParse(t, "daily every 7s from 8:00 to 18:00 starting 2027-01-04", Defaults{Calendar: calendarOf(t, "MO-FR", ""), OnHoliday: "next"})
+	for day := range 7 {
+		now, want := time.Date(2027, 3, 22+day, 12, 0, 0, 0, time.UTC), "dense past-start"
+		if now.Weekday() == time.Saturday {
+			want = "past-start"
+		}
+		list, err := Lint(r, LintOptions{Now: now})
+		var codes []string
+		for _, w := range list {
+			codes = append(codes, w.Code)
+		}
+		if got := strings.Join(codes, " "); err != nil || got != want {
+			t.Errorf("on %s: %v: %q", now.Weekday(), err, list)
+		}
+	}
+}

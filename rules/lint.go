@@ -73,7 +73,7 @@ func (l *linter) warn(code, format string, args ...any) {
 	l.list = append(l.list, Warning{code, fmt.Sprintf(format, args...)})
 }
 
-// frequency warns of a rule that has ended, or that fires very often.
+// frequency warns of a rule that has ended, or that fires very often. A rule with too many times to count gets the other warnings, too.
 func (l *linter) frequency() error {
 	now := l.options.Now
 	next, err := l.rule.Next(now)
@@ -84,12 +84,12 @@ func (l *linter) frequency() error {
 		l.warn(WarnExhausted, "no occurrence is left after %s", now.UTC().Format(time.RFC3339))
 		return nil
 	}
-	n, err := l.rule.Count(now, now.Add(24*time.Hour))
-	if err != nil {
-		return err
-	}
-	if n > int64(l.options.MaxPerDay) {
-		l.warn(WarnDense, "fires %d times in the next 24 hours, more than %d", n, l.options.MaxPerDay)
+	b := budget{countSteps}
+	switch n, most := l.rule.count(floor(now)+1, floor(now.Add(24*time.Hour)), &b), int64(l.options.MaxPerDay); {
+	case n > most && b.over(): // n is as far as it came
+		l.warn(WarnDense, "fires more than %d times in the next 24 hours", most)
+	case n > most:
+		l.warn(WarnDense, "fires %d times in the next 24 hours, more than %d", n, most)
 	}
 	return nil
 }
