@@ -143,6 +143,7 @@ type JobStatus struct {
 	SchedulePauses []Pause `json:"-"` // the pauses of its schedules, each by itself
 	OpenSkips      []Skip  `json:"-"` // Skips, and those of times that have come and are not decided yet
 
+	RepeatFrom  time.Time `json:"-"` // repeat_after counts from here: see Plan
 	LastNominal time.Time `json:"-"` // of the run that ended last; zero for a request
 	LastStarted time.Time `json:"-"` // when that run was delivered for the first time
 

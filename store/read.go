@@ -21,7 +21,7 @@ func (s *Store) statuses(ctx context.Context, q engine.Runner, ids ...int64) ([]
 	var v JobStatus
 	var skips string
 	rd := engine.Reads(append(scanJob(&v.Job), engine.At(&v.NextRun), engine.At(&v.DecidedThrough), engine.Nullable(&v.Parked), engine.Nullable(&v.LastState), engine.At(&v.LastScheduled),
-		engine.At(&v.LastFinished), engine.At(&v.LastSuccess), engine.Nullable(&v.LastError), engine.Nullable(&v.Streak), engine.Nullable(&v.Cycles), engine.Nullable(&v.RunsMade), engine.At(&v.LastNominal), engine.At(&v.LastStarted),
+		engine.At(&v.LastFinished), engine.At(&v.LastSuccess), engine.Nullable(&v.LastError), engine.Nullable(&v.Streak), engine.Nullable(&v.Cycles), engine.Nullable(&v.RunsMade), engine.At(&v.RepeatFrom), engine.At(&v.LastNominal), engine.At(&v.LastStarted),
 		engine.Nullable(&v.lastAction), engine.At(&v.lastActionAt), &v.RunsOpen, &v.RunsRunning, &v.Stale, engine.Nullable(&skips))...)
 	err := q.Query(ctx, statement, a, rd.Each(func(fault string) {
 		v.fault, v.Skips = fault, readSkips(skips)

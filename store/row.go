@@ -22,7 +22,7 @@ const (
 	// What is of one row of a long table has a subquery for each column: of a join, PostgreSQL reads all runs that
 	// ever were, and all changes, once jobs are many.
 	jobFacts = `p.next_run, p.decided_through, p.parked, p.last_state, p.last_scheduled_for, p.last_finished_at, p.last_success_at,
-  p.last_error, p.streak, p.cycles, p.runs_made,
+  p.last_error, p.streak, p.cycles, p.runs_made, p.repeat_from,
   (SELECT CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END FROM dbjobs.runs r WHERE r.id = p.last_run_id),
   (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = p.last_run_id),
   (SELECT c.action FROM dbjobs.changes c WHERE c.id = ` + lastChange + `),

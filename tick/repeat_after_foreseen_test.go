@@ -76,3 +76,74 @@ func TestRepeatAfterIsForeseen(t *testing.T) {
 		})
 	}
 }
+
+// The next run of a paused job, and of one that is due while no pass comes, is where passes then execute it.
+func TestRepeatAfterIsForeseenWithoutAPass(t *testing.T) {
+	const again = 10 * time.Minute
+	on := store.Subject{Scope: store.ScopeJob, Name: "again"}
+	for name, c := range map[string]struct {
+		gap    time.Duration // until then after the first run, an earlier pause takes a time; 0: there is none
+		silent time.Duration // then no pass comes for this time
+		pause  time.Duration // then it is paused for this time; 0: it is not
+		next   time.Duration // from then on
+	}{
+		"in the pause":                {silent: time.Minute, pause: 15 * time.Minute, next: 25 * time.Minute},
+		"after the pause":             {silent: time.Minute, pause: 5 * time.Minute, next: 9 * time.Minute},
+		"at the end of the pause":     {silent: time.Minute, pause: 9 * time.Minute, next: 9 * time.Minute},
+		"after an earlier pause":      {gap: 12 * time.Minute, silent: time.Minute, pause: 5 * time.Minute, next: 9 * time.Minute},
+		"due before the pause":        {silent: 12 * time.Minute, pause: 5 * time.Minute, next: 5 * time.Minute},
+		"due":                         {silent: 3 * time.Hour},
+		"due after an earlier pause":  {gap: 12 * time.Minute, silent: 11 * time.Minute},
+		"beyond the end of its times": {silent: time.Minute, pause: 45 * time.Minute, next: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				began := d.Clock.Now()
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "again", RepeatAfter: store.Duration(again),
+					NotAfter: began.Add(50*time.Minute + c.silent), Steps: []store.Step{ticktest.Nop("")}}}})
+				ticktest.Run(t, d)
+				if c.gap > 0 {
+					ticktest.Pause(t, d, on, began.Add(c.gap))
+					for range c.gap / time.Minute {
+						d.Clock.Add(time.Minute)
+						ticktest.Run(t, d)
+					}
+				}
+				d.Clock.Add(c.silent)
+				now := d.Clock.Now()
+				if c.pause > 0 {
+					ticktest.Pause(t, d, on, now.Add(c.pause))
+				}
+				list, err := d.Jobs(t.Context(), store.JobFilter{})
+				if err != nil || len(list) != 1 {
+					t.Fatal(err, list)
+				}
+				u, err := tick.Upcoming(t.Context(), d.Store, list, now, now.Add(24*time.Hour), 10)
+				if c.next < 0 {
+					if err != nil || len(u.Runs) != 0 {
+						t.Errorf("%v: %+v, want no time after not_after", err, u)
+					}
+					return
+				}
+				want := now.Add(c.next)
+				if err != nil || len(u.Runs) != 1 || !u.Runs[0].At.Equal(want) {
+					t.Fatalf("%v: %+v, want one time, %s", err, u, want)
+				}
+				if by, err := tick.UpcomingByJob(t.Context(), d.Store, list, now, now.Add(24*time.Hour), 10); err != nil || len(by) != 1 || len(by[0].Times) != 1 || !by[0].Times[0].Equal(want) {
+					t.Errorf("by job: %v: %+v", err, by)
+				}
+				if f, err := tick.Forecast(t.Context(), d.Store, &list[0], 3); c.next > 0 && (err != nil || len(f.Next) != 1 || !f.Next[0].Equal(want)) {
+					t.Errorf("forecast: %v: %+v", err, f)
+				}
+				for ; d.Clock.Now().Before(want); d.Clock.Add(time.Minute) {
+					if r := ticktest.Run(t, d); r.Started != 0 {
+						t.Fatalf("it has run at %s already, not at %s", d.Clock.Now(), want)
+					}
+				}
+				if r := ticktest.Run(t, d); r.Started != 1 {
+					t.Errorf("it has not run at %s", want)
+				}
+			})
+		})
+	}
+}

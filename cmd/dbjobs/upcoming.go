@@ -21,7 +21,8 @@ func (c *cli) upcoming() *cobra.Command {
 		Use: "upcoming", Short: "List what the jobs will run next", Args: positional(),
 		Long: `Lists the next time of each job, the next ones first, and how many more times follow until the end: in the next 24
 hours, or between --from and --to. --all lists each time. A job that is paused until a time is listed from
-that time on. Runs that exist already, such as one that was requested for a later time, are in "run list".`,
+that time on, and a job with repeat_after that is due already is listed at once. Runs that exist already, such as one
+that was requested for a later time, are in "run list".`,
 		Example: `  dbjobs upcoming --to "tomorrow 08:00"
   dbjobs upcoming --job rollup --all
   dbjobs upcoming --from tomorrow --to 7d --limit 1000 --json`,

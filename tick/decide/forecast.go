@@ -65,18 +65,19 @@ func (n *Nominal) Forecast(now time.Time, v *store.JobStatus, count int) (f Fore
 
 // NextRepeat is the next nominal time of a job with repeat_after, as the next pass will find it, if nothing is on record that
 // it has not seen; zero: there is none until a run ends. was is repeat_after before an edit that no pass has seen; zero: the
-// job had another rule. A time that is due already is now.
+// job had another rule. A time that is due already is now. A pause of the job ends at its set time.
 func NextRepeat(v *store.JobStatus, was store.Duration, now time.Time) time.Time {
-	second := func(t time.Time) time.Time { return t.Add(time.Second - instant).Truncate(time.Second) }
 	planned, t := !v.DecidedThrough.IsZero(), v.CreatedAt.Truncate(time.Second)
 	edited := planned && (v.Stale || v.RepeatAfter != was)
 	switch {
 	case v.UsedUp(v.RunsMade):
 		return time.Time{}
-	case planned && was > 0 && !v.NextRun.IsZero():
-		t = v.NextRun.Add(time.Duration(v.RepeatAfter - was))
-	case planned && v.RunsOpen > 0:
+	case planned && v.RunsOpen > 0 && (was == 0 || v.RepeatFrom.Equal(v.LastScheduled)): // its end counts
 		return time.Time{}
+	case planned && was > 0:
+		if !v.RepeatFrom.IsZero() {
+			t = second(v.RepeatFrom.Add(time.Duration(v.RepeatAfter)))
+		}
 	case !v.LastFinished.IsZero():
 		t = second(earlier(v.LastFinished, now).Add(time.Duration(v.RepeatAfter)))
 	}
@@ -87,13 +88,23 @@ func NextRepeat(v *store.JobStatus, was store.Duration, now time.Time) time.Time
 		left != nil && !left.Missed && !t.After(left.ResumedAt): // it becomes a gap
 		t = now.Add(time.Duration(v.RepeatAfter))
 	}
+	if p := v.Paused; p != nil && t.Before(p.Until) {
+		if t.Before(p.Since) { // its run waits for the end of the pause
+			t = p.Until
+		} else { // it becomes a gap
+			t = p.Until.Add(time.Duration(v.RepeatAfter))
+		}
+	}
 	return second(later(t, now))
 }
 
-// Foresee gives a job with repeat_after its next run where the plan does not have it, because no pass has seen an edit of the
-// job, or the end of its pause.
+// second is the whole second at an instant, or the next one.
+func second(t time.Time) time.Time { return t.Add(time.Second - instant).Truncate(time.Second) }
+
+// Foresee gives a job with repeat_after its next run where the plan does not have it: the job is paused until a time, or no pass
+// has seen an edit of the job, or the end of its pause.
 func Foresee(v *store.JobStatus, now time.Time) {
-	if v.RepeatAfter > 0 && v.NextRun.IsZero() && v.Paused == nil && (v.Stale || v.LeftPause() != nil) {
+	if v.RepeatAfter > 0 && v.NextRun.IsZero() && !v.Rests() && (v.Paused != nil || v.Stale || v.LeftPause() != nil) {
 		v.NextRun = NextRepeat(v, v.RepeatAfter, now)
 	}
 }
@@ -118,8 +129,9 @@ func (n *Nominal) upcoming(now, after time.Time, v *store.JobStatus) iter.Seq2[t
 			return
 		}
 		if v.RepeatAfter > 0 { // the time after the next one depends on when the run of the next one ends
-			if v.NextRun.After(after) && v.Paused == nil {
-				yield(v.NextRun, nil)
+			within := !v.NextRun.IsZero() && (v.NotAfter.IsZero() || !v.NextRun.After(v.NotAfter))
+			if t := second(later(v.NextRun, now)); within && !t.Before(after) { // what is due is for the next pass
+				yield(t, nil)
 			}
 			return
 		}
