@@ -259,7 +259,7 @@ func (p *pass) handBack(ctx context.Context, tasks []*store.Task) (left []*store
 	}
 }
 
-// stillHeld returns those of some deliveries that this pass still holds.
+// stillHeld returns those of some deliveries that this pass still holds. It asks by a heartbeat: see Store.Held (store/work.go).
 func (p *pass) stillHeld(ctx context.Context, tasks []*store.Task) ([]*store.Task, error) {
 	if len(tasks) == 0 {
 		return nil, nil
@@ -268,7 +268,7 @@ func (p *pass) stillHeld(ctx context.Context, tasks []*store.Task) ([]*store.Tas
 	for i, t := range tasks {
 		ids[i] = t.Run.ID
 	}
-	signs, err := p.t.Store.Held(ctx, ids, p.holder)
+	signs, err := p.t.Store.Heartbeat(ctx, ids, p.holder)
 	if err != nil {
 		return tasks, err
 	}
