@@ -8,6 +8,7 @@ import (
 
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -93,6 +94,102 @@ func TestRunsThatWaitNameWhatHoldsThem(t *testing.T) {
 		request("second")
 		if r := run("second"); r.HeldBy != store.HeldByPause || r.Paused == nil || r.Paused.Reason != "the source is down" || len(r.Behind) > 0 {
 			t.Errorf("in the pause: held by %q, %+v, %q", r.HeldBy, r.Paused, r.Behind)
+		}
+	})
+}
+
+// A run that was held is ready from the decision that lets it go, however long ago its time was: no process could take it before.
+func TestQueueReportsARunFromItsRelease(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		never := func(name, group string) store.Job {
+			return store.Job{Name: name, Group: group, Queue: name, Timeout: store.Duration(time.Hour), Steps: []store.Step{ticktest.Nop("")}}
+		}
+		ticktest.Apply(t, d, store.Definitions{Groups: []store.Group{{Name: "one", MaxRunning: 1}},
+			Jobs: []store.Job{never("paused", ""), never("follows", ""), never("holds", "one"), never("held", "one")}})
+		queue := func(job string) {
+			t.Helper()
+			ticktest.Request(t, d, job)
+			ticktest.DecideOnly(t, d)
+		}
+		cancel := func(job string) {
+			t.Helper()
+			runs, err := d.Runs(t.Context(), store.RunFilter{Job: job, States: []string{store.Queued}})
+			if err != nil || len(runs) != 1 {
+				t.Fatalf("%v: %+v", err, runs)
+			}
+			if _, err := d.CancelRun(t.Context(), runs[0].ID, store.Author{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		paused := store.Subject{Scope: store.ScopeJob, Name: "paused"}
+		tk := ticktest.New(t, d.Store)
+		tk.Gauges, tk.Limit = true, -1
+		for _, c := range []struct {
+			queue         string
+			hold, release func()
+		}{
+			{"paused", func() { ticktest.Pause(t, d, paused, time.Time{}); queue("paused") }, func() { ticktest.Resume(t, d, paused, false) }},
+			{"paused", func() { queue("paused"); ticktest.Pause(t, d, paused, time.Time{}) }, func() { ticktest.Resume(t, d, paused, false) }},
+			{"follows", func() { queue("follows"); queue("follows") }, func() { cancel("follows") }},
+			{"held", func() { queue("holds"); queue("held") }, func() { cancel("holds") }},
+		} {
+			c.hold()
+			ticktest.DecideOnly(t, d)
+			d.Clock.Add(56 * time.Hour)
+			c.release()
+			released := d.Clock.Now()
+			for _, after := range []time.Duration{0, 2 * time.Hour} {
+				d.Clock.Set(released.Add(after))
+				r, err := tk.Run(t.Context())
+				if err != nil || !r.OldestQueued.Equal(released) {
+					t.Errorf("%s: %v: %s after the release, the oldest run is ready since %s, want %s", c.queue, err, after, r.OldestQueued, released)
+				}
+				f, err := d.Figures(t.Context(), time.Hour)
+				if stuck := after > 0; err != nil || f.Stuck > 0 != stuck || stuck && !f.StuckSince.Equal(released) {
+					t.Errorf("%s: %v: %s after the release, %d are stuck since %s", c.queue, err, after, f.Stuck, f.StuckSince)
+				}
+				open, err := d.OpenRuns(t.Context(), 10)
+				if err != nil || len(open) != 1 || open[0].State != store.Queued || !open[0].Ready.Equal(released) {
+					t.Errorf("%s: %v: %s after the release: %+v", c.queue, err, after, open)
+				}
+				probe, err := d.Probe(t.Context(), "", c.queue)
+				if err != nil || !probe.QueuedSince.Equal(released) {
+					t.Errorf("%s: %v: %s after the release, the probe finds a run since %s", c.queue, err, after, probe.QueuedSince)
+				}
+				late, err := d.TooLong(t.Context(), c.queue, time.Minute)
+				if err != nil || len(late) != 1 || !late[0].Since.Equal(released) {
+					t.Errorf("%s: %v: %s after the release: %+v", c.queue, err, after, late)
+				}
+				damages, err := d.Damages(t.Context(), 10)
+				damages = slices.DeleteFunc(damages, func(g store.Damage) bool { return g.Kind != "queued" })
+				if stuck := after > 0; err != nil || len(damages) > 0 != stuck || stuck && !damages[0].At.Equal(released) {
+					t.Errorf("%s: %v: %s after the release: %+v", c.queue, err, after, damages)
+				}
+			}
+			cancel(c.queue)
+			ticktest.DecideOnly(t, d)
+		}
+	})
+}
+
+// A run that was let go while the clock of the database was ahead is ready from the correction on.
+func TestReplanOfRunsThatWereQueuedAhead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "held", Queue: "never", Own: ticktest.EveryFiveMinutes(), Steps: []store.Step{ticktest.Nop("")}}}})
+		held := store.Subject{Scope: store.ScopeJob, Name: "held"}
+		ticktest.Pause(t, d, held, time.Time{})
+		ticktest.Request(t, d, "held")
+		ticktest.DecideOnly(t, d)
+		right := d.Clock.Now()
+		ticktest.Resume(t, d, held, false)
+		d.Clock.Set(right.AddDate(0, 0, 20))
+		ticktest.DecideOnly(t, d)
+		d.Clock.Set(right.Add(time.Minute))
+		if n, err := d.Replan(t.Context(), "", decide.Start, store.Author{}); err != nil || n.Jobs != 1 {
+			t.Fatalf("%+v, %v", n, err)
+		}
+		if since, err := d.OldestQueued(t.Context()); err != nil || !since.Equal(right.Add(time.Minute)) {
+			t.Errorf("%v: it is ready since %v", err, since)
 		}
 	})
 }

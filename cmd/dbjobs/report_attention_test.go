@@ -31,7 +31,7 @@ jobs:
 	now := time.Now()
 	ago := func(since time.Duration) string { return ticktest.Literal(d, now.Add(-since)) }
 	d.Exec(t, "UPDATE dbjobs_ticks SET since = "+ago(3*time.Hour)+", last_at = "+ago(3*time.Hour))
-	d.Exec(t, "UPDATE dbjobs_runs SET ready_at = "+ago(2*time.Hour)+" WHERE queue = 'letters'")
+	d.Exec(t, "UPDATE dbjobs_runs SET ready_at = "+ago(2*time.Hour)+", queued_at = NULL WHERE queue = 'letters'")
 	d.Exec(t, "UPDATE dbjobs_runs SET state = 'running', fence = 1, started_at = "+ago(30*time.Hour)+", lease_until = "+ago(-time.Hour)+" WHERE queue = 'slow'")
 	page := dbjobs(t, d.URL, "", exitDone, "report", "-o", "-")
 	for _, want := range []string{`{"kind":"no tick","text":"no pass is on record since `, `{"kind":"stuck","text":"runs of the queue letters are ready since `,

@@ -423,7 +423,7 @@ variable "overdue_minutes" {
 }
 
 variable "queued_minutes" {
-  description = "Alarm if, when a pass begins, a run in any queue has been ready for longer than this number of minutes."
+  description = "Alarm if, when a pass ends, a run in any queue has been ready for longer than this number of minutes."
   type        = number
   default     = 15
 

@@ -28,7 +28,7 @@ var hot = []struct {
 	{"probe", `(?s)^SELECT .*FROM dbjobs.installation i`, "runs_wake|plans_next_run|runs_queued"},
 	{"troubled", `(?s)^SELECT j.owner, j.name, t.parked`, "plans_parked|parked_job_id"},
 	{"runs", `(?s)^SELECT r.id, .* ORDER BY r.created_at DESC`, "runs_created"},
-	{"oldest_queued", `(?s)MIN\((r\.)?ready_at\)`, "runs_queued"},
+	{"oldest_queued", `^SELECT (pg_catalog\.)?MIN\(queued_since\)`, "runs_queued_since|optimized away"},
 	{"need_job", `(?s)^SELECT .*, id, NULL, id FROM dbjobs.jobs`, "jobs_stale"},
 	{"need_link", `(?s)^SELECT .*SELECT job_id AS id FROM dbjobs.job_schedules`, "job_schedules_stale"},
 	{"need_schedule", `(?s)^WITH s AS .*FROM dbjobs.schedules`, "schedules_stale"},

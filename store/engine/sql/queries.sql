@@ -55,7 +55,7 @@ SELECT @now, i.version, i.oldest, i.instance, i.owners, @keyless, @hidden,
   (SELECT id FROM dbjobs.pauses WHERE @stale ORDER BY id LIMIT 1),
   (SELECT name FROM dbjobs.calendars WHERE @stale ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs.job_ends WHERE seen = @false ORDER BY job_id LIMIT 1),
-  (SELECT ready_at FROM dbjobs.runs WHERE @queued = :queue AND @runnable ORDER BY @urgency, ready_at, id LIMIT 1),
+  (SELECT queued_since FROM dbjobs.runs WHERE @queued = :queue AND @runnable ORDER BY @urgency, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs.plans), (SELECT MAX(owner) FROM dbjobs.plans),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @parked AND @counts),
   (SELECT COUNT(*) FROM dbjobs.plans p WHERE @failing AND @counts),
@@ -76,23 +76,10 @@ SELECT j.owner, j.name, t.parked, t.error, t.streak, t.jobs FROM (
     WHERE @failing AND @troubles ORDER BY p.job_id LIMIT :limit) AS failing
 ) AS t JOIN dbjobs.jobs j ON j.id = t.job_id ORDER BY t.parked DESC, t.job_id;
 
--- The instant since which the oldest run that may be taken is ready. It reads the first run of each queue and priority
--- through the index.
+-- The instant since which the oldest run that may be taken is ready.
 
 -- name: oldest_queued
--- overridden: mysql
-WITH RECURSIVE q (queue) AS (
-  SELECT MIN(queue) FROM dbjobs.runs WHERE state = 'queued'
-  UNION ALL
-  SELECT (SELECT MIN(r.queue) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue > q.queue) FROM q WHERE q.queue IS NOT NULL
-), u (queue, priority) AS (
-  SELECT q.queue, (SELECT MAX(r.priority) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = q.queue) FROM q WHERE q.queue IS NOT NULL
-  UNION ALL
-  SELECT u.queue, (SELECT MAX(r.priority) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority < u.priority)
-  FROM u WHERE u.priority IS NOT NULL
-)
-SELECT MIN((SELECT MIN(r.ready_at) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority = u.priority))
-FROM u WHERE u.priority IS NOT NULL;
+SELECT MIN(queued_since) FROM dbjobs.runs WHERE queued_since IS NOT NULL;
 
 -- The number of jobs of each other login that have been due since the given instant, without parked ones: they may stay due while
 -- ticks of that login come. Each owner is read through the index. The statement is sent only if there are other owners.
@@ -216,7 +203,8 @@ WHERE p.owner @among_names AND p.next_run > :overdue AND p.next_run < :until AND
 SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, g.ready, j.owner, j.name FROM (
   SELECT s.state, s.held_by, s.begun, s.later, s.queue, s.cap, COUNT(*) AS runs, MIN(s.created_at) AS created, MIN(s.ready_at) AS ready, MIN(s.job_id) AS job_id
   FROM (SELECT r.state, r.held_by, CASE WHEN r.started_at IS NULL THEN @false ELSE @true END AS begun,
-      CASE WHEN r.ready_at > @now THEN @true ELSE @false END AS later, r.queue, r.created_at, r.ready_at, r.job_id,
+      CASE WHEN r.ready_at > @now THEN @true ELSE @false END AS later, r.queue, r.created_at,
+      COALESCE(r.queued_since, r.ready_at) AS ready_at, r.job_id,
       CASE WHEN r.held_by = 'group' THEN (SELECT x.group_name FROM dbjobs.jobs x WHERE x.id = r.job_id) END AS cap
     FROM dbjobs.runs r WHERE @open IS NOT NULL AND r.state IN ('waiting', 'queued', 'running')) AS s
   GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
@@ -257,7 +245,7 @@ SELECT COUNT(*) FROM dbjobs.jobs WHERE @live IS NOT NULL;
 SELECT
   (SELECT COUNT(*) FROM dbjobs.runs r WHERE @open IS NOT NULL AND r.state = 'running'),
   (SELECT COUNT(*) FROM dbjobs.runs r WHERE r.wake_at < :before AND COALESCE(r.finished_at, r.wake_at) < :before)
-  + (SELECT COUNT(*) FROM dbjobs.runs r WHERE @queued IS NOT NULL AND r.ready_at < :before)
+  + (SELECT COUNT(*) FROM dbjobs.runs r WHERE r.queued_since < :before)
 FROM (SELECT 1 AS one) AS source;
 
 -- name: stuck
@@ -265,7 +253,7 @@ SELECT u.since, j.owner, j.name FROM (
   SELECT * FROM (SELECT COALESCE(r.finished_at, r.wake_at) AS since, r.job_id FROM dbjobs.runs r
     WHERE r.wake_at < :before AND COALESCE(r.finished_at, r.wake_at) < :before ORDER BY 1, 2 LIMIT :limit) AS a
   UNION ALL
-  SELECT * FROM (SELECT r.ready_at AS since, r.job_id FROM dbjobs.runs r WHERE @queued IS NOT NULL AND r.ready_at < :before ORDER BY 1, 2 LIMIT :limit) AS b
+  SELECT * FROM (SELECT r.queued_since AS since, r.job_id FROM dbjobs.runs r WHERE r.queued_since < :before ORDER BY 1, 2 LIMIT :limit) AS b
 ) AS u LEFT JOIN dbjobs.jobs j ON j.id = u.job_id ORDER BY u.since, u.job_id LIMIT :limit;
 
 -- ------------------------------------------------------------------- what needs a decision: one page of job ids
@@ -673,8 +661,8 @@ SELECT @queue_key FROM dbjobs.runs WHERE @queued > :after ORDER BY @queue_key LI
 
 -- name: too_long
 SELECT j.owner, j.name, j.timeout_ms, q.since
-FROM (SELECT f.job_id, MIN(f.ready_at) AS since FROM
-    (SELECT job_id, ready_at FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, ready_at, id LIMIT :front) AS f
+FROM (SELECT f.job_id, MIN(f.since) AS since FROM
+    (SELECT job_id, queued_since AS since FROM dbjobs.runs WHERE @queued = :queue ORDER BY @urgency, ready_at, id LIMIT :front) AS f
   WHERE (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = f.job_id) > :within_ms GROUP BY f.job_id LIMIT 20) AS q
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
@@ -1569,8 +1557,9 @@ UPDATE dbjobs.runs SET ready_at = @now WHERE @open @these AND state = 'waiting' 
 
 -- name: rewind_open
 UPDATE dbjobs.runs SET created_at = CASE WHEN created_at > @later THEN @now ELSE created_at END,
-  started_at = CASE WHEN started_at > @later THEN @now ELSE started_at END
-WHERE @open @these AND (created_at > @later OR started_at > @later);
+  started_at = CASE WHEN started_at > @later THEN @now ELSE started_at END,
+  queued_at = CASE WHEN queued_at > @later THEN @now ELSE queued_at END
+WHERE @open @these AND (created_at > @later OR started_at > @later OR queued_at > @later);
 
 -- name: rewind_leases
 UPDATE dbjobs.runs SET lease_until = @now WHERE @open @these AND state = 'running' AND lease_until > @later;
@@ -1603,6 +1592,7 @@ UPDATE dbjobs.runs AS r
 SET state = d.state, held_by = d.held_by, queue = d.queue, priority = d.priority, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
   lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  queued_at = CASE WHEN d.state = 'queued' AND d.was <> 'queued' THEN @now ELSE r.queued_at END,
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
 FROM @rows(id uuid, fence int, was text, lease instant, state text, held_by text, queue text, priority int, ready_at instant,
   number bigint, losses int, finished_at instant, settled_at instant, expires_at instant, error text)
@@ -1763,7 +1753,7 @@ SELECT r.job_id, MIN(COALESCE(r.finished_at, r.wake_at)), r.state, COUNT(*) FROM
 WHERE r.wake_at < @later AND COALESCE(r.finished_at, r.wake_at) < @later GROUP BY r.job_id, r.state ORDER BY MIN(COALESCE(r.finished_at, r.wake_at)) LIMIT :limit;
 
 -- name: examine_queued
-SELECT NULL, MIN(r.ready_at), r.queue, COUNT(*) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.ready_at < @later GROUP BY r.queue ORDER BY r.queue LIMIT :limit;
+SELECT NULL, MIN(r.queued_since), r.queue, COUNT(*) FROM dbjobs.runs r WHERE r.queued_since < @later GROUP BY r.queue ORDER BY r.queue LIMIT :limit;
 
 -- name: examine_unplanned
 SELECT j.id, j.created_at, NULL, 1 FROM dbjobs.jobs j

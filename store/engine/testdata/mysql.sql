@@ -514,7 +514,7 @@ ORDER BY p.id LIMIT ?;
 
 -- name: examine_queued
 -- arguments: now, later_ms, limit
-SELECT NULL, MIN(r.ready_at), r.queue, COUNT(*) FROM dbjobs_runs r WHERE r.state = 'queued' AND r.ready_at < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) GROUP BY r.queue ORDER BY r.queue LIMIT ?;
+SELECT NULL, MIN(r.queued_since), r.queue, COUNT(*) FROM dbjobs_runs r WHERE r.queued_since < DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) GROUP BY r.queue ORDER BY r.queue LIMIT ?;
 
 -- name: examine_runs
 -- arguments: now, later_ms, now, later_ms, now, later_ms, limit
@@ -606,7 +606,7 @@ ORDER BY r.finished_at DESC, r.id DESC LIMIT ?;
 SELECT
   (SELECT COUNT(*) FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id IS NOT NULL AND r.state = 'running'),
   (SELECT COUNT(*) FROM dbjobs_runs r FORCE INDEX (runs_wake) WHERE r.wake_at < ? AND COALESCE(r.finished_at, r.wake_at) < ?)
-  + (SELECT COUNT(*) FROM dbjobs_runs r FORCE INDEX (runs_queued) WHERE queued_in IS NOT NULL AND r.ready_at < ?)
+  + (SELECT COUNT(*) FROM dbjobs_runs r FORCE INDEX (runs_queued_since) WHERE r.queued_since < ?)
 FROM (SELECT 1 AS one) AS source;
 
 -- name: finish
@@ -1293,7 +1293,7 @@ FROM dbjobs_runs r JOIN dbjobs_plans p ON p.job_id = r.job_id JOIN dbjobs_jobs j
 WHERE r.job_id IN (each_) AND r.number > p.runs_made - j.keep_runs GROUP BY r.job_id;
 
 -- name: oldest_queued
-SELECT MIN(first) FROM (SELECT MIN(ready_at) AS first FROM dbjobs_runs WHERE queued_in IS NOT NULL GROUP BY queued_in, urgency) AS q;
+SELECT MIN(queued_since) FROM dbjobs_runs WHERE queued_since IS NOT NULL;
 
 -- name: open_pause
 -- arguments: scope, subject_id, subject_id, subject, subject, now
@@ -1305,7 +1305,8 @@ WHERE p.scope = ? AND (p.subject_id = ? OR ? = 0) AND (? = '' OR p.subject = ?) 
 SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, g.ready, j.owner, j.name FROM (
   SELECT s.state, s.held_by, s.begun, s.later, s.queue, s.cap, COUNT(*) AS runs, MIN(s.created_at) AS created, MIN(s.ready_at) AS ready, MIN(s.job_id) AS job_id
   FROM (SELECT r.state, r.held_by, CASE WHEN r.started_at IS NULL THEN 0 ELSE 1 END AS begun,
-      CASE WHEN r.ready_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END AS later, r.queue, r.created_at, r.ready_at, r.job_id,
+      CASE WHEN r.ready_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) THEN 1 ELSE 0 END AS later, r.queue, r.created_at,
+      COALESCE(r.queued_since, r.ready_at) AS ready_at, r.job_id,
       CASE WHEN r.held_by = 'group' THEN (SELECT x.group_name FROM dbjobs_jobs x WHERE x.id = r.job_id) END AS cap
     FROM dbjobs_runs r FORCE INDEX (runs_open) WHERE open_job_id IS NOT NULL AND r.state IN ('waiting', 'queued', 'running')) AS s
   GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
@@ -1412,7 +1413,7 @@ SELECT CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), i.version, i.oldest, 
   (SELECT id FROM dbjobs_pauses WHERE stale = 1 ORDER BY id LIMIT 1),
   (SELECT name FROM dbjobs_calendars WHERE stale = 1 ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs_job_ends WHERE seen = 0 ORDER BY job_id LIMIT 1),
-  (SELECT ready_at FROM dbjobs_runs WHERE queued_in = ? AND (SELECT j.id FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id AND (j.owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4) OR j.owner IN (each_))) IS NOT NULL ORDER BY urgency, ready_at, id LIMIT 1),
+  (SELECT queued_since FROM dbjobs_runs WHERE queued_in = ? AND (SELECT j.id FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id AND (j.owner = CONVERT(LEFT(USER(), CHAR_LENGTH(USER()) - LOCATE('@', REVERSE(USER()))) USING utf8mb4) OR j.owner IN (each_))) IS NOT NULL ORDER BY urgency, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE failing_job_id IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
@@ -1553,10 +1554,11 @@ UPDATE dbjobs_jobs SET created_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETI
 UPDATE dbjobs_runs SET lease_until = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) WHERE open_job_id IN (each_) AND state = 'running' AND lease_until > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND);
 
 -- name: rewind_open
--- arguments: now, later_ms, now, now, later_ms, now, each_ids, now, later_ms, now, later_ms
+-- arguments: now, later_ms, now, now, later_ms, now, now, later_ms, now, each_ids, now, later_ms, now, later_ms, now, later_ms
 UPDATE dbjobs_runs SET created_at = CASE WHEN created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE created_at END,
-  started_at = CASE WHEN started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE started_at END
-WHERE open_job_id IN (each_) AND (created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND));
+  started_at = CASE WHEN started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE started_at END,
+  queued_at = CASE WHEN queued_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE queued_at END
+WHERE open_job_id IN (each_) AND (created_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR started_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND) OR queued_at > DATE_ADD(CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), INTERVAL 1000 * ? MICROSECOND));
 
 -- name: rewind_pause
 -- arguments: now, until_at, now, now, now, now, id
@@ -1826,7 +1828,7 @@ SELECT u.since, j.owner, j.name FROM (
   SELECT * FROM (SELECT COALESCE(r.finished_at, r.wake_at) AS since, r.job_id FROM dbjobs_runs r
     WHERE r.wake_at < ? AND COALESCE(r.finished_at, r.wake_at) < ? ORDER BY 1, 2 LIMIT ?) AS a
   UNION ALL
-  SELECT * FROM (SELECT r.ready_at AS since, r.job_id FROM dbjobs_runs r WHERE queued_in IS NOT NULL AND r.ready_at < ? ORDER BY 1, 2 LIMIT ?) AS b
+  SELECT * FROM (SELECT r.queued_since AS since, r.job_id FROM dbjobs_runs r WHERE r.queued_since < ? ORDER BY 1, 2 LIMIT ?) AS b
 ) AS u LEFT JOIN dbjobs_jobs j ON j.id = u.job_id ORDER BY u.since, u.job_id LIMIT ?;
 
 -- name: surplus_runs
@@ -1856,8 +1858,8 @@ WHERE id IN (each_) AND state = 'queued';
 -- name: too_long
 -- arguments: queue, front, within_ms
 SELECT j.owner, j.name, j.timeout_ms, q.since
-FROM (SELECT f.job_id, MIN(f.ready_at) AS since FROM
-    (SELECT job_id, ready_at FROM dbjobs_runs WHERE queued_in = ? ORDER BY urgency, ready_at, id LIMIT ?) AS f
+FROM (SELECT f.job_id, MIN(f.since) AS since FROM
+    (SELECT job_id, queued_since AS since FROM dbjobs_runs WHERE queued_in = ? ORDER BY urgency, ready_at, id LIMIT ?) AS f
   WHERE (SELECT t.timeout_ms FROM dbjobs_jobs t WHERE t.id = f.job_id) > ? GROUP BY f.job_id LIMIT 20) AS q
 JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
@@ -1946,7 +1948,7 @@ SET s.rule = d.rule, s.zone = d.zone, s.nonexistent = d.nonexistent, s.ambiguous
   s.manifest = NULL;
 
 -- name: update_runs
--- arguments: rows
+-- arguments: rows, now
 UPDATE JSON_TABLE(?, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.id', fence INT PATH '$.fence', was LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.was', lease DATETIME(6) PATH '$.lease', state LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.state', held_by LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.held_by',
   queue LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.queue', priority INT PATH '$.priority', ready_at DATETIME(6) PATH '$.ready_at', number BIGINT PATH '$.number', losses INT PATH '$.losses', finished_at DATETIME(6) PATH '$.finished_at',
   settled_at DATETIME(6) PATH '$.settled_at', expires_at DATETIME(6) PATH '$.expires_at', error LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.error')) AS d
@@ -1955,6 +1957,7 @@ STRAIGHT_JOIN dbjobs_runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d
 SET r.state = d.state, r.held_by = d.held_by, r.queue = d.queue, r.priority = d.priority, r.ready_at = d.ready_at, r.number = d.number, r.losses = d.losses,
   r.finished_at = d.finished_at, r.settled_at = d.settled_at, r.expires_at = d.expires_at, r.error = d.error,
   r.lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  r.queued_at = CASE WHEN d.state = 'queued' AND d.was <> 'queued' THEN CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) ELSE r.queued_at END,
   r.attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END;
 
 -- name: update_schedule

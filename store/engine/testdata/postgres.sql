@@ -523,7 +523,7 @@ ORDER BY p.id LIMIT $2;
 
 -- name: examine_queued
 -- arguments: now, later_ms, limit
-SELECT NULL, pg_catalog.MIN(r.ready_at), r.queue, pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.ready_at < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') GROUP BY r.queue ORDER BY r.queue LIMIT $3;
+SELECT NULL, pg_catalog.MIN(r.queued_since), r.queue, pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE r.queued_since < (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') GROUP BY r.queue ORDER BY r.queue LIMIT $3;
 
 -- name: examine_runs
 -- arguments: now, later_ms, limit
@@ -619,7 +619,7 @@ ORDER BY r.finished_at DESC, r.id DESC LIMIT $4;
 SELECT
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = 'running'),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE r.wake_at < $1 AND COALESCE(r.finished_at, r.wake_at) < $1)
-  + (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE state = 'queued' AND queue IS NOT NULL AND r.ready_at < $1)
+  + (SELECT pg_catalog.COUNT(*) FROM dbjobs.runs r WHERE r.queued_since < $1)
 FROM (SELECT 1 AS one) AS source;
 
 -- name: finish
@@ -1360,18 +1360,7 @@ FROM dbjobs.runs r JOIN dbjobs.plans p ON p.job_id = r.job_id JOIN dbjobs.jobs j
 WHERE r.job_id = ANY($1::bigint[]) AND r.number > p.runs_made - j.keep_runs GROUP BY r.job_id;
 
 -- name: oldest_queued
-WITH RECURSIVE q (queue) AS (
-  SELECT pg_catalog.MIN(queue) FROM dbjobs.runs WHERE state = 'queued'
-  UNION ALL
-  SELECT (SELECT pg_catalog.MIN(r.queue) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue > q.queue) FROM q WHERE q.queue IS NOT NULL
-), u (queue, priority) AS (
-  SELECT q.queue, (SELECT pg_catalog.MAX(r.priority) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = q.queue) FROM q WHERE q.queue IS NOT NULL
-  UNION ALL
-  SELECT u.queue, (SELECT pg_catalog.MAX(r.priority) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority < u.priority)
-  FROM u WHERE u.priority IS NOT NULL
-)
-SELECT pg_catalog.MIN((SELECT pg_catalog.MIN(r.ready_at) FROM dbjobs.runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority = u.priority))
-FROM u WHERE u.priority IS NOT NULL;
+SELECT pg_catalog.MIN(queued_since) FROM dbjobs.runs WHERE queued_since IS NOT NULL;
 
 -- name: only_own
 SELECT pg_catalog.row_security_active('dbjobs.ticks') AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_roles r
@@ -1387,7 +1376,8 @@ WHERE p.scope = $1 AND (p.subject_id = $2 OR $2 = 0) AND ($3 = '' OR p.subject =
 SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, g.ready, j.owner, j.name FROM (
   SELECT s.state, s.held_by, s.begun, s.later, s.queue, s.cap, pg_catalog.COUNT(*) AS runs, pg_catalog.MIN(s.created_at) AS created, pg_catalog.MIN(s.ready_at) AS ready, pg_catalog.MIN(s.job_id) AS job_id
   FROM (SELECT r.state, r.held_by, CASE WHEN r.started_at IS NULL THEN false ELSE true END AS begun,
-      CASE WHEN r.ready_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END AS later, r.queue, r.created_at, r.ready_at, r.job_id,
+      CASE WHEN r.ready_at > coalesce($1::timestamptz, pg_catalog.statement_timestamp()) THEN true ELSE false END AS later, r.queue, r.created_at,
+      COALESCE(r.queued_since, r.ready_at) AS ready_at, r.job_id,
       CASE WHEN r.held_by = 'group' THEN (SELECT x.group_name FROM dbjobs.jobs x WHERE x.id = r.job_id) END AS cap
     FROM dbjobs.runs r WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state IN ('waiting', 'queued', 'running')) AS s
   GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
@@ -1504,7 +1494,7 @@ SELECT coalesce($1::timestamptz, pg_catalog.statement_timestamp()), i.version, i
   (SELECT id FROM dbjobs.pauses WHERE planned IS DISTINCT FROM plan_input ORDER BY id LIMIT 1),
   (SELECT name FROM dbjobs.calendars WHERE planned IS DISTINCT FROM plan_input ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs.job_ends WHERE seen = false ORDER BY job_id LIMIT 1),
-  (SELECT ready_at FROM dbjobs.runs WHERE state = 'queued' AND queue = $2 AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = session_user::text OR j.owner = ANY($3::text[]))) IS NOT NULL ORDER BY priority DESC, ready_at, id LIMIT 1),
+  (SELECT queued_since FROM dbjobs.runs WHERE state = 'queued' AND queue = $2 AND (SELECT j.id FROM dbjobs.jobs j WHERE j.id = dbjobs.runs.job_id AND (j.owner = session_user::text OR j.owner = ANY($3::text[]))) IS NOT NULL ORDER BY priority DESC, ready_at, id LIMIT 1),
   (SELECT pg_catalog.MIN(owner) FROM dbjobs.plans), (SELECT pg_catalog.MAX(owner) FROM dbjobs.plans),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = true),
@@ -1688,8 +1678,9 @@ UPDATE dbjobs.runs SET lease_until = coalesce($1::timestamptz, pg_catalog.statem
 -- name: rewind_open
 -- arguments: now, later_ms, ids
 UPDATE dbjobs.runs SET created_at = CASE WHEN created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE created_at END,
-  started_at = CASE WHEN started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE started_at END
-WHERE settled_at IS NULL AND job_id = ANY($3::bigint[]) AND (created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'));
+  started_at = CASE WHEN started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE started_at END,
+  queued_at = CASE WHEN queued_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') THEN coalesce($1::timestamptz, pg_catalog.statement_timestamp()) ELSE queued_at END
+WHERE settled_at IS NULL AND job_id = ANY($3::bigint[]) AND (created_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR started_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond') OR queued_at > (coalesce($1::timestamptz, pg_catalog.statement_timestamp()) + $2::double precision * interval '1 millisecond'));
 
 -- name: rewind_pause
 -- arguments: now, until_at, id
@@ -1954,7 +1945,7 @@ SELECT u.since, j.owner, j.name FROM (
   SELECT * FROM (SELECT COALESCE(r.finished_at, r.wake_at) AS since, r.job_id FROM dbjobs.runs r
     WHERE r.wake_at < $1 AND COALESCE(r.finished_at, r.wake_at) < $1 ORDER BY 1, 2 LIMIT $2) AS a
   UNION ALL
-  SELECT * FROM (SELECT r.ready_at AS since, r.job_id FROM dbjobs.runs r WHERE state = 'queued' AND queue IS NOT NULL AND r.ready_at < $1 ORDER BY 1, 2 LIMIT $2) AS b
+  SELECT * FROM (SELECT r.queued_since AS since, r.job_id FROM dbjobs.runs r WHERE r.queued_since < $1 ORDER BY 1, 2 LIMIT $2) AS b
 ) AS u LEFT JOIN dbjobs.jobs j ON j.id = u.job_id ORDER BY u.since, u.job_id LIMIT $2;
 
 -- name: surplus_runs
@@ -1984,8 +1975,8 @@ WHERE id = ANY($4::uuid[]) AND state || '' = 'queued';
 -- name: too_long
 -- arguments: queue, front, within_ms
 SELECT j.owner, j.name, j.timeout_ms, q.since
-FROM (SELECT f.job_id, pg_catalog.MIN(f.ready_at) AS since FROM
-    (SELECT job_id, ready_at FROM dbjobs.runs WHERE state = 'queued' AND queue = $1 ORDER BY priority DESC, ready_at, id LIMIT $2) AS f
+FROM (SELECT f.job_id, pg_catalog.MIN(f.since) AS since FROM
+    (SELECT job_id, queued_since AS since FROM dbjobs.runs WHERE state = 'queued' AND queue = $1 ORDER BY priority DESC, ready_at, id LIMIT $2) AS f
   WHERE (SELECT t.timeout_ms FROM dbjobs.jobs t WHERE t.id = f.job_id) > $3 GROUP BY f.job_id LIMIT 20) AS q
 JOIN dbjobs.jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
@@ -2095,7 +2086,7 @@ FROM pg_catalog.json_to_recordset($1::json) AS d(id bigint, rule text, zone text
   on_holiday text, calendar_version text, description text) WHERE s.id = d.id;
 
 -- name: update_runs
--- arguments: rows
+-- arguments: rows, now
 WITH d AS (
   SELECT * FROM pg_catalog.json_to_recordset($1::json) AS d(id uuid, fence int, was text, lease timestamptz, state text, held_by text,
   queue text, priority int, ready_at timestamptz, number bigint, losses int, finished_at timestamptz,
@@ -2105,6 +2096,7 @@ UPDATE dbjobs.runs AS r
 SET state = d.state, held_by = d.held_by, queue = d.queue, priority = d.priority, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
   lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  queued_at = CASE WHEN d.state = 'queued' AND d.was <> 'queued' THEN coalesce($2::timestamptz, pg_catalog.statement_timestamp()) ELSE r.queued_at END,
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
 FROM d
 WHERE r.id = ANY(ARRAY(SELECT id FROM d)) AND r.id = d.id AND r.fence = d.fence AND r.state = d.was

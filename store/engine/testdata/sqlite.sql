@@ -504,7 +504,7 @@ ORDER BY p.id LIMIT ?2;
 
 -- name: examine_queued
 -- arguments: now, later_ms, limit
-SELECT NULL, MIN(r.ready_at), r.queue, COUNT(*) FROM dbjobs_runs r WHERE r.state = 'queued' AND r.ready_at < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') GROUP BY r.queue ORDER BY r.queue LIMIT ?3;
+SELECT NULL, MIN(r.queued_since), r.queue, COUNT(*) FROM dbjobs_runs r WHERE r.queued_since < strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') GROUP BY r.queue ORDER BY r.queue LIMIT ?3;
 
 -- name: examine_runs
 -- arguments: now, later_ms, limit
@@ -596,7 +596,7 @@ ORDER BY r.finished_at DESC, r.id DESC LIMIT ?4;
 SELECT
   (SELECT COUNT(*) FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state = 'running'),
   (SELECT COUNT(*) FROM dbjobs_runs r WHERE r.wake_at < ?1 AND COALESCE(r.finished_at, r.wake_at) < ?1)
-  + (SELECT COUNT(*) FROM dbjobs_runs r WHERE state = 'queued' AND queue IS NOT NULL AND r.ready_at < ?1)
+  + (SELECT COUNT(*) FROM dbjobs_runs r WHERE r.queued_since < ?1)
 FROM (SELECT 1 AS one) AS source;
 
 -- name: file_faults
@@ -1273,18 +1273,7 @@ FROM dbjobs_runs r JOIN dbjobs_plans p ON p.job_id = r.job_id JOIN dbjobs_jobs j
 WHERE r.job_id IN (SELECT value FROM json_each(?1)) AND r.number > p.runs_made - j.keep_runs GROUP BY r.job_id;
 
 -- name: oldest_queued
-WITH RECURSIVE q (queue) AS (
-  SELECT MIN(queue) FROM dbjobs_runs WHERE state = 'queued'
-  UNION ALL
-  SELECT (SELECT MIN(r.queue) FROM dbjobs_runs r WHERE r.state = 'queued' AND r.queue > q.queue) FROM q WHERE q.queue IS NOT NULL
-), u (queue, priority) AS (
-  SELECT q.queue, (SELECT MAX(r.priority) FROM dbjobs_runs r WHERE r.state = 'queued' AND r.queue = q.queue) FROM q WHERE q.queue IS NOT NULL
-  UNION ALL
-  SELECT u.queue, (SELECT MAX(r.priority) FROM dbjobs_runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority < u.priority)
-  FROM u WHERE u.priority IS NOT NULL
-)
-SELECT MIN((SELECT MIN(r.ready_at) FROM dbjobs_runs r WHERE r.state = 'queued' AND r.queue = u.queue AND r.priority = u.priority))
-FROM u WHERE u.priority IS NOT NULL;
+SELECT MIN(queued_since) FROM dbjobs_runs WHERE queued_since IS NOT NULL;
 
 -- name: open_pause
 -- arguments: scope, subject_id, subject, now
@@ -1296,7 +1285,8 @@ WHERE p.scope = ?1 AND (p.subject_id = ?2 OR ?2 = 0) AND (?3 = '' OR p.subject =
 SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, g.ready, j.owner, j.name FROM (
   SELECT s.state, s.held_by, s.begun, s.later, s.queue, s.cap, COUNT(*) AS runs, MIN(s.created_at) AS created, MIN(s.ready_at) AS ready, MIN(s.job_id) AS job_id
   FROM (SELECT r.state, r.held_by, CASE WHEN r.started_at IS NULL THEN 0 ELSE 1 END AS begun,
-      CASE WHEN r.ready_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN 1 ELSE 0 END AS later, r.queue, r.created_at, r.ready_at, r.job_id,
+      CASE WHEN r.ready_at > coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) THEN 1 ELSE 0 END AS later, r.queue, r.created_at,
+      COALESCE(r.queued_since, r.ready_at) AS ready_at, r.job_id,
       CASE WHEN r.held_by = 'group' THEN (SELECT x.group_name FROM dbjobs_jobs x WHERE x.id = r.job_id) END AS cap
     FROM dbjobs_runs r WHERE settled_at IS NULL AND job_id IS NOT NULL AND r.state IN ('waiting', 'queued', 'running')) AS s
   GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
@@ -1408,7 +1398,7 @@ SELECT coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), i.version, i.olde
   (SELECT id FROM dbjobs_pauses WHERE planned IS NOT plan_input ORDER BY id LIMIT 1),
   (SELECT name FROM dbjobs_calendars WHERE planned IS NOT plan_input ORDER BY name LIMIT 1),
   (SELECT job_id FROM dbjobs_job_ends WHERE seen = 0 ORDER BY job_id LIMIT 1),
-  (SELECT ready_at FROM dbjobs_runs WHERE state = 'queued' AND queue = ?2 AND 1 = 1 ORDER BY priority DESC, ready_at, id LIMIT 1),
+  (SELECT queued_since FROM dbjobs_runs WHERE state = 'queued' AND queue = ?2 AND 1 = 1 ORDER BY priority DESC, ready_at, id LIMIT 1),
   (SELECT MIN(owner) FROM dbjobs_plans), (SELECT MAX(owner) FROM dbjobs_plans),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE parked IS NOT NULL AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
   (SELECT COUNT(*) FROM dbjobs_plans p WHERE streak > 0 AND (SELECT j.enabled FROM dbjobs_jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = 1),
@@ -1551,8 +1541,9 @@ UPDATE dbjobs_runs SET lease_until = coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000
 -- name: rewind_open
 -- arguments: now, later_ms, ids
 UPDATE dbjobs_runs SET created_at = CASE WHEN created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE created_at END,
-  started_at = CASE WHEN started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE started_at END
-WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?3)) AND (created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'));
+  started_at = CASE WHEN started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE started_at END,
+  queued_at = CASE WHEN queued_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE queued_at END
+WHERE settled_at IS NULL AND job_id IN (SELECT value FROM json_each(?3)) AND (created_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR started_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds') OR queued_at > strftime('%Y-%m-%dT%H:%M:%f000Z', coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')), (?2 / 1000.0) || ' seconds'));
 
 -- name: rewind_pause
 -- arguments: now, until_at, id
@@ -1808,7 +1799,7 @@ SELECT u.since, j.owner, j.name FROM (
   SELECT * FROM (SELECT COALESCE(r.finished_at, r.wake_at) AS since, r.job_id FROM dbjobs_runs r
     WHERE r.wake_at < ?1 AND COALESCE(r.finished_at, r.wake_at) < ?1 ORDER BY 1, 2 LIMIT ?2) AS a
   UNION ALL
-  SELECT * FROM (SELECT r.ready_at AS since, r.job_id FROM dbjobs_runs r WHERE state = 'queued' AND queue IS NOT NULL AND r.ready_at < ?1 ORDER BY 1, 2 LIMIT ?2) AS b
+  SELECT * FROM (SELECT r.queued_since AS since, r.job_id FROM dbjobs_runs r WHERE r.queued_since < ?1 ORDER BY 1, 2 LIMIT ?2) AS b
 ) AS u LEFT JOIN dbjobs_jobs j ON j.id = u.job_id ORDER BY u.since, u.job_id LIMIT ?2;
 
 -- name: surplus_runs
@@ -1838,8 +1829,8 @@ WHERE id IN (SELECT value FROM json_each(?4)) AND state || '' = 'queued';
 -- name: too_long
 -- arguments: queue, front, within_ms
 SELECT j.owner, j.name, j.timeout_ms, q.since
-FROM (SELECT f.job_id, MIN(f.ready_at) AS since FROM
-    (SELECT job_id, ready_at FROM dbjobs_runs WHERE state = 'queued' AND queue = ?1 ORDER BY priority DESC, ready_at, id LIMIT ?2) AS f
+FROM (SELECT f.job_id, MIN(f.since) AS since FROM
+    (SELECT job_id, queued_since AS since FROM dbjobs_runs WHERE state = 'queued' AND queue = ?1 ORDER BY priority DESC, ready_at, id LIMIT ?2) AS f
   WHERE (SELECT t.timeout_ms FROM dbjobs_jobs t WHERE t.id = f.job_id) > ?3 GROUP BY f.job_id LIMIT 20) AS q
 JOIN dbjobs_jobs j ON j.id = q.job_id ORDER BY j.name, j.owner;
 
@@ -1931,15 +1922,16 @@ FROM (SELECT value ->> 'id' AS id, value ->> 'rule' AS rule, value ->> 'zone' AS
   value ->> 'on_holiday' AS on_holiday, value ->> 'calendar_version' AS calendar_version, value ->> 'description' AS description FROM jsonb_each(?1)) AS d WHERE s.id = d.id;
 
 -- name: update_runs
--- arguments: rows
+-- arguments: now, rows
 UPDATE dbjobs_runs AS r
 SET state = d.state, held_by = d.held_by, queue = d.queue, priority = d.priority, ready_at = d.ready_at, number = d.number, losses = d.losses,
   finished_at = d.finished_at, settled_at = d.settled_at, expires_at = d.expires_at, error = d.error,
   lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  queued_at = CASE WHEN d.state = 'queued' AND d.was <> 'queued' THEN coalesce(?1, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) ELSE r.queued_at END,
   attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END
 FROM (SELECT value ->> 'id' AS id, value ->> 'fence' AS fence, value ->> 'was' AS was, value ->> 'lease' AS lease, value ->> 'state' AS state, value ->> 'held_by' AS held_by,
   value ->> 'queue' AS queue, value ->> 'priority' AS priority, value ->> 'ready_at' AS ready_at, value ->> 'number' AS number, value ->> 'losses' AS losses, value ->> 'finished_at' AS finished_at,
-  value ->> 'settled_at' AS settled_at, value ->> 'expires_at' AS expires_at, value ->> 'error' AS error FROM jsonb_each(?1)) AS d
+  value ->> 'settled_at' AS settled_at, value ->> 'expires_at' AS expires_at, value ->> 'error' AS error FROM jsonb_each(?2)) AS d
 WHERE r.id = d.id AND r.fence = d.fence AND r.state = d.was AND (d.lease IS NULL OR r.lease_until = d.lease)
   AND (d.state <> 'queued' OR r.cancel_at IS NULL);
 

@@ -44,7 +44,8 @@ SELECT @run_columns, @followed FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE 
 SELECT g.state, g.held_by, g.begun, g.later, g.queue, g.cap, g.runs, g.created, g.ready, j.owner, j.name FROM (
   SELECT s.state, s.held_by, s.begun, s.later, s.queue, s.cap, COUNT(*) AS runs, MIN(s.created_at) AS created, MIN(s.ready_at) AS ready, MIN(s.job_id) AS job_id
   FROM (SELECT r.state, r.held_by, CASE WHEN r.started_at IS NULL THEN @false ELSE @true END AS begun,
-      CASE WHEN r.ready_at > @now THEN @true ELSE @false END AS later, r.queue, r.created_at, r.ready_at, r.job_id,
+      CASE WHEN r.ready_at > @now THEN @true ELSE @false END AS later, r.queue, r.created_at,
+      COALESCE(r.queued_since, r.ready_at) AS ready_at, r.job_id,
       CASE WHEN r.held_by = 'group' THEN (SELECT x.group_name FROM dbjobs.jobs x WHERE x.id = r.job_id) END AS cap
     FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open IS NOT NULL AND r.state IN ('waiting', 'queued', 'running')) AS s
   GROUP BY s.state, s.held_by, s.begun, s.later, s.queue, s.cap) AS g
@@ -54,7 +55,7 @@ LEFT JOIN dbjobs.jobs j ON j.id = g.job_id ORDER BY g.created, g.job_id LIMIT :l
 SELECT
   (SELECT COUNT(*) FROM dbjobs.runs r FORCE INDEX (runs_open) WHERE @open IS NOT NULL AND r.state = 'running'),
   (SELECT COUNT(*) FROM dbjobs.runs r FORCE INDEX (runs_wake) WHERE r.wake_at < :before AND COALESCE(r.finished_at, r.wake_at) < :before)
-  + (SELECT COUNT(*) FROM dbjobs.runs r FORCE INDEX (runs_queued) WHERE @queued IS NOT NULL AND r.ready_at < :before)
+  + (SELECT COUNT(*) FROM dbjobs.runs r FORCE INDEX (runs_queued_since) WHERE r.queued_since < :before)
 FROM (SELECT 1 AS one) AS source;
 
 -- name: runs_longest
@@ -119,8 +120,7 @@ FROM (SELECT id FROM JSON_TABLE(:ids, '$[*]' COLUMNS (id CHAR(36) CHARACTER SET 
 STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND @is_queued
 WHERE NOT EXISTS (SELECT 1 FROM dbjobs.pauses p WHERE p.scope = 'all' AND @holds) LIMIT :limit @skip;
 
--- triggers reads one entry of the index for each name, owners one for each owner, and oldest_queued one for each queue
--- and priority: a loose scan.
+-- triggers reads one entry of the index for each name, and owners one for each owner: a loose scan.
 
 -- name: triggers
 SELECT t.name, t.since, t.last_at, t.passes, t.holder, t.version, t.error, t.took_ms, n.first
@@ -129,9 +129,6 @@ STRAIGHT_JOIN dbjobs.ticks t ON t.name = n.name AND t.since = n.since ORDER BY t
 
 -- name: owners
 SELECT owner FROM dbjobs.plans GROUP BY owner;
-
--- name: oldest_queued
-SELECT MIN(first) FROM (SELECT MIN(ready_at) AS first FROM dbjobs.runs WHERE queued_in IS NOT NULL GROUP BY queued_in, urgency) AS q;
 
 -- name: enlist_groups
 INSERT INTO dbjobs.group_plans (name)
@@ -189,6 +186,7 @@ STRAIGHT_JOIN dbjobs.runs r FORCE INDEX (PRIMARY) ON r.id = d.id AND r.fence = d
 SET r.state = d.state, r.held_by = d.held_by, r.queue = d.queue, r.priority = d.priority, r.ready_at = d.ready_at, r.number = d.number, r.losses = d.losses,
   r.finished_at = d.finished_at, r.settled_at = d.settled_at, r.expires_at = d.expires_at, r.error = d.error,
   r.lease_until = CASE WHEN d.state = 'running' THEN r.lease_until END,
+  r.queued_at = CASE WHEN d.state = 'queued' AND d.was <> 'queued' THEN @now ELSE r.queued_at END,
   r.attempt = r.attempt - CASE WHEN d.was = 'running' AND d.state IN ('waiting', 'queued') THEN 1 ELSE 0 END;
 
 -- name: write_starts

@@ -295,6 +295,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   interval_end   datetime(6) CHECK (interval_end BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(interval_end) > 0 AND DAYOFMONTH(interval_end) > 0),                                  -- ... to this one
   args           longtext CHECK (JSON_VALID(args)),           -- of a request: an object
   ready_at       datetime(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)) CHECK (ready_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(ready_at) > 0 AND DAYOFMONTH(ready_at) > 0),    -- it does not start before this: jitter, back-off
+  queued_at      datetime(6) CHECK (queued_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(queued_at) > 0 AND DAYOFMONTH(queued_at) > 0),    -- when a decision queued it after a wait; NULL: it was queued when it was ready
   step           int NOT NULL DEFAULT 1,                   -- the step at which it starts or continues
   step_name      varchar(190),                             -- the name of that step, where no attempt tells it: see @last_step (store/engine/shared.go)
   attempt        int NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
@@ -318,6 +319,8 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
          -- MySQL also computes this before it knows a default, and at every ALTER TABLE. The instant is then zero. MySQL's
          -- default sql_mode refuses a zero instant as a result, and in NULLIF.
          WHEN settled_at IS NULL AND created_at >= TIMESTAMP'1000-01-01 00:00:00' THEN created_at END) STORED,
+  queued_since   datetime(6) GENERATED ALWAYS AS (        -- of a queued run: since when it could be taken; what held it before is no part of that
+    CASE WHEN state = 'queued' AND ready_at >= TIMESTAMP'1000-01-01 00:00:00' THEN COALESCE(queued_at, ready_at) END) STORED,
   UNIQUE (job_id, occurrence),
   open_job_id bigint GENERATED ALWAYS AS (CASE WHEN settled_at IS NULL THEN job_id END) STORED,
   queued_in varchar(190) GENERATED ALWAYS AS (CASE WHEN state = 'queued' THEN queue END) STORED,
@@ -327,6 +330,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   KEY runs_open (open_job_id, id),
   KEY runs_wake (wake_at, id),
   KEY runs_queued (queued_in, urgency, ready_at, id),
+  KEY runs_queued_since (queued_since),
   KEY runs_created (created_at, id),
   KEY runs_unwell (unwell, created_at, id),
   KEY runs_expire (expires_at)

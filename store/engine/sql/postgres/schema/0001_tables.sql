@@ -290,6 +290,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
   interval_end   timestamptz CHECK (interval_end BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),                                  -- ... to this one
   args           jsonb,                                        -- of a request: an object
   ready_at       timestamptz NOT NULL DEFAULT pg_catalog.statement_timestamp() CHECK (ready_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- it does not start before this: jitter, back-off
+  queued_at      timestamptz CHECK (queued_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- when a decision queued it after a wait; NULL: it was queued when it was ready
   step           integer NOT NULL DEFAULT 1,                   -- the step at which it starts or continues
   step_name      text,                                         -- the name of that step, where no attempt tells it: see @last_step (store/engine/shared.go)
   attempt        integer NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
@@ -311,12 +312,15 @@ CREATE TABLE IF NOT EXISTS dbjobs.runs (
          WHEN state = 'running' THEN (lease_until AT TIME ZONE 'UTC' + interval '30 seconds') AT TIME ZONE 'UTC'  -- by way of UTC: timestamptz + interval is not immutable
          WHEN state = 'queued' THEN lease_until
          WHEN settled_at IS NULL THEN created_at END) STORED,
+  queued_since   timestamptz GENERATED ALWAYS AS (        -- of a queued run: since when it could be taken; what held it before is no part of that
+    CASE WHEN state = 'queued' THEN COALESCE(queued_at, ready_at) END) STORED,
   UNIQUE (job_id, occurrence)
 );
 CREATE INDEX IF NOT EXISTS runs_number ON dbjobs.runs (job_id, number);
 CREATE INDEX IF NOT EXISTS runs_open ON dbjobs.runs (job_id, id) WHERE settled_at IS NULL;
 CREATE INDEX IF NOT EXISTS runs_wake ON dbjobs.runs (wake_at, id) WHERE wake_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS runs_queued ON dbjobs.runs (queue, priority DESC, ready_at, id) WHERE state = 'queued';
+CREATE INDEX IF NOT EXISTS runs_queued_since ON dbjobs.runs (queued_since) WHERE queued_since IS NOT NULL;
 CREATE INDEX IF NOT EXISTS runs_created ON dbjobs.runs (created_at, id);
 CREATE INDEX IF NOT EXISTS runs_unwell ON dbjobs.runs (state, created_at, id) WHERE state IN ('failed', 'cancelled', 'lost');
 CREATE INDEX IF NOT EXISTS runs_expire ON dbjobs.runs (expires_at) WHERE expires_at IS NOT NULL;

@@ -284,6 +284,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   interval_end   text CHECK (coalesce(interval_end GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(interval_end, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', interval_end) AND interval_end BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', interval_end IS NULL)),                                  -- ... to this one
   args           text,                                        -- of a request: an object
   ready_at       text NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) CHECK (coalesce(ready_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(ready_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', ready_at) AND ready_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', ready_at IS NULL)),  -- it does not start before this: jitter, back-off
+  queued_at      text CHECK (coalesce(queued_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(queued_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', queued_at) AND queued_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', queued_at IS NULL)),  -- when a decision queued it after a wait; NULL: it was queued when it was ready
   step           integer NOT NULL DEFAULT 1,                   -- the step at which it starts or continues
   step_name      text,                                         -- the name of that step, where no attempt tells it: see @last_step (store/engine/shared.go)
   attempt        integer NOT NULL DEFAULT 0 CHECK (attempt <= 2000000000),                   -- tries of that step
@@ -305,12 +306,15 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
          WHEN state = 'running' THEN coalesce(strftime('%Y-%m-%dT%H:%M:%S', lease_until, '30 seconds') || substr(lease_until, 20), lease_until)
          WHEN state = 'queued' THEN lease_until
          WHEN settled_at IS NULL THEN created_at END) STORED,
+  queued_since   text GENERATED ALWAYS AS (        -- of a queued run: since when it could be taken; what held it before is no part of that
+    CASE WHEN state = 'queued' THEN COALESCE(queued_at, ready_at) END) STORED,
   UNIQUE (job_id, occurrence)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS dbjobs_runs_number ON dbjobs_runs (job_id, number);
 CREATE INDEX IF NOT EXISTS dbjobs_runs_open ON dbjobs_runs (job_id, id) WHERE settled_at IS NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_runs_wake ON dbjobs_runs (wake_at, id) WHERE wake_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_runs_queued ON dbjobs_runs (queue, priority DESC, ready_at, id) WHERE state = 'queued';
+CREATE INDEX IF NOT EXISTS dbjobs_runs_queued_since ON dbjobs_runs (queued_since) WHERE queued_since IS NOT NULL;
 CREATE INDEX IF NOT EXISTS dbjobs_runs_created ON dbjobs_runs (created_at, id);
 CREATE INDEX IF NOT EXISTS dbjobs_runs_unwell ON dbjobs_runs (state, created_at, id) WHERE state IN ('failed', 'cancelled', 'lost');
 CREATE INDEX IF NOT EXISTS dbjobs_runs_expire ON dbjobs_runs (expires_at) WHERE expires_at IS NOT NULL;
