@@ -25,11 +25,10 @@ type End struct {
 }
 
 // Meets is what the runs of several jobs have in common if one run follows all of them: the end of their interval.
-// Runs without an interval meet where they follow the same run, also by way of runs that met there. Empty: it meets no
-// other run.
+// Runs without an interval meet where they come from the same run: they follow it, also by way of other runs, or are that run.
 func (r *Run) Meets() string {
 	if r.IntervalEnd.IsZero() {
-		return cmp.Or(r.Predecessor(), r.Meeting())
+		return cmp.Or(r.comesFrom(), r.Meeting(), r.ID)
 	}
 	return r.IntervalEnd.UTC().Format(occurrenceTime)
 }

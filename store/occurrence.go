@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -10,8 +11,8 @@ import (
 // them as well: the macros @predecessor and @meeting of each engine, and jobs in store/engine/sql/queries.sql.
 const (
 	occurrenceAt    = "at:"    // a nominal time
-	occurrenceAfter = "after:" // the id of the run that ended
-	occurrenceAll   = "all:"   // of runs of several jobs: the end of their interval, or the id of the run that they follow
+	occurrenceAfter = "after:" // the id of the run that ended; without an interval, also what that run meets, if it is another one
+	occurrenceAll   = "all:"   // of runs of several jobs: the end of their interval, or the id of the run from which they come
 	occurrenceStart = "start:" // the identity of a start-up
 	occurrenceNow   = "now:"   // requested: the id of the run itself
 	occurrenceKey   = "key:"   // requested: a key that the caller has chosen
@@ -27,8 +28,14 @@ func OccurrenceAt(nominal time.Time) string {
 	return string(nominal.UTC().AppendFormat(text, occurrenceTime))
 }
 
-// OccurrenceAfter is the occurrence of a run that follows a run of another job.
-func OccurrenceAfter(predecessor string) string { return occurrenceAfter + predecessor }
+// OccurrenceAfter is the occurrence of a run that follows a run of another job. Runs without an interval hand on what they meet.
+func OccurrenceAfter(predecessor *Run) string {
+	key := occurrenceAfter + predecessor.ID
+	if meets := predecessor.Meets(); predecessor.IntervalEnd.IsZero() && meets != predecessor.ID {
+		key += ":" + meets
+	}
+	return key
+}
 
 // OccurrenceAll is the occurrence of a run that follows runs of several jobs.
 func OccurrenceAll(meets string) string { return occurrenceAll + meets }
@@ -65,7 +72,16 @@ func (r *Run) ToCome(now time.Time) bool {
 }
 
 // Predecessor is the id of the run that this run follows; empty if it follows none.
-func (r *Run) Predecessor() string { return r.reason(occurrenceAfter) }
+func (r *Run) Predecessor() string {
+	id, _, _ := strings.Cut(r.reason(occurrenceAfter), ":")
+	return id
+}
+
+// comesFrom is what the run that this run follows meets without an interval; empty if it follows none.
+func (r *Run) comesFrom() string {
+	id, meets, _ := strings.Cut(r.reason(occurrenceAfter), ":")
+	return cmp.Or(meets, id)
+}
 
 // Meeting is what the runs that this run follows have in common; empty if it does not follow several.
 func (r *Run) Meeting() string { return r.reason(occurrenceAll) }

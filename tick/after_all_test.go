@@ -231,6 +231,39 @@ func TestAfterAllByHand(t *testing.T) {
 	})
 }
 
+// A run without an interval leads to a run of the job after several others also where these come after it by different numbers of
+// jobs, or one of them is its own job.
+func TestAfterAllByHandAlongWaysOfDifferentLength(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Nop("")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
+			{Name: "start", Steps: ok},
+			{Name: "left", After: []store.After{{Job: "start"}}, Steps: ok},
+			{Name: "left 2", After: []store.After{{Job: "left"}}, Steps: ok},
+			{Name: "left 3", After: []store.After{{Job: "left 2"}}, Steps: ok},
+			{Name: "right", After: []store.After{{Job: "start"}}, Steps: ok},
+			{Name: "end", After: []store.After{{Job: "left 3"}, {Job: "right"}}, Steps: ok},
+			{Name: "next", After: []store.After{{Job: "end"}}, Steps: ok},
+			{Name: "last", After: []store.After{{Job: "next"}, {Job: "left"}, {Job: "start"}}, Steps: ok},
+		}})
+		ticktest.DecideOnly(t, d)
+		for range 2 {
+			ticktest.RunNow(t, d, "start", store.Request{})
+			d.Clock.Add(time.Second)
+		}
+		ticktest.RunNow(t, d, "left", store.Request{}) // alone
+		for range 2 {
+			d.Clock.Add(time.Minute)
+			ticktest.Run(t, d)
+		}
+		for _, job := range []string{"end", "last"} {
+			if got := runsOf(t, d, job); !slices.Equal(got, []string{"succeeded -..-", "succeeded -..-"}) {
+				t.Errorf("%s: %q", job, got)
+			}
+		}
+	})
+}
+
 // A take names a bounded number of runs that follow several others. The next pass runs those that exceed it.
 func TestAfterAllBeyondWhatATakeNames(t *testing.T) {
 	const named, more = 400, 3

@@ -323,7 +323,7 @@ func TestAfterKeepsTheOrderBesideAPassThatStoodStill(t *testing.T) {
 			if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
 				t.Fatal(err)
 			}
-			ended = append(ended, store.OccurrenceAfter(tasks[0].Run.ID))
+			ended = append(ended, store.OccurrenceAfter(&tasks[0].Run))
 		}
 		for range 2 {
 			ticktest.Request(t, d, "load")

@@ -87,7 +87,7 @@ var mysqlEngine = &Engine{
 		"@among_runs":  "IN (:each_ids)",
 		"@among_names": "IN (:each_ids)",
 		"@elsewhere":   "NOT j.id IN (:each_here)",
-		"@predecessor": "CONVERT(CASE WHEN dbjobs.runs.occurrence LIKE 'after:%' THEN SUBSTR(dbjobs.runs.occurrence, 7) WHEN dbjobs.runs.occurrence LIKE 'hook:%' THEN SUBSTRING_INDEX(SUBSTRING_INDEX(dbjobs.runs.occurrence, ':', 3), ':', -1) END USING ascii) COLLATE ascii_bin",
+		"@predecessor": "CONVERT(CASE WHEN dbjobs.runs.occurrence LIKE 'after:%' THEN SUBSTR(dbjobs.runs.occurrence, 7, 36) WHEN dbjobs.runs.occurrence LIKE 'hook:%' THEN SUBSTRING_INDEX(SUBSTRING_INDEX(dbjobs.runs.occurrence, ':', 3), ':', -1) END USING ascii) COLLATE ascii_bin",
 		"@meeting":     "CONCAT('all:', e.meets)",
 		"@quoted_name": "QUOTE(g.name)",
 		"@unwell":      "r.unwell",

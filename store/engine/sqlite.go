@@ -83,7 +83,7 @@ var sqlite = &Engine{
 		"@elsewhere":   "j.id NOT IN (SELECT value FROM json_each(:here))",
 		"@these":       "IN (SELECT value FROM json_each(:ids))",
 		"@these_runs":  "IN (SELECT value FROM json_each(:ids))",
-		"@predecessor": "CASE WHEN dbjobs.runs.occurrence LIKE 'after:%' THEN substr(dbjobs.runs.occurrence, 7) WHEN dbjobs.runs.occurrence LIKE 'hook:%' THEN substr(dbjobs.runs.occurrence, instr(substr(dbjobs.runs.occurrence, 6), ':') + 6, 36) END",
+		"@predecessor": "CASE WHEN dbjobs.runs.occurrence LIKE 'after:%' THEN substr(dbjobs.runs.occurrence, 7, 36) WHEN dbjobs.runs.occurrence LIKE 'hook:%' THEN substr(dbjobs.runs.occurrence, instr(substr(dbjobs.runs.occurrence, 6), ':') + 6, 36) END",
 		"@meeting":     "'all:' || e.meets",
 		"@quoted_name": "quote(g.name)",
 		"@unwell":      "r.state IN ('failed', 'cancelled', 'lost') AND r.state",

@@ -104,15 +104,13 @@ func (d *decision) makeFollowers(run *store.Run) {
 			continue
 		}
 		if f.Of > 1 {
-			if meets := run.Meets(); meets != "" {
-				d.ends = append(d.ends, store.End{JobID: f.JobID, AfterID: d.plan.JobID, RunID: run.ID, Meets: meets})
-			}
+			d.ends = append(d.ends, store.End{JobID: f.JobID, AfterID: d.plan.JobID, RunID: run.ID, Meets: run.Meets()})
 			continue
 		}
 		if f.UsedUp {
 			continue
 		}
-		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: store.OccurrenceAfter(run.ID),
+		d.followers = append(d.followers, store.Run{JobID: f.JobID, Occurrence: store.OccurrenceAfter(run),
 			State: store.Waiting, Queue: f.Queue, Priority: f.Priority, ReadyAt: d.now,
 			IntervalStart: run.IntervalStart, IntervalEnd: run.IntervalEnd, Args: run.Args})
 	}

@@ -114,7 +114,7 @@ func (k *keys) of(r *store.Run) string {
 		return key
 	}
 	occurrence := r.Occurrence
-	for _, other := range []string{r.Predecessor(), r.Meeting()} {
+	for _, other := range []string{r.Predecessor(), r.Meets()} {
 		if key, ok := k.byID[other]; ok {
 			occurrence = strings.Replace(occurrence, other, "("+key+")", 1)
 		}

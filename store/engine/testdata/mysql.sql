@@ -1431,7 +1431,7 @@ AND (? = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id), CASE WHEN ? THEN ? + 1 ELSE 0 END) <= ?)
 AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)))
 AND CASE WHEN id IN (each_) THEN 1 WHEN created_at > ? AND created_at <= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
-  AND COALESCE((SELECT b.holder FROM dbjobs_runs b WHERE b.id = CONVERT(CASE WHEN dbjobs_runs.occurrence LIKE 'after:%' THEN SUBSTR(dbjobs_runs.occurrence, 7) WHEN dbjobs_runs.occurrence LIKE 'hook:%' THEN SUBSTRING_INDEX(SUBSTRING_INDEX(dbjobs_runs.occurrence, ':', 3), ':', -1) END USING ascii) COLLATE ascii_bin), '') <> ? THEN 0 ELSE 1 END = 1
+  AND COALESCE((SELECT b.holder FROM dbjobs_runs b WHERE b.id = CONVERT(CASE WHEN dbjobs_runs.occurrence LIKE 'after:%' THEN SUBSTR(dbjobs_runs.occurrence, 7, 36) WHEN dbjobs_runs.occurrence LIKE 'hook:%' THEN SUBSTRING_INDEX(SUBSTRING_INDEX(dbjobs_runs.occurrence, ':', 3), ':', -1) END USING ascii) COLLATE ascii_bin), '') <> ? THEN 0 ELSE 1 END = 1
 ORDER BY urgency, ready_at, id LIMIT ?;
 
 -- name: read_now

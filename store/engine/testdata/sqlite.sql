@@ -1416,7 +1416,7 @@ AND (?3 = 0 OR
   COALESCE((SELECT j.timeout_ms FROM dbjobs_jobs j WHERE j.id = dbjobs_runs.job_id), CASE WHEN ?4 THEN ?3 + 1 ELSE 0 END) <= ?3)
 AND NOT EXISTS (SELECT 1 FROM dbjobs_pauses p WHERE p.scope = 'all' AND p.resumed_at IS NULL AND p.ends_at > coalesce(?5, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')))
 AND CASE WHEN id IN (SELECT value FROM json_each(?6)) THEN 1 WHEN created_at > ?7 AND created_at <= coalesce(?5, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now'))
-  AND COALESCE((SELECT b.holder FROM dbjobs_runs b WHERE b.id = CASE WHEN dbjobs_runs.occurrence LIKE 'after:%' THEN substr(dbjobs_runs.occurrence, 7) WHEN dbjobs_runs.occurrence LIKE 'hook:%' THEN substr(dbjobs_runs.occurrence, instr(substr(dbjobs_runs.occurrence, 6), ':') + 6, 36) END), '') <> ?8 THEN 0 ELSE 1 END = 1
+  AND COALESCE((SELECT b.holder FROM dbjobs_runs b WHERE b.id = CASE WHEN dbjobs_runs.occurrence LIKE 'after:%' THEN substr(dbjobs_runs.occurrence, 7, 36) WHEN dbjobs_runs.occurrence LIKE 'hook:%' THEN substr(dbjobs_runs.occurrence, instr(substr(dbjobs_runs.occurrence, 6), ':') + 6, 36) END), '') <> ?8 THEN 0 ELSE 1 END = 1
 ORDER BY priority DESC, ready_at, id LIMIT ?9;
 
 -- name: read_now

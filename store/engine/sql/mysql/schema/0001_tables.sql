@@ -259,7 +259,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
 CREATE TABLE IF NOT EXISTS dbjobs_job_ends (
   id           bigint AUTO_INCREMENT PRIMARY KEY,
   job_id       bigint NOT NULL,                                -- the job that runs after others
-  meets        varchar(190) NOT NULL,                          -- the end of the interval, or the run that all of them follow
+  meets        varchar(190) NOT NULL,                          -- the end of the interval, or the run from which all of them come
   after_job_id bigint NOT NULL,                                -- one of the others
   run_id       char(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,  -- its run
   ended_at     datetime(6) NOT NULL,                           -- when that run was settled
@@ -285,7 +285,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   id             char(36) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,                             -- a UUIDv7 of the database's instant of the decision; any other UUID works too: created_at and ready_at define the order
   job_id         bigint NOT NULL,
   number         bigint,                                       -- 1, 2, ... within the job; NULL until decided
-  occurrence     varchar(190) NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>, fill:..., hook:...
+  occurrence     varchar(190) NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>[:<first run>], fill:..., hook:...
   state          varchar(190) NOT NULL DEFAULT 'waiting' CHECK (FIND_IN_SET(state, 'waiting,queued,running,succeeded,failed,cancelled,lost') > 0),
   held_by        varchar(190) CHECK (FIND_IN_SET(held_by, 'predecessor,group,pause') > 0),     -- what a waiting run waits for, besides ready_at
   queue          varchar(190) NOT NULL DEFAULT 'tick' CHECK (LENGTH(queue) > 0),

@@ -248,7 +248,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
 CREATE TABLE IF NOT EXISTS dbjobs_job_ends (
   id           integer PRIMARY KEY,
   job_id       integer NOT NULL,                               -- the job that runs after others
-  meets        text NOT NULL,                                  -- the end of the interval, or the run that all of them follow
+  meets        text NOT NULL,                                  -- the end of the interval, or the run from which all of them come
   after_job_id integer NOT NULL,                               -- one of the others
   run_id       text NOT NULL,                                  -- its run
   ended_at     text NOT NULL,                                  -- when that run was settled
@@ -274,7 +274,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_runs (
   id             text NOT NULL PRIMARY KEY,                             -- a UUIDv7 of the database's instant of the decision; any other UUID works too: created_at and ready_at define the order
   job_id         integer NOT NULL,
   number         integer,                                       -- 1, 2, ... within the job; NULL until decided
-  occurrence     text NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>, fill:..., hook:...
+  occurrence     text NOT NULL,                                -- at:<instant>, now:<id>, key:<key>, start:<identity>, after:<run>[:<first run>], fill:..., hook:...
   state          text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'queued', 'running', 'succeeded', 'failed', 'cancelled', 'lost')),
   held_by        text CHECK (held_by IN ('predecessor', 'group', 'pause')),     -- what a waiting run waits for, besides ready_at
   queue          text NOT NULL DEFAULT 'tick' CHECK (length(CAST(queue AS BLOB)) BETWEEN 1 AND 190),
