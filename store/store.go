@@ -210,6 +210,9 @@ var (
 	LoginKinds  = engine.LoginKinds
 )
 
+// ConnLifetime is how long a connection to a server is used again.
+const ConnLifetime = engine.ConnLifetime
+
 // Patience is how long the database may take to answer a statement.
 const Patience = engine.Patience
 

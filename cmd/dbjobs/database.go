@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -163,6 +164,7 @@ func (c *cli) connect(ctx context.Context, cmd *cobra.Command, a access) (*store
 	if err != nil {
 		return nil, err
 	}
+	c.opened = time.Now().Round(0)
 	o := store.Options{Create: missing, Login: c.db.Login, Secrets: c.db.Secrets(), Patience: patience}
 	s, err := store.Open(ctx, c.db.URL, o)
 	if a == alter && errors.Is(err, store.ErrSchema) { // a missing SQLite file other than the embedded one
@@ -175,7 +177,7 @@ func (c *cli) connect(ctx context.Context, cmd *cobra.Command, a access) (*store
 
 // close ends the use of a store. A process that serves several commands keeps the store open for the next one.
 func (c *cli) close(s *store.Store) {
-	if !c.warm.keep(c.db, s) {
+	if !c.warm.keep(c, s) {
 		s.Close()
 	}
 }

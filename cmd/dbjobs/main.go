@@ -155,6 +155,7 @@ type cli struct {
 	utc        bool     // --utc
 	who        store.Author
 	db         settings.Database
+	opened     time.Time      // when the connection to it was made
 	settings   *host.Settings // the settings of the host; nil until a caller needs them
 	secrets    *secret.Known  // secrets among the arguments and variables, wherever they stand
 	given      *secret.Known  // secrets that this process gave to steps, whichever database these are in

@@ -120,21 +120,27 @@ func (s *service) duration(variable string, otherwise time.Duration) (time.Durat
 // for minutes or hours. A proxy or a NAT between the process and the database may drop the connection in that
 // time. So the connection is used again only after the database has answered on it. A nil warm keeps nothing.
 type warm struct {
-	mu sync.Mutex
-	s  *store.Store
-	db settings.Database
+	mu     sync.Mutex
+	s      *store.Store
+	db     settings.Database
+	opened time.Time
 }
 
-// take returns the kept store if it is healthy, and sets in c the database to which it belongs.
+// take returns the kept store if it is healthy, and sets in c the database to which it belongs, and when it was opened. A store is not
+// used for longer than a connection: where the database is, and with which password, may be another answer by now.
 func (w *warm) take(ctx context.Context, c *cli) *store.Store {
 	if w == nil {
 		return nil
 	}
 	w.mu.Lock()
-	s, db := w.s, w.db
+	s, db, opened := w.s, w.db, w.opened
 	w.s = nil
 	w.mu.Unlock()
 	if s == nil {
+		return nil
+	}
+	if time.Now().Round(0).Sub(opened) >= store.ConnLifetime { // by the wall clock: the process was frozen
+		go s.Close()
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, wakePatience)
@@ -145,13 +151,13 @@ func (w *warm) take(ctx context.Context, c *cli) *store.Store {
 		go s.Close() // it may wait for the dead connection
 		return nil
 	}
-	c.db = db
+	c.db, c.opened = db, opened
 	return s
 }
 
-// keep keeps the store and reports whether it did. It does not if an invocation that ran at the same time has
+// keep keeps the store of c and reports whether it did. It does not if an invocation that ran at the same time has
 // already left its store.
-func (w *warm) keep(db settings.Database, s *store.Store) bool {
+func (w *warm) keep(c *cli, s *store.Store) bool {
 	if w == nil {
 		return false
 	}
@@ -161,7 +167,7 @@ func (w *warm) keep(db settings.Database, s *store.Store) bool {
 		return false
 	}
 	s.Sleep()
-	w.s, w.db = s, db
+	w.s, w.db, w.opened = s, c.db, c.opened
 	return true
 }
 

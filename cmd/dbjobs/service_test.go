@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dbjobs/dbjobs/cmd/internal/settings"
 	"github.com/dbjobs/dbjobs/store"
+	"github.com/dbjobs/dbjobs/store/storetest"
 )
 
 // aWord is the value of a secret that a variable holds.
@@ -175,4 +177,37 @@ func TestLambdaExportsWhatItCan(t *testing.T) {
 		len(got.LeftOut) != 1 || !strings.HasPrefix(got.LeftOut[0], "job birds: ") {
 		t.Errorf("answer %s, %v", answer, err)
 	}
+}
+
+// TestLambdaFollowsItsSettings: the database that was kept goes on answering, as one does from which a copy was made that takes its
+// place. The function reads after a time where its database is.
+func TestLambdaFollowsItsSettings(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		another := storetest.Open(t, d.Server, store.Options{})
+		url := d.URL
+		env := func(name string) (string, bool) {
+			value := map[string]string{settings.URLVariable: url}[name]
+			return value, value != ""
+		}
+		f := &function{service: service{stderr: io.Discard, env: env, warm: &warm{}}}
+		defer f.warm.close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		invoke := func(passes, others int) {
+			t.Helper()
+			if _, err := f.Invoke(ctx, []byte(`{"command": "tick"}`)); err != nil {
+				t.Fatal(err)
+			}
+			count := "SELECT coalesce(sum(passes), 0) FROM " + d.Table("ticks")
+			if n, o := d.Int(t, count), another.Int(t, count); n != passes || o != others {
+				t.Errorf("%d passes in the first database, %d in the other one; want %d, %d", n, o, passes, others)
+			}
+		}
+		invoke(1, 0)
+		url = another.URL
+		invoke(2, 0)
+		f.warm.opened = f.warm.opened.Add(-store.ConnLifetime)
+		invoke(2, 1)
+		invoke(2, 2)
+	})
 }

@@ -116,6 +116,9 @@ func New(rawURL string, o Options) (*DB, error) {
 	db.pool = sql.OpenDB(c)
 	db.runner = runner{db, db.pool}
 	db.pool.SetMaxIdleConns(idle)
+	if !e.OneWriter { // a file that is replaced is noticed
+		db.pool.SetConnMaxLifetime(ConnLifetime)
+	}
 	return db, nil
 }
 
@@ -143,6 +146,10 @@ func Open(ctx context.Context, rawURL string, o Options) (*DB, error) {
 // idle is how many connections are kept open for the next statement. When many runs execute at once, each of them
 // would otherwise connect again to record its end.
 const idle = 32
+
+// ConnLifetime is how long a connection to a server is used again. The name in a URL may lead to another server by now, such as one
+// that was restored from a backup, while the old one goes on: the sessions of steps are with the new one then.
+const ConnLifetime = 5 * time.Minute
 
 // makeRoom closes the connections that wait for a statement, also those for jobs: another process may need one of
 // them. While a job's statements are executed, one of the store's own stays. Otherwise jobs could take all connections
