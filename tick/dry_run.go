@@ -8,7 +8,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 )
 
-// dryRun lists the jobs that need a decision, tells of a freeze and of queued runs, and changes nothing.
+// dryRun lists the jobs that need a decision, reports a freeze and queued runs, and changes nothing.
 func (p *pass) dryRun(ctx context.Context) error {
 	if until := p.probe.FrozenUntil; until.Before(store.Last) {
 		p.report.FrozenUntil = until

@@ -1372,7 +1372,7 @@ DELETE FROM dbjobs.runs WHERE id @these_runs AND settled_at IS NOT NULL;
 
 -- How much history some jobs keep, from any place in the table, whether a job was removed before @later, and the oldest of its runs
 -- that are settled, with when that has ended. A run that is open, such as one of a later time, is no history, and pushes nothing out
--- of it. So many may be open that they are not counted: up to the first one, all numbers are those of the history. Each plan is looked up: a join of the two tables would read all plans up to that place.
+-- of it. More than 1,000 open ones are not counted: up to the first one, all numbers are those of the history. Each plan is looked up: a join of the two tables would read all plans up to that place.
 
 -- name: sweep_jobs
 SELECT @now, j.id, CASE WHEN (SELECT r.id FROM dbjobs.runs r @by_open WHERE @open = j.id ORDER BY r.id LIMIT 1 OFFSET 1000) IS NULL
