@@ -7,6 +7,7 @@ import (
 	"github.com/dbjobs/dbjobs/store"
 	"github.com/dbjobs/dbjobs/store/storetest"
 	"github.com/dbjobs/dbjobs/tick"
+	"github.com/dbjobs/dbjobs/tick/decide"
 	"github.com/dbjobs/dbjobs/tick/ticktest"
 )
 
@@ -142,6 +143,68 @@ func TestRepeatAfterIsForeseenWithoutAPass(t *testing.T) {
 				}
 				if r := ticktest.Run(t, d); r.Started != 1 {
 					t.Errorf("it has not run at %s", want)
+				}
+			})
+		})
+	}
+}
+
+// What a preview says of the next time of a job that begins again, or is due, or has not begun, is what the next pass then finds,
+// and what is listed until then.
+func TestRepeatAfterIsPreviewed(t *testing.T) {
+	const again = 10 * time.Minute
+	for name, c := range map[string]struct {
+		first, between, to func(*store.Job) // the edits; a pass comes after the first one, and after the second one
+		wait               time.Duration    // then no pass comes for this time
+	}{
+		"enabled after its time":  {between: func(j *store.Job) { j.Disabled = true }, wait: 3 * time.Hour},
+		"enabled before its time": {between: func(j *store.Job) { j.Disabled = true }, wait: 4 * time.Minute},
+		"max_runs is raised": {first: func(j *store.Job) { j.MaxRuns = 1 }, wait: 3 * time.Hour,
+			to: func(j *store.Job) { j.MaxRuns = 2 }},
+		"before not_before": {first: func(j *store.Job) { j.NotBefore = j.NotBefore.Add(24 * time.Hour) }, wait: time.Hour,
+			to: func(j *store.Job) { j.RepeatAfter *= 3 }},
+		"longer when it is due": {wait: 15 * time.Minute, to: func(j *store.Job) { j.RepeatAfter *= 3 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				j := store.Job{Name: "again", RepeatAfter: store.Duration(again), NotBefore: d.Clock.Now(), Steps: []store.Step{ticktest.Nop("")}}
+				edit := func(change func(*store.Job)) {
+					if change != nil {
+						change(&j)
+					}
+					ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
+				}
+				status := func() store.JobStatus {
+					t.Helper()
+					v, err := d.Job(t.Context(), "again")
+					if err != nil {
+						t.Fatal(err)
+					}
+					return v
+				}
+				edit(c.first)
+				ticktest.Run(t, d)
+				if c.between != nil {
+					edit(c.between)
+					ticktest.Run(t, d)
+					j.Disabled = false
+				}
+				d.Clock.Add(c.wait)
+				if c.to != nil {
+					c.to(&j)
+				}
+				now, is := d.Clock.Now(), status()
+				will := is
+				will.RepeatAfter, will.MaxRuns, will.Disabled = j.RepeatAfter, j.MaxRuns, j.Disabled
+				said := decide.NextRepeat(&will, &is.Job, now)
+				edit(nil)
+				u, err := tick.Upcoming(t.Context(), d.Store, []store.JobStatus{status()}, now, now.Add(48*time.Hour), 10)
+				if err != nil || len(u.Runs) != 1 || !u.Runs[0].At.Equal(said) {
+					t.Errorf("%v: the preview said %s, and then %+v is listed", err, said, u.Runs)
+				}
+				ticktest.Run(t, d)
+				if v := status(); !v.NextRun.Equal(said) {
+					t.Errorf("the preview said %s, and the next pass says %s", said, v.NextRun)
 				}
 			})
 		})

@@ -257,7 +257,7 @@ func TestRepeatAfterInPlaceOfARuleAfterAClockThatWasAhead(t *testing.T) {
 		j.Own, j.RepeatAfter = nil, store.Duration(10*time.Minute)
 		will.RepeatAfter = j.RepeatAfter
 		want := d.Clock.Now().Add(10 * time.Minute)
-		if next := decide.NextRepeat(&will, 0, d.Clock.Now()); !next.Equal(want) {
+		if next := decide.NextRepeat(&will, &store.Job{}, d.Clock.Now()); !next.Equal(want) {
 			t.Errorf("the preview says %s, want %s", next, want)
 		}
 		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{j}})
@@ -287,7 +287,7 @@ func TestRepeatAfterBeforeAndAfterAnEdit(t *testing.T) {
 		first := jobs(10*time.Minute, nil)
 		ticktest.Apply(t, d, store.Definitions{Jobs: first})
 		fresh := status()
-		if next := decide.NextRepeat(&fresh, fresh.RepeatAfter, d.Clock.Now()); !next.Equal(d.Clock.Now()) {
+		if next := decide.NextRepeat(&fresh, &fresh.Job, d.Clock.Now()); !next.Equal(d.Clock.Now()) {
 			t.Errorf("a new job is due at once, not at %s", next)
 		}
 		for name, edits := range map[string][]store.Job{
@@ -308,7 +308,7 @@ func TestRepeatAfterBeforeAndAfterAnEdit(t *testing.T) {
 				is := status()
 				will := is
 				will.RepeatAfter = to.RepeatAfter
-				want = decide.NextRepeat(&will, is.RepeatAfter, d.Clock.Now())
+				want = decide.NextRepeat(&will, &is.Job, d.Clock.Now())
 				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{to}})
 			}
 			ticktest.Run(t, d)

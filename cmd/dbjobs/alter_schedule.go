@@ -64,7 +64,7 @@ If the schedule comes from a manifest, the next apply of that file changes it ba
 // timesOf returns the next times of a schedule.
 func (w world) timesOf(s store.Schedule) []time.Time {
 	p := &preview{now: w.now}
-	return report.List(p.next(store.JobStatus{Job: store.Job{CreatedAt: w.now}}, []store.Rule{{Linked: true, Schedule: s, Calendar: w.calendars[s.Calendar]}}, 0))
+	return report.List(p.next(store.JobStatus{Job: store.Job{CreatedAt: w.now}}, []store.Rule{{Linked: true, Schedule: s, Calendar: w.calendars[s.Calendar]}}, &store.Job{}))
 }
 
 func (c *cli) scheduleRemove() *cobra.Command {

@@ -99,7 +99,7 @@ func (w world) firstRun(name string, j store.Job, schedules map[string]store.Sch
 	var when []string
 	if j.RepeatAfter > 0 {
 		decide.KeepStart(&j, &store.Job{}, now)
-		switch t, p := decide.NextRepeat(&store.JobStatus{Job: j}, 0, now), holds(&is); {
+		switch t, p := decide.NextRepeat(&store.JobStatus{Job: j}, &store.Job{}, now), holds(&is); {
 		case !j.NotAfter.IsZero() && t.After(j.NotAfter):
 		case p != nil && (p.Until.IsZero() || p.Until.After(t)): // the time in the pause becomes a gap, and the next one counts from there
 			when = append(when, "after the pause of "+pausedSubject(p).String())

@@ -151,9 +151,9 @@ func (p *preview) rename(ch store.Change) {
 func (p *preview) times(full, inFile string) report.Times {
 	t := report.Times{Job: full, Before: []time.Time{}, After: []time.Time{}}
 	will := store.JobStatus{}
-	was := store.Duration(0)
+	was := &store.Job{}
 	if is := p.jobs[full]; is != nil {
-		was, will = is.RepeatAfter, *is
+		was, will = &is.Job, *is
 		t.Before = append(t.Before, p.next(*is, p.rules[is.ID], was)...)
 	}
 	if j, ok := p.to[inFile]; ok {
@@ -210,8 +210,8 @@ func (p *preview) sameHolidays(r *store.Rule, s *store.Schedule) bool {
 	return will == nil || r.Calendar.Version() == will.Version()
 }
 
-// next returns the next times of a job. was is its repeat_after in the database.
-func (p *preview) next(v store.JobStatus, list []store.Rule, was store.Duration) []time.Time {
+// next returns the next times of a job. was is the job in the database.
+func (p *preview) next(v store.JobStatus, list []store.Rule, was *store.Job) []time.Time {
 	const shown = 3
 	if v.RepeatAfter > 0 {
 		v.NextRun = decide.NextRepeat(&v, was, p.now)

@@ -64,17 +64,18 @@ func (n *Nominal) Forecast(now time.Time, v *store.JobStatus, count int) (f Fore
 }
 
 // NextRepeat is the next nominal time of a job with repeat_after, as the next pass will find it, if nothing is on record that
-// it has not seen; zero: there is none until a run ends. was is repeat_after before an edit that no pass has seen; zero: the
-// job had another rule. A time that is due already is now. A pause of the job ends at its set time.
-func NextRepeat(v *store.JobStatus, was store.Duration, now time.Time) time.Time {
+// it has not seen; zero: there is none until a run ends. was is the job before an edit that no pass has seen; without
+// repeat_after, it had another rule. A time that is due already is now. A pause of the job ends at its set time.
+func NextRepeat(v *store.JobStatus, was *store.Job, now time.Time) time.Time {
 	planned, t := !v.DecidedThrough.IsZero(), v.CreatedAt.Truncate(time.Second)
-	edited := planned && (v.Stale || v.RepeatAfter != was)
+	// What was due while the job was disabled, or had used up its max_runs, is a gap, like what was due before an edit.
+	edited := planned && (v.Stale || v.RepeatAfter != was.RepeatAfter || was.Disabled || was.UsedUp(v.RunsMade))
 	switch {
 	case v.UsedUp(v.RunsMade):
 		return time.Time{}
-	case planned && v.RunsOpen > 0 && (was == 0 || v.RepeatFrom.Equal(v.LastScheduled)): // its end counts
+	case planned && v.RunsOpen > 0 && (was.RepeatAfter == 0 || v.RepeatFrom.Equal(v.LastScheduled)): // its end counts
 		return time.Time{}
-	case planned && was > 0:
+	case planned && was.RepeatAfter > 0:
 		if !v.RepeatFrom.IsZero() {
 			t = second(v.RepeatFrom.Add(time.Duration(v.RepeatAfter)))
 		}
@@ -83,8 +84,9 @@ func NextRepeat(v *store.JobStatus, was store.Duration, now time.Time) time.Time
 	}
 	t = later(t, second(v.NotBefore))
 	left := v.LeftPause()
+	due := left == nil && !v.RepeatFrom.IsZero() && !v.OverdueSince().IsZero() // by the definition before the edit
 	switch {
-	case edited && !t.After(now), // an edit makes no time due in the past
+	case edited && (due || !t.After(now)), // an edit makes no time due in the past
 		left != nil && !left.Missed && !t.After(left.ResumedAt): // it becomes a gap
 		t = now.Add(time.Duration(v.RepeatAfter))
 	}
@@ -105,7 +107,7 @@ func second(t time.Time) time.Time { return t.Add(time.Second - instant).Truncat
 // has seen an edit of the job, or the end of its pause.
 func Foresee(v *store.JobStatus, now time.Time) {
 	if v.RepeatAfter > 0 && v.NextRun.IsZero() && !v.Rests() && (v.Paused != nil || v.Stale || v.LeftPause() != nil) {
-		v.NextRun = NextRepeat(v, v.RepeatAfter, now)
+		v.NextRun = NextRepeat(v, &v.Job, now)
 	}
 }
 
