@@ -104,7 +104,7 @@ var actions = map[string]string{
 	"repeatables_there":  "count views and routines",
 	"repeatable_drops":   "read which views and routines there are",
 	"record_attempt":     "record that a step has succeeded",
-	"vain_deliveries":    "count deliveries that had no effect",
+	"vain_deliveries":    "read deliveries that had no effect",
 	"is_recorded":        "ask whether a step has succeeded",
 	"recorded_runs":      "look for runs whose last step has succeeded",
 	"holds_own":          "ask whether a run is delivered",

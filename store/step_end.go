@@ -183,10 +183,17 @@ func (s *Store) endAttempt(ctx context.Context, q engine.Runner, a engine.Args) 
 
 // IdleDeliveries counts the deliveries of the current try of the task's step that had no effect: those that left an attempt, and are
 // not among the losses. The losses are those of all tries of the step, so in a later try it may count too few, and never too many.
-func (s *Store) IdleDeliveries(ctx context.Context, t *Task) (int, error) {
-	vain := 0
-	err := s.db.Row(ctx, "vain_deliveries", engine.Args{"id": engine.ID(t.Run.ID), "number": t.Run.Attempts}, &vain)
-	return max(0, vain-max(0, t.Run.Losses)), err // by hand, losses may be below zero
+// Of the newest of them, as many as last says, and the current one, took is the time from the first to the last.
+func (s *Store) IdleDeliveries(ctx context.Context, t *Task, last int) (n int, took time.Duration, err error) {
+	var at engine.Moment
+	var began []time.Time
+	err = s.db.Query(ctx, "vain_deliveries", engine.Args{"id": engine.ID(t.Run.ID), "number": t.Run.Attempts}, engine.Reads(&at).Each(func(string) {
+		began = append(began, at.Time)
+	}))
+	if len(began) > last {
+		took = began[0].Sub(began[last])
+	}
+	return max(0, len(began)-1-max(0, t.Run.Losses)), took, err // by hand, losses may be below zero
 }
 
 // clip makes a message fit for every engine: an engine may quote a whole statement of megabytes, or bytes that are

@@ -34,7 +34,7 @@ func (p *pass) failure(ctx context.Context, t *store.Task, step *store.Step, err
 	_, unsent := errors.AsType[*executor.UnsentError](err)
 	vain := !ends && errors.Is(err, executor.ErrNothingDone) || cut && unsent
 	if vain {
-		if idle := p.idleDeliveries(ctx, t); idle+1 < max(t.Job.MaxDeliveries, leastDeliveries) {
+		if idle, enough := p.idleDeliveries(ctx, t); !enough {
 			end.State, end.Redeliver, end.Idle, end.Backoff = "cut", true, true, time.Second<<min(idle, 6)
 			return end
 		}
@@ -89,20 +89,25 @@ func stopped(ctx context.Context) error {
 // example because there is no connection; max_deliveries may allow more. The last of these deliveries counts as a
 // failed attempt. The others are not lost: leastDeliveries may exceed max_deliveries, which bounds deliveries that
 // may have done something.
+//
+// One pass may deliver a run several times within seconds, and a server that restarts takes no connection for longer than that. So
+// the last leastDeliveries also have to take as long as a lease, which three ticks of a minute each do.
 const leastDeliveries = 3
 
-// idleDeliveries counts the deliveries of the current try that had no effect, also while the pass is being stopped. If the ledger
-// cannot be read, they count as none: the end of this one goes to the same database.
-func (p *pass) idleDeliveries(ctx context.Context, t *store.Task) int {
+// idleDeliveries counts the deliveries of the current try that had no effect before this one, and reports whether they are enough for
+// a failed attempt, also while the pass is being stopped. If the ledger cannot be read, they count as none: the end of this one goes
+// to the same database.
+func (p *pass) idleDeliveries(ctx context.Context, t *store.Task) (n int, enough bool) {
 	last, stop := p.until(ctx, p.lastEnd, closing)
 	defer stop()
 	within, cancel := context.WithTimeout(last, heartbeat)
 	defer cancel()
-	n, err := p.t.Store.IdleDeliveries(within, t)
+	n, took, err := p.t.Store.IdleDeliveries(within, t, leastDeliveries-1)
 	if err != nil {
 		p.log.Warn("counting deliveries without effect", "run", t.Run.ID, "error", err)
+		return 0, false
 	}
-	return n
+	return n, n+1 >= max(t.Job.MaxDeliveries, leastDeliveries) && took >= lease
 }
 
 // inTime gives up on an attempt that would begin after the run's own timeout: the tries of the step are used up.

@@ -88,3 +88,39 @@ func TestDeliveryWithoutEffectIsNoLoss(t *testing.T) {
 		})
 	}
 }
+
+// Deliveries without effect may follow each other within seconds, in one pass or in the passes of a tick that stays. What passes
+// within a minute and a half, such as a server that takes no logins, fails no try.
+func TestDeliveryEndsATryOnlyAfterAWhile(t *testing.T) {
+	for away, want := range map[time.Duration]string{
+		0:                "succeeded after 0s, paused: false",
+		20 * time.Second: "succeeded after 31s, paused: false",
+		85 * time.Second: "succeeded after 2m7s, paused: false",
+		time.Hour:        "failed after 2m7s, paused: true",
+	} {
+		t.Run(away.String(), func(t *testing.T) {
+			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "job", OnError: store.OnErrorPause, Steps: []store.Step{ticktest.Call("")}}}})
+				ticktest.Request(t, d, "job")
+				began := d.Clock.Now()
+				for {
+					how := "idle"
+					if d.Clock.Now().Sub(began) >= away {
+						how = "done"
+					}
+					deliverOnce(t, d, how)
+					r := ticktest.LastRun(t, d, "job")
+					if r.State == store.Waiting {
+						d.Clock.Add(r.ReadyAt.Sub(d.Clock.Now()))
+						continue
+					}
+					j, err := d.Job(t.Context(), "job")
+					if got := fmt.Sprintf("%s after %s, paused: %t", r.State, d.Clock.Now().Sub(began), err != nil || j.Paused != nil); got != want {
+						t.Errorf("%s, want %s: %s", got, want, r.Error)
+					}
+					return
+				}
+			})
+		})
+	}
+}

@@ -728,12 +728,13 @@ AND (SELECT @true FROM dbjobs.runs WHERE id = :id AND fence = :fence AND holder 
 -- name: is_recorded
 SELECT COUNT(*) FROM dbjobs.attempts WHERE run_id = :id AND number = :number AND fence = :fence AND state = 'succeeded';
 
--- How many deliveries of the current try of a step were lost or had no effect: those after the last attempt that ended otherwise, and
--- since the run was opened again.
+-- When the current attempt began, and those deliveries of the same try of its step that were lost or had no effect, the newest first:
+-- those after the last attempt that ended otherwise, and since the run was opened again.
 
 -- name: vain_deliveries
-SELECT COUNT(*) FROM dbjobs.attempts a WHERE a.run_id = :id AND a.number < :number AND a.number > COALESCE((SELECT MAX(e.number) FROM dbjobs.attempts e
-  WHERE e.run_id = :id AND e.number < :number AND (e.state NOT IN ('cut', 'lost') OR e.started_at < (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = :id))), 0);
+SELECT a.started_at FROM dbjobs.attempts a WHERE a.run_id = :id AND a.number <= :number AND a.number > COALESCE((SELECT MAX(e.number) FROM dbjobs.attempts e
+  WHERE e.run_id = :id AND e.number < :number AND (e.state NOT IN ('cut', 'lost') OR e.started_at < (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = :id))), 0)
+ORDER BY a.number DESC;
 
 -- name: recorded_runs
 SELECT r.id, r.job_id, a.finished_at FROM dbjobs.runs r JOIN dbjobs.attempts a ON a.run_id = r.id AND a.number = r.attempts

@@ -1979,8 +1979,9 @@ WHERE u.place <= ? ORDER BY u.schedule_id, u.place;
 
 -- name: vain_deliveries
 -- arguments: id, number, id, number, id
-SELECT COUNT(*) FROM dbjobs_attempts a WHERE a.run_id = ? AND a.number < ? AND a.number > COALESCE((SELECT MAX(e.number) FROM dbjobs_attempts e
-  WHERE e.run_id = ? AND e.number < ? AND (e.state NOT IN ('cut', 'lost') OR e.started_at < (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = ?))), 0);
+SELECT a.started_at FROM dbjobs_attempts a WHERE a.run_id = ? AND a.number <= ? AND a.number > COALESCE((SELECT MAX(e.number) FROM dbjobs_attempts e
+  WHERE e.run_id = ? AND e.number < ? AND (e.state NOT IN ('cut', 'lost') OR e.started_at < (SELECT r.started_at FROM dbjobs_runs r WHERE r.id = ?))), 0)
+ORDER BY a.number DESC;
 
 -- name: waiting_ends
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end

@@ -2121,8 +2121,9 @@ WHERE u.place <= $2 ORDER BY u.schedule_id, u.place;
 
 -- name: vain_deliveries
 -- arguments: id, number
-SELECT pg_catalog.COUNT(*) FROM dbjobs.attempts a WHERE a.run_id = $1 AND a.number < $2 AND a.number > COALESCE((SELECT pg_catalog.MAX(e.number) FROM dbjobs.attempts e
-  WHERE e.run_id = $1 AND e.number < $2 AND (e.state NOT IN ('cut', 'lost') OR e.started_at < (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = $1))), 0);
+SELECT a.started_at FROM dbjobs.attempts a WHERE a.run_id = $1 AND a.number <= $2 AND a.number > COALESCE((SELECT pg_catalog.MAX(e.number) FROM dbjobs.attempts e
+  WHERE e.run_id = $1 AND e.number < $2 AND (e.state NOT IN ('cut', 'lost') OR e.started_at < (SELECT r.started_at FROM dbjobs.runs r WHERE r.id = $1))), 0)
+ORDER BY a.number DESC;
 
 -- name: waiting_ends
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end
