@@ -3,6 +3,7 @@ package wake
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -118,5 +119,49 @@ func TestAlarmOfAUserFindsItsManager(t *testing.T) {
 		if at < 0 && c.want != "" || at >= 0 && variables[at] != c.want || slices.Contains(args, "--user") != (c.uid != 0) {
 			t.Errorf("%d with %q: %q with %q, want %s", c.uid, c.environ, args, variables, c.want)
 		}
+	}
+}
+
+// The page says how to take back the alarms of at(1), as before a restore. The command removes those of all databases, and leaves other
+// jobs of the same queue.
+func TestAlarmsOfAtAreTakenBack(t *testing.T) {
+	queueOfItsOwn(t)
+	page, err := os.ReadFile("../../dbjobs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var command string
+	for line := range strings.Lines(string(page)) {
+		if text, is := strings.CutPrefix(line, "$ "); is && strings.Contains(text, "atrm") {
+			command = text
+		}
+	}
+	shell := func(text, stdin string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", text)
+		cmd.Stdin = strings.NewReader(stdin)
+		said, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v: %s", text, err, said)
+		}
+		return string(said)
+	}
+	shell("at -q d now + 300 days", "echo another\n")
+	soon := time.Now().Add(300 * 24 * time.Hour).Truncate(time.Minute)
+	for i, database := range []string{"a", "b"} {
+		a, err := New("at", Settings{Env: lookup(nil), Environ: os.Environ(), Now: time.Now, Tick: ticksOf(database)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Set(t.Context(), soon.Add(time.Duration(i)*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list := shell("atq -q d", ""); strings.Count(list, "\n") != 3 {
+		t.Fatalf("the jobs are %s", list)
+	}
+	shell(command, "")
+	if list := shell("atq -q d", ""); strings.Count(list, "\n") != 1 || !strings.Contains(shell("at -c "+strings.Fields(list)[0], ""), "echo another") {
+		t.Errorf("after %q, the jobs are %s", command, list)
 	}
 }
