@@ -77,7 +77,7 @@ func (s *Store) readDefinitions(ctx context.Context, tx *engine.Tx, p *Page, ids
 	if err := s.readMistakes(ctx, tx, runs.failed, byJob); err != nil {
 		return err
 	}
-	if err := s.lockExpired(ctx, tx, runs.expired, byJob); err != nil {
+	if err := s.lockExpired(ctx, tx, p, runs.expired, byJob); err != nil {
 		return err
 	}
 	if runs.followers { // an ended run is settled and wakes its followers, whichever need the page is for
@@ -183,7 +183,7 @@ func (s *Store) readStepAttempts(ctx context.Context, tx *engine.Tx, ids []int64
 // lockExpired locks the runs that are to be recovered. If another session has locked a run, its
 // holder is alive and about to end it, or is frozen while doing so. Such a run is skipped: waiting
 // for the lock would delay every job of the batch. A later pass recovers it.
-func (s *Store) lockExpired(ctx context.Context, tx *engine.Tx, ids []string, byJob map[int64]*Snapshot) error {
+func (s *Store) lockExpired(ctx context.Context, tx *engine.Tx, p *Page, ids []string, byJob map[int64]*Snapshot) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -199,7 +199,27 @@ func (s *Store) lockExpired(ctx context.Context, tx *engine.Tx, ids []string, by
 			}
 		}
 	}
-	return s.readRecorded(ctx, tx, ids, byJob)
+	if err := s.readRecorded(ctx, tx, ids, byJob); err != nil || p.Back.IsZero() {
+		return err
+	}
+	return spareLeases(ctx, tx, p, ids, byJob)
+}
+
+// spareLeases lets the leases that ended before the database was back end now: their holders could not extend them. Runs with a
+// recorded success, and those that cannot be read, need no holder any more.
+func spareLeases(ctx context.Context, tx *engine.Tx, p *Page, ids []string, byJob map[int64]*Snapshot) error {
+	var spared []string
+	for _, c := range byJob {
+		for i := range c.Runs {
+			r := &c.Runs[i]
+			if slices.Contains(ids, r.ID) && !r.HolderAlive && r.RecordedAt.IsZero() && r.Fault == "" && r.LeaseUntil.Before(p.Back) {
+				r.LeaseUntil = p.now
+				spared = append(spared, r.ID)
+			}
+		}
+	}
+	_, err := execRuns(ctx, tx, "spare_leases", engine.Args{"until": p.now}, spared)
+	return err
 }
 
 // readRecorded reads which of the expired runs have succeeded, but lack the record of their ends. It reads after the

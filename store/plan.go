@@ -255,6 +255,10 @@ type Page struct {
 	hooksRefused int
 	noHooks      string
 
+	// Back is when the database was back after a time in which it may have been away; zero: nothing says that it was. Holders
+	// whose leases ended before that have another heartbeat.
+	Back time.Time
+
 	// Waits is the number of times that the decisions for the page may wait for locks.
 	Waits int
 

@@ -106,6 +106,15 @@ func (p *Probe) UnrecordedSince(allowed time.Duration) time.Time {
 	return p.lastTick
 }
 
+// Back is the instant of the probe, if the database may have been away until then for longer than a lease: no pass of the trigger
+// is on record for so long, although passes came more often before. Otherwise it is zero.
+func (p *Probe) Back(lease time.Duration) time.Time {
+	if p.passes < regular || p.lastTick.Sub(p.since) >= time.Duration(p.passes)*lease || p.Now.Sub(p.lastTick) < lease {
+		return time.Time{}
+	}
+	return p.Now
+}
+
 // CheckDue reports whether no pass of the trigger has come to Check and Older yet that began within this hour, or none since a silence.
 func (p *Probe) CheckDue() bool { return p.Now.Sub(p.lastTick) > silence || !p.sameHour(p.lastChecked) }
 

@@ -97,6 +97,7 @@ var actions = map[string]string{
 	"hold_runs":          "hold the queued runs of a group",
 	"groups_quoted":      "look for groups that jobs have left",
 	"heartbeat":          "extend the leases of runs",
+	"spare_leases":       "give holders time after an outage",
 	"held":               "look for runs to cancel",
 	"repeatable_rights":  "read the rights on views and routines",
 	"schedules_among":    "read schedules",

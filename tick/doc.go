@@ -156,6 +156,8 @@
 //     One heartbeat after the lease ended, decision.recoverExpired (tick/decide/ended_runs.go) lets
 //     the run wait for a new delivery, or ends it as lost. A pass that lives, and had no answer to
 //     that COMMIT, gives the run back: pass.recall (tick/queues.go).
+//   - While the database is away for longer than a lease, Probe.Back (store/probe.go): no process could extend its leases. The
+//     first pass of a trigger that came regularly lets them end one heartbeat later, spareLeases (store/batch.go).
 //   - After a step took effect, before its end is recorded, Store.EndStep (store/step_end.go) and
 //     Store.EndSteps (store/step_ends.go): the step runs again with the same run id. This is why
 //     plain steps run at least once.

@@ -225,6 +225,57 @@ func TestLeaseOutlivesARestart(t *testing.T) {
 	}
 }
 
+// The database was away for longer than a lease, and a pass comes before the heartbeats of processes that live. It takes no run
+// from them: they have another half a minute. A run whose process is dead is recovered after that.
+func TestLeaseOutlivesAnOutage(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		names := []string{"lives", "dead"}
+		var defs store.Definitions
+		for _, name := range names {
+			defs.Jobs = append(defs.Jobs, store.Job{Name: name, MaxDeliveries: 1, Steps: []store.Step{ticktest.Call("")}})
+		}
+		ticktest.Apply(t, d, defs)
+		for range 10 { // a trigger of each minute
+			ticktest.DecideOnly(t, d)
+			d.Clock.Add(time.Minute)
+		}
+		var alive []string
+		for _, name := range names {
+			ticktest.Request(t, d, name)
+		}
+		ticktest.DecideOnly(t, d)
+		h := store.Holder{Name: "h", Lease: 90 * time.Second}
+		tasks, err := d.Take(t.Context(), tick.OwnQueue, 2, h)
+		if err != nil || len(tasks) != 2 {
+			t.Fatal(err, tasks)
+		}
+		for i := range tasks {
+			if tasks[i].Job.Name == "lives" {
+				alive = append(alive, tasks[i].Run.ID)
+			}
+		}
+		are := func(when, lives, dead string) {
+			t.Helper()
+			ticktest.DecideOnly(t, d)
+			for name, want := range map[string]string{"lives": lives, "dead": dead} {
+				if r := ticktest.LastRun(t, d, name); r.State != want || r.Fence != 1 {
+					t.Errorf("%s: %s is %s, fence %d; want %s", when, name, r.State, r.Fence, want)
+				}
+			}
+		}
+		d.Clock.Add(5 * time.Minute)
+		are("back again", store.Running, store.Running)
+		d.Clock.Add(time.Second)
+		are("another pass", store.Running, store.Running)
+		d.Clock.Add(15 * time.Second)
+		if signs, err := d.Heartbeat(t.Context(), alive, h); err != nil || !signs[alive[0]].Extended {
+			t.Errorf("%v: %v", err, signs)
+		}
+		d.Clock.Add(30 * time.Second)
+		are("later", store.Running, store.Lost)
+	})
+}
+
 // The connection breaks between two steps, while the facts of the first are read for the second. That uses up no attempt.
 func TestLeaseAgainBetweenSteps(t *testing.T) {
 	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {

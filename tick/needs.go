@@ -175,6 +175,7 @@ func (p *pass) pages(n store.Need, seen *store.Unmarked) (list []*store.Page) {
 	for _, owner := range owners {
 		page := store.NewPage(n, p.probe.Now, seen)
 		page.Owner, page.StartupID, page.Zones, page.Without, page.Crowds = owner, p.t.StartupID, rules.TZDataVersion(), p.without, &p.crowds
+		page.Back = p.probe.Back(lease)
 		list = append(list, page)
 	}
 	return list

@@ -225,7 +225,7 @@ func (d *decision) settleRecorded(r *store.Run) bool {
 // recoverExpired takes runs away from holders that sent no heartbeat in time. Such a run is delivered
 // again; after max_deliveries such losses the run is lost, but if it is to be cancelled, it waits, and admit
 // cancels it. A lease counts as expired one heartbeat after its end, so that a holder whose heartbeat is late
-// keeps its run.
+// keeps its run. After an outage, that heartbeat counts from the first pass: see store.Page.Back.
 func (d *decision) recoverExpired() {
 	active := d.active
 	d.active = active[:0] // each run is read before another one takes its place

@@ -475,6 +475,9 @@ SELECT COUNT(*), MAX(CASE WHEN r.occurrence LIKE 'at:%' THEN r.scheduled_for END
 -- name: lock_runs
 SELECT id FROM dbjobs.runs WHERE id @among_runs ORDER BY id @skip;
 
+-- name: spare_leases
+UPDATE dbjobs.runs SET lease_until = :until WHERE id @these_runs AND state = 'running';
+
 -- name: batch_pauses
 SELECT @pause_columns FROM dbjobs.pauses p @by_paused WHERE p.scope = 'job' AND p.subject_id @among AND p.ends_at > :since
 UNION ALL

@@ -1764,6 +1764,10 @@ SELECT g.job_id, p.skips, g.schedule_id, (SELECT s.name FROM dbjobs_schedules s 
 FROM dbjobs_gaps g JOIN dbjobs_plans p ON p.job_id = g.job_id
 WHERE g.job_id IN (each_) AND g.from_at >= CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)) AND g.reason = 'skipped' ORDER BY g.job_id, g.through_at;
 
+-- name: spare_leases
+-- arguments: until, each_ids
+UPDATE dbjobs_runs SET lease_until = ? WHERE id IN (each_) AND state = 'running';
+
 -- name: stale_calendars
 -- arguments: window
 SELECT name FROM dbjobs_calendars WHERE stale = 1 ORDER BY name LIMIT ?;

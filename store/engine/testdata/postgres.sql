@@ -1881,6 +1881,10 @@ SELECT g.job_id, p.skips, g.schedule_id, (SELECT s.name FROM dbjobs.schedules s 
 FROM dbjobs.gaps g JOIN dbjobs.plans p ON p.job_id = g.job_id
 WHERE g.job_id = ANY($1::bigint[]) AND g.from_at >= coalesce($2::timestamptz, pg_catalog.statement_timestamp()) AND g.reason = 'skipped' ORDER BY g.job_id, g.through_at;
 
+-- name: spare_leases
+-- arguments: until, ids
+UPDATE dbjobs.runs SET lease_until = $1 WHERE id = ANY($2::uuid[]) AND state = 'running';
+
 -- name: stale_calendars
 -- arguments: window
 SELECT name FROM dbjobs.calendars WHERE planned IS DISTINCT FROM plan_input ORDER BY name LIMIT $1;

@@ -1735,6 +1735,10 @@ SELECT g.job_id, p.skips, g.schedule_id, (SELECT s.name FROM dbjobs_schedules s 
 FROM dbjobs_gaps g JOIN dbjobs_plans p ON p.job_id = g.job_id
 WHERE g.job_id IN (SELECT value FROM json_each(?1)) AND g.from_at >= coalesce(?2, strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')) AND g.reason = 'skipped' ORDER BY g.job_id, g.through_at;
 
+-- name: spare_leases
+-- arguments: until, ids
+UPDATE dbjobs_runs SET lease_until = ?1 WHERE id IN (SELECT value FROM json_each(?2)) AND state = 'running';
+
 -- name: stale_calendars
 -- arguments: window
 SELECT name FROM dbjobs_calendars WHERE planned IS NOT plan_input ORDER BY name LIMIT ?1;
