@@ -26,13 +26,18 @@ type Crowds struct {
 	jobs map[int64]bool
 }
 
-func (c *Crowds) has(job int64) bool {
+// has reports whether a job is one of them. Before the first look at its runs, the plan tells it: how many runs were made, and how
+// many have ended. A run that ended twice, because it was retried, hides one; then a decision finds out by reading all.
+func (c *Crowds) has(l *Plan) bool {
 	if c == nil {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.jobs[job]
+	if is, known := c.jobs[l.JobID]; known {
+		return is
+	}
+	return l.RunsMade-l.Cycles > crowded
 }
 
 func (c *Crowds) set(job int64, crowded bool) {
@@ -66,7 +71,7 @@ func (s *Store) readOpenRuns(ctx context.Context, tx *engine.Tx, p *Page, ids []
 	whole := make([]int64, 0, len(ids))
 	for _, id := range ids {
 		read := false
-		if p.Crowds.has(id) {
+		if p.Crowds.has(&byJob[id].Plan) {
 			var err error
 			if read, err = o.readCrowd(ctx, tx, byJob[id]); err != nil {
 				return nil, err
@@ -188,17 +193,38 @@ func (c *Snapshot) asPlanned() bool {
 	return !c.Stale && c.Job.ID != 0 && c.Job.Removed().IsZero() && c.Fault == "" && c.PlanFault == ""
 }
 
-// leavesQueue reports whether the decision only counts the runs that rest in the queue. An edit of a schedule is another need.
-func (o *openRuns) leavesQueue(c *Snapshot) bool {
+// leavesQueue reports whether the decision only counts the runs that rest in the queue, whichever runs have failed.
+func (o *openRuns) leavesQueue(c *Snapshot) bool { return o.holdsNone(c) && !c.Job.pausesItself() }
+
+// holdsNone reports whether the decision leaves the runs that rest in the queue, unless a failure pauses the job. An edit of a
+// schedule is another need.
+func (o *openRuns) holdsNone(c *Snapshot) bool {
 	edited := func(r Rule) bool { return !r.Linked || !r.LinkPlanned || r.Changed() }
-	return (o.p.need == RunWakes || o.p.need == Due) && c.asPlanned() && !slices.ContainsFunc(c.Rules, edited) && c.LeavesQueue(o.p.now)
+	return (o.p.need == RunWakes || o.p.need == Due) && c.asPlanned() && !slices.ContainsFunc(c.Rules, edited) && !c.held(o.p.now)
 }
 
 // LeavesQueue reports whether a decision for the job as it was planned takes no run out of the queue: no pause holds them, and none
 // that the decision itself makes after a failure.
-func (c *Snapshot) LeavesQueue(now time.Time) bool {
-	holds := func(p Pause) bool { return p.Holds(now) }
-	return c.Job.OnError != OnErrorPause && c.Job.PauseAfterFailures == 0 && !slices.ContainsFunc(c.Pauses, holds)
+func (c *Snapshot) LeavesQueue(now time.Time) bool { return !c.Job.pausesItself() && !c.held(now) }
+
+func (c *Snapshot) held(now time.Time) bool {
+	return slices.ContainsFunc(c.Pauses, func(p Pause) bool { return p.Holds(now) })
+}
+
+func (j *Job) pausesItself() bool { return j.OnError == OnErrorPause || j.PauseAfterFailures > 0 }
+
+// mayPause reports whether the decision may pause the job because these runs have failed, or fail now.
+func (o *openRuns) mayPause(c *Snapshot, runs []Run) bool {
+	failed := 0
+	for i := range runs {
+		r := &runs[i]
+		expired := r.State == Running && r.LeaseUntil.Before(o.p.now)
+		if r.State == Failed || r.State == Lost || r.Fault != "" || expired || r.triedAgain(o.p.now) {
+			failed++
+		}
+	}
+	j := &c.Job
+	return failed > 0 && (j.OnError == OnErrorPause || j.PauseAfterFailures > 0 && c.Plan.Streak+failed >= j.PauseAfterFailures)
 }
 
 // RestingRead is how many of the waiting runs that rest a decision has to read if only a run has woken the job: see readCrowd.
@@ -233,8 +259,8 @@ func (o *openRuns) noteCrowd(c *Snapshot) {
 // The decision is the same as with all runs, but may keep more of the history. It lets runs go in their order, and at most as many as may run at a
 // time, so it never gets to the runs that are left out. The policies for nominal times ask only whether any run
 // rests, or whether any run of a nominal time does. But if the job was changed, paused or removed, the decision may let
-// more runs go, hold them, or end all waiting runs: those are other needs. And if a run that was read does not count,
-// another run takes its place.
+// more runs go, hold them, or end all waiting runs: those are other needs. If a failure may pause the job, the decision
+// holds the runs in the queue, and if a run that was read does not count, another run takes its place: both need all runs.
 func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (bool, error) {
 	if o.p.need != RunWakes || !c.asPlanned() {
 		return false, nil
@@ -254,13 +280,12 @@ func (o *openRuns) readCrowd(ctx context.Context, tx *engine.Tx, c *Snapshot) (b
 	if err != nil {
 		return false, err
 	}
-	if seeks, err := o.seekTimes(ctx, tx, c, others); err != nil || seeks {
+	if seeks, err := o.seekTimes(ctx, tx, c, others); err != nil || seeks || o.mayPause(c, others) {
 		return false, err
 	}
-	if len(first) < c.Job.RestingRead() && queue.Runs <= crowded {
-		o.p.Crowds.set(c.Job.ID, false)
-	}
-	c.Queue, c.LeftOut = queue, len(first) >= c.Job.RestingRead()
+	more := len(first) >= c.Job.RestingRead()
+	o.p.Crowds.set(c.Job.ID, more || queue.Runs > crowded)
+	c.Queue, c.LeftOut = queue, more
 	if c.Group != nil {
 		c.Group.Active += queue.Runs
 	}
@@ -290,7 +315,7 @@ func (o *openRuns) readResting(ctx context.Context, tx *engine.Tx, c *Snapshot) 
 // readRest reads the first runs of a job that rest in one of these ways.
 func (o *openRuns) readRest(ctx context.Context, tx *engine.Tx, c *Snapshot, from, to Rest, limit int) (list []Run, err error) {
 	a := engine.Args{"job": c.Job.ID, "from": int(from), "to": int(to), "queue": int(Stirs), "times": c.Job.timesRest(), "limit": limit}
-	if o.leavesQueue(c) {
+	if o.holdsNone(c) {
 		a["queue"] = int(RestsInQueue)
 	}
 	err = o.read(ctx, tx, "crowd_runs", a, func(r Run) { list = append(list, r) })
@@ -299,7 +324,7 @@ func (o *openRuns) readRest(ctx context.Context, tx *engine.Tx, c *Snapshot, fro
 
 // readQueue counts the runs of a job that rest in the queue, if the decision leaves them there.
 func (o *openRuns) readQueue(ctx context.Context, tx *engine.Tx, c *Snapshot) (q Queue, err error) {
-	if o.leavesQueue(c) {
+	if o.holdsNone(c) {
 		err = tx.Row(ctx, "crowd_queue", engine.Args{"job": c.Job.ID, "queue": int(RestsInQueue), "times": c.Job.timesRest()}, &q.Runs, engine.At(&q.Last))
 	}
 	return q, err

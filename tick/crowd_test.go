@@ -165,12 +165,14 @@ func changes(t *testing.T, d *storetest.DB, c crowdOf) {
 	}
 }
 
-// A decision counts the runs that it leaves in the queue, however many there are: it keeps none of them in memory, and after the
-// first one of a pass it does not read them either. They take up room in their job and in its group.
+// A decision counts the runs that it leaves in the queue, however many there are: it does not read them, and keeps none of them in
+// memory, also in the first decision of a pass, since a trigger starts one each minute. They take up room in their job and in
+// its group. A job that pauses after failures is no exception, as long as none of its runs fails.
 func TestBacklogInAQueueIsCounted(t *testing.T) {
 	const n, ended, more, behind = 300, 10, 32, 2 // of those who ask in the end, two have to wait
 	groups := []store.Group{{Name: "shippers", MaxRunning: n}}
-	for name, job := range map[string]store.Job{"of a job": {MaxRunning: n}, "of a group": {MaxRunning: 1_000_000, Group: "shippers"}} {
+	for name, job := range map[string]store.Job{"of a job": {MaxRunning: n}, "of a group": {MaxRunning: 1_000_000, Group: "shippers"},
+		"of a job that may pause": {MaxRunning: n, PauseAfterFailures: 5}, "of a job that a failure pauses": {MaxRunning: n, OnError: store.OnErrorPause}} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, d *storetest.DB) {
 				job.Name, job.Queue, job.Overlap, job.Steps = "orders", "reports", store.OverlapAllow, []store.Step{ticktest.Nop("")}
@@ -182,8 +184,8 @@ func TestBacklogInAQueueIsCounted(t *testing.T) {
 				var calls storetest.Calls
 				beside := *d
 				beside.Store = ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})
-				var crowds store.Crowds
 				for round := range 3 {
+					var crowds store.Crowds
 					endSome(t, d, "reports", ended, store.Succeeded)
 					if round == 2 { // somebody asks for more than have ended
 						for range more {
@@ -201,8 +203,8 @@ func TestBacklogInAQueueIsCounted(t *testing.T) {
 							whole++
 						}
 					}
-					if want := map[bool]int{true: 1}[round == 0]; whole != want {
-						t.Errorf("round %d: %d statements read all runs, want %d", round, whole, want)
+					if whole > 0 {
+						t.Errorf("round %d: %d statements read all runs", round, whole)
 					}
 				}
 				count := func(where string) int { return d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE "+where) }
@@ -216,14 +218,14 @@ func TestBacklogInAQueueIsCounted(t *testing.T) {
 }
 
 // A pause that comes while a pass decides takes each run out of the queue, with the next end of a run: one that somebody made,
-// and one that follows from that end.
+// and one that follows from that end. Where several failures pause the job, the first ones leave the queue as it is, and unread.
 func TestBacklogIsHeldByAPause(t *testing.T) {
 	const n = 250
-	for name, onError := range map[string]string{"of a person": store.OnErrorContinue, "of the job itself": store.OnErrorPause} {
+	for name, job := range map[string]store.Job{"of a person": {}, "of the job itself": {OnError: store.OnErrorPause}, "of the job after failures": {PauseAfterFailures: 3}} {
 		t.Run(name, func(t *testing.T) {
 			storetest.OnTwo(t, func(t *testing.T, d *storetest.DB) {
-				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "orders", Queue: "reports", Overlap: store.OverlapAllow, MaxRunning: 1_000_000,
-					OnError: onError, Steps: []store.Step{ticktest.Nop("")}}}})
+				job.Name, job.Queue, job.Overlap, job.MaxRunning, job.Steps = "orders", "reports", store.OverlapAllow, 1_000_000, []store.Step{ticktest.Nop("")}
+				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{job}})
 				ticktest.DecideOnly(t, d)
 				crowd(t, d, "orders", n)
 				d.Clock.Add(time.Second)
@@ -231,12 +233,19 @@ func TestBacklogIsHeldByAPause(t *testing.T) {
 				var crowds store.Crowds
 				endSome(t, d, "reports", 1, store.Succeeded)
 				mostRead(t, d, &crowds)
-				if onError == store.OnErrorContinue {
+				early := max(job.PauseAfterFailures-1, 0)
+				for range early {
+					endSome(t, d, "reports", 1, store.Failed)
+					if read := mostRead(t, d, &crowds); read != 1 {
+						t.Errorf("a decision has %d runs", read)
+					}
+				}
+				if job.OnError != store.OnErrorPause && early == 0 {
 					ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "orders"}, time.Time{})
 				}
 				endSome(t, d, "reports", 1, store.Failed)
 				mostRead(t, d, &crowds)
-				if held := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE state = 'waiting' AND held_by = 'pause'"); held != n-2 {
+				if held := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE state = 'waiting' AND held_by = 'pause'"); held != n-2-early {
 					t.Errorf("%d runs are held", held)
 				}
 			})
