@@ -158,6 +158,7 @@ type (
 		Rule       string `json:"rule"`
 		Ends       string `json:"ends"`
 		Since      string `json:"since"`
+		ChangedAt  string `json:"changed_at,omitempty"` // empty: the row of the schedule is gone
 		bare       bool
 	}
 )
@@ -240,7 +241,7 @@ func (w *writer) add(c *Snapshot, d *Decision) {
 		}
 		since := at(cmp.Or(p.DecidedThrough, w.now))
 		for _, r := range d.Rules {
-			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends, since, r.bare})
+			w.rules = append(w.rules, ruleRow{p.JobID, r.ScheduleID, r.Input, r.Text, r.Ends, since, at(r.ChangedAt), r.bare})
 			w.otherDays(p.JobID, &r)
 		}
 	}

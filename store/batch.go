@@ -301,10 +301,10 @@ func (s *Store) readRules(ctx context.Context, q engine.Runner, n Need, ids []in
 	var u Rule
 	var job int64
 	var stands bool
-	rd := engine.Reads(&job, &u.ScheduleID, &u.Input, &u.Text, &u.Ends, &stands)
+	rd := engine.Reads(&job, &u.ScheduleID, &u.Input, &u.Text, &u.Ends, engine.At(&u.PlannedAt), &stands)
 	changed := map[int64]bool{}
 	err := q.Query(ctx, "batch_rules", engine.Args{"ids": ids}, rd.Each(func(fault string) {
-		u.Linked, u.LinkPlanned, u.NewInput = stands, stands, u.Input
+		u.Linked, u.LinkPlanned, u.NewInput, u.ChangedAt = stands, stands, u.Input, u.PlannedAt
 		if !stands {
 			changed[job] = true
 		}
@@ -356,7 +356,7 @@ func (s *Store) readLinks(ctx context.Context, q engine.Runner, ids []int64, byJ
 			c.Rules = append(c.Rules, u)
 			return
 		}
-		u.Input, u.Text, u.Ends = c.Rules[i].Input, c.Rules[i].Text, c.Rules[i].Ends
+		u.Input, u.Text, u.Ends, u.PlannedAt = c.Rules[i].Input, c.Rules[i].Text, c.Rules[i].Ends, c.Rules[i].PlannedAt
 		c.Rules[i] = u
 	}))
 	if err == nil {

@@ -52,6 +52,7 @@ type Rule struct {
 	// From the plan. They are empty for a link that the plan does not know yet. Ends begins with the release of the zone database
 	// by which the rule was read.
 	Input, Text, Ends string
+	PlannedAt         time.Time // the ChangedAt of the schedule as it was planned
 	// From the definition. Linked is false where the link was deleted. The fields below it are read
 	// only where the definition may differ from the plan.
 	Linked      bool

@@ -144,6 +144,50 @@ func TestEditThatStaysOpenBlocksNothing(t *testing.T) {
 	})
 }
 
+// A command's edit may be committed after a pass has decided the job by the old rule. The new rule counts from that decision: each of
+// its times has a run or lies in a gap. A later edit by plain SQL counts from now. (SQLite has one writer: there the edit comes late.)
+func TestEditCommittedAfterAPassLosesNoTime(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		planned(t, d, "")
+		rule := func(text, more string) string {
+			return "UPDATE " + d.Table("schedules") + " SET rule = '" + text + "'" + more + " WHERE name = 'mine'"
+		}
+		called := rule("every 5m", ", changed_at = "+ticktest.Literal(d, ticktest.Morning(8, 39)))
+		commit := func() error { _, err := d.SQL.ExecContext(t.Context(), called); return err }
+		if d.Engine != "sqlite" {
+			tx, err := d.SQL.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }() // after Commit it does nothing
+			if _, err := tx.ExecContext(t.Context(), called); err != nil {
+				t.Fatal(err)
+			}
+			commit = tx.Commit
+		}
+		d.Clock.Set(ticktest.Morning(8, 40))
+		if r := ticktest.Run(t, d); r.Succeeded != 1 {
+			t.Fatalf("by the old rule: %+v", r)
+		}
+		if err := commit(); err != nil {
+			t.Fatal(err)
+		}
+		d.Clock.Set(ticktest.Morning(9, 0))
+		if r := ticktest.Run(t, d); r.Made != 1 || r.Gaps[store.Missed] != 1 || r.Gaps[store.Edited] != 0 {
+			t.Errorf("by the new rule: %+v", r)
+		}
+		runs, err := d.Runs(t.Context(), store.RunFilter{Job: "job"})
+		if err != nil || len(runs) != 3 || !runs[0].ScheduledFor.Equal(ticktest.Morning(9, 0)) {
+			t.Errorf("%v: %+v", err, runs)
+		}
+		d.Clock.Set(ticktest.Morning(9, 3))
+		d.Exec(t, rule("every 1m", ""))
+		if r := ticktest.Run(t, d); r.Decided != 1 || r.Made != 0 {
+			t.Errorf("by plain SQL: %+v", r)
+		}
+	})
+}
+
 // A job that is enabled shortly before a nominal time runs at that time, though the tick comes
 // after it.
 func TestEditThatEnablesKeepsTheNextTime(t *testing.T) {

@@ -36,7 +36,8 @@ func (l *activeRule) prev(d *decision, before time.Time) time.Time {
 
 // readRules compares the rules of the last plan with those of the definition. The times that an old
 // rule still owed when it was changed or removed become a gap. The new rule counts from the change,
-// never from before it.
+// never from before it. A command may commit its change after a decision that has not seen it: the new
+// rule then counts from that decision.
 func (d *decision) readRules() {
 	through := d.plan.DecidedThrough
 	if through.IsZero() {
@@ -54,8 +55,8 @@ func (d *decision) readRules() {
 			from = later(through, earlier(d.now, later(r.LinkedAt, r.ChangedAt)))
 		case r.Input == "":
 			from = earlier(d.now, later(r.LinkedAt, r.ChangedAt)) // no pass has seen an earlier text
-		case changed && r.Linked && r.ChangedAt.After(through):
-			from = earlier(d.now, r.ChangedAt)
+		case changed && r.Linked && !r.ChangedAt.Equal(r.PlannedAt):
+			from = earlier(d.now, later(through, r.ChangedAt))
 		case changed:
 			from = d.now // plain SQL records no instant of the change: it counts from now
 		}

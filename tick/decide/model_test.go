@@ -195,7 +195,7 @@ func (d *decisions) decide(now time.Time, b *casebook, again bool) {
 	for _, id := range []int64{1, 2, 3, 1000} {
 		r, linked := definitions[id]
 		k, known := b.known[id]
-		if r.ScheduleID, r.Input, r.Text, r.Ends, r.LinkPlanned = id, k.Input, k.Text, k.Ends, known; linked || known {
+		if r.ScheduleID, r.Input, r.Text, r.Ends, r.PlannedAt, r.LinkPlanned = id, k.Input, k.Text, k.Ends, k.ChangedAt, known; linked || known {
 			c.Rules = append(c.Rules, r)
 		}
 	}

@@ -404,7 +404,7 @@ FROM dbjobs.plans p WHERE p.job_id @among;
 
 -- name: batch_rules
 -- overridden: postgres
-SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends,
+SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends, r.changed_at,
   CASE WHEN r.rule <> '' AND (l.planned = r.schedule_id OR l.job_id IS NULL AND s.job_id = r.job_id) AND s.plan_input = r.input THEN @true ELSE @false END
 FROM dbjobs.plan_rules r
 LEFT JOIN dbjobs.job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
@@ -1669,9 +1669,9 @@ SELECT 'job', d.subject_id, d.reason, 'dbjobs itself', @now
 FROM @rows(subject_id bigint, reason text);
 
 -- name: insert_plan_rules
-INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends, since)
-SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since
-FROM @rows(job_id bigint, schedule_id bigint, input text, rule text, ends text, since instant);
+INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends, since, changed_at)
+SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since, d.changed_at
+FROM @rows(job_id bigint, schedule_id bigint, input text, rule text, ends text, since instant, changed_at instant);
 
 -- name: begin_attempts
 INSERT INTO dbjobs.attempts (run_id, number, step, step_name, attempt, fence, holder, started_at)

@@ -105,7 +105,7 @@ FROM dbjobs_plans p WHERE job_id IN (each_) AND (? = 1 OR next_run <= ?) ORDER B
 
 -- name: batch_rules
 -- arguments: each_ids
-SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends,
+SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends, r.changed_at,
   CASE WHEN r.rule <> '' AND (l.planned = r.schedule_id OR l.job_id IS NULL AND s.job_id = r.job_id) AND s.plan_input = r.input THEN 1 ELSE 0 END
 FROM dbjobs_plan_rules r
 LEFT JOIN dbjobs_job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
@@ -815,9 +815,10 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id', reason
 
 -- name: insert_plan_rules
 -- arguments: rows
-INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends, since)
-SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since
-FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', input LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.input', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', ends LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ends', since DATETIME(6) PATH '$.since')) AS d;
+INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends, since, changed_at)
+SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since, d.changed_at
+FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', schedule_id BIGINT PATH '$.schedule_id', input LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.input', rule LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.rule', ends LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.ends', since DATETIME(6) PATH '$.since',
+  changed_at DATETIME(6) PATH '$.changed_at')) AS d;
 
 -- name: insert_queued
 -- arguments: now, now, rows

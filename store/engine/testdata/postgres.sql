@@ -117,9 +117,9 @@ FROM dbjobs.plans p WHERE job_id = ANY($1::bigint[]) AND ($2 = 1 OR next_run <= 
 
 -- name: batch_rules
 -- arguments: ids
-SELECT i.id, r.schedule_id, r.input, r.rule, r.ends, r.rule <> '' AND r.stands
+SELECT i.id, r.schedule_id, r.input, r.rule, r.ends, r.changed_at, r.rule <> '' AND r.stands
 FROM pg_catalog.unnest($1::bigint[]) AS i(id) CROSS JOIN LATERAL (
-  SELECT r.schedule_id, r.input, r.rule, r.ends, EXISTS (
+  SELECT r.schedule_id, r.input, r.rule, r.ends, r.changed_at, EXISTS (
     SELECT 1 FROM dbjobs.schedules s LEFT JOIN dbjobs.job_schedules l ON l.job_id = i.id AND l.schedule_id = s.id
     WHERE s.id = r.schedule_id AND s.plan_input = r.input AND (l.planned = s.id OR l.job_id IS NULL AND s.job_id = i.id) OFFSET 0) AS stands
   FROM dbjobs.plan_rules r WHERE r.job_id = i.id ORDER BY r.schedule_id) AS r;
@@ -883,9 +883,10 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, reason text)
 
 -- name: insert_plan_rules
 -- arguments: rows
-INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends, since)
-SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since
-FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, schedule_id bigint, input text, rule text, ends text, since timestamptz);
+INSERT INTO dbjobs.plan_rules (job_id, schedule_id, input, rule, ends, since, changed_at)
+SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since, d.changed_at
+FROM pg_catalog.json_to_recordset($1::json) AS d(job_id bigint, schedule_id bigint, input text, rule text, ends text, since timestamptz,
+  changed_at timestamptz);
 
 -- name: insert_queued
 -- arguments: now, rows

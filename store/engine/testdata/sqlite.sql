@@ -107,7 +107,7 @@ FROM dbjobs_plans p WHERE job_id IN (SELECT value FROM json_each(?1)) AND (?2 = 
 
 -- name: batch_rules
 -- arguments: ids
-SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends,
+SELECT r.job_id, r.schedule_id, r.input, r.rule, r.ends, r.changed_at,
   CASE WHEN r.rule <> '' AND (l.planned = r.schedule_id OR l.job_id IS NULL AND s.job_id = r.job_id) AND s.plan_input = r.input THEN 1 ELSE 0 END
 FROM dbjobs_plan_rules r
 LEFT JOIN dbjobs_job_schedules l ON l.job_id = r.job_id AND l.schedule_id = r.schedule_id
@@ -808,9 +808,10 @@ FROM (SELECT value ->> 'subject_id' AS subject_id, value ->> 'reason' AS reason 
 
 -- name: insert_plan_rules
 -- arguments: rows
-INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends, since)
-SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since
-FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'input' AS input, value ->> 'rule' AS rule, value ->> 'ends' AS ends, value ->> 'since' AS since FROM jsonb_each(?1)) AS d;
+INSERT INTO dbjobs_plan_rules (job_id, schedule_id, input, rule, ends, since, changed_at)
+SELECT d.job_id, d.schedule_id, d.input, d.rule, d.ends, d.since, d.changed_at
+FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'schedule_id' AS schedule_id, value ->> 'input' AS input, value ->> 'rule' AS rule, value ->> 'ends' AS ends, value ->> 'since' AS since,
+  value ->> 'changed_at' AS changed_at FROM jsonb_each(?1)) AS d;
 
 -- name: insert_queued
 -- arguments: now, rows

@@ -24,9 +24,9 @@ ON CONFLICT DO NOTHING;
 -- have no statistics.
 
 -- name: batch_rules
-SELECT i.id, r.schedule_id, r.input, r.rule, r.ends, r.rule <> '' AND r.stands
+SELECT i.id, r.schedule_id, r.input, r.rule, r.ends, r.changed_at, r.rule <> '' AND r.stands
 FROM pg_catalog.unnest(:ids::bigint[]) AS i(id) CROSS JOIN LATERAL (
-  SELECT r.schedule_id, r.input, r.rule, r.ends, EXISTS (
+  SELECT r.schedule_id, r.input, r.rule, r.ends, r.changed_at, EXISTS (
     SELECT 1 FROM dbjobs.schedules s LEFT JOIN dbjobs.job_schedules l ON l.job_id = i.id AND l.schedule_id = s.id
     WHERE s.id = r.schedule_id AND s.plan_input = r.input AND (l.planned = s.id OR l.job_id IS NULL AND s.job_id = i.id) OFFSET 0) AS stands
   FROM dbjobs.plan_rules r WHERE r.job_id = i.id ORDER BY r.schedule_id) AS r;

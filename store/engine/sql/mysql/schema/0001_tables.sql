@@ -251,6 +251,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
   rule        text NOT NULL,                                   -- RFC 5545 text
   ends        text NOT NULL DEFAULT (''),                        -- the release of the zone database by which it was read, and where its COUNTs end
   since       datetime(6) NOT NULL CHECK (since BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(since) > 0 AND DAYOFMONTH(since) > 0),  -- the row decided all nominal times from here on, to decided_through of the plan
+  changed_at  datetime(6) CHECK (changed_at BETWEEN TIMESTAMP'1000-01-01 00:00:00' AND TIMESTAMP'9999-12-31 23:59:59' AND MONTH(changed_at) > 0 AND DAYOFMONTH(changed_at) > 0),  -- the changed_at of the schedule at that time: it has another one since a command has changed the rule
   PRIMARY KEY (job_id, schedule_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 

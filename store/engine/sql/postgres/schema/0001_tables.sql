@@ -246,6 +246,7 @@ CREATE TABLE IF NOT EXISTS dbjobs.plan_rules (
   rule        text NOT NULL,                                   -- RFC 5545 text
   ends        text NOT NULL DEFAULT '',                        -- the release of the zone database by which it was read, and where its COUNTs end
   since       timestamptz NOT NULL CHECK (since BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- the row decided all nominal times from here on, to decided_through of the plan
+  changed_at  timestamptz CHECK (changed_at BETWEEN timestamptz '1000-01-01T00:00:00Z' AND timestamptz '9999-12-31T23:59:59Z'),  -- the changed_at of the schedule at that time: it has another one since a command has changed the rule
   PRIMARY KEY (job_id, schedule_id)
 );
 

@@ -240,6 +240,7 @@ CREATE TABLE IF NOT EXISTS dbjobs_plan_rules (
   rule        text NOT NULL,                                   -- RFC 5545 text
   ends        text NOT NULL DEFAULT '',                        -- the release of the zone database by which it was read, and where its COUNTs end
   since       text NOT NULL CHECK (coalesce(since GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(since, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', since) AND since BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', since IS NULL)),  -- the row decided all nominal times from here on, to decided_through of the plan
+  changed_at  text CHECK (coalesce(changed_at GLOB '*:[0-9][0-9].[0-9][0-9][0-9][0-9][0-9][0-9]Z' AND substr(changed_at, 1, 19) = strftime('%Y-%m-%dT%H:%M:%S', changed_at) AND changed_at BETWEEN '1000' AND '9999-12-31T23:59:59.000000Z', changed_at IS NULL)),  -- the changed_at of the schedule at that time: it has another one since a command has changed the rule
   PRIMARY KEY (job_id, schedule_id)
 ) STRICT;
 
