@@ -69,7 +69,7 @@ type endRead struct {
 	run   string
 	meets string
 	met   bool
-	over  bool // the job no longer runs after that job, or the run is not kept: nothing waits with this end
+	over  bool // the job no longer runs after that job or that end, or the run is not kept: nothing waits with this end
 }
 
 // waitsForOthers is how long the end of a run waits for the ends of the other jobs.
@@ -112,7 +112,7 @@ type endOf struct {
 	job    int64
 	of     int    // how many jobs must have an end
 	name   string // of the job whose run ended
-	counts bool   // the job runs after that job, and the run can be read
+	counts bool   // the job runs after that end of that job, and the run can be read
 	// followed is set if the job has its run for this interval: that is so if runs of the other jobs are repeated.
 	followed bool
 	run      Run

@@ -194,6 +194,62 @@ func TestAfterAllOnceForAnInterval(t *testing.T) {
 	})
 }
 
+// An end does not count while its run is open again, nor where that run has ended otherwise since, or the job now runs after another
+// end. The next end for the interval counts, of that run or of another one.
+func TestAfterAllCountsAnEndAsItIsNow(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		within := store.Interval{Start: ticktest.Morning(7, 0), End: ticktest.Morning(8, 0)}
+		after := func(on string) []store.After { return []store.After{{Job: "load", On: on}, {Job: "check"}} }
+		ok := []store.Step{ticktest.Nop("")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "load", Queue: "worker", Steps: ok}, {Name: "check", Steps: ok},
+			{Name: "failure", After: after(store.OnFailure), Steps: ok}, {Name: "end", After: after(store.OnEnd), Steps: ok},
+			{Name: "edited", After: after(store.OnFailure), Steps: ok}}})
+		pass := func() {
+			t.Helper()
+			ticktest.Run(t, d)
+			d.Clock.Add(time.Minute)
+		}
+		request := func(job string) (id string) {
+			t.Helper()
+			id = ticktest.RunNow(t, d, job, store.Request{Interval: within}).ID
+			pass()
+			return id
+		}
+		end := func(state string) {
+			t.Helper()
+			endOneAs(t, d, "worker", state)
+			pass()
+		}
+		check := func(when string, want ...int) {
+			t.Helper()
+			for i, job := range []string{"failure", "end", "edited"} {
+				if got := runsOf(t, d, job); len(got) != want[i] {
+					t.Errorf("%s, %s: %q, want %d", when, job, got, want[i])
+				}
+			}
+		}
+		id := request("load")
+		end(store.Failed)
+		if _, err := d.AlterJob(t.Context(), "edited", store.AlterOptions{}, func(j store.Job) (store.Job, error) {
+			j.After = after(store.OnSuccess)
+			return j, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.RetryRun(t.Context(), id, "", store.Author{}); err != nil {
+			t.Fatal(err)
+		}
+		pass()
+		request("check")
+		check("open again", 0, 0, 0)
+		end(store.Succeeded)
+		check("then succeeded", 0, 1, 1)
+		request("load")
+		end(store.Failed)
+		check("another run failed", 1, 1, 1)
+	})
+}
+
 // Runs that are started by hand have no interval: they meet where they follow the same run, also by way of runs that met there.
 // Arguments are passed on.
 func TestAfterAllByHand(t *testing.T) {
@@ -286,84 +342,6 @@ func TestAfterAllBeyondWhatATakeNames(t *testing.T) {
 			if r, err := tk.Run(t.Context()); err != nil || r.Succeeded != want {
 				t.Errorf("pass %d: %v, %d succeeded, want %d", i+1, err, r.Succeeded, want)
 			}
-		}
-	})
-}
-
-// Two decisions are under way at the same time: for two of the jobs, or for one of them and for the job that runs after
-// both. Whichever commits last, there is one run.
-func TestAfterAllBesideEachOther(t *testing.T) {
-	for name, part := range map[string]string{"two of the jobs": "job_ends (job_id, meets", "one, and the job after both": "SET seen ="} {
-		t.Run(name, func(t *testing.T) {
-			ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
-				ok := []store.Step{ticktest.Nop("")}
-				ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{
-					{Name: "one", Queue: "one", Own: ticktest.EveryFiveMinutes(), Steps: ok},
-					{Name: "two", Queue: "two", Own: ticktest.EveryFiveMinutes(), Steps: ok},
-					{Name: "both", Queue: "both", After: []store.After{{Job: "one"}, {Job: "two"}}, Steps: ok},
-				}})
-				ticktest.DecideOnly(t, d)
-				d.Clock.Add(5 * time.Minute)
-				ticktest.DecideOnly(t, d)
-				endOne(t, d, "one")
-				beside := false
-				decideBeside(t, d, part, func() {
-					beside = true
-					endOne(t, d, "two")
-					decideFor(t, d, store.RunWakes)
-				})
-				ticktest.DecideOnly(t, d)
-				if got := runsOf(t, d, "both"); len(got) != 1 || !beside {
-					t.Errorf("%q, one beside the other: %t", got, beside)
-				}
-			})
-		})
-	}
-}
-
-// endOne takes a run of a queue and ends it, as a worker does.
-func endOne(t *testing.T, d *storetest.DB, queue string) {
-	t.Helper()
-	h := store.Holder{Name: "worker", Lease: time.Minute}
-	tasks, err := d.Take(t.Context(), queue, 1, h)
-	if err != nil || len(tasks) != 1 {
-		t.Fatal(tasks, err)
-	}
-	if err := d.EndStep(t.Context(), &tasks[0], store.StepEnd{State: store.Succeeded, Final: store.Succeeded}, h); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// A decision finds the end of a run that is not kept. Beside it, another decision gives that end the next run for the interval,
-// and this one counts.
-func TestAfterAllBesideAnEndThatIsMadeAgain(t *testing.T) {
-	ticktest.OnServers(t, func(t *testing.T, d *storetest.DB) {
-		ok := []store.Step{ticktest.Nop("")}
-		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "one", Queue: "one", Steps: ok}, {Name: "two", Queue: "two", Steps: ok},
-			{Name: "both", Queue: "both", After: []store.After{{Job: "one"}, {Job: "two"}}, Steps: ok}}})
-		request := func(job string) {
-			t.Helper()
-			ticktest.RunNow(t, d, job, store.Request{Interval: store.Interval{Start: ticktest.Morning(7, 0), End: ticktest.Morning(8, 0)}})
-			ticktest.DecideOnly(t, d)
-		}
-		request("one")
-		endOne(t, d, "one")
-		ticktest.DecideOnly(t, d)
-		for _, table := range []string{"attempts", "runs"} {
-			d.Exec(t, "DELETE FROM "+d.Table(table))
-		}
-		d.Clock.Add(time.Minute)
-		request("one")
-		request("two")
-		endOne(t, d, "two")
-		decideFor(t, d, store.RunWakes)
-		decideBeside(t, d, "p.scope IN ('all', 'owner', 'schedule', 'tag')", func() { // the ends were read just before
-			endOne(t, d, "one")
-			decideFor(t, d, store.RunWakes)
-		})
-		ticktest.DecideOnly(t, d)
-		if got := runsOf(t, d, "both"); len(got) != 1 {
-			t.Errorf("%q", got)
 		}
 	})
 }

@@ -10,6 +10,10 @@ var shared = map[string]string{
 	// A plan p whose state is reported: its job exists and is enabled. Each value is looked up by key, as in queued_ids.
 	"@counts": "(SELECT j.enabled FROM dbjobs.jobs j WHERE j.id = p.job_id AND j.removed_at IS NULL) = @true",
 
+	// A run r has ended as the row a of job_after asks. Follower.Follows (store/after.go) says the same.
+	"@follows": "(r.state = 'succeeded' AND a.on_end IN ('success', 'end') OR r.state IN ('failed', 'lost') AND a.on_end IN ('failure', 'end')" +
+		" OR r.state = 'cancelled' AND a.on_end = 'end')",
+
 	// A run r: a job that comes after its job; NULL: there is none.
 	"@followed": "(SELECT f.job_id FROM dbjobs.job_after f WHERE f.after_job_id = r.job_id LIMIT 1)",
 

@@ -548,13 +548,13 @@ UPDATE dbjobs.job_schedules SET planned = schedule_id WHERE job_id @these
 AND EXISTS (SELECT 1 FROM dbjobs.plan_rules r WHERE r.job_id = dbjobs.job_schedules.job_id AND r.schedule_id = dbjobs.job_schedules.schedule_id);
 
 -- All ends of the intervals that have a new end, with their runs, and the number of jobs that must have an end. They say
--- whether the end counts, or else is over, and whether the interval has its run already. A login that does not see the
--- other job sees no run of it either, which says nothing. A run of a third job is none: a user who may write an end may give
--- it the id of a run that this user does not see.
+-- whether the end counts, or else is over, and whether the interval has its run already. A run that is open again may still end
+-- as asked. A login that does not see the other job sees no run of it either, which says nothing. A run of a third job is none: a
+-- user who may write an end may give it the id of a run that this user does not see.
 
 -- name: batch_ends
-SELECT e.id, e.job_id, e.meets, e.after_job_id, e.run_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN @false ELSE @true END,
-  CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL THEN @true ELSE @false END,
+SELECT e.id, e.job_id, e.meets, e.after_job_id, e.run_id, CASE WHEN @follows THEN @true ELSE @false END,
+  CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL OR r.state NOT IN ('waiting', 'queued', 'running') AND NOT @follows THEN @true ELSE @false END,
   CASE WHEN (SELECT m.id FROM dbjobs.runs m WHERE m.job_id = e.job_id AND m.occurrence = @meeting) IS NULL THEN @false ELSE @true END,
   (SELECT COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs.job_ends WHERE seen = @false AND job_id @among) AS n
@@ -570,18 +570,20 @@ ORDER BY e.job_id, e.meets, e.after_job_id;
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end
 FROM dbjobs.job_ends e JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
 JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
-ORDER BY e.job_id, e.meets, e.after_job_id;
+WHERE @follows ORDER BY e.job_id, e.meets, e.after_job_id;
 
 -- A job has one row for each interval and job that it runs after: the decision that writes it holds the plan of that
--- job. A row whose run is not kept counts no more, and is written again.
+-- job. A row whose run is not kept, or has not ended as asked, counts no more, and is written again. So is that of a run that was
+-- opened again, at its next end.
 
 -- name: insert_ends
 -- overridden: mysql
 INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, @now
 FROM @rows(job_id bigint, meets text, after_job_id bigint, run_id uuid)
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
-  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
+  JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
+  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id AND r.id <> d.run_id AND @follows)
 ON CONFLICT (job_id, meets, after_job_id) DO UPDATE SET run_id = excluded.run_id, ended_at = excluded.ended_at, seen = @false;
 
 -- name: see_ends

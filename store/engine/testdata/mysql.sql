@@ -45,8 +45,8 @@ WHERE id = ? AND fence = ? AND holder = ? AND state = 'running' AND attempts = ?
 
 -- name: batch_ends
 -- arguments: each_ids
-SELECT e.id, e.job_id, e.meets, e.after_job_id, e.run_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN 0 ELSE 1 END,
-  CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL THEN 1 ELSE 0 END,
+SELECT e.id, e.job_id, e.meets, e.after_job_id, e.run_id, CASE WHEN (r.state = 'succeeded' AND a.on_end IN ('success', 'end') OR r.state IN ('failed', 'lost') AND a.on_end IN ('failure', 'end') OR r.state = 'cancelled' AND a.on_end = 'end') THEN 1 ELSE 0 END,
+  CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL OR r.state NOT IN ('waiting', 'queued', 'running') AND NOT (r.state = 'succeeded' AND a.on_end IN ('success', 'end') OR r.state IN ('failed', 'lost') AND a.on_end IN ('failure', 'end') OR r.state = 'cancelled' AND a.on_end = 'end') THEN 1 ELSE 0 END,
   CASE WHEN (SELECT m.id FROM dbjobs_runs m WHERE m.job_id = e.job_id AND m.occurrence = CONCAT('all:', e.meets)) IS NULL THEN 0 ELSE 1 END,
   (SELECT COUNT(*) FROM dbjobs_job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs_job_ends WHERE seen = 0 AND job_id IN (each_)) AS n
@@ -756,8 +756,9 @@ FROM JSON_TABLE(?, '$[*]' COLUMNS (subject_id BIGINT PATH '$.subject_id', subjec
 INSERT INTO dbjobs_job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6))
 FROM JSON_TABLE(?, '$[*]' COLUMNS (job_id BIGINT PATH '$.job_id', meets LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin PATH '$.meets', after_job_id BIGINT PATH '$.after_job_id', run_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PATH '$.run_id')) AS d
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e JOIN dbjobs_runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
-  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs_job_ends e JOIN dbjobs_job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
+  JOIN dbjobs_runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
+  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id AND r.id <> d.run_id AND (r.state = 'succeeded' AND a.on_end IN ('success', 'end') OR r.state IN ('failed', 'lost') AND a.on_end IN ('failure', 'end') OR r.state = 'cancelled' AND a.on_end = 'end'))
 ON DUPLICATE KEY UPDATE run_id = d.run_id, ended_at = CAST(COALESCE(?, UTC_TIMESTAMP(6)) AS DATETIME(6)), seen = 0;
 
 -- name: insert_gaps
@@ -1992,7 +1993,7 @@ ORDER BY a.number DESC;
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end
 FROM dbjobs_job_ends e JOIN dbjobs_job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
 JOIN dbjobs_runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
-ORDER BY e.job_id, e.meets, e.after_job_id;
+WHERE (r.state = 'succeeded' AND a.on_end IN ('success', 'end') OR r.state IN ('failed', 'lost') AND a.on_end IN ('failure', 'end') OR r.state = 'cancelled' AND a.on_end = 'end') ORDER BY e.job_id, e.meets, e.after_job_id;
 
 -- name: wake_held
 -- arguments: each_ids

@@ -53,8 +53,8 @@ WHERE id = $4 AND fence = $5 AND holder = $6 AND state = 'running' AND attempts 
 
 -- name: batch_ends
 -- arguments: ids
-SELECT e.id, e.job_id, e.meets, e.after_job_id, e.run_id, CASE WHEN a.job_id IS NULL OR r.id IS NULL THEN false ELSE true END,
-  CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL THEN true ELSE false END,
+SELECT e.id, e.job_id, e.meets, e.after_job_id, e.run_id, CASE WHEN (r.state = 'succeeded' AND a.on_end IN ('success', 'end') OR r.state IN ('failed', 'lost') AND a.on_end IN ('failure', 'end') OR r.state = 'cancelled' AND a.on_end = 'end') THEN true ELSE false END,
+  CASE WHEN a.job_id IS NULL OR r.id IS NULL AND j.id IS NOT NULL OR r.state NOT IN ('waiting', 'queued', 'running') AND NOT (r.state = 'succeeded' AND a.on_end IN ('success', 'end') OR r.state IN ('failed', 'lost') AND a.on_end IN ('failure', 'end') OR r.state = 'cancelled' AND a.on_end = 'end') THEN true ELSE false END,
   CASE WHEN (SELECT m.id FROM dbjobs.runs m WHERE m.job_id = e.job_id AND m.occurrence = 'all:' || e.meets) IS NULL THEN false ELSE true END,
   (SELECT pg_catalog.COUNT(*) FROM dbjobs.job_after o WHERE o.job_id = e.job_id), j.name, r.interval_start, r.interval_end, r.args
 FROM (SELECT DISTINCT job_id, meets FROM dbjobs.job_ends WHERE seen = false AND job_id = ANY($1::bigint[])) AS n
@@ -824,8 +824,9 @@ FROM pg_catalog.json_to_recordset($2::json) AS d(subject_id bigint, subject text
 INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, coalesce($1::timestamptz, pg_catalog.statement_timestamp())
 FROM pg_catalog.json_to_recordset($2::json) AS d(job_id bigint, meets text, after_job_id bigint, run_id uuid)
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
-  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
+  JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
+  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id AND r.id <> d.run_id AND (r.state = 'succeeded' AND a.on_end IN ('success', 'end') OR r.state IN ('failed', 'lost') AND a.on_end IN ('failure', 'end') OR r.state = 'cancelled' AND a.on_end = 'end'))
 ON CONFLICT (job_id, meets, after_job_id) DO UPDATE SET run_id = excluded.run_id, ended_at = excluded.ended_at, seen = false;
 
 -- name: insert_gaps
@@ -2134,7 +2135,7 @@ ORDER BY a.number DESC;
 SELECT e.job_id, e.meets, e.after_job_id, e.run_id, e.ended_at, e.seen, r.interval_start, r.interval_end
 FROM dbjobs.job_ends e JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
 JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
-ORDER BY e.job_id, e.meets, e.after_job_id;
+WHERE (r.state = 'succeeded' AND a.on_end IN ('success', 'end') OR r.state IN ('failed', 'lost') AND a.on_end IN ('failure', 'end') OR r.state = 'cancelled' AND a.on_end = 'end') ORDER BY e.job_id, e.meets, e.after_job_id;
 
 -- name: wake_held
 -- arguments: ids

@@ -139,8 +139,9 @@ ON DUPLICATE KEY UPDATE name = dbjobs_group_plans.name;
 INSERT INTO dbjobs.job_ends (job_id, meets, after_job_id, run_id, ended_at)
 SELECT d.job_id, d.meets, d.after_job_id, d.run_id, @now
 FROM @rows(job_id bigint, meets text, after_job_id bigint, run_id uuid)
-WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
-  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id)
+WHERE NOT EXISTS (SELECT 1 FROM dbjobs.job_ends e JOIN dbjobs.job_after a ON a.job_id = e.job_id AND a.after_job_id = e.after_job_id
+  JOIN dbjobs.runs r ON r.id = e.run_id AND r.job_id = e.after_job_id
+  WHERE e.job_id = d.job_id AND e.meets = d.meets AND e.after_job_id = d.after_job_id AND r.id <> d.run_id AND @follows)
 ON DUPLICATE KEY UPDATE run_id = d.run_id, ended_at = @now, seen = @false;
 
 -- name: see_ends
