@@ -27,6 +27,9 @@ const (
 	// jobs of the same file that run by rules alone and have no time in common for 400 days. There is no warning
 	// about jobs in other files, and about rules that count from their creation or spread by name.
 	NeverMeets = "never-meets"
+	// MayNotMeet: a job runs after two jobs of the same file that run by rules alone. They have times in common, but one
+	// has others, too, and its policies may let it miss a common time: then the job has no run for that time.
+	MayNotMeet = "may-not-meet"
 	// NotAllowedHere: the settings of this host do not allow the program, the target or the address that a step
 	// names. There is no warning for names that have to be looked up, for jobs of other queues, if there are no
 	// settings, and if the settings give no permission of that kind to anybody: then another host probably
@@ -53,6 +56,7 @@ var advice = map[string]string{
 	RetriesOutlast:        "use fewer attempts or a smaller max_backoff, or attempts: until-next, which stops before the next time",
 	AllowsOne:             "give it a max_running above 1, or overlap: wait-all",
 	NeverMeets:            "",
+	MayNotMeet:            "if each common time is to have a run, give that job missed: all, and overlap: wait-all",
 	NotAllowedHere:        "if another host executes it, nothing is wrong",
 	UnusedSchedule:        "if no other file is to use it, remove it",
 	LostArgument:          "unless each run is requested with it, name it as in ${args.JOB.NAME}, with the name of one of these jobs",

@@ -10,15 +10,16 @@ import (
 	"github.com/dbjobs/dbjobs/tick/decide"
 )
 
-// joins warns of a job that runs after several jobs whose runs have no interval that ends at the same time.
+// joins warns of a job that runs after several jobs whose runs have no interval that ends at the same time, or may miss one.
 func (l *linter) joins(j *store.Job) {
 	if len(j.After) < 2 {
 		return
 	}
-	if !l.broughtIn("job", j.Name, "after") && !slices.ContainsFunc(j.After, func(a store.After) bool {
-		k := l.jobs[a.Job]
-		return k != nil && l.whenChanged(k)
-	}) {
+	anyOf := func(changed func(k *store.Job) bool) bool {
+		return l.broughtIn("job", j.Name, "after") || slices.ContainsFunc(j.After, func(a store.After) bool { k := l.jobs[a.Job]; return k != nil && changed(k) })
+	}
+	times, policies := anyOf(l.whenChanged), anyOf(func(k *store.Job) bool { return l.broughtIn("job", k.Name, "missed", "overlap") })
+	if !times && !policies {
 		return
 	}
 	var names []string
@@ -38,8 +39,32 @@ func (l *linter) joins(j *store.Job) {
 	for x := range of {
 		for y := range x {
 			if l.apart(of[x], of[y], &left) {
+				if !times {
+					return
+				}
 				l.warn("job", j.FullName(), NeverMeets, "it runs after %s and %s, once for a time that both have, and they have none within %d days",
 					names[y], names[x], int(timesAhead.Hours())/24)
+				return
+			}
+		}
+	}
+	l.mayMiss(j, names, of)
+}
+
+// mayMiss warns if one of the jobs after which a job runs has times that another one of them has not, and does not make a run for
+// each time. of are those that run at different times, with their names.
+func (l *linter) mayMiss(j *store.Job, names []string, of []anchored) {
+	left := mostJoined
+	for _, a := range j.After {
+		k := l.jobs[a.Job]
+		if k == nil || k.Missed == store.MissedAll && (k.Overlap == store.OverlapWaitAll || k.Overlap == store.OverlapAllow) {
+			continue
+		}
+		x := l.anchored(k)
+		for i := range of {
+			if x.Nominal != nil && x.same != of[i].same && l.beyond(x, of[i], &left) {
+				l.warn("job", j.FullName(), MayNotMeet, "it runs after %s and %s, once for a time that both have, and a run of %[1]s that makes up for several times counts for the last of them alone",
+					a.Job, names[i])
 				return
 			}
 		}
@@ -70,6 +95,24 @@ func (l *linter) apart(x, y anchored, left *int) bool {
 			return true
 		}
 		t = ty.Add(-before)
+	}
+	return false
+}
+
+// beyond reports whether a job has a time that another one has not. It compares as many times as are left.
+func (l *linter) beyond(x, y anchored, left *int) bool {
+	t := l.Now
+	for n := 0; n < mostMeets && *left > 0; n++ {
+		*left--
+		tx, err := x.Next(t)
+		if err != nil || tx.IsZero() || tx.Sub(l.Now) > timesAhead {
+			return false
+		}
+		ty, err := y.Next(tx.Add(-time.Microsecond))
+		if err != nil || ty.IsZero() || !ty.Equal(tx) {
+			return err == nil && !ty.IsZero()
+		}
+		t = tx
 	}
 	return false
 }

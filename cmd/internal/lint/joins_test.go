@@ -58,10 +58,13 @@ func TestJoinsOfManyJobs(t *testing.T) {
 	}
 }
 
-// joins returns the names in the warnings about jobs that have no time in common.
-func joins(o Options) (list []string) {
+// joins returns the texts of the warnings about jobs that have no time in common.
+func joins(o Options) []string { return textsOf(o, NeverMeets) }
+
+// textsOf returns the texts of the warnings about the job after several others that have a code.
+func textsOf(o Options, code string) (list []string) {
 	for _, w := range Of(o) {
-		if w.Subject == "last" && w.Code == NeverMeets {
+		if w.Subject == "last" && w.Code == code {
 			list = append(list, w.Text)
 		}
 	}
@@ -83,6 +86,37 @@ func TestJoinsFindTheFirstTwoApart(t *testing.T) {
 		got := joins(after(c.rules))
 		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || got[0] != c.want) {
 			t.Errorf("%d jobs: %q, want %q", len(c.rules), got, c.want)
+		}
+	}
+}
+
+// A job that has other times, too, may miss one that all have. The warning names it unless its policies make a run for each time.
+func TestJoinsFindTheJobThatMayMissACommonTime(t *testing.T) {
+	const hourly, daily, later = "0 * * * *", "0 0 * * *", "0 3 * * *"
+	const text = "it runs after %s and %s, once for a time that both have, and a run of %[1]s that makes up for several times counts for the last of them alone"
+	every := store.Job{Missed: store.MissedAll, Overlap: store.OverlapWaitAll}
+	for name, c := range map[string]struct {
+		rules    []string
+		policies []store.Job // of the first jobs
+		want     string
+	}{
+		"more times":             {[]string{hourly, daily}, nil, fmt.Sprintf(text, "job-0", "job-1")},
+		"in another order":       {[]string{daily, hourly}, nil, fmt.Sprintf(text, "job-1", "job-0")},
+		"each time":              {[]string{hourly, daily}, []store.Job{every}, ""},
+		"each time beside":       {[]string{hourly, daily}, []store.Job{{Missed: store.MissedAll, Overlap: store.OverlapAllow}}, ""},
+		"only in an outage":      {[]string{hourly, daily}, []store.Job{{Missed: store.MissedAll}}, fmt.Sprintf(text, "job-0", "job-1")},
+		"only after a long run":  {[]string{hourly, daily}, []store.Job{{Overlap: store.OverlapWaitAll}}, fmt.Sprintf(text, "job-0", "job-1")},
+		"the other of two equal": {[]string{hourly, hourly, daily}, []store.Job{every}, fmt.Sprintf(text, "job-1", "job-2")},
+		"the same times":         {[]string{hourly, hourly}, nil, ""},
+		"no common time":         {[]string{later, daily}, nil, ""}, // another warning says that
+	} {
+		o := after(c.rules)
+		for i, p := range c.policies {
+			o.Manifest.Jobs[i].Missed, o.Manifest.Jobs[i].Overlap = p.Missed, p.Overlap
+		}
+		got := textsOf(o, MayNotMeet)
+		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || got[0] != c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
