@@ -77,3 +77,44 @@ func TestQueuedRunsThatEndBeforeADecision(t *testing.T) {
 		}
 	})
 }
+
+// A run that was cut, has lost its process, or is tried again keeps its place: it goes before the runs of its queue that were made
+// after it. Behind a backlog, its timeout would end it.
+func TestRunsThatWereDeliveredBeforeKeepTheirPlace(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		one := []store.Step{ticktest.Call("")}
+		names := []string{"cut", "lost", "tried", "behind"}
+		var defs store.Definitions
+		for _, name := range names {
+			defs.Jobs = append(defs.Jobs, store.Job{Name: name, Queue: "q", Timeout: store.Duration(time.Hour), Steps: one})
+		}
+		ticktest.Apply(t, d, defs)
+		h := store.Holder{Name: "h", Lease: time.Minute}
+		take := func(want ...string) (tasks []store.Task) {
+			t.Helper()
+			ticktest.DecideOnly(t, d)
+			tasks, err := d.Take(t.Context(), "q", len(want), h)
+			if err != nil || len(tasks) != len(want) {
+				t.Fatalf("%v: %d runs, want %d", err, len(tasks), len(want))
+			}
+			for i := range tasks {
+				if got := tasks[i].Job.Name; got != want[i] {
+					t.Errorf("%q is delivered, want %q", got, want[i])
+				}
+			}
+			return tasks
+		}
+		for _, name := range names {
+			ticktest.RunNow(t, d, name, store.Request{})
+			d.Clock.Add(time.Second)
+		}
+		tasks := take("cut", "lost", "tried")
+		for i, end := range map[int]store.StepEnd{0: {State: "cut", Redeliver: true}, 2: {State: store.Failed, Retry: true, Backoff: time.Second}} {
+			if err := d.EndStep(t.Context(), &tasks[i], end, h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d.Clock.Add(2 * time.Minute)
+		take("cut", "lost", "tried", "behind")
+	})
+}

@@ -142,7 +142,7 @@ func (d *decisions) Change(now time.Time, list []model.Change) {
 		case "skip", "unskip":
 			d.skip(now, b, c)
 		case "request":
-			b.add(store.Run{Occurrence: c.Request, State: store.Waiting, ReadyAt: now})
+			b.add(store.Run{Occurrence: c.Request, State: store.Waiting, ReadyAt: now, CreatedAt: now})
 		case "cancel", "retry":
 			if r := model.Nth(b.runs, c); r != nil {
 				model.Ask(r, c.What, now)
@@ -254,6 +254,7 @@ func (d *decisions) keep(now time.Time, b *casebook, made store.Decision) {
 		*b.runs[i] = m.Run
 	}
 	for _, r := range made.Made {
+		r.CreatedAt = now
 		b.add(r)
 	}
 	for _, id := range made.Cancel {

@@ -44,6 +44,8 @@ func (d *decision) admit() {
 		default:
 			if first {
 				room--
+			} else {
+				keepPlace(r)
 			}
 			r.State, r.HeldBy = store.Queued, ""
 			if first && d.snapshot.Group != nil { // the run waits until Groups admits it
@@ -58,6 +60,14 @@ func (d *decision) admit() {
 	for i := range d.made {
 		d.cancelOrHold(&d.made[i])
 		place(&d.made[i])
+	}
+}
+
+// keepPlace gives a run that was delivered before a place in its queue by its own age. By its back-off, or the loss of its holder,
+// it would stand behind a whole backlog, and its timeout would go on meanwhile.
+func keepPlace(r *store.Run) {
+	if made := later(r.CreatedAt, r.ScheduledFor); made.Before(r.ReadyAt) {
+		r.ReadyAt = made
 	}
 }
 

@@ -233,7 +233,7 @@ func (t *tale) change(now time.Time, c Change) {
 		t.unskip(now, c)
 	case "request":
 		t.woken = true
-		t.runs = append(t.runs, &store.Run{Occurrence: c.Request, State: store.Waiting, ReadyAt: now, Queue: "request"})
+		t.runs = append(t.runs, &store.Run{Occurrence: c.Request, State: store.Waiting, ReadyAt: now, CreatedAt: now, Queue: "request"})
 	case "cancel", "retry":
 		if r := Nth(t.runs, c); r != nil {
 			Ask(r, c.What, now)

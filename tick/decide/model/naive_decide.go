@@ -48,7 +48,7 @@ func (t *tale) decide(now time.Time) bool {
 		}
 		if boots && !p.Disabled && !t.spent() {
 			t.numbers++
-			t.runs = append(t.runs, &store.Run{Number: t.numbers, Occurrence: "start:" + t.n.startup, State: store.Waiting, ReadyAt: now})
+			t.runs = append(t.runs, &store.Run{Number: t.numbers, Occurrence: "start:" + t.n.startup, State: store.Waiting, ReadyAt: now, CreatedAt: now})
 		}
 	}
 	t.admit(now, changed)
@@ -355,7 +355,7 @@ func (t *tale) makeRun(now, at time.Time) {
 	}
 	t.numbers++
 	t.lastFor = at
-	t.runs = append(t.runs, &store.Run{Number: t.numbers, Occurrence: "at:" + at.Format("2006-01-02T15:04:05.000000Z"), State: store.Waiting,
+	t.runs = append(t.runs, &store.Run{Number: t.numbers, Occurrence: "at:" + at.Format("2006-01-02T15:04:05.000000Z"), State: store.Waiting, CreatedAt: now,
 		ScheduledFor: at, IntervalStart: start, IntervalEnd: at, ReadyAt: later(now, at.Add(decide.Jitter(named.FullName(), at, spread)))})
 }
 

@@ -112,7 +112,7 @@ func (t *tale) admit(now time.Time, changed bool) {
 		case r.State != store.Waiting:
 		case !r.StartedAt.IsZero():
 			if !r.ReadyAt.After(now) {
-				r.State = store.Queued
+				r.State, r.ReadyAt = store.Queued, earlier(r.ReadyAt, later(r.CreatedAt, r.ScheduledFor)) // its place in the queue
 			}
 		case t.stays(r, now):
 			r.HeldBy = "pause"
