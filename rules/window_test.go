@@ -97,7 +97,7 @@ func TestWindowAgreesWithNaiveWalk(t *testing.T) {
 		}
 		r, err := Parse(text, d)
 		before := time.Duration(86399-first) * time.Second // from the beginning to the last second of the day
-		if every := time.Duration(n) * u.long; d.Calendar != nil && every <= length && (before/every+1)*every <= length {
+		if every := time.Duration(n) * u.long; d.Calendar != nil && every <= length && before-before%every+every <= length {
 			if err == nil || !strings.Contains(err.Error(), "a calendar judges each time by its own date") {
 				t.Errorf("%s, with a calendar: %v", text, err)
 			}

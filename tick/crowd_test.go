@@ -186,7 +186,7 @@ func TestBacklogInAQueueIsCounted(t *testing.T) {
 				beside.Store = ticktest.OpenBeside(t, d, "", store.Options{Wrap: calls.Wrap})
 				for round := range 3 {
 					var crowds store.Crowds
-					endSome(t, d, "reports", ended, store.Succeeded)
+					endSome(t, d, ended, store.Succeeded)
 					if round == 2 { // somebody asks for more than have ended
 						for range more {
 							ticktest.Request(t, d, "orders")
@@ -231,11 +231,11 @@ func TestBacklogIsHeldByAPause(t *testing.T) {
 				d.Clock.Add(time.Second)
 				ticktest.DecideOnly(t, d)
 				var crowds store.Crowds
-				endSome(t, d, "reports", 1, store.Succeeded)
+				endSome(t, d, 1, store.Succeeded)
 				mostRead(t, d, &crowds)
 				early := max(job.PauseAfterFailures-1, 0)
 				for range early {
-					endSome(t, d, "reports", 1, store.Failed)
+					endSome(t, d, 1, store.Failed)
 					if read := mostRead(t, d, &crowds); read != 1 {
 						t.Errorf("a decision has %d runs", read)
 					}
@@ -243,7 +243,7 @@ func TestBacklogIsHeldByAPause(t *testing.T) {
 				if job.OnError != store.OnErrorPause && early == 0 {
 					ticktest.Pause(t, d, store.Subject{Scope: store.ScopeJob, Name: "orders"}, time.Time{})
 				}
-				endSome(t, d, "reports", 1, store.Failed)
+				endSome(t, d, 1, store.Failed)
 				mostRead(t, d, &crowds)
 				if held := d.Int(t, "SELECT COUNT(*) FROM "+d.Table("runs")+" WHERE state = 'waiting' AND held_by = 'pause'"); held != n-2-early {
 					t.Errorf("%d runs are held", held)
@@ -253,11 +253,11 @@ func TestBacklogIsHeldByAPause(t *testing.T) {
 	}
 }
 
-// endSome takes runs of a queue, and ends them in this state.
-func endSome(t *testing.T, d *storetest.DB, queue string, n int, state string) {
+// endSome takes runs of the queue "reports", and ends them in this state.
+func endSome(t *testing.T, d *storetest.DB, n int, state string) {
 	t.Helper()
 	h := store.Holder{Name: "another", Lease: time.Hour}
-	tasks, err := d.Take(t.Context(), queue, n, h)
+	tasks, err := d.Take(t.Context(), "reports", n, h)
 	if err != nil || len(tasks) != n {
 		t.Fatalf("%d runs, %v", len(tasks), err)
 	}
