@@ -28,10 +28,11 @@ func OccurrenceAt(nominal time.Time) string {
 	return string(nominal.UTC().AppendFormat(text, occurrenceTime))
 }
 
-// OccurrenceAfter is the occurrence of a run that follows a run of another job. Runs without an interval hand on what they meet.
+// OccurrenceAfter is the occurrence of a run that follows a run of another job. Runs without an interval hand on what they meet,
+// unless plain SQL has given them a longer one than the column holds.
 func OccurrenceAfter(predecessor *Run) string {
 	key := occurrenceAfter + predecessor.ID
-	if meets := predecessor.Meets(); predecessor.IntervalEnd.IsZero() && meets != predecessor.ID {
+	if meets := predecessor.Meets(); predecessor.IntervalEnd.IsZero() && meets != predecessor.ID && len(key)+1+len(meets) <= maxName {
 		key += ":" + meets
 	}
 	return key

@@ -3,6 +3,7 @@ package tick_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -316,6 +317,20 @@ func TestAfterAllByHandAlongWaysOfDifferentLength(t *testing.T) {
 			if got := runsOf(t, d, job); !slices.Equal(got, []string{"succeeded -..-", "succeeded -..-"}) {
 				t.Errorf("%s: %q", job, got)
 			}
+		}
+	})
+}
+
+// Plain SQL may give a run any occurrence. What a run hands on leaves room for the occurrence of the next one.
+func TestAfterARunOfALongOccurrence(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, d *storetest.DB) {
+		ok := []store.Step{ticktest.Nop("")}
+		ticktest.Apply(t, d, store.Definitions{Jobs: []store.Job{{Name: "one", Steps: ok}, {Name: "two", After: []store.After{{Job: "one"}}, Steps: ok}}})
+		ticktest.RunNow(t, d, "one", store.Request{})
+		d.Exec(t, "UPDATE "+d.Table("runs")+" SET occurrence = 'after:x:"+strings.Repeat("y", 180)+"'")
+		ticktest.Run(t, d)
+		if got := runsOf(t, d, "two"); !slices.Equal(got, []string{"succeeded -..-"}) {
+			t.Errorf("%q", got)
 		}
 	})
 }
