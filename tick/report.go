@@ -47,8 +47,8 @@ type Report struct {
 	Lost      int       `json:"lost,omitempty"`        // runs whose last delivery never reported back
 	OldestDue time.Time `json:"oldest_due,omitzero"`   // the oldest due time of a job that is not parked when the pass began, or the end of a freeze after it; in RunFor: of the pass that came latest
 	Paused    int       `json:"paused_jobs,omitempty"` // jobs that are paused now; only where Tick.Gauges asks
-	// OldestQueued is the instant since which the oldest queued run of any queue is ready, or the end of a freeze after it. One that was
-	// delivered before counts from when it was made. It is read only if Tick.Gauges asks.
+	// OldestQueued is the instant since which the oldest queued run of any queue is ready, or the end of a freeze after it. It is
+	// read only if Tick.Gauges asks.
 	OldestQueued time.Time `json:"oldest_queued,omitzero"`
 
 	// DueAt is when OldestDue was read, and LookedAt is when the pass has looked last at what is due next, by the database's clock.
