@@ -272,20 +272,26 @@ func TestAfterAllByHand(t *testing.T) {
 			ticktest.RunNow(t, d, "start", store.Request{Args: map[string]string{"day": day}})
 			d.Clock.Add(time.Second)
 		}
-		ticktest.RunNow(t, d, "left", store.Request{}) // alone
-		for range 2 {
-			d.Clock.Add(time.Minute)
-			ticktest.Run(t, d)
-		}
-		for _, job := range []string{"end", "last"} {
-			if got := runsOf(t, d, job); !slices.Equal(got, []string{"succeeded -..-", "succeeded -..-"}) {
-				t.Errorf("%s: %q", job, got)
-			}
-		}
+		meetTwice(t, d)
 		if n := d.Int(t, "SELECT COUNT(*) FROM effects WHERE a = b AND a IN ('monday', 'tuesday')"); n != 2 {
 			t.Errorf("%d runs had the arguments of those before", n)
 		}
 	})
+}
+
+// meetTwice looks at the two runs that each of the jobs end and last has after two of start. One of left alone leads to none.
+func meetTwice(t *testing.T, d *storetest.DB) {
+	t.Helper()
+	ticktest.RunNow(t, d, "left", store.Request{})
+	for range 2 {
+		d.Clock.Add(time.Minute)
+		ticktest.Run(t, d)
+	}
+	for _, job := range []string{"end", "last"} {
+		if got := runsOf(t, d, job); !slices.Equal(got, []string{"succeeded -..-", "succeeded -..-"}) {
+			t.Errorf("%s: %q", job, got)
+		}
+	}
 }
 
 // A run without an interval leads to a run of the job after several others also where these come after it by different numbers of
@@ -308,16 +314,7 @@ func TestAfterAllByHandAlongWaysOfDifferentLength(t *testing.T) {
 			ticktest.RunNow(t, d, "start", store.Request{})
 			d.Clock.Add(time.Second)
 		}
-		ticktest.RunNow(t, d, "left", store.Request{}) // alone
-		for range 2 {
-			d.Clock.Add(time.Minute)
-			ticktest.Run(t, d)
-		}
-		for _, job := range []string{"end", "last"} {
-			if got := runsOf(t, d, job); !slices.Equal(got, []string{"succeeded -..-", "succeeded -..-"}) {
-				t.Errorf("%s: %q", job, got)
-			}
-		}
+		meetTwice(t, d)
 	})
 }
 

@@ -53,6 +53,18 @@ func done(t *testing.T, d *storetest.DB) string {
 	return strings.Join(names, " ")
 }
 
+// wantDone looks at the steps of the last run that have succeeded. It has failed if its step load is gone, and says so.
+func wantDone(t *testing.T, d *storetest.DB, by, want string, gone bool) {
+	t.Helper()
+	state := store.Succeeded
+	if gone {
+		state = store.Failed
+	}
+	if r := ticktest.LastRun(t, d, "job"); r.State != state || done(t, d) != want || gone && !strings.Contains(r.Error, `"load"`) {
+		t.Errorf("%s: %s: %q, want %q; %s", by, r.State, done(t, d), want, r.Error)
+	}
+}
+
 // A run that is opened again continues at the step in which it ended, wherever that step is by now. A run whose step is gone is
 // refused: another step would be left out, or executed a second time, without a word.
 func TestRetryFindsTheStepByItsName(t *testing.T) {
@@ -117,15 +129,9 @@ func TestRetryByItselfFindsTheStepByItsName(t *testing.T) {
 				applySteps(t, d, "", after)
 				d.Clock.Add(time.Hour)
 				ticktest.Run(t, d)
-				state := store.Succeeded
-				if want == "fetch" {
-					state = store.Failed
-				}
-				got := ticktest.LastRun(t, d, "job")
-				if got.State != state || done(t, d) != want || state == store.Failed && !strings.Contains(got.Error, `"load"`) {
-					t.Errorf("%s: %q, want %q; %s", got.State, done(t, d), want, got.Error)
-				}
-				if state == store.Failed {
+				gone := want == "fetch"
+				wantDone(t, d, "by itself", want, gone)
+				if gone {
 					if err := retries["the command"](t, d, run.ID, "fetch"); err != nil {
 						t.Error(err)
 					}
@@ -168,13 +174,7 @@ func TestStepThatWasChosenIsFoundByItsName(t *testing.T) {
 					applySteps(t, d, "", after)
 					d.Clock.Add(time.Minute)
 					ticktest.Run(t, d)
-					state := store.Succeeded
-					if want == "" {
-						state = store.Failed
-					}
-					if got := ticktest.LastRun(t, d, "job"); got.State != state || done(t, d) != want || state == store.Failed && !strings.Contains(got.Error, `"load"`) {
-						t.Errorf("%s: %s: %q, want %q; %s", by, got.State, done(t, d), want, got.Error)
-					}
+					wantDone(t, d, by, want, want == "")
 				}
 			})
 		})
